@@ -1,0 +1,297 @@
+"""The plain records in which the controller and a rig meet, and their JSON form.
+
+This is the only module of the rig that the controller imports, and it imports the standard
+library alone: a report opens without torch, and a rig runs in a bare environment. Every record is
+frozen, and goes to JSON and back without loss. Times are in seconds, sizes in bytes, and a field's
+name ends in its unit.
+
+History of ``SCHEMA``:
+    1  the first: one verdict an oracle, stage seconds, archive and engine bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SCHEMA = 1
+
+
+class UnknownSchema(ValueError):
+    """A record was written by a schema that this reader does not know."""
+
+
+class Stage(enum.StrEnum):
+    """Where on its way a cell was. Order is the way of the data (DESIGN.md, section 4)."""
+
+    CAPTURE = "capture"
+    SPLIT = "split"
+    COMPILE = "compile"
+    INLINE_ENGINES = "inline-engines"
+    INLINE_FALLBACKS = "inline-fallbacks"
+    CLEAN = "clean"
+    EXPORT = "export"
+    SAVE = "save"
+    LOAD = "load"
+    RUN = "run"
+
+
+class Route(enum.StrEnum):
+    """How a split module becomes a program."""
+
+    LEGACY = "legacy"  # transform, then create_trt_exp_program
+    EXPORT = "export"  # transform, then torch.export.export
+    DIRECT = "direct"  # torch.export.export of the split module: no inliner
+    PLAIN = "plain"  # torch.export.export of the model, no engines: torch's own control
+
+
+class Lane(enum.StrEnum):
+    GRAPH = "graph"
+    PACKAGE = "package"
+
+
+class Oracle(enum.StrEnum):
+    """The checks, worst first: the order is the order of severity."""
+
+    VALUES = "values"
+    WIRING = "wiring"
+    COMPLETION = "completion"
+    STRUCTURE = "structure"
+    SIGNATURE = "signature"
+    METADATA = "metadata"
+
+    @property
+    def severity(self) -> int:
+        """0 for the worst."""
+        return list(Oracle).index(self)
+
+
+class Symptom(enum.StrEnum):
+    WRONG_VALUES = "wrong-values"
+    WRONG_WIRING = "wrong-wiring"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    KILLED = "killed"
+    FLAKY = "flaky"
+    WRONG_STRUCTURE = "wrong-structure"
+    WRONG_SIGNATURE = "wrong-signature"
+    WRONG_METADATA = "wrong-metadata"
+
+
+class Outcome(enum.StrEnum):
+    """What an oracle said."""
+
+    OK = "ok"
+    NOT_APPLICABLE = "n/a"
+    FAILED = "failed"
+
+
+class CellState(enum.StrEnum):
+    ENDED = "ended"
+    UNSUPPORTED = "unsupported"  # the question could not be asked; never a pass
+
+
+class SubjectKind(enum.StrEnum):
+    RELEASE = "release"  # the inliner out of a released wheel
+    FILE = "file"  # an _exporter.py, with a release's wheel around it
+    BUILTIN = "builtin"  # this project's own writing of an algorithm
+    TORCH = "torch"  # no inliner: the control
+
+
+@dataclass(frozen=True, order=True)
+class CellKey:
+    """The coordinates of one cell."""
+
+    case: str
+    capture: str
+    subject: str
+    route: str
+    lane: str = Lane.GRAPH.value
+    builder: str = "segment"
+    executor: str = "emulated"
+    environment: str = "pinned"
+
+    @property
+    def cell_id(self) -> str:
+        """One string, unique in a run, and fit for a file name."""
+        parts = dataclasses.astuple(self)
+        return "~".join(str(part).replace("/", "_").replace(":", "_") for part in parts)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one oracle said of one cell.
+
+    ``message`` holds what a ledger entry is matched against: for a failure, the distinct classes
+    of finding, sorted and joined by "; ", with no node name, address or path in it, so that it is
+    the same on every machine; for n/a, the reason. ``evidence`` is for a person: node names,
+    numbers, the tail of a traceback.
+    """
+
+    oracle: Oracle
+    outcome: Outcome
+    symptom: Symptom | None = None
+    stage: Stage | None = None
+    message: str = ""
+    evidence: str = ""
+
+    @property
+    def label(self) -> str:
+        """``ok``, ``n/a`` or ``symptom@stage``."""
+        if self.outcome is not Outcome.FAILED:
+            return self.outcome.value
+        return f"{self.symptom}@{self.stage}"
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome is Outcome.FAILED
+
+
+def passed(oracle: Oracle) -> Verdict:
+    return Verdict(oracle, Outcome.OK)
+
+
+def not_applicable(oracle: Oracle, reason: str) -> Verdict:
+    return Verdict(oracle, Outcome.NOT_APPLICABLE, message=reason)
+
+
+@dataclass(frozen=True)
+class SubjectSpec:
+    """What a rig needs to know to load one subject.
+
+    ``inliner_id`` is the SHA-256 over every module loaded out of a wheel for it: subjects with one
+    id are executed once. ``hypothetical_routes`` are those that no user call reaches in it.
+    """
+
+    subject: str
+    kind: SubjectKind
+    routes: tuple[str, ...]
+    hypothetical_routes: tuple[str, ...] = ()
+    release: str | None = None
+    wheel_path: str | None = None
+    wheel_sha256: str | None = None
+    exporter_path: str | None = None
+    inliner_id: str | None = None
+    torch_pinned: str | None = None
+    tensorrt_pinned: str | None = None
+    unavailable: str = ""  # why it cannot be asked, or empty
+
+
+@dataclass(frozen=True)
+class CaseInfo:
+    """A case as the controller sees it."""
+
+    name: str
+    family: str
+    origin: str
+    catches: str
+    fallback: tuple[str, ...] = ()
+    dynamic: bool = False
+    wiring: bool = False
+    requires: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CellRecord:
+    """One ended cell: one line of the journal."""
+
+    key: CellKey
+    state: CellState
+    verdicts: tuple[Verdict, ...] = ()
+    reason: str = ""
+    hypothetical: bool = False
+    measured_as: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    archive_bytes: int | None = None
+    engine_bytes: int | None = None
+    attempts: int = 1
+    ended_at_unix_s: float = 0.0
+
+    def verdict(self, oracle: Oracle) -> Verdict:
+        """The oracle's verdict; n/a where it was not asked."""
+        for verdict in self.verdicts:
+            if verdict.oracle is oracle:
+                return verdict
+        return not_applicable(oracle, "not asked")
+
+    @property
+    def failures(self) -> tuple[Verdict, ...]:
+        """Failed verdicts, worst oracle first."""
+        failed = [verdict for verdict in self.verdicts if verdict.failed]
+        return tuple(sorted(failed, key=lambda verdict: verdict.oracle.severity))
+
+    @property
+    def label(self) -> str:
+        """The worst verdict's label, ``ok`` or ``unsupported``."""
+        if self.state is CellState.UNSUPPORTED:
+            return CellState.UNSUPPORTED.value
+        return self.failures[0].label if self.failures else Outcome.OK.value
+
+
+def to_json(record: Any) -> dict[str, Any]:
+    """A record as JSON data, with its schema's number."""
+    return {"schema": SCHEMA, **dataclasses.asdict(record)}
+
+
+def check_schema(data: Mapping[str, Any], where: str) -> None:
+    """Raise UnknownSchema unless ``data`` is of this module's schema."""
+    found = data.get("schema")
+    if found != SCHEMA:
+        raise UnknownSchema(
+            f"{where}: schema {found!r}, but this harness reads schema {SCHEMA}; "
+            "read it with the harness version that wrote it"
+        )
+
+
+def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
+    return Verdict(
+        oracle=Oracle(data["oracle"]),
+        outcome=Outcome(data["outcome"]),
+        symptom=Symptom(data["symptom"]) if data["symptom"] else None,
+        stage=Stage(data["stage"]) if data["stage"] else None,
+        message=data["message"],
+        evidence=data["evidence"],
+    )
+
+
+def cell_from_json(data: Mapping[str, Any], where: str = "record") -> CellRecord:
+    """A CellRecord from its JSON form.
+
+    Raises:
+        UnknownSchema: written by another schema.
+        KeyError, ValueError: a field is missing or has an unknown value.
+    """
+    check_schema(data, where)
+    return CellRecord(
+        key=CellKey(**data["key"]),
+        state=CellState(data["state"]),
+        verdicts=tuple(verdict_from_json(item) for item in data["verdicts"]),
+        reason=data["reason"],
+        hypothetical=data["hypothetical"],
+        measured_as=data["measured_as"],
+        seconds=dict(data["seconds"]),
+        archive_bytes=data["archive_bytes"],
+        engine_bytes=data["engine_bytes"],
+        attempts=data["attempts"],
+        ended_at_unix_s=data["ended_at_unix_s"],
+    )
+
+
+def subject_from_json(data: Mapping[str, Any]) -> SubjectSpec:
+    check_schema(data, "subject")
+    fields = {name: value for name, value in data.items() if name != "schema"}
+    fields["kind"] = SubjectKind(fields["kind"])
+    fields["routes"] = tuple(fields["routes"])
+    fields["hypothetical_routes"] = tuple(fields["hypothetical_routes"])
+    return SubjectSpec(**fields)
+
+
+def case_from_json(data: Mapping[str, Any]) -> CaseInfo:
+    check_schema(data, "case")
+    fields = {name: value for name, value in data.items() if name != "schema"}
+    fields["fallback"] = tuple(fields["fallback"])
+    fields["requires"] = tuple(fields["requires"])
+    return CaseInfo(**fields)
