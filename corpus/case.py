@@ -1,0 +1,173 @@
+"""A case, and the registry of all cases.
+
+At import this needs torch and the standard library only, so that any release's environment can
+load the corpus. A case is declared by decorating a function that builds it:
+
+    @case(Family.NAME_COLLISIONS, catches="...", fallback=["aten.relu.default"])
+    def later_engine_getitem() -> Program: ...
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.fx import GraphModule
+
+
+class Family(enum.StrEnum):
+    """The structural feature that a case exercises."""
+
+    MULTI_OUTPUT_ENGINES = "multi-output engines"
+    ALTERNATING_RELU = "alternating relu fallbacks"
+    NESTED_GETITEMS = "nested getitems"
+    NAME_COLLISIONS = "name collisions"
+    SHARED_VALUES = "values read twice"
+    FALLBACK_OUTPUTS = "fallback outputs"
+    ATTRIBUTES = "attributes in fallbacks"
+    DYNAMIC_SHAPES = "dynamic shapes"
+    INTERFACES = "model interfaces"
+    ARCHITECTURES = "real architectures"
+
+
+class Origin(enum.StrEnum):
+    """How real a case's split is."""
+
+    PRODUCT = "product"  # as the real torch_tensorrt.dynamo.compile lowers and splits it
+    EXPORTED = "exported"  # torch.export and the same splitter, without the product's lowering
+    HANDMADE = "handmade"  # an fx graph that today's splitter does not emit
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """One call's arguments, as the model's author would pass them."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a case's function builds: a model to capture and split, or a split module as it is.
+
+    Exactly one of ``model`` and ``split`` is given. ``inputs`` makes the arguments of one call from
+    a seeded generator; with ``size`` it makes them with that size in every dynamic dimension.
+    """
+
+    inputs: Callable[[torch.Generator, int | None], Inputs]
+    model: torch.nn.Module | None = None
+    split: GraphModule | None = None
+    dynamic_shapes: Any = None
+    bounds: tuple[int, int] | None = None  # of the dynamic dimensions, both inclusive
+
+    def __post_init__(self) -> None:
+        if (self.model is None) == (self.split is None):
+            raise ValueError("a program has either a model or a split module")
+        if (self.dynamic_shapes is None) != (self.bounds is None):
+            raise ValueError("dynamic_shapes and bounds go together")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case. ``wiring`` says that it was made to show which node feeds which.
+
+    ``catches`` is one sentence on the defect that the case would catch. ``eager_tolerance`` is the
+    relative and absolute difference allowed against the eager model, 0.0 for bit for bit; split,
+    inlined and reloaded program are always compared bit for bit.
+    """
+
+    name: str
+    family: Family
+    origin: Origin
+    catches: str
+    build: Callable[[], Program]
+    fallback: tuple[str, ...] = ()
+    min_block_size: int = 1
+    wiring: bool = False
+    eager_tolerance: float = 0.0
+    requires: tuple[str, ...] = ()
+
+    @property
+    def seed(self) -> int:
+        """A seed of its own for every case, the same on every machine."""
+        return int.from_bytes(hashlib.sha256(self.name.encode()).digest()[:4], "big")
+
+
+class UnknownCase(KeyError):
+    """No case of that name."""
+
+
+_REGISTRY: dict[str, Case] = {}
+
+
+def case(
+    family: Family,
+    *,
+    catches: str,
+    origin: Origin = Origin.EXPORTED,
+    fallback: Sequence[str] = (),
+    min_block_size: int = 1,
+    wiring: bool = False,
+    eager_tolerance: float = 0.0,
+    requires: Sequence[str] = (),
+) -> Callable[[Callable[[], Program]], Callable[[], Program]]:
+    """Register a function as a case of that name."""
+
+    def register(build: Callable[[], Program]) -> Callable[[], Program]:
+        name = build.__name__
+        if name in _REGISTRY and _REGISTRY[name].build.__module__ != build.__module__:
+            raise ValueError(f"two cases are named {name}")
+        _REGISTRY[name] = Case(
+            name=name,
+            family=family,
+            origin=origin,
+            catches=catches,
+            build=build,
+            fallback=tuple(fallback),
+            min_block_size=min_block_size,
+            wiring=wiring,
+            eager_tolerance=eager_tolerance,
+            requires=tuple(requires),
+        )
+        return build
+
+    return register
+
+
+def all_cases() -> tuple[Case, ...]:
+    """Every case, by family and then in the order of declaration."""
+    families = importlib.import_module("corpus.families")
+    for module in pkgutil.iter_modules(families.__path__):
+        importlib.import_module(f"corpus.families.{module.name}")
+    order = list(Family)
+    return tuple(sorted(_REGISTRY.values(), key=lambda item: order.index(item.family)))
+
+
+def find_case(name: str) -> Case:
+    """The case of that name.
+
+    Raises:
+        UnknownCase: there is none.
+    """
+    for item in all_cases():
+        if item.name == name:
+            return item
+    raise UnknownCase(name)
+
+
+def corpus_digest() -> str:
+    """SHA-256 over the corpus's sources: runs with one digest tried the same programs."""
+    root = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        if path.suffix in {".py", ".json"}:
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0")
+            digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""One module a family; every module in this folder is loaded by `corpus.case.all_cases`."""

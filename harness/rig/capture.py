@@ -1,0 +1,96 @@
+"""Capture: from a case to the graph that is split, and the inputs that every check calls it with."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from corpus.case import Case, Inputs, Program
+
+CALLS = 3  # seeded inputs that every program is run on
+
+
+@dataclass(frozen=True)
+class CapturedProgram:
+    """A case, built and captured once, to be shared by all its cells.
+
+    ``eager`` is what the values are held against: the model, or for a handmade case its split
+    module before any engine is built. ``exported`` is None for a handmade case.
+    """
+
+    case: Case
+    program: Program
+    eager: torch.nn.Module
+    exported: ExportedProgram | None
+    calls: tuple[Inputs, ...]
+
+    @property
+    def example(self) -> Inputs:
+        return self.calls[0]
+
+    def fresh_module(self) -> GraphModule:
+        """A graph module of its own for a splitter to change."""
+        if self.exported is not None:
+            return self.exported.module(check_guards=False)
+        assert self.program.split is not None
+        return copy.deepcopy(self.program.split)
+
+
+def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
+    """Build a case and capture it.
+
+    Args:
+        mode: "nonstrict" or "strict".
+        seed: added to the case's own, for another set of inputs and weights.
+    """
+    torch.manual_seed(case.seed + seed)
+    program = case.build()
+    calls = tuple(_make_inputs(program, case.seed + seed, number) for number in range(CALLS))
+    if program.split is not None:
+        return CapturedProgram(case, program, program.split.eval(), None, calls)
+    assert program.model is not None
+    model = program.model.eval()
+    exported = export_like_a_user(model, calls[0], program.dynamic_shapes, strict=mode == "strict")
+    return CapturedProgram(case, program, model, exported, calls)
+
+
+def export_like_a_user(
+    model: torch.nn.Module, example: Inputs, dynamic_shapes: Any, *, strict: bool = False
+) -> ExportedProgram:
+    """`torch.export.export` with the arguments in the form that the case states them."""
+    return torch.export.export(
+        model,
+        example.args,
+        dict(example.kwargs),
+        dynamic_shapes=dynamic_shapes,
+        strict=strict,
+    )
+
+
+def over_bound_inputs(captured: CapturedProgram) -> Inputs | None:
+    """Inputs one above the upper bound of every dynamic dimension, or None for a static case."""
+    bounds = captured.program.bounds
+    if bounds is None:
+        return None
+    generator = torch.Generator().manual_seed(captured.case.seed)
+    return captured.program.inputs(generator, bounds[1] + 1)
+
+
+def _make_inputs(program: Program, seed: int, number: int) -> Inputs:
+    generator = torch.Generator().manual_seed(seed + number)
+    return program.inputs(generator, _sizes(program)[number])
+
+
+def _sizes(program: Program) -> Sequence[int | None]:
+    """Three sizes of the dynamic dimension, so that a specialised program shows."""
+    if program.bounds is None:
+        return (None,) * CALLS
+    low, high = program.bounds
+    middle = (low + high) // 2
+    return (middle, max(low, 2), high)

@@ -1,0 +1,167 @@
+"""What an engine promises about its inputs and outputs: shapes, types and an optimization profile.
+
+A real engine is built for one type and one range of sizes per input, and refuses anything else
+(`setup_input_tensors` in core/runtime/execute_engine.cpp of pytorch/TensorRT: the type check, and
+`setInputShape`, which fails outside the profile). An emulation that forgets this turns errors into
+silent wrong values, so the contract travels with the engine, in its metadata slot.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+import torch
+from torch.utils._sympy.interp import sympy_interp
+from torch.utils._sympy.reference import PythonReferenceAnalysis
+
+# The types of nvinfer1::DataType that torch has too (util::TRTDataTypeToScalarType). There is no
+# double and no complex: Torch-TensorRT truncates or falls back.
+ENGINE_DTYPES = frozenset(
+    {
+        torch.float32,
+        torch.float16,
+        torch.bfloat16,
+        torch.int8,
+        torch.uint8,
+        torch.int32,
+        torch.int64,
+        torch.bool,
+    }
+)
+
+
+class UnsupportedSegment(ValueError):
+    """A segment that no TensorRT engine could be built from."""
+
+
+class EngineRefusal(RuntimeError):
+    """An engine was called with inputs that it was not built for."""
+
+
+@dataclass(frozen=True)
+class Dim:
+    """One dimension: a sympy expression over the segment's symbols, and its profile's range."""
+
+    expr: sympy.Expr
+    low: int
+    high: float  # math.inf where the program states no bound
+
+    @property
+    def static(self) -> bool:
+        return self.low == self.high
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One input or output: its type and its dimensions."""
+
+    dtype: torch.dtype
+    dims: tuple[Dim, ...]
+
+
+@dataclass(frozen=True)
+class Contract:
+    inputs: tuple[Binding, ...]
+    outputs: tuple[Binding, ...]
+
+    def encode(self) -> str:
+        """The contract as text for an engine's metadata slot."""
+        return base64.b64encode(pickle.dumps(self)).decode("ascii")
+
+    @staticmethod
+    def decode(text: str) -> Contract:
+        contract = pickle.loads(base64.b64decode(text))
+        if not isinstance(contract, Contract):
+            raise TypeError(f"the metadata slot holds a {type(contract).__name__}, not a Contract")
+        return contract
+
+
+def _dim(size: int | torch.SymInt) -> Dim:
+    if isinstance(size, int):
+        return Dim(sympy.Integer(size), size, size)
+    bounds = size.node.shape_env.bound_sympy(size.node.expr)
+    high = math.inf if not bounds.upper.is_number or bounds.upper > 2**31 else int(bounds.upper)
+    # Export specialises 0 and 1, so a shape environment says "at least 2" of a dimension that the
+    # user declared from 1; torch_tensorrt's extract_var_range_info makes that 1 again.
+    low = int(bounds.lower)
+    return Dim(size.node.expr, 1 if low == 2 else low, high)
+
+
+def binding_of(value: Any, what: str) -> Binding:
+    """The binding for a node's `meta["val"]`.
+
+    Raises:
+        UnsupportedSegment: the value is no tensor, or of a type that TensorRT lacks.
+    """
+    if isinstance(value, int | torch.SymInt) and not isinstance(value, bool):
+        # TorchTensorRTModule.forward casts such an input to a 0-d tensor.
+        return Binding(torch.int64, ())
+    if not isinstance(value, torch.Tensor):
+        raise UnsupportedSegment(f"{what} is a {type(value).__name__}, an engine takes tensors")
+    if value.dtype not in ENGINE_DTYPES:
+        raise UnsupportedSegment(f"{what} is of type {value.dtype}, which TensorRT lacks")
+    return Binding(value.dtype, tuple(_dim(size) for size in value.shape))
+
+
+def check_inputs(contract: Contract, inputs: Sequence[torch.Tensor], name: str) -> None:
+    """Raise EngineRefusal unless a real engine of this contract would take ``inputs``."""
+    if len(inputs) != len(contract.inputs):
+        raise EngineRefusal(
+            f"engine {name}: expected {len(contract.inputs)} inputs, got {len(inputs)}"
+        )
+    for index, (tensor, binding) in enumerate(zip(inputs, contract.inputs, strict=True)):
+        where = f"engine {name}: input {index}"
+        if tensor.dtype != binding.dtype:
+            raise EngineRefusal(f"{where} expected to have type {binding.dtype}, got {tensor.dtype}")
+        if tensor.dim() != len(binding.dims):
+            raise EngineRefusal(
+                f"{where} expected {len(binding.dims)} dimensions, got {tensor.dim()}"
+            )
+        for axis, (size, dim) in enumerate(zip(tensor.shape, binding.dims, strict=True)):
+            if not dim.low <= size <= dim.high:
+                raise EngineRefusal(
+                    f"{where} dimension {axis} is {size}, outside its profile "
+                    f"[{dim.low}, {dim.high}]"
+                )
+
+
+def output_shapes(
+    contract: Contract, inputs: Sequence[torch.Tensor]
+) -> tuple[tuple[int | torch.SymInt, ...], ...]:
+    """Output shapes for these input shapes, symbols kept: what the meta kernel answers with.
+
+    The rule is the runtime's (`_apply_symbolic_shape_expressions`): every input dimension binds its
+    compile-time expression; an output dimension that is such an expression is that size, and any
+    other is computed from the symbols.
+
+    Raises:
+        EngineRefusal: an output dimension has a symbol that no input dimension binds.
+    """
+    bound: dict[sympy.Expr, int | torch.SymInt] = {}
+    for tensor, binding in zip(inputs, contract.inputs, strict=True):
+        for size, dim in zip(tensor.shape, binding.dims, strict=True):
+            bound.setdefault(dim.expr, size)
+    return tuple(
+        tuple(_evaluate(dim.expr, bound) for dim in binding.dims) for binding in contract.outputs
+    )
+
+
+def _evaluate(
+    expr: sympy.Expr, bound: Mapping[sympy.Expr, int | torch.SymInt]
+) -> int | torch.SymInt:
+    if expr.is_number:
+        return int(expr)
+    if expr in bound:
+        return bound[expr]
+    missing = [symbol for symbol in expr.free_symbols if symbol not in bound]
+    if missing:
+        raise EngineRefusal(f"output size {expr}: no input dimension binds {missing}")
+    symbols = {symbol: bound[symbol] for symbol in expr.free_symbols}
+    size: int | torch.SymInt = sympy_interp(PythonReferenceAnalysis, symbols, expr)
+    return size

@@ -1,0 +1,142 @@
+"""The `emulated` executor: runs an engine's segment on the CPU under the runtime's own op name.
+
+In what a program can observe it behaves as the real runtime does (core/runtime/execute_engine.cpp
+of pytorch/TensorRT): it refuses inputs of another type, rank or size than the engine was built
+for; its outputs are fresh, contiguous, alias nothing and carry no gradient. The meta kernel answers
+from the contract alone (`fake_tensorrt_execute_engine`), and never opens a payload: loading one
+under a fake or proxy mode would give fake weights.
+"""
+
+from __future__ import annotations
+
+import base64
+import collections
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+
+from harness.rig.engines.builder import BuiltEngine, load_segment, payload_digest
+from harness.rig.engines.contract import Contract, check_inputs, output_shapes
+
+OP_NAME = "tensorrt::execute_engine"
+NAME_SLOT, ENGINE_SLOT, METADATA_SLOT = 1, 3, 7
+BINDING_DELIMITER = "%"
+
+# How often each engine ran, by payload digest: a program whose engines never ran proves nothing.
+run_counts: collections.Counter[str] = collections.Counter()
+
+_segments: dict[str, torch.nn.Module] = {}
+_libraries: list[torch.library.Library] = []
+
+
+def load_runtime(library: Path, slots: int = 13, abi: str = "10") -> None:
+    """Load the native half and register the kernels; once a process, later calls set the layout.
+
+    Raises:
+        RuntimeError: the real Torch-TensorRT runtime is loaded here already; both own one name.
+    """
+    if not _libraries:
+        if hasattr(torch.ops.tensorrt, "execute_engine"):
+            raise RuntimeError(
+                "tensorrt::execute_engine is registered already: this process has the real "
+                "Torch-TensorRT runtime, and cannot have the emulated one as well"
+            )
+        torch.ops.load_library(str(library))
+        torch._library.register_fake_class("tensorrt::Engine", _FakeEngine)
+        kernels = torch.library.Library("tensorrt", "IMPL")
+        kernels.impl("execute_engine", _execute, "CompositeExplicitAutograd")
+        torch.library.register_fake(OP_NAME, _execute_fake, lib=kernels)
+        _libraries.append(kernels)
+    torch.ops.tensorrt._emulated_set_layout(slots, abi)
+
+
+def make_engine(built: BuiltEngine) -> torch.ScriptObject:
+    """A `tensorrt::Engine` that holds these bytes, in the layout that `load_runtime` set."""
+    slots = [""] * torch.ops.tensorrt.SERIALIZATION_LEN()
+    slots[torch.ops.tensorrt.ABI_TARGET_IDX()] = torch.ops.tensorrt.ABI_VERSION()
+    slots[NAME_SLOT] = f"{built.name}_engine"
+    slots[2] = "0%9%0%0%emulated"
+    slots[METADATA_SLOT] = built.contract.encode()
+    slots[4] = BINDING_DELIMITER.join(built.input_names)
+    slots[5] = BINDING_DELIMITER.join(built.output_names)
+    slots[6] = "0"
+    for index in range(8, len(slots)):
+        slots[index] = "linux_x86_64" if index == 8 else "0"
+    fields: list[str | bytes] = [*slots]
+    fields[ENGINE_SLOT] = built.payload
+    return torch.classes.tensorrt.Engine(fields)
+
+
+def engine_payload(engine: Any) -> bytes:
+    """The engine bytes inside a real or faked engine object."""
+    return base64.b64decode(_real(engine)._emulated_slot(ENGINE_SLOT))
+
+
+def engine_slots(engine: Any) -> tuple[str, ...]:
+    """Every slot as text, the engine bytes in base64."""
+    return tuple(_real(engine).__getstate__())
+
+
+def _real(engine: Any) -> Any:
+    """The script object behind torch's fake wrappers."""
+    engine = getattr(engine, "real_obj", engine)
+    return engine
+
+
+def _segment_of(engine: Any) -> tuple[str, torch.nn.Module]:
+    payload = engine_payload(engine)
+    digest = payload_digest(payload)
+    if digest not in _segments:
+        _segments[digest] = load_segment(payload)
+    return digest, _segments[digest]
+
+
+def _execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
+    name = engine._emulated_slot(NAME_SLOT)
+    contract = Contract.decode(engine.get_serialized_metadata())
+    check_inputs(contract, inputs, name)
+    with unset_fake_temporarily(), disable_proxy_modes_tracing(), torch.no_grad():
+        digest, segment = _segment_of(engine)
+        run_counts[digest] += 1
+        returned = segment(*(tensor.detach() for tensor in inputs))
+    outputs = returned if isinstance(returned, tuple | list) else (returned,)
+    return [
+        output.detach().clone(memory_format=torch.contiguous_format) for output in outputs
+    ]
+
+
+def _execute_fake(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
+    contract = Contract.decode(_real(engine).get_serialized_metadata())
+    shapes = output_shapes(contract, inputs)
+    device = inputs[0].device if inputs else torch.device("cpu")
+    return [
+        torch.empty(shape, dtype=binding.dtype, device=device)
+        for shape, binding in zip(shapes, contract.outputs, strict=True)
+    ]
+
+
+class _FakeEngine:
+    """What torch.export sees in place of an engine, as the runtime's own FakeTRTEngine."""
+
+    def __init__(self, slots: Sequence[tuple[str, str]]) -> None:
+        self.slots = dict(slots)
+
+    @classmethod
+    def __obj_unflatten__(cls, flattened: Sequence[tuple[str, str]]) -> _FakeEngine:
+        return cls(flattened)
+
+    def get_serialized_metadata(self) -> str:
+        return self.slots["serialized_metadata"]
+
+    def _emulated_slot(self, index: int) -> str:
+        return list(self.slots.values())[index]
+
+    def set_output_tensors_as_unowned(self, unowned: bool) -> None:
+        """Nothing to own in a trace."""
+
+    def are_output_tensors_unowned(self) -> bool:
+        return False

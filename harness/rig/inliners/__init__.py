@@ -1,0 +1,1 @@
+"""Inliners: the protocol, the loader of released ones, and the two built in."""

@@ -1,0 +1,174 @@
+"""The two algorithms, written from their description (pytorch/TensorRT #4360).
+
+`name-matching` is how releases up to 2.13.0 wire a fallback's inputs: to parent nodes of the same
+name. `positional` is the form that #4360 proposed: to the call's arguments, in order. They share
+the engine pass and everything after. They are here as models of the algorithms: with no wheel at
+hand they still run, and a test holds each equal to the release it stands for, verdict for verdict.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.exported_program import CustomObjArgument
+from torch.export.unflatten import _assign_attr, _AttrKind
+from torch.fx import GraphModule, Node
+
+from corpus.case import Inputs
+from harness.rig.clock import StageClock
+from harness.rig.inliners.passes import run_torch_export, timed_passes
+from harness.rig.inliners.protocol import Inlining
+from harness.rig.records import Route, Stage
+
+ENGINE_PREFIX = "_run_on_acc"
+FALLBACK_PREFIX = "_run_on_gpu"
+
+
+class BuiltinInliner:
+    """One of the two algorithms, by the `export` route."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._wire = WIRINGS[name]
+
+    def inline_trt_modules(self, gm: GraphModule) -> GraphModule:
+        """Replace every call of an engine child by `execute_engine` and getitems, in place."""
+        for name, child in list(gm.named_children()):
+            if ENGINE_PREFIX in name:
+                _inline_engine(gm, name, child)
+        return gm
+
+    def inline_torch_modules(self, gm: GraphModule) -> GraphModule:
+        """Replace every call of a fallback child by its body, in place."""
+        gm.graph.eliminate_dead_code()
+        gm.graph.lint()
+        for call in list(gm.graph.nodes):
+            if call.op == "call_module" and FALLBACK_PREFIX in call.name:
+                _inline_fallback(gm, call, self._wire)
+        return gm
+
+    def transform(self, gm: GraphModule) -> GraphModule:
+        """A copy of the split module as one flat graph."""
+        return self._transform(gm, StageClock(), Inlining())
+
+    def produce(
+        self,
+        split: GraphModule,
+        route: Route,
+        example: Inputs,
+        dynamic_shapes: Any,
+        clock: StageClock,
+        result: Inlining,
+    ) -> ExportedProgram:
+        clock.enter(Stage.INLINE_ENGINES)
+        inlined = self._transform(split, clock, result)
+        clock.leave()
+        result.keep(inlined)
+        result.exported = run_torch_export(inlined, example, dynamic_shapes, clock)
+        return result.exported
+
+    def _transform(self, split: GraphModule, clock: StageClock, result: Inlining) -> GraphModule:
+        gm = copy.deepcopy(split)
+        passes: dict[str, Any] = {
+            "inline_trt_modules": self.inline_trt_modules,
+            "inline_torch_modules": self.inline_torch_modules,
+        }
+        with timed_passes(passes, clock, result):
+            passes["inline_trt_modules"](gm)
+            passes["inline_torch_modules"](gm)
+        gm.delete_all_unused_submodules()
+        gm.graph.eliminate_dead_code()
+        gm.graph.lint()
+        return gm
+
+
+def _inline_engine(gm: GraphModule, name: str, child: torch.nn.Module) -> None:
+    call = next(node for node in gm.graph.nodes if node.name == name)
+    assert call.args, f"{name} has no inputs"
+    values = call.meta["val"]
+    engine_name = f"{name}_engine"
+    setattr(gm, engine_name, child.engine)
+    with gm.graph.inserting_before(call):
+        engine = gm.graph.get_attr(engine_name)
+        engine.meta["val"] = CustomObjArgument(name=engine.name, class_fqn="")
+        execute = gm.graph.call_function(
+            torch.ops.tensorrt.execute_engine.default, (call.args, engine)
+        )
+        execute.meta["val"] = values
+        if len(values) == 1:
+            # A one-output engine is called bare; its op returns a list.
+            only = gm.graph.call_function(operator.getitem, (execute, 0))
+            call.replace_all_uses_with(only)
+        else:
+            call.replace_all_uses_with(execute)
+    for user in execute.users:
+        if user.target is operator.getitem:
+            user.meta["val"] = values[user.args[1]]
+    gm.graph.erase_node(call)
+
+
+def _inline_fallback(gm: GraphModule, call: Node, wire: Wiring) -> None:
+    child = gm.get_submodule(call.name)
+    assert isinstance(child, GraphModule)
+    with gm.graph.inserting_before(call):
+        returned = wire(gm, call, child)
+    if isinstance(returned, tuple):
+        for user in [user for user in call.users if user.target is operator.getitem]:
+            user.replace_all_uses_with(returned[user.args[1]])
+            gm.graph.erase_node(user)
+    else:
+        call.replace_all_uses_with(returned)
+    for key, parameter in child.named_parameters():
+        _assign_attr(parameter, gm, key, _AttrKind.PARAMETER)
+    for key, buffer in child.named_buffers():
+        _assign_attr(buffer, gm, key, _AttrKind.BUFFER)
+    gm.graph.erase_node(call)
+
+
+Wiring = Callable[[GraphModule, Node, GraphModule], Any]
+
+
+def _placeholders(child: GraphModule) -> list[Node]:
+    return [node for node in child.graph.nodes if node.op == "placeholder"]
+
+
+def _wire_by_name(gm: GraphModule, call: Node, child: GraphModule) -> Any:
+    """Placeholders go to parent nodes of the same name; only where none matches, to the arguments.
+
+    A placeholder without a namesake, in a child that has one elsewhere, is copied into the parent
+    as an input that the model never had.
+    """
+    placeholders = _placeholders(child)
+    wanted = {node.name for node in placeholders}
+    parent_names = {node.name for node in gm.graph.nodes}
+    matched = [node for node in placeholders if node.name in parent_names]
+    namesakes = [node for node in gm.graph.nodes if node.name in wanted]
+    assert len(matched) == len(namesakes)
+    # Both lists are in graph order, and are paired by it: a second way to go wrong.
+    mapping = dict(zip(matched, namesakes, strict=True))
+    returned = gm.graph.graph_copy(child.graph, mapping)
+    if not matched:
+        added = [node for node in gm.graph.nodes if node.name in wanted]
+        assert len(call.args) == len(added)
+        for node, argument in zip(added, call.args, strict=True):
+            node.replace_all_uses_with(argument)
+            gm.graph.erase_node(node)
+    return returned
+
+
+def _wire_by_position(gm: GraphModule, call: Node, child: GraphModule) -> Any:
+    """The call's arguments are the ground truth: they take the placeholders' place, in order."""
+    placeholders = _placeholders(child)
+    assert len(placeholders) == len(call.args)
+    return gm.graph.graph_copy(child.graph, dict(zip(placeholders, call.args, strict=True)))
+
+
+WIRINGS: dict[str, Wiring] = {
+    "name-matching": _wire_by_name,
+    "positional": _wire_by_position,
+}

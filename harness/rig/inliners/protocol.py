@@ -1,0 +1,60 @@
+"""What the pipeline asks of an inliner, whatever it was loaded from."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from corpus.case import Inputs
+from harness.rig.clock import StageClock
+from harness.rig.records import Route
+
+
+class LoadError(Exception):
+    """An inliner could not be loaded: what is missing, and where it was looked for."""
+
+
+@dataclass
+class Inlining:
+    """What came out of an inliner, filled in as far as it got.
+
+    ``inlined`` is the module as the last pass left it; it is there even when cleaning it raised, so
+    that a wrong wire can be named where lint only says that something is amiss. ``finished`` tells
+    whether `transform` returned.
+    """
+
+    inlined: GraphModule | None = None
+    finished: bool = False
+    exported: ExportedProgram | None = None
+
+    def keep(self, inlined: GraphModule) -> None:
+        """Remember what `transform` returned, in a graph of its own.
+
+        `create_trt_exp_program` lifts parameters in the very module that it is given, and what the
+        oracles are asked about is the module before that. Attributes are shared, not copied.
+        """
+        self.inlined = GraphModule(inlined, copy.deepcopy(inlined.graph))
+        self.finished = True
+
+
+class Inliner(Protocol):
+    """Turns a split module into an exported program, by one of its routes."""
+
+    @property
+    def name(self) -> str: ...
+
+    def produce(
+        self,
+        split: GraphModule,
+        route: Route,
+        example: Inputs,
+        dynamic_shapes: Any,
+        clock: StageClock,
+        result: Inlining,
+    ) -> ExportedProgram:
+        """Inline and export, entering the clock's stages and filling ``result`` on the way."""
+        ...

@@ -1,0 +1,45 @@
+"""The completion oracle: every stage ends; an exception keeps its type and a normalised message."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+from harness.rig.records import Oracle, Outcome, Stage, Symptom, Verdict, passed
+
+MAX_MESSAGE = 300  # characters
+MAX_FRAMES = 6
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
+_PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+")
+_SPACE = re.compile(r"\s+")
+
+
+def normalise(error: BaseException) -> str:
+    """Type and first line of an exception, the same on every machine.
+
+    A graph dump, an address or a folder would make one cause look like many.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else ""
+    text = _SPACE.sub(" ", _PATH.sub("", _ADDRESS.sub("0x…", text)))
+    name = type(error).__name__
+    return f"{name}: {text}"[:MAX_MESSAGE] if text else name
+
+
+def ended_by(error: BaseException, stage: Stage) -> Verdict:
+    """The verdict on a cell whose stage raised."""
+    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
+    tail = [f"  {frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
+    return Verdict(
+        Oracle.COMPLETION,
+        Outcome.FAILED,
+        symptom=Symptom.ERROR,
+        stage=stage,
+        message=normalise(error),
+        evidence="\n".join([str(error)[:2000], *tail]),
+    )
+
+
+def completed() -> Verdict:
+    return passed(Oracle.COMPLETION)

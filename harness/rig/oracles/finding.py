@@ -1,0 +1,42 @@
+"""What an oracle found, and how findings become one verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.rig.records import Oracle, Outcome, Stage, Symptom, Verdict, passed
+
+MAX_EVIDENCE = 12  # findings spelled out in a verdict's evidence
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong.
+
+    ``kind`` is its class, free of names, numbers and addresses of one program: ledger entries are
+    matched against it, and a new kind must not hide behind a known one. ``detail`` is for a person.
+    """
+
+    stage: Stage
+    kind: str
+    detail: str = ""
+
+
+def verdict_of(oracle: Oracle, symptom: Symptom, findings: Iterable[Finding]) -> Verdict:
+    """One verdict from all findings: their kinds joined, at the earliest stage that shows one."""
+    found = list(findings)
+    if not found:
+        return passed(oracle)
+    order = list(Stage)
+    details = [f"{item.stage}: {item.kind}: {item.detail}" for item in found]
+    if len(details) > MAX_EVIDENCE:
+        details[MAX_EVIDENCE:] = [f"... and {len(details) - MAX_EVIDENCE} more"]
+    return Verdict(
+        oracle=oracle,
+        outcome=Outcome.FAILED,
+        symptom=symptom,
+        stage=min((item.stage for item in found), key=order.index),
+        message="; ".join(sorted({item.kind for item in found})),
+        evidence="\n".join(details),
+    )

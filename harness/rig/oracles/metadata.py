@@ -1,0 +1,140 @@
+"""The metadata oracle: every node's `meta["val"]` is what an interpreter computes there.
+
+Type, shape and dtype; strides are left out, as an engine's outputs are contiguous whatever the
+segment's were.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import sympy
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.fx import Interpreter, Node
+
+from corpus.case import Inputs
+from harness.rig.oracles.finding import Finding
+from harness.rig.records import Stage
+
+
+
+class _Recorder(Interpreter):
+    """Runs a lifted graph and keeps the value of every node."""
+
+    def __init__(self, program: ExportedProgram) -> None:
+        super().__init__(program.graph_module, garbage_collect_values=False)
+        self.values: dict[Node, Any] = {}
+
+    def run_node(self, n: Node) -> Any:
+        self.values[n] = super().run_node(n)
+        return self.values[n]
+
+
+def check_program(program: ExportedProgram, call: Inputs, stage: Stage) -> Iterator[Finding]:
+    """Findings in a program's metadata, by running its graph on one call's inputs.
+
+    Raises:
+        Exception: whatever the graph raises when it is run.
+    """
+    recorder = _Recorder(program)
+    flat = program._graph_module_flat_inputs(call.args, dict(call.kwargs))
+    with torch.no_grad():
+        recorder.run(*flat)
+    sizes = _bind_symbols(program, recorder.values)
+    roles = _placeholder_roles(program)
+    for node, value in recorder.values.items():
+        if node.op == "output":
+            continue
+        said = _mismatch(node.meta.get("val"), value, sizes)
+        if said is not None:
+            role = roles.get(node.name) or _role(node)
+            yield Finding(stage, f"{role}: {said[0]}", f"{node.name}: {said[1]}")
+
+
+def _bind_symbols(
+    program: ExportedProgram, values: Mapping[Node, Any]
+) -> dict[sympy.Symbol, int]:
+    """What every symbol is in this run, read off the placeholders."""
+    sizes: dict[sympy.Symbol, int] = {}
+    for node in program.graph.nodes:
+        meta = node.meta.get("val")
+        if node.op != "placeholder" or not isinstance(meta, torch.Tensor):
+            continue
+        for stated, actual in zip(meta.shape, values[node].shape, strict=False):
+            if isinstance(stated, torch.SymInt) and isinstance(stated.node.expr, sympy.Symbol):
+                sizes.setdefault(stated.node.expr, int(actual))
+    return sizes
+
+
+def _placeholder_roles(program: ExportedProgram) -> dict[str, str]:
+    names = {
+        InputKind.USER_INPUT: "model input",
+        InputKind.PARAMETER: "lifted parameter",
+        InputKind.BUFFER: "lifted buffer",
+        InputKind.CONSTANT_TENSOR: "lifted constant",
+        InputKind.CUSTOM_OBJ: "engine object",
+    }
+    return {
+        spec.arg.name: names.get(spec.kind, "lifted input")
+        for spec in program.graph_signature.input_specs
+    }
+
+
+def _is_engine_call(node: Node) -> bool:
+    return str(node.target) == "tensorrt.execute_engine.default"
+
+
+def _role(node: Node) -> str:
+    if _is_engine_call(node):
+        return "engine call"
+    if node.target is operator.getitem and isinstance(node.args[0], Node):
+        return "element of an engine" if _is_engine_call(node.args[0]) else "element of an op"
+    return "op"
+
+
+def _mismatch(
+    meta: Any, value: Any, sizes: Mapping[sympy.Symbol, int]
+) -> tuple[str, str] | None:
+    """(class, detail) of what is wrong with ``meta`` for ``value``, or None."""
+    if isinstance(value, torch.Tensor):
+        return _tensor_mismatch(meta, value, sizes)
+    if isinstance(value, tuple | list):
+        if not isinstance(meta, tuple | list):
+            return f"a {type(meta).__name__} for a list", ""
+        if len(meta) != len(value):
+            return "a list of another length", f"{len(meta)}, should be {len(value)}"
+        for index, (stated, actual) in enumerate(zip(meta, value, strict=True)):
+            said = _mismatch(stated, actual, sizes)
+            if said is not None:
+                return said[0], f"element {index}: {said[1]}"
+        return None
+    if isinstance(value, bool) or value is None or not isinstance(value, int | float):
+        return None  # None, flags and engine objects have no shape to be wrong about
+    stated = _evaluate(meta, sizes)
+    return None if stated == value else ("another number", f"{stated}, should be {value}")
+
+
+def _tensor_mismatch(
+    meta: Any, value: torch.Tensor, sizes: Mapping[sympy.Symbol, int]
+) -> tuple[str, str] | None:
+    if meta is None:
+        return "no value", ""
+    if not isinstance(meta, torch.Tensor):
+        return f"a {type(meta).__name__} for a tensor", ""
+    if meta.dtype != value.dtype:
+        return "another dtype", f"{meta.dtype}, should be {value.dtype}"
+    shape = tuple(_evaluate(size, sizes) for size in meta.shape)
+    if shape != tuple(value.shape):
+        return "another shape", f"{shape}, should be {tuple(value.shape)}"
+    return None
+
+
+def _evaluate(size: Any, sizes: Mapping[sympy.Symbol, int]) -> Any:
+    if not isinstance(size, torch.SymInt):
+        return size
+    value = size.node.expr.xreplace(dict(sizes))
+    return int(value) if value.is_number else str(value)

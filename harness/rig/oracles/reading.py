@@ -1,0 +1,328 @@
+"""Reads a graph as terms: split module, inlined module or exported program alike.
+
+Normalisations, each because two correct programs may differ in it:
+    calls        a fallback's call is read as its body, an engine's as `execute_engine` and its
+                 outputs, whether a module or an op makes the call
+    names        nodes, placeholders and attributes have none; a parameter or constant is its value
+    arguments    an op's arguments are bound to its schema and defaults filled in, since saving
+                 drops those equal to the default
+    sizes        a symbolic size is its expression over the model inputs' dimensions, since export
+                 asks the input for what the split asked an intermediate
+    identities   `detach`, `lift_fresh_copy` and `alias` are what they are applied to: export adds
+                 and drops them
+    dead code    nodes that no output needs are not read, assertions among them
+An op that mutates or draws random numbers carries its place among all such ops.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx import GraphModule, Node
+
+from harness.rig.engines.builder import payload_digest
+from harness.rig.engines.emulated import NAME_SLOT, engine_payload, engine_slots
+from harness.rig.engines.module import EngineModule
+from harness.rig.oracles.terms import Kind, Term, TermTable
+
+_IDENTITIES = frozenset(
+    {
+        torch.ops.aten.detach.default,
+        torch.ops.aten.lift_fresh_copy.default,
+        torch.ops.aten.alias.default,
+    }
+)
+
+
+class Unreadable(Exception):
+    """A graph holds something that has no term: what, and where."""
+
+
+@dataclass
+class Reading:
+    """A program as terms: its outputs, and the effects it has, in order."""
+
+    outputs: tuple[Any, ...]
+    effects: tuple[Term, ...] = ()
+
+
+Attribute = Callable[[str], Any]
+
+
+@dataclass
+class GraphReader:
+    """Reads graphs into one table, so that terms of several programs can be compared."""
+
+    table: TermTable = field(default_factory=TermTable)
+    _digests: dict[int, tuple[torch.Tensor, str]] = field(default_factory=dict)
+
+    def read_module(self, module: GraphModule, user_inputs: int) -> Reading:
+        """A split or inlined module; placeholders beyond ``user_inputs`` are leaked ones."""
+        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        bound = {
+            node: self._input(index, node.name, index >= user_inputs)
+            for index, node in enumerate(placeholders)
+        }
+        return self._read(module.graph, bound, _attribute_of(module))
+
+    def read_program(self, program: ExportedProgram, user_inputs: int) -> Reading:
+        """An exported program, its lifted inputs resolved through the signature."""
+        placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+        specs = program.graph_signature.input_specs
+        if len(specs) != len(placeholders):
+            raise Unreadable(
+                f"the signature has {len(specs)} inputs, the graph {len(placeholders)}"
+            )
+        bound: dict[Node, Any] = {}
+        users = 0
+        for node, spec in zip(placeholders, specs, strict=True):
+            if spec.kind is InputKind.USER_INPUT:
+                bound[node] = self._input(users, node.name, users >= user_inputs)
+                users += 1
+            else:
+                bound[node] = self._value(_lifted_value(program, str(spec.target)), node.name)
+        reading = self._read(program.graph, bound, _attribute_of(program.graph_module))
+        kinds = [spec.kind for spec in program.graph_signature.output_specs]
+        users_only = tuple(
+            output
+            for output, kind in zip(reading.outputs, kinds, strict=True)
+            if kind is OutputKind.USER_OUTPUT
+        )
+        return Reading(users_only, reading.effects)
+
+    def _input(self, index: int, name: str, leaked: bool) -> Term:
+        kind = Kind.LEAKED if leaked else Kind.INPUT
+        return self.table.make(kind, index, note=f"{kind} {index} ({name})")
+
+    def _read(
+        self,
+        graph: torch.fx.Graph,
+        bound: dict[Node, Any],
+        attribute: Attribute,
+        scope: _Scope | None = None,
+    ) -> Reading:
+        scope = scope or _Scope.of(graph)
+        values = dict(bound)
+        output = graph.output_node()
+        # On demand and without recursion: a graph whose nodes stand in the wrong order, which is
+        # what lint complains of, still says which wire goes where. What is impure comes first, in
+        # the order of the graph.
+        impure = [node for node in graph.nodes if _has_effect(node)]
+        for root in [*impure, output]:
+            self._evaluate(root, values, attribute, scope)
+        returned = output.args[0]
+        flat = returned if isinstance(returned, tuple | list) else (returned,)
+        outputs = tuple(self._argument(item, values) for item in flat)
+        return Reading(outputs, tuple(scope.effects))
+
+    def _evaluate(
+        self, root: Node, values: dict[Node, Any], attribute: Attribute, scope: _Scope
+    ) -> None:
+        stack, entered = [root], set()
+        while stack:
+            node = stack[-1]
+            if node in values or node.op == "output" and node in entered:
+                stack.pop()
+                continue
+            waiting = [source for source in node.all_input_nodes if source not in values]
+            if waiting:
+                if node in entered:
+                    raise Unreadable(f"{node.name} depends on itself")
+                entered.add(node)
+                stack.extend(reversed(waiting))
+                continue
+            entered.add(node)
+            if node.op != "output":
+                values[node] = self._node(node, values, attribute, scope)
+            stack.pop()
+
+    def _node(
+        self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: _Scope
+    ) -> Any:
+        if node.op == "get_attr":
+            return self._value(attribute(str(node.target)), str(node.target))
+        if node.op == "call_module":
+            return self._child(node, values, attribute, scope)
+        if node.op != "call_function":
+            raise Unreadable(f"{node.op} {node.name}")
+        size = scope.size_of(node)
+        if size is not None:
+            return self.table.make(Kind.SIZE, size, note=f"size {size}")
+        if node.target is operator.getitem:
+            return self._item(self._argument(node.args[0], values), node.args[1])
+        if node.target in _IDENTITIES:
+            return self._argument(node.args[0], values)
+        if node.target is torch.ops.tensorrt.execute_engine.default:
+            inputs = self._argument(node.args[0], values)
+            return self._engine(self._argument(node.args[1], values), inputs.children)
+        return self._op(node, values, scope)
+
+    def _child(
+        self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: _Scope
+    ) -> Any:
+        child = attribute(str(node.target))
+        args = tuple(self._argument(item, values) for item in node.args)
+        if isinstance(child, EngineModule):
+            outputs = self._engine(self._value(child.engine, child.name), args)
+            count = len(child.output_binding_names)
+            return self._item(outputs, 0) if count == 1 else outputs
+        if not isinstance(child, GraphModule):
+            raise Unreadable(f"child {node.target} is a {type(child).__name__}")
+        placeholders = [item for item in child.graph.nodes if item.op == "placeholder"]
+        bound = dict(zip(placeholders, args, strict=False))
+        for item in placeholders[len(args) :]:
+            if item.target not in node.kwargs:
+                raise Unreadable(f"call of {node.target} gives no {item.target}")
+            bound[item] = self._argument(node.kwargs[str(item.target)], values)
+        reading = self._read(child.graph, bound, _attribute_of(child), scope)
+        if isinstance(child.graph.output_node().args[0], tuple | list):
+            return reading.outputs
+        return reading.outputs[0]
+
+    def _engine(self, engine: Term, inputs: Sequence[Term]) -> Term:
+        return self.table.make(Kind.ENGINE, engine.label, tuple(inputs), note=engine.note)
+
+    def _item(self, source: Any, index: Any) -> Any:
+        if isinstance(source, tuple):
+            return source[index]
+        kind = Kind.ENGINE_OUTPUT if source.kind is Kind.ENGINE else Kind.ITEM
+        return self.table.make(kind, index, (source,))
+
+    def _op(self, node: Node, values: dict[Node, Any], scope: _Scope) -> Term:
+        arguments = tuple(
+            self._argument(item, values) for item in _bound_arguments(node)
+        )
+        name = str(node.target)
+        if not _has_effect(node):
+            return self.table.make(Kind.OP, name, arguments, note=name)
+        effect = self.table.make(Kind.EFFECT, (name, len(scope.effects)), arguments, note=name)
+        scope.effects.append(effect)
+        if _mutates(node) and isinstance(node.args[0], Node):
+            values[node.args[0]] = effect  # whoever reads it from here on reads the new value
+        return effect
+
+    def _argument(self, item: Any, values: dict[Node, Any]) -> Any:
+        if isinstance(item, Node):
+            return values[item]
+        if isinstance(item, tuple | list):
+            children = tuple(self._argument(child, values) for child in item)
+            if all(isinstance(child, Term) for child in children):
+                return self.table.make(Kind.LIST, len(children), children)
+            return children
+        if isinstance(item, slice):
+            parts = (item.start, item.stop, item.step)
+            return self.table.make(
+                Kind.LIST, "slice", tuple(self._argument(part, values) for part in parts)
+            )
+        if isinstance(item, int) and not isinstance(item, bool):
+            return self.table.make(Kind.SIZE, str(item), note=str(item))
+        return self.table.make(Kind.CONSTANT, (type(item).__name__, repr(item)), note=repr(item))
+
+    def _value(self, value: Any, name: str) -> Term:
+        if isinstance(value, torch.Tensor):
+            return self.table.make(Kind.STATE, self._digest(value), note=f"parameter {name}")
+        if isinstance(value, torch.ScriptObject) or hasattr(value, "real_obj"):
+            digest = payload_digest(engine_payload(value))
+            return self.table.make(Kind.CONSTANT, digest, note=engine_slots(value)[NAME_SLOT])
+        raise Unreadable(f"attribute {name} is a {type(value).__name__}")
+
+    def _digest(self, tensor: torch.Tensor) -> str:
+        known = self._digests.get(id(tensor))
+        if known is None:
+            plain = tensor.detach().cpu().contiguous()
+            content = plain.view(torch.uint8) if plain.dim() else plain.reshape(1).view(torch.uint8)
+            digest = hashlib.sha256(content.numpy().tobytes()).hexdigest()[:16]
+            # The tensor is kept, or its id could come to mean another one.
+            known = self._digests[id(tensor)] = (
+                tensor,
+                f"{plain.dtype} {tuple(plain.shape)} {digest}",
+            )
+        return known[1]
+
+
+@dataclass
+class _Scope:
+    """One program: how its symbols are called, and the effects so far."""
+
+    symbols: dict[sympy.Symbol, sympy.Symbol]
+    effects: list[Term] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, graph: torch.fx.Graph) -> _Scope:
+        """Name every symbol after the first model input dimension that it is."""
+        symbols: dict[sympy.Symbol, sympy.Symbol] = {}
+        values = [node.meta.get("val") for node in graph.nodes if node.op == "placeholder"]
+        for value in values:
+            for size in value.shape if isinstance(value, torch.Tensor) else ():
+                expr = size.node.expr if isinstance(size, torch.SymInt) else None
+                if isinstance(expr, sympy.Symbol) and expr not in symbols:
+                    symbols[expr] = sympy.Symbol(f"n{len(symbols)}", integer=True, positive=True)
+        return cls(symbols)
+
+    def size_of(self, node: Node) -> str | None:
+        """The canonical expression of a symbolic size, None for any other node."""
+        value = node.meta.get("val")
+        if not isinstance(value, torch.SymInt):
+            return None
+        expr = value.node.expr
+        if any(symbol not in self.symbols for symbol in expr.free_symbols):
+            return None
+        return str(expr.xreplace(self.symbols))
+
+
+def _attribute_of(root: torch.nn.Module) -> Attribute:
+    def attribute(path: str) -> Any:
+        value: Any = root
+        for part in path.split("."):
+            if not hasattr(value, part):
+                raise Unreadable(f"the graph reads {path}, which the module does not have")
+            value = getattr(value, part)
+        return value
+
+    return attribute
+
+
+def _lifted_value(program: ExportedProgram, target: str) -> Any:
+    if target in program.state_dict:
+        return program.state_dict[target]
+    if target in program.constants:
+        return program.constants[target]
+    raise Unreadable(f"the signature names {target}, which the program does not hold")
+
+
+def _has_effect(node: Node) -> bool:
+    return _mutates(node) or _is_random(node)
+
+
+def _mutates(node: Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+
+
+def _is_random(node: Node) -> bool:
+    return (
+        isinstance(node.target, torch._ops.OpOverload)
+        and torch.Tag.nondeterministic_seeded in node.target.tags
+    )
+
+
+def _bound_arguments(node: Node) -> list[Any]:
+    """An op's arguments in its schema's order, defaults filled in."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return [*node.args, *(value for _, value in sorted(node.kwargs.items()))]
+    bound: list[Any] = []
+    for index, argument in enumerate(node.target._schema.arguments):
+        if index < len(node.args):
+            bound.append(node.args[index])
+        elif argument.name in node.kwargs:
+            bound.append(node.kwargs[argument.name])
+        else:
+            bound.append(argument.default_value)
+    return bound

@@ -1,0 +1,90 @@
+"""The signature oracle: how a program is called and what it refuses, from model to reloaded program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+
+from corpus.case import Inputs
+from harness.rig.oracles.finding import Finding
+from harness.rig.records import Stage
+
+
+def expected_specs(example: Inputs, returned: Any) -> tuple[pytree.TreeSpec, pytree.TreeSpec]:
+    """The pytrees of a model's inputs and outputs, from a call and what eager returned."""
+    in_spec = pytree.tree_structure((tuple(example.args), dict(example.kwargs)))
+    return in_spec, pytree.tree_structure(returned)
+
+
+def check_program(
+    program: ExportedProgram,
+    specs: tuple[pytree.TreeSpec, pytree.TreeSpec],
+    bounds: tuple[int, int] | None,
+    stage: Stage,
+) -> Iterator[Finding]:
+    """Findings in a program's call interface and range constraints."""
+    in_spec, out_spec = specs
+    signature = program.graph_signature
+    users = [spec for spec in signature.input_specs if spec.kind is InputKind.USER_INPUT]
+    if len(users) != in_spec.num_leaves:
+        detail = f"{len(users)}, should be {in_spec.num_leaves}"
+        yield Finding(stage, "another number of inputs", detail)
+    returned = [spec for spec in signature.output_specs if spec.kind is OutputKind.USER_OUTPUT]
+    if len(returned) != out_spec.num_leaves:
+        detail = f"{len(returned)}, should be {out_spec.num_leaves}"
+        yield Finding(stage, "another number of outputs", detail)
+    found = program.call_spec
+    if found.in_spec != in_spec:
+        yield Finding(stage, "input structure differs", f"{found.in_spec}, should be {in_spec}")
+    if found.out_spec != out_spec:
+        yield Finding(stage, "output structure differs", f"{found.out_spec}, should be {out_spec}")
+    if bounds is not None:
+        yield from _check_ranges(program, bounds, stage)
+
+
+def _check_ranges(
+    program: ExportedProgram, bounds: tuple[int, int], stage: Stage
+) -> Iterator[Finding]:
+    users = {
+        spec.arg.name
+        for spec in program.graph_signature.input_specs
+        if spec.kind is InputKind.USER_INPUT
+    }
+    symbols = {
+        symbol
+        for node in program.graph.nodes
+        if node.op == "placeholder" and node.name in users
+        for size in getattr(node.meta.get("val"), "shape", ())
+        if isinstance(size, torch.SymInt)
+        for symbol in size.node.expr.free_symbols
+    }
+    if not symbols:
+        yield Finding(stage, "the dynamic dimension became static", str(program.range_constraints))
+    for symbol in sorted(symbols, key=str):
+        held = program.range_constraints.get(symbol)
+        if held is None:
+            yield Finding(stage, "a range constraint is lost", f"{symbol} has none")
+        elif held.upper != bounds[1]:
+            yield Finding(
+                stage, "another upper bound", f"{symbol} up to {held.upper}, should be {bounds[1]}"
+            )
+
+
+def check_refusal(module: Any, over: Inputs) -> Iterator[Finding]:
+    """A finding if a reloaded program takes a size above its bound."""
+    try:
+        with torch.no_grad():
+            module(*over.args, **over.kwargs)
+    except Exception:  # noqa: BLE001 - any refusal will do: guard, engine profile, shape check
+        return
+    yield Finding(Stage.RUN, "takes a size above the bound", str(_shapes(over)))
+
+
+def _shapes(inputs: Inputs) -> list[tuple[int, ...]]:
+    leaves = pytree.tree_leaves((inputs.args, dict(inputs.kwargs)))
+    return [tuple(leaf.shape) for leaf in leaves if isinstance(leaf, torch.Tensor)]

@@ -1,0 +1,126 @@
+"""Terms: what a node computes, independent of names and numbers, hash-consed.
+
+Two nodes compute the same, whatever they are called, exactly if their terms are the same object.
+A term's head is a kind and a label; its children are terms. An engine is an uninterpreted function
+named by its payload.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+
+class Kind(enum.StrEnum):
+    INPUT = "model input"
+    LEAKED = "input that the model does not have"
+    STATE = "parameter or constant"
+    ENGINE = "engine"
+    ENGINE_OUTPUT = "engine output"
+    OP = "op"
+    ITEM = "element"
+    SIZE = "size"
+    CONSTANT = "literal"
+    LIST = "list"
+    EFFECT = "effect"
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A node of the shared term graph. Compared by identity: equal terms are one object."""
+
+    kind: Kind
+    label: Hashable
+    children: tuple[Term, ...] = ()
+    note: str = ""  # a name for people, from the program that made the term first
+
+    def describe(self, depth: int = 2) -> str:
+        """The term as text, ``depth`` levels deep."""
+        if self.kind is Kind.ENGINE_OUTPUT:
+            return f"output {self.label} of {self.children[0].describe(depth - 1)}"
+        if self.kind is Kind.ITEM:
+            return f"{self.children[0].describe(depth)}[{self.label}]"
+        head = self.note or f"{self.kind} {self.label}"
+        if not self.children:
+            return head
+        if depth <= 0:
+            return f"{head}(...)"
+        return f"{head}({', '.join(child.describe(depth - 1) for child in self.children)})"
+
+
+class TermTable:
+    """Makes terms so that one head over the same children is always the same object."""
+
+    def __init__(self) -> None:
+        self._terms: dict[tuple[Kind, Hashable, tuple[int, ...]], Term] = {}
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def make(
+        self, kind: Kind, label: Hashable, children: tuple[Term, ...] = (), note: str = ""
+    ) -> Term:
+        key = (kind, label, tuple(id(child) for child in children))
+        found = self._terms.get(key)
+        if found is None:
+            found = self._terms[key] = Term(kind, label, children, note)
+        return found
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first place where two terms part: a reader, which of its arguments, and what it reads."""
+
+    reader: str
+    position: int
+    expected: Term
+    got: Term
+
+    @property
+    def kind(self) -> str:
+        """The class of the difference, free of names."""
+        if self.expected.kind is self.got.kind:
+            return f"reads another {self.expected.kind}"
+        return f"reads {_article(self.got.kind)} in place of {_article(self.expected.kind)}"
+
+    def describe(self) -> str:
+        return (
+            f"{self.reader} argument {self.position} reads {self.got.describe()}, "
+            f"should read {self.expected.describe()}"
+        )
+
+
+def _article(kind: Kind) -> str:
+    return f"an {kind}" if kind[0] in "aeio" else f"a {kind}"
+
+
+def differences(
+    expected: Term, got: Term, reader: str, position: int, seen: set[tuple[int, int]]
+) -> Iterator[Difference]:
+    """The nearest places, outputs towards inputs, where two terms have other heads.
+
+    ``seen`` is shared over a program's outputs, so that a shared subterm is reported once.
+    """
+    stack = [(expected, got, reader, position)]
+    while stack:
+        left, right, parent, at = stack.pop()
+        if left is right or (id(left), id(right)) in seen:
+            continue
+        seen.add((id(left), id(right)))
+        if _same_head(left, right):
+            head = left.note or f"{left.kind} {left.label}"
+            pairs = zip(left.children, right.children, strict=True)
+            stack.extend(
+                (one, other, head, index) for index, (one, other) in enumerate(pairs)
+            )
+        else:
+            yield Difference(parent, at, left, right)
+
+
+def _same_head(left: Term, right: Term) -> bool:
+    return (
+        left.kind is right.kind
+        and left.label == right.label
+        and len(left.children) == len(right.children)
+    )

@@ -1,0 +1,95 @@
+"""The values oracle: what a program computes, bit for bit.
+
+NaN equals NaN of any payload; signed zeros are told apart; structure, shape and dtype are part of a
+value; strides are not, since an engine returns contiguous memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+
+
+@dataclass(frozen=True)
+class ValueDifference:
+    """Where two results differ first: its class, free of numbers, and a sentence for a person."""
+
+    kind: str
+    detail: str
+
+
+def first_difference(
+    expected: Any, got: Any, tolerance: float | None = None
+) -> ValueDifference | None:
+    """Where two results of one call differ first, or None.
+
+    An empty comparison is a difference: a program without outputs proves nothing.
+
+    Args:
+        tolerance: relative and absolute, for the eager model; None for bit for bit. 0.0 allows no
+            difference in value but takes signed zeros as equal.
+    """
+    left, left_spec = pytree.tree_flatten(expected)
+    right, right_spec = pytree.tree_flatten(got)
+    if left_spec != right_spec:
+        return ValueDifference("structure differs", f"{right_spec}, should be {left_spec}")
+    if not any(isinstance(leaf, torch.Tensor) for leaf in left):
+        return ValueDifference("nothing compared", "no tensor among the outputs")
+    for index, (one, other) in enumerate(zip(left, right, strict=True)):
+        found = _leaf_difference(one, other, tolerance)
+        if found is not None:
+            return ValueDifference(found.kind, f"output {index}: {found.detail}")
+    return None
+
+
+def _leaf_difference(expected: Any, got: Any, tolerance: float | None) -> ValueDifference | None:
+    both_tensors = isinstance(expected, torch.Tensor) and isinstance(got, torch.Tensor)
+    if not both_tensors and type(expected) is not type(got):
+        detail = f"{type(got).__name__}, should be {type(expected).__name__}"
+        return ValueDifference("type differs", detail)
+    if not both_tensors:
+        detail = f"{got!r}, should be {expected!r}"
+        return None if expected == got else ValueDifference("numbers differ", detail)
+    if expected.shape != got.shape:
+        detail = f"{tuple(got.shape)}, should be {tuple(expected.shape)}"
+        return ValueDifference("shape differs", detail)
+    if expected.dtype != got.dtype:
+        return ValueDifference("dtype differs", f"{got.dtype}, should be {expected.dtype}")
+    equal = _same_bits(expected, got) if tolerance is None else _close(expected, got, tolerance)
+    if bool(equal.all()):
+        return None
+    return ValueDifference("numbers differ", _describe(expected, got, equal))
+
+
+def _same_bits(expected: torch.Tensor, got: torch.Tensor) -> torch.Tensor:
+    """Elementwise: equal as bits, or both NaN."""
+    if not expected.dtype.is_floating_point:
+        return expected == got
+    signs = torch.signbit(expected) == torch.signbit(got)
+    equal = (expected == got) & signs
+    return equal | (torch.isnan(expected) & torch.isnan(got))
+
+
+def _close(expected: torch.Tensor, got: torch.Tensor, tolerance: float) -> torch.Tensor:
+    if not expected.dtype.is_floating_point:
+        return expected == got
+    return torch.isclose(got, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def _describe(expected: torch.Tensor, got: torch.Tensor, equal: torch.Tensor) -> str:
+    wrong = (~equal).reshape(-1).nonzero().reshape(-1)
+    at = int(wrong[0])
+    where = ", ".join(str(int(i)) for i in torch.unravel_index(wrong[0], expected.shape))
+    share = f"{len(wrong)} of {equal.numel()} elements"
+    values = f"{got.reshape(-1)[at].item()!r}, should be {expected.reshape(-1)[at].item()!r}"
+    return f"first wrong value at [{where}] is {values} ({share} differ)"
+
+
+def run_calls(module: Any, calls: Sequence[Any]) -> list[Any]:
+    """Call a module on every input, and on the first one again; no gradients."""
+    with torch.no_grad():
+        return [module(*call.args, **call.kwargs) for call in (*calls, calls[0])]

@@ -1,0 +1,223 @@
+"""One cell, from a split module to the verdicts on the program that came back from disk."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from harness.rig.clock import StageClock
+from harness.rig.inliners.protocol import Inliner, Inlining
+from harness.rig.oracles import completion, metadata, signature, structure, values, wiring
+from harness.rig.oracles.finding import Finding, verdict_of
+from harness.rig.oracles.reading import Unreadable
+from harness.rig.prepare import PreparedCase, fingerprint
+from harness.rig.records import (
+    CellKey,
+    CellRecord,
+    CellState,
+    Oracle,
+    Route,
+    Stage,
+    Symptom,
+    Verdict,
+    not_applicable,
+)
+
+
+@dataclass
+class CellRun:
+    """What a cell made, filled in as far as it got, and how it ended."""
+
+    inlining: Inlining = field(default_factory=Inlining)
+    exported: ExportedProgram | None = None
+    reloaded: ExportedProgram | None = None
+    inlined_results: list[Any] | None = None
+    results: list[Any] | None = None
+    archive_bytes: int | None = None
+    ended: Verdict = field(default_factory=completion.completed)
+    callable: Any = None
+
+
+def run_cell(
+    prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock
+) -> CellRecord:
+    """Run one cell and judge it. An exception of an oracle is the harness's own and is raised."""
+    route = Route(key.route)
+    run = CellRun()
+    try:
+        _drive(prepared, inliner, route, clock, run)
+    except Exception as error:  # noqa: BLE001 - whatever a subject raises is its verdict
+        clock.leave()
+        run.ended = completion.ended_by(error, clock.stage or Stage.EXPORT)
+    verdicts = tuple(_judge(prepared, route, run))
+    return CellRecord(
+        key=key,
+        state=CellState.ENDED,
+        verdicts=verdicts,
+        measured_as=key.subject,
+        seconds={stage.value: seconds for stage, seconds in clock.seconds.items()},
+        archive_bytes=run.archive_bytes,
+        engine_bytes=None if route is Route.PLAIN else prepared.engine_bytes,
+        ended_at_unix_s=time.time(),
+    )
+
+
+def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> CellRecord:
+    """The record of a cell whose case could not be captured, split or compiled."""
+    ended = completion.ended_by(error, stage)
+    others = [
+        not_applicable(oracle, f"not reached: ended at {stage}")
+        for oracle in Oracle
+        if oracle is not Oracle.COMPLETION
+    ]
+    return CellRecord(
+        key=key,
+        state=CellState.ENDED,
+        verdicts=(ended, *others),
+        measured_as=key.subject,
+        ended_at_unix_s=time.time(),
+    )
+
+
+def _drive(
+    prepared: PreparedCase, inliner: Inliner, route: Route, clock: StageClock, run: CellRun
+) -> None:
+    captured = prepared.captured
+    module = prepared.torch_only() if route is Route.PLAIN else prepared.split
+    run.exported = inliner.produce(
+        module,  # type: ignore[arg-type]  # the plain route exports a model, not a graph module
+        route,
+        captured.example,
+        captured.program.dynamic_shapes,
+        clock,
+        run.inlining,
+    )
+    with tempfile.TemporaryDirectory(prefix="cell-") as folder:
+        archive = Path(folder) / "program.pt2"
+        with clock.during(Stage.SAVE):
+            torch.export.save(run.exported, archive)
+        run.archive_bytes = archive.stat().st_size
+        with clock.during(Stage.LOAD):
+            run.reloaded = torch.export.load(archive)
+    with clock.during(Stage.RUN):
+        run.callable = run.reloaded.module()
+        run.results = values.run_calls(run.callable, captured.calls)
+
+
+def _judge(prepared: PreparedCase, route: Route, run: CellRun) -> Iterator[Verdict]:
+    ended_at = run.ended.stage if run.ended.failed else None
+    not_reached = f"not reached: ended at {ended_at}"
+
+    def verdict(oracle: Oracle, symptom: Symptom, asked: bool, find: Findings) -> Verdict:
+        try:
+            found = list(find())
+        except Unreadable as error:
+            return not_applicable(oracle, f"not readable: {error}")
+        # What was found stands, however far the cell got; what found nothing has to have been
+        # asked in full to be a pass.
+        if found or asked:
+            return verdict_of(oracle, symptom, found)
+        return not_applicable(oracle, not_reached)
+
+    done = run.results is not None
+    yield verdict(
+        Oracle.VALUES, Symptom.WRONG_VALUES, done, lambda: _value_findings(prepared, route, run)
+    )
+    yield verdict(
+        Oracle.WIRING, Symptom.WRONG_WIRING, done, lambda: _wiring_findings(prepared, route, run)
+    )
+    yield run.ended
+    yield verdict(
+        Oracle.STRUCTURE,
+        Symptom.WRONG_STRUCTURE,
+        run.reloaded is not None,
+        lambda: _structure_findings(prepared, route, run),
+    )
+    yield verdict(
+        Oracle.SIGNATURE,
+        Symptom.WRONG_SIGNATURE,
+        done,
+        lambda: _signature_findings(prepared, run),
+    )
+    yield verdict(
+        Oracle.METADATA, Symptom.WRONG_METADATA, done, lambda: _metadata_findings(prepared, run)
+    )
+
+
+Findings = Callable[[], Iterator[Finding]]
+
+
+def _value_findings(prepared: PreparedCase, route: Route, run: CellRun) -> Iterator[Finding]:
+    reference = prepared.eager if route is Route.PLAIN else prepared.reference
+    if route is not Route.PLAIN:
+        yield from prepared.against_eager
+    if run.results is None:
+        return
+    for number, (expected, got) in enumerate(zip(reference, run.results, strict=True)):
+        found = values.first_difference(expected, got)
+        if found is not None:
+            yield Finding(Stage.RUN, found.kind, f"call {number}, reloaded program: {found.detail}")
+            break
+    inlined = run.inlining.inlined
+    if inlined is None:
+        return
+    inlined.recompile()  # a transformed module still has the code of the split one
+    for number, (expected, got) in enumerate(
+        zip(reference, values.run_calls(inlined, prepared.captured.calls), strict=True)
+    ):
+        found = values.first_difference(expected, got)
+        if found is not None:
+            kind = f"inlined module: {found.kind}"
+            yield Finding(Stage.INLINE_FALLBACKS, kind, f"call {number}: {found.detail}")
+            break
+
+
+def _wiring_findings(prepared: PreparedCase, route: Route, run: CellRun) -> Iterator[Finding]:
+    if route is Route.PLAIN:
+        raise Unreadable("there is no split module to hold the model against")
+    reader, expected, inputs = prepared.reader, prepared.reading, prepared.user_inputs
+    inlined = run.inlining.inlined
+    reached_clean = run.inlining.finished or run.ended.stage is Stage.CLEAN
+    if inlined is not None and reached_clean:
+        yield from wiring.check_inlined(reader, expected, inputs, inlined)
+    for program, stage in _programs(run):
+        yield from wiring.check_program(reader, expected, inputs, program, stage)
+
+
+def _structure_findings(prepared: PreparedCase, route: Route, run: CellRun) -> Iterator[Finding]:
+    inlined = run.inlining.inlined
+    if inlined is not None and run.inlining.finished:
+        yield from structure.check_inlined(prepared.split, inlined)
+    for program, stage in _programs(run):
+        yield from structure.check_program(program, stage)
+    if route is not Route.PLAIN and fingerprint(prepared.split) != prepared.fingerprint:
+        yield Finding(Stage.INLINE_ENGINES, "the inliner changed the module it was given")
+
+
+def _signature_findings(prepared: PreparedCase, run: CellRun) -> Iterator[Finding]:
+    bounds = prepared.captured.program.bounds
+    for program, stage in _programs(run):
+        yield from signature.check_program(program, prepared.specs, bounds, stage)
+    if run.results is not None and prepared.over is not None:
+        yield from signature.check_refusal(run.callable, prepared.over)
+
+
+def _metadata_findings(prepared: PreparedCase, run: CellRun) -> Iterator[Finding]:
+    if run.results is None:
+        return  # a graph that does not run computes nothing to hold its metadata against
+    for program, stage in _programs(run):
+        yield from metadata.check_program(program, prepared.captured.calls[1], stage)
+
+
+def _programs(run: CellRun) -> Iterator[tuple[ExportedProgram, Stage]]:
+    if run.exported is not None:
+        yield run.exported, Stage.EXPORT
+    if run.reloaded is not None:
+        yield run.reloaded, Stage.LOAD

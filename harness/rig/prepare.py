@@ -1,0 +1,117 @@
+"""What is expensive and shared: a case captured, split and compiled once for all its cells."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch.fx import GraphModule
+
+from corpus.case import Case, Inputs
+from harness.rig.capture import CapturedProgram, capture, over_bound_inputs
+from harness.rig.clock import StageClock
+from harness.rig.engines.builder import BuiltEngine
+from harness.rig.engines.module import compile_engines, engine_children
+from harness.rig.oracles.finding import Finding
+from harness.rig.oracles.reading import GraphReader, Reading
+from harness.rig.oracles.signature import expected_specs
+from harness.rig.oracles.values import first_difference, run_calls
+from harness.rig.oracles.wiring import reference_reading
+from harness.rig.records import Stage
+from harness.rig.split import split_module
+
+
+@dataclass
+class PreparedCase:
+    """One case in one capture mode, and what every cell of it is held against.
+
+    ``split`` is shared: a cell must leave it as it was, which ``fingerprint`` tells. ``reference``
+    holds the split module's own results, one a call; ``against_eager`` what is wrong with them.
+    """
+
+    captured: CapturedProgram
+    split: GraphModule
+    engines: Mapping[str, BuiltEngine]
+    reference: list[Any]
+    eager: list[Any]
+    specs: tuple[pytree.TreeSpec, pytree.TreeSpec]
+    reader: GraphReader
+    reading: Reading
+    user_inputs: int
+    over: Inputs | None
+    fingerprint: str
+    against_eager: list[Finding] = field(default_factory=list)
+
+    @property
+    def case(self) -> Case:
+        return self.captured.case
+
+    @property
+    def engine_bytes(self) -> int:
+        return sum(len(engine.payload) for engine in self.engines.values())
+
+    def torch_only(self) -> torch.nn.Module:
+        """The model without any engine, for the `plain` control."""
+        return self.captured.eager
+
+
+def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase:
+    """Capture, split and compile.
+
+    Raises:
+        Exception: whatever a stage raised; ``clock.stage`` says which.
+    """
+    with clock.during(Stage.CAPTURE):
+        captured = capture(case, mode, seed)
+    with clock.during(Stage.SPLIT):
+        module = captured.fresh_module()
+        if captured.exported is None:
+            split = module
+        else:
+            split = split_module(module, case.fallback, case.min_block_size)
+    with clock.during(Stage.COMPILE):
+        engines = compile_engines(split)
+        split.recompile()
+    reference = run_calls(split, captured.calls)
+    eager = run_calls(captured.eager, captured.calls)
+    reader = GraphReader()
+    reading, user_inputs = reference_reading(reader, split)
+    return PreparedCase(
+        captured=captured,
+        split=split,
+        engines=engines,
+        reference=reference,
+        eager=eager,
+        specs=expected_specs(captured.example, eager[0]),
+        reader=reader,
+        reading=reading,
+        user_inputs=user_inputs,
+        over=over_bound_inputs(captured),
+        fingerprint=fingerprint(split),
+        against_eager=_against_eager(case, eager, reference),
+    )
+
+
+def _against_eager(case: Case, eager: list[Any], reference: list[Any]) -> list[Finding]:
+    for number, (one, other) in enumerate(zip(eager, reference, strict=True)):
+        found = first_difference(one, other, case.eager_tolerance)
+        if found is not None:
+            kind = f"split module against eager: {found.kind}"
+            return [Finding(Stage.COMPILE, kind, f"call {number}: {found.detail}")]
+    return []
+
+
+def fingerprint(split: GraphModule) -> str:
+    """Changes when a graph, a child or a parameter of the split module was written to."""
+    parts = [split.graph.python_code("self").src]
+    for name, child in split.named_children():
+        source = child.graph.python_code("self").src if isinstance(child, GraphModule) else "engine"
+        parts.append(f"{name}: {source}")
+    for name, tensor in [*split.named_parameters(), *split.named_buffers()]:
+        parts.append(f"{name}: {tensor.dtype} {tuple(tensor.shape)} version {tensor._version}")
+    parts.extend(engine_children(split))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

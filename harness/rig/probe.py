@@ -1,0 +1,34 @@
+"""`python -m harness.rig.probe`: what this Python's torch is, as one line of JSON.
+
+It runs in the rig's environment and imports torch only; the controller reads its line.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from pathlib import Path
+
+import torch
+from torch.utils import cpp_extension
+
+
+def facts() -> dict[str, object]:
+    """The fields of `harness.toolchain.EnvironmentFacts`."""
+    return {
+        "python_version": platform.python_version(),
+        "platform": platform.platform(),
+        "torch_version": torch.__version__,
+        "torch_git_version": torch.version.git_version,
+        "torch_cuda": torch.version.cuda,
+        "cxx11_abi": torch.compiled_with_cxx11_abi(),
+        "include_paths": cpp_extension.include_paths(),
+        "library_path": str(Path(torch.__file__).parent / "lib"),
+        "threads": torch.get_num_threads(),
+    }
+
+
+if __name__ == "__main__":
+    json.dump(facts(), sys.stdout)
+    sys.stdout.write("\n")
