@@ -40,3 +40,51 @@ def relu_once() -> Program:
 )
 def relu_four_steps() -> Program:
     return Program(floats((2, 8)), model=Alternating(4))
+
+
+@case(
+    Family.ALTERNATING_RELU,
+    catches="wiring that goes wrong only after dozens of getitems, and time that grows with the square",
+    fallback=[RELU],
+    wiring=True,
+)
+def relu_twenty_steps() -> Program:
+    return Program(floats((2, 8)), model=Alternating(20))
+
+
+class FallbackFirst(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(torch.relu(x) * 2 + 1)
+
+
+@case(
+    Family.ALTERNATING_RELU,
+    catches="a first fallback whose placeholder has the model input's own name",
+    fallback=[RELU],
+    wiring=True,
+)
+def relu_before_any_engine() -> Program:
+    return Program(floats((2, 8)), model=FallbackFirst())
+
+
+class BugReport(torch.nn.Module):
+    """The split of pytorch/TensorRT #4360.
+
+    Engine 0 ends in an element of a chunk, so its fallback's placeholder is called `getitem`; the
+    splitter names engine 1's own outputs `getitem` and `getitem_1` in the parent; the inliner's new
+    getitem for engine 0 is called `getitem_2`.
+    """
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu((x + 1).chunk(2, dim=-1)[0])
+        return torch.relu(y * 2) - torch.relu(y - 3)
+
+
+@case(
+    Family.ALTERNATING_RELU,
+    catches="the bug report: a relu reads the getitem of a later engine, and lint says so",
+    fallback=[RELU],
+    wiring=True,
+)
+def pr_4360() -> Program:
+    return Program(floats((2, 8)), model=BugReport())

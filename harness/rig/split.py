@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from torch.fx import GraphModule, Node
+from torch.fx.node import _get_qualified_name
 from torch.fx.passes.operator_support import OperatorSupportBase
 from torch.fx.passes.splitter_base import (
     FxNetAccFusionsFinder,
@@ -30,7 +31,10 @@ class _EveryOpButFallbacks(OperatorSupportBase):
     def is_node_supported(self, submodules: object, node: Node) -> bool:
         if node.op == "get_attr":
             return True
-        return node.op == "call_function" and str(node.target) not in self.fallback
+        if node.op != "call_function" or isinstance(node.target, str):
+            return False
+        names = {str(node.target), _get_qualified_name(node.target)}
+        return not names & self.fallback
 
 
 class _Splitter(_SplitterBase):
@@ -89,7 +93,8 @@ def split_module(module: GraphModule, fallback: Collection[str], min_block_size:
     """The split module of a captured graph.
 
     Args:
-        fallback: overloads such as "aten.relu.default" that stay in PyTorch.
+        fallback: what stays in PyTorch: overloads such as "aten.relu.default", or qualified names
+            such as "_operator.getitem".
         min_block_size: the least number of nodes that an engine has.
     """
     module.graph.eliminate_dead_code()

@@ -13,7 +13,12 @@ from dataclasses import dataclass
 import torch
 from torch.fx import GraphModule
 
-from harness.rig.engines.contract import Contract, UnsupportedSegment, binding_of
+from harness.rig.engines.contract import (
+    Binding,
+    Contract,
+    UnsupportedSegment,
+    binding_of,
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ def build_segment_engine(name: str, segment: GraphModule, ballast_bytes: int = 0
     outputs = segment_output_nodes(segment)
     contract = Contract(
         tuple(binding_of(node.meta["val"], f"{name}: input {node.name}") for node in placeholders),
-        tuple(binding_of(node.meta["val"], f"{name}: output {node.name}") for node in outputs),
+        tuple(_output_binding(node, name) for node in outputs),
     )
     buffer = io.BytesIO()
     torch.save(_bare(segment), buffer)
@@ -66,6 +71,14 @@ def build_segment_engine(name: str, segment: GraphModule, ballast_bytes: int = 0
         input_names=tuple(node.name for node in placeholders),
         output_names=tuple(f"output{index}" for index in range(len(outputs))),
     )
+
+
+def _output_binding(node: torch.fx.Node, engine: str) -> Binding:
+    what = f"{engine}: output {node.name}"
+    if not isinstance(node.meta["val"], torch.Tensor):
+        # A real engine would return a shape tensor; what reads it would no longer get a number.
+        raise UnsupportedSegment(f"{what} is a {type(node.meta['val']).__name__}, not a tensor")
+    return binding_of(node.meta["val"], what)
 
 
 def load_segment(payload: bytes) -> torch.nn.Module:

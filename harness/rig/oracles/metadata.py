@@ -1,7 +1,7 @@
 """The metadata oracle: every node's `meta["val"]` is what an interpreter computes there.
 
-Type, shape and dtype; strides are left out, as an engine's outputs are contiguous whatever the
-segment's were.
+Type, shape and dtype. Strides are asked of lifted state alone, which is stored and not computed: an
+engine's outputs are contiguous whatever the segment's were.
 """
 
 from __future__ import annotations
@@ -49,24 +49,27 @@ def check_program(program: ExportedProgram, call: Inputs, stage: Stage) -> Itera
     for node, value in recorder.values.items():
         if node.op == "output":
             continue
-        said = _mismatch(node.meta.get("val"), value, sizes)
+        role = roles.get(node.name) or _role(node)
+        meta = node.meta.get("val")
+        said = _mismatch(meta, value, sizes)
+        if said is None and role.startswith("lifted"):
+            said = _stride_mismatch(meta, value)
         if said is not None:
-            role = roles.get(node.name) or _role(node)
             yield Finding(stage, f"{role}: {said[0]}", f"{node.name}: {said[1]}")
 
 
 def _bind_symbols(
     program: ExportedProgram, values: Mapping[Node, Any]
-) -> dict[sympy.Symbol, int]:
+) -> dict[sympy.Symbol, sympy.Integer]:
     """What every symbol is in this run, read off the placeholders."""
-    sizes: dict[sympy.Symbol, int] = {}
+    sizes: dict[sympy.Symbol, sympy.Integer] = {}
     for node in program.graph.nodes:
         meta = node.meta.get("val")
         if node.op != "placeholder" or not isinstance(meta, torch.Tensor):
             continue
         for stated, actual in zip(meta.shape, values[node].shape, strict=False):
             if isinstance(stated, torch.SymInt) and isinstance(stated.node.expr, sympy.Symbol):
-                sizes.setdefault(stated.node.expr, int(actual))
+                sizes.setdefault(stated.node.expr, sympy.Integer(int(actual)))
     return sizes
 
 
@@ -97,7 +100,7 @@ def _role(node: Node) -> str:
 
 
 def _mismatch(
-    meta: Any, value: Any, sizes: Mapping[sympy.Symbol, int]
+    meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Integer]
 ) -> tuple[str, str] | None:
     """(class, detail) of what is wrong with ``meta`` for ``value``, or None."""
     if isinstance(value, torch.Tensor):
@@ -119,7 +122,7 @@ def _mismatch(
 
 
 def _tensor_mismatch(
-    meta: Any, value: torch.Tensor, sizes: Mapping[sympy.Symbol, int]
+    meta: Any, value: torch.Tensor, sizes: Mapping[sympy.Symbol, sympy.Integer]
 ) -> tuple[str, str] | None:
     if meta is None:
         return "no value", ""
@@ -133,8 +136,14 @@ def _tensor_mismatch(
     return None
 
 
-def _evaluate(size: Any, sizes: Mapping[sympy.Symbol, int]) -> Any:
+def _stride_mismatch(meta: Any, value: Any) -> tuple[str, str] | None:
+    if not isinstance(value, torch.Tensor) or meta.stride() == value.stride():
+        return None
+    return "another stride", f"{tuple(meta.stride())}, should be {tuple(value.stride())}"
+
+
+def _evaluate(size: Any, sizes: Mapping[sympy.Symbol, sympy.Integer]) -> Any:
     if not isinstance(size, torch.SymInt):
         return size
-    value = size.node.expr.xreplace(dict(sizes))
+    value = sympy.sympify(size.node.expr).xreplace(dict(sizes))
     return int(value) if value.is_number else str(value)

@@ -8,6 +8,7 @@ Normalisations, each because two correct programs may differ in it:
                  drops those equal to the default
     sizes        a symbolic size is its expression over the model inputs' dimensions, since export
                  asks the input for what the split asked an intermediate
+    elements     an element of a list that the graph itself makes is what stands there
     identities   `detach`, `lift_fresh_copy` and `alias` are what they are applied to: export adds
                  and drops them
     dead code    nodes that no output needs are not read, assertions among them
@@ -129,24 +130,29 @@ class GraphReader:
         stack, entered = [root], set()
         while stack:
             node = stack[-1]
-            if node in values or node.op == "output" and node in entered:
+            if node in values or (node.op == "output" and node in entered):
                 stack.pop()
                 continue
             waiting = [source for source in node.all_input_nodes if source not in values]
-            if waiting:
-                if node in entered:
-                    raise Unreadable(f"{node.name} depends on itself")
+            if not waiting:
+                if node.op != "output":
+                    values[node] = self._node(node, values, attribute, scope)
                 entered.add(node)
-                stack.extend(reversed(waiting))
+                stack.pop()
+                continue
+            if node in entered:  # its sources were tried, and one of them waits for it
+                for source in waiting:
+                    values[source] = self.table.make(Kind.CYCLE, 0, note=f"itself ({source.name})")
                 continue
             entered.add(node)
-            if node.op != "output":
-                values[node] = self._node(node, values, attribute, scope)
-            stack.pop()
+            stack.extend(reversed(waiting))
 
     def _node(
         self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: _Scope
     ) -> Any:
+        if node.op == "placeholder":
+            # Every placeholder of the graph is bound; this one was erased, and is still read.
+            return self.table.make(Kind.DANGLING, 0, note=f"erased placeholder {node.name}")
         if node.op == "get_attr":
             return self._value(attribute(str(node.target)), str(node.target))
         if node.op == "call_module":
@@ -193,6 +199,8 @@ class GraphReader:
     def _item(self, source: Any, index: Any) -> Any:
         if isinstance(source, tuple):
             return source[index]
+        if source.kind is Kind.LIST:
+            return source.children[index]
         kind = Kind.ENGINE_OUTPUT if source.kind is Kind.ENGINE else Kind.ITEM
         return self.table.make(kind, index, (source,))
 

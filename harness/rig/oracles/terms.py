@@ -24,6 +24,8 @@ class Kind(enum.StrEnum):
     CONSTANT = "literal"
     LIST = "list"
     EFFECT = "effect"
+    CYCLE = "value that depends on itself"
+    DANGLING = "node that is not in the graph"
 
 
 @dataclass(frozen=True, eq=False)

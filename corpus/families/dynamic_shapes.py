@@ -1,0 +1,91 @@
+"""A dimension that is a range: its bound must survive, and larger sizes must be refused."""
+
+from __future__ import annotations
+
+import torch
+
+from corpus.case import Family, Program, case
+from corpus.families.alternating_relu import RELU, Alternating
+from corpus.families.attributes import LINEAR, TwoLinears
+from corpus.families.multi_output_engines import ChunkHalves
+from corpus.inputs import DYNAMIC, floats
+
+BOUNDS = (1, 8)
+
+
+def batch(inputs: int = 1) -> tuple[dict[int, torch.export.Dim], ...]:
+    """The first dimension of every input is one dynamic dimension."""
+    dim = torch.export.Dim("batch", min=BOUNDS[0], max=BOUNDS[1])
+    return tuple({0: dim} for _ in range(inputs))
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a batch dimension that becomes static, or loses its bound, in the simplest hybrid",
+    fallback=[RELU],
+    wiring=True,
+)
+def dynamic_batch() -> Program:
+    return Program(
+        floats((DYNAMIC, 8)), model=Alternating(2), dynamic_shapes=batch(), bounds=BOUNDS
+    )
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="symbolic metadata on the getitems of a multi-output engine",
+    fallback=[RELU],
+    wiring=True,
+)
+def dynamic_batch_chunk() -> Program:
+    return Program(
+        floats((DYNAMIC, 8)), model=ChunkHalves(), dynamic_shapes=batch(), bounds=BOUNDS
+    )
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="lifted weights beside a symbolic batch: metadata of two fake modes",
+    fallback=[LINEAR],
+    wiring=True,
+)
+def dynamic_batch_weights_in_fallbacks() -> Program:
+    return Program(
+        floats((DYNAMIC, 8)), model=TwoLinears(), dynamic_shapes=batch(), bounds=BOUNDS
+    )
+
+
+class Flatten(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        flat = torch.relu(x + 1).reshape(-1, 4)
+        return torch.relu(flat * 2) - 1
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a size computed from a dynamic dimension inside an engine: twice the batch",
+    fallback=[RELU],
+    wiring=True,
+)
+def dynamic_batch_reshaped() -> Program:
+    return Program(floats((DYNAMIC, 8)), model=Flatten(), dynamic_shapes=batch(), bounds=BOUNDS)
+
+
+class TwoInputs(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x + 1) * y - torch.relu(y)
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="one dynamic dimension shared by two inputs, read on both sides of a fallback",
+    fallback=[RELU],
+    wiring=True,
+)
+def dynamic_batch_of_two_inputs() -> Program:
+    return Program(
+        floats((DYNAMIC, 8), (DYNAMIC, 8)),
+        model=TwoInputs(),
+        dynamic_shapes=batch(2),
+        bounds=BOUNDS,
+    )
