@@ -59,23 +59,36 @@ class PreparedCase:
         return self.captured.eager
 
 
+class NotPrepared(Exception):
+    """A stage before any inliner raised: a verdict on every cell of the case."""
+
+    def __init__(self, cause: Exception, stage: Stage) -> None:
+        super().__init__(f"{stage}: {cause}")
+        self.cause = cause
+        self.stage = stage
+
+
 def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase:
     """Capture, split and compile.
 
     Raises:
-        Exception: whatever a stage raised; ``clock.stage`` says which.
+        NotPrepared: a stage raised; with the exception and the stage.
     """
-    with clock.during(Stage.CAPTURE):
-        captured = capture(case, mode, seed)
-    with clock.during(Stage.SPLIT):
-        module = captured.fresh_module()
-        if captured.exported is None:
-            split = module
-        else:
-            split = split_module(module, case.fallback, case.min_block_size)
-    with clock.during(Stage.COMPILE):
-        engines = compile_engines(split)
-        split.recompile()
+    stage = Stage.CAPTURE
+    try:
+        with clock.during(stage):
+            captured = capture(case, mode, seed)
+        stage = Stage.SPLIT
+        with clock.during(stage):
+            split = captured.fresh_module()
+            if captured.exported is not None:
+                split = split_module(split, case.fallback, case.min_block_size)
+        stage = Stage.COMPILE
+        with clock.during(stage):
+            engines = compile_engines(split)
+            split.recompile()
+    except Exception as error:
+        raise NotPrepared(error, stage) from error
     reference = run_calls(split, captured.calls)
     eager = run_calls(captured.eager, captured.calls)
     reader = GraphReader()

@@ -1,0 +1,83 @@
+"""What the controller asks of the corpus, which it cannot import: `python -m harness.rig.catalogue`.
+
+    cases           every case as a record, a JSON object a line, then the corpus's digest
+    show CASE       the split module of a case as text
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Sequence
+
+from torch.fx import GraphModule
+
+from corpus.case import Case, UnknownCase, all_cases, corpus_digest, find_case
+from harness.rig.capture import capture
+from harness.rig.records import CaseInfo, to_json
+from harness.rig.split import split_module
+
+
+def describe(case: Case) -> CaseInfo:
+    """A case as the controller sees it; building it tells whether it has a dynamic dimension."""
+    return CaseInfo(
+        name=case.name,
+        family=case.family.value,
+        origin=case.origin.value,
+        catches=case.catches,
+        fallback=case.fallback,
+        dynamic=case.build().bounds is not None,
+        wiring=case.wiring,
+        requires=case.requires,
+    )
+
+
+def split_text(name: str, mode: str) -> str:
+    """The parent graph of a case's split module, and each child's, as text.
+
+    Raises:
+        UnknownCase: there is no such case.
+    """
+    case = find_case(name)
+    captured = capture(case, mode)
+    split = captured.fresh_module()
+    if captured.exported is not None:
+        split = split_module(split, case.fallback, case.min_block_size)
+    parts = [f"{case.name}: {case.catches}", "", "split module", *_lines(split)]
+    for child_name, child in split.named_children():
+        if isinstance(child, GraphModule):
+            parts += ["", child_name, *_lines(child)]
+    return "\n".join(parts)
+
+
+def _lines(module: GraphModule) -> list[str]:
+    return [f"    {node.format_node()}" for node in module.graph.nodes if node.format_node()]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Answer one question on stdout; 2 for an unknown case, named on stderr."""
+    warnings.filterwarnings("ignore")
+    parser = argparse.ArgumentParser(prog="harness.rig.catalogue")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("cases")
+    show = commands.add_parser("show")
+    show.add_argument("case")
+    show.add_argument("--capture", default="nonstrict")
+    chosen = parser.parse_args(arguments)
+    if chosen.command == "cases":
+        for case in all_cases():
+            print(json.dumps(to_json(describe(case))))
+        print(json.dumps({"corpus_digest": corpus_digest()}))
+        return 0
+    try:
+        print(split_text(chosen.case, chosen.capture))
+    except UnknownCase:
+        print(f"no case is named {chosen.case}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Worker processes: started, watched, replaced when they die, and fed one case at a time."""

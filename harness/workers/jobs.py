@@ -1,0 +1,98 @@
+"""From planned cells to jobs, and from a job that broke off to what is left of it. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.plan import PlannedCell
+from harness.rig.records import (
+    CellKey,
+    CellRecord,
+    CellState,
+    Oracle,
+    Outcome,
+    Stage,
+    Symptom,
+    Verdict,
+    not_applicable,
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Cells of one case in one capture mode: captured and split once, by one worker."""
+
+    case: str
+    capture: str
+    cells: tuple[PlannedCell, ...]
+    attempt: int = 1
+
+    def message(self) -> dict[str, Any]:
+        return {
+            "case": self.case,
+            "capture": self.capture,
+            "cells": [dataclasses.asdict(cell.key) for cell in self.cells],
+        }
+
+    def without(self, cell_ids: Collection[str]) -> Job | None:
+        """What is left when these cells have ended, or None."""
+        left = tuple(cell for cell in self.cells if cell.key.cell_id not in cell_ids)
+        return dataclasses.replace(self, cells=left) if left else None
+
+    def only(self, cell_id: str) -> Job:
+        """One cell of it, tried again."""
+        chosen = tuple(cell for cell in self.cells if cell.key.cell_id == cell_id)
+        return dataclasses.replace(self, cells=chosen, attempt=self.attempt + 1)
+
+
+def make_jobs(cells: Sequence[PlannedCell], weights: dict[str, float] | None = None) -> list[Job]:
+    """One job a case and capture mode, of the cells that have to be executed.
+
+    Heavy cases first, where ``weights`` (a case's seconds in an earlier run) tells: the last job
+    to finish decides how long a run takes.
+    """
+    executed = [cell for cell in cells if cell.executed]
+    executed.sort(key=lambda cell: (cell.key.case, cell.key.capture))
+    grouped = itertools.groupby(executed, key=lambda cell: (cell.key.case, cell.key.capture))
+    jobs = [Job(case, capture, tuple(group)) for (case, capture), group in grouped]
+    known = weights or {}
+    return sorted(jobs, key=lambda job: -known.get(job.case, 0.0))
+
+
+def broken_off(
+    key: CellKey, symptom: Symptom, stage: Stage, message: str, attempts: int
+) -> CellRecord:
+    """The record of a cell whose worker did not live to tell."""
+    ended = Verdict(Oracle.COMPLETION, Outcome.FAILED, symptom, stage, message)
+    others = tuple(
+        not_applicable(oracle, f"not reached: ended at {stage}")
+        for oracle in Oracle
+        if oracle is not Oracle.COMPLETION
+    )
+    return CellRecord(
+        key=key,
+        state=CellState.ENDED,
+        verdicts=(ended, *others),
+        measured_as=key.subject,
+        attempts=attempts,
+    )
+
+
+def settle_second_attempt(first: CellRecord, second: CellRecord) -> CellRecord:
+    """One record of a cell that broke off and was tried again.
+
+    The same end twice is that end. Another one makes the cell `flaky`: neither attempt is believed,
+    and both are told.
+    """
+    if first.label == second.label:
+        return dataclasses.replace(second, attempts=2)
+    before = first.verdict(Oracle.COMPLETION)
+    message = f"{first.label}, then {second.label}"
+    record = broken_off(
+        second.key, Symptom.FLAKY, before.stage or Stage.CAPTURE, message, attempts=2
+    )
+    return dataclasses.replace(record, seconds=second.seconds)

@@ -1,0 +1,209 @@
+"""Runs jobs on a few workers at a time. A worker that hangs or dies is a verdict, not an end.
+
+Every cell ends in exactly one record, handed to ``on_record`` as it comes, so that a kill of the
+controller loses none that had ended. A cell whose worker died or ran out of time is tried once more
+alone in a fresh worker; what differs then is `flaky`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.errors import SurroundingsError
+from harness.rig.records import CellRecord, Stage, Symptom, cell_from_json
+from harness.workers.jobs import Job, broken_off, settle_second_attempt
+from harness.workers.process import Worker, WorkerDied, WorkerSetup, WorkerTimeout
+
+_START_TIMEOUT_S = 180.0  # importing torch on a cold disk
+
+
+@dataclass
+class PoolResult:
+    """What went wrong in the harness itself: cells without a record, each with its traceback."""
+
+    broken: dict[str, str] = field(default_factory=dict)
+
+
+async def run_jobs(
+    jobs: list[Job],
+    setup: WorkerSetup,
+    *,
+    count: int,
+    timeout_s: float,
+    on_record: Callable[[CellRecord], None],
+) -> PoolResult:
+    """Run every job; at most ``count`` workers, ``timeout_s`` for each cell.
+
+    Raises:
+        SurroundingsError: a worker does not start, or a subject cannot be loaded.
+    """
+    queue: asyncio.Queue[Job] = asyncio.Queue()
+    for job in jobs:
+        queue.put_nowait(job)
+    result = PoolResult()
+    lanes = [
+        _Lane(number, queue, setup, timeout_s, on_record, result)
+        for number in range(min(count, len(jobs)))
+    ]
+    try:
+        async with asyncio.TaskGroup() as group:
+            for lane in lanes:
+                group.create_task(lane.run())
+    except* SurroundingsError as errors:
+        raise errors.exceptions[0] from None  # both lanes mostly meet the same one
+    return result
+
+
+@dataclass(frozen=True)
+class _CutOff:
+    """A cell whose worker died, and whether that was in what all cells of the job share."""
+
+    record: CellRecord
+    shared: bool
+
+
+class _Lane:
+    """One worker after another, working through the shared queue."""
+
+    def __init__(
+        self,
+        number: int,
+        queue: asyncio.Queue[Job],
+        setup: WorkerSetup,
+        timeout_s: float,
+        on_record: Callable[[CellRecord], None],
+        result: PoolResult,
+    ) -> None:
+        self._number = number
+        self._queue = queue
+        self._setup = setup
+        self._timeout_s = timeout_s
+        self._on_record = on_record
+        self._result = result
+        self._worker: Worker | None = None
+
+    async def run(self) -> None:
+        try:
+            while not self._queue.empty():
+                await self._finish(self._queue.get_nowait())
+            if self._worker is not None:
+                await self._worker.stop()
+                self._worker = None
+        finally:
+            if self._worker is not None:
+                await self._worker.kill()
+
+    async def _finish(self, job: Job) -> None:
+        """Work on a job until each of its cells has ended, in as many workers as that takes."""
+        left: Job | None = job
+        while left is not None:
+            ended, cut_off = await self._attempt(left)
+            left = left.without(ended)
+            if cut_off is None or left is None:
+                continue
+            second = await self._again(left.only(cut_off.record.key.cell_id))
+            left = self._settle(left, cut_off, second)
+
+    def _settle(self, left: Job, cut_off: _CutOff, second: CellRecord | None) -> Job | None:
+        """Record a cell that broke off and was tried again, and return what is left then.
+
+        If twice the same happened in what the cells share, it is the verdict on all of them: to
+        try each would take a time-out, or a death, for every one.
+        """
+        first = cut_off.record
+        if second is None:  # the harness broke in it, and says so elsewhere
+            return left.without({first.key.cell_id})
+        settled = settle_second_attempt(first, second)
+        doomed = cut_off.shared and settled.label == first.label
+        for cell in left.cells if doomed else left.only(first.key.cell_id).cells:
+            self._record(left, dataclasses.replace(settled, key=cell.key))
+        return None if doomed else left.without({first.key.cell_id})
+
+    async def _again(self, job: Job) -> CellRecord | None:
+        """The second attempt at one cell; None if the harness broke in it."""
+        kept: list[CellRecord] = []
+        _, cut_off = await self._attempt(job, keep=kept.append)
+        if cut_off is not None:
+            return cut_off.record
+        return kept[0] if kept else None
+
+    async def _attempt(
+        self, job: Job, keep: Callable[[CellRecord], None] | None = None
+    ) -> tuple[set[str], _CutOff | None]:
+        """Send a job to the worker.
+
+        Returns:
+            The cells that ended (or broke), and the one that the worker did not survive.
+        """
+        ended: set[str] = set()
+        cell_id, stage = None, Stage.CAPTURE
+        worker = await self._ready_worker()
+        clock = asyncio.get_running_loop().time
+        await worker.send(job.message())
+        deadline = clock() + self._timeout_s
+        try:
+            while True:
+                event = await worker.next_event(max(0.0, deadline - clock()))
+                match event["event"]:
+                    case "done":
+                        return ended, None
+                    case "stage":
+                        if event["cell"] != cell_id:
+                            deadline = clock() + self._timeout_s
+                        cell_id, stage = event["cell"], Stage(event["stage"])
+                    case "record":
+                        record = cell_from_json(event["record"], "worker")
+                        ended.add(record.key.cell_id)
+                        if keep is not None:
+                            keep(record)
+                        else:
+                            self._record(job, record)
+                    case "broken":
+                        ended.add(event["cell"])
+                        self._result.broken[event["cell"]] = event["traceback"]
+                    case other:
+                        raise SurroundingsError(f"worker sent an unknown event {other!r}")
+        except WorkerTimeout:
+            symptom, message = Symptom.TIMEOUT, f"no end in {self._timeout_s:g} s"
+        except WorkerDied as error:
+            symptom, message = Symptom.KILLED, str(error)
+        await worker.kill()
+        self._worker = None
+        left = [cell for cell in job.cells if cell.key.cell_id not in ended]
+        if not left:
+            return ended, None
+        # The cell it told of last, or the first that is left if it was still in what they share.
+        current = next((cell for cell in left if cell.key.cell_id == cell_id), left[0])
+        record = broken_off(current.key, symptom, stage, message, job.attempt)
+        return ended, _CutOff(record, shared=cell_id is None)
+
+    def _record(self, job: Job, record: CellRecord) -> None:
+        self._on_record(_with_plan(job, record))
+
+    async def _ready_worker(self) -> Worker:
+        if self._worker is not None:
+            return self._worker
+        worker = await Worker.start(self._setup, self._number)
+        self._worker = worker  # from here on `run` ends it, whatever happens
+        try:
+            event: dict[str, Any] = {}
+            while event.get("event") != "ready":
+                event = await worker.next_event(_START_TIMEOUT_S)
+        except (WorkerDied, WorkerTimeout) as error:
+            log = self._setup.log_folder / f"worker-{self._number}.log"
+            raise SurroundingsError(
+                f"a worker did not start ({error or 'no answer'}); see {log}"
+            ) from error
+        if event["load_errors"]:
+            raise SurroundingsError("; ".join(event["load_errors"].values()))
+        return worker
+
+
+def _with_plan(job: Job, record: CellRecord) -> CellRecord:
+    """The record with what the plan knows and a worker does not."""
+    planned = next(cell for cell in job.cells if cell.key == record.key)
+    return dataclasses.replace(record, hypothetical=planned.hypothetical)

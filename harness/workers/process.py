@@ -1,0 +1,145 @@
+"""One worker process, spoken to in JSON lines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from harness.rig.records import SubjectSpec, to_json
+from harness.toolchain.environment import PROJECT_ROOT
+
+_LINE_LIMIT_BYTES: Final = 64 * 1024 * 1024
+_STOP_WAIT_S: Final = 5.0
+
+
+@dataclass(frozen=True)
+class WorkerSetup:
+    """What every worker of a run is started with."""
+
+    python: str
+    library: Path
+    subjects: Sequence[SubjectSpec]
+    seed: int
+    log_folder: Path
+
+    def message(self) -> dict[str, Any]:
+        return {
+            "library": str(self.library),
+            "seed": self.seed,
+            "subjects": [to_json(subject) for subject in self.subjects],
+        }
+
+
+class WorkerDied(Exception):
+    """A worker ended before it had answered: its exit code, negative for a signal."""
+
+    def __init__(self, code: int | None) -> None:
+        super().__init__(self.describe(code))
+        self.code = code
+
+    @staticmethod
+    def describe(code: int | None) -> str:
+        if code is None:
+            return "worker closed its output"
+        if code >= 0:
+            return f"worker exited with code {code}"
+        with contextlib.suppress(ValueError):
+            return f"worker killed by {signal.Signals(-code).name}"
+        return f"worker killed by signal {-code}"
+
+
+class WorkerTimeout(Exception):
+    """A worker did not answer in time."""
+
+
+class Worker:
+    """A worker process and its two pipes. Make it with `start`, end it with `stop` or `kill`."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(cls, setup: WorkerSetup, number: int) -> Worker:
+        """Start a process and send it its setup; `next_event` gives `ready` in the end."""
+        setup.log_folder.mkdir(parents=True, exist_ok=True)
+        environment = {
+            **os.environ,
+            # One thread each: workers share the cores, and sums keep their order of addition.
+            "OMP_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+            "PYTHONPATH": str(PROJECT_ROOT),
+            "PYTHONHASHSEED": "0",
+        }
+        with (setup.log_folder / f"worker-{number}.log").open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                setup.python,
+                "-m",
+                "harness.rig.worker",
+                cwd=PROJECT_ROOT,
+                env=environment,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                limit=_LINE_LIMIT_BYTES,
+                # A group of its own: Ctrl-C reaches the controller, which ends its workers itself.
+                start_new_session=True,
+            )
+        worker = cls(process)
+        await worker.send(setup.message())
+        return worker
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        """Send one message; a worker that is gone shows in `next_event`."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            await self._process.stdin.drain()
+
+    async def next_event(self, timeout_s: float) -> dict[str, Any]:
+        """The worker's next message.
+
+        Raises:
+            WorkerTimeout: none came in ``timeout_s``.
+            WorkerDied: the process ended.
+        """
+        assert self._process.stdout is not None
+        try:
+            line = await asyncio.wait_for(self._process.stdout.readline(), timeout_s)
+        except TimeoutError as error:
+            raise WorkerTimeout from error
+        if not line.endswith(b"\n"):
+            raise WorkerDied(await self._code())
+        event: dict[str, Any] = json.loads(line)
+        return event
+
+    async def stop(self) -> None:
+        """Let it end by closing its stdin; kill it if it does not."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), _STOP_WAIT_S)
+        except TimeoutError:
+            await self.kill()
+
+    async def kill(self) -> None:
+        """End its whole process group at once."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
+
+    async def _code(self) -> int | None:
+        try:
+            return await asyncio.wait_for(self._process.wait(), _STOP_WAIT_S)
+        except TimeoutError:
+            return None
