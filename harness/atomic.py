@@ -1,0 +1,71 @@
+"""Files that are there whole or not at all, also after a kill or a power cut."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.errors import SurroundingsError
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Give ``path`` the content ``data``; a reader sees the old content or the new, never a part.
+
+    Raises:
+        SurroundingsError: the place cannot be written; says where, and what to do.
+    """
+    temporary = _temporary_name(path)
+    with written_to(path):
+        try:
+            # Not tempfile: its files are for the owner alone, and a result is for everybody.
+            with temporary.open("xb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_folder(path.parent)
+
+
+def replace_link(path: Path, target: str) -> None:
+    """Make ``path`` a symbolic link to ``target``, in one step.
+
+    Raises:
+        SurroundingsError: the place cannot be written, or ``path`` is a folder of its own.
+    """
+    temporary = _temporary_name(path)
+    with written_to(path):
+        try:
+            temporary.symlink_to(target)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable: a file's own fsync does not cover its name."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def written_to(path: Path) -> Iterator[None]:
+    """Turn an OSError while ``path`` is written into a SurroundingsError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise SurroundingsError(
+            f"cannot write {path}: {error.strerror or error}; "
+            "free or open that place, or choose another with --out DIR"
+        ) from error
+
+
+def _temporary_name(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")

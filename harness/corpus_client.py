@@ -1,0 +1,124 @@
+"""The corpus as the controller sees it: asked of a rig process, since reading it needs torch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from harness.errors import SurroundingsError, UsageError
+from harness.rig.records import CaseInfo, case_from_json
+from harness.toolchain.environment import PROJECT_ROOT
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Every case, and the digest of their sources."""
+
+    cases: tuple[CaseInfo, ...]
+    digest: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(case.name for case in self.cases)
+
+
+def read_corpus(python: str) -> Corpus:
+    """Ask the rig for every case.
+
+    Raises:
+        SurroundingsError: the rig's Python cannot load the corpus.
+    """
+    lines = [json.loads(line) for line in ask_rig(python, "catalogue", "cases").splitlines()]
+    return Corpus(tuple(case_from_json(line) for line in lines[:-1]), lines[-1]["corpus_digest"])
+
+
+def split_text(python: str, case: str, capture: str) -> str:
+    """A case's split graph as text. Raises SurroundingsError as `read_corpus`."""
+    return ask_rig(python, "catalogue", "show", case, "--capture", capture)
+
+
+def ask_rig(python: str, module: str, *arguments: str, stdin: str | None = None) -> str:
+    """Run one module of the rig to its end and return what it printed.
+
+    Raises:
+        SurroundingsError: it failed; with the last line that it wrote.
+    """
+    try:
+        done = subprocess.run(
+            [python, "-m", f"harness.rig.{module}", *arguments],
+            cwd=PROJECT_ROOT,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        raise SurroundingsError(f"{python}: cannot be run ({error.strerror})") from error
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise SurroundingsError(
+            f"harness.rig.{module} failed: {last}; `python -m harness doctor` tells what is missing"
+        )
+    return done.stdout
+
+
+def select_cases(
+    cases: Sequence[CaseInfo], expression: str = "", families: Collection[str] = ()
+) -> tuple[CaseInfo, ...]:
+    """The cases that an expression and families choose.
+
+    Args:
+        expression: words that a case's name or family must contain, with `and`, `or`, `not`: as
+            pytest's -k, without brackets. Empty for all.
+        families: families' names, or parts of them; empty for all.
+
+    Raises:
+        UsageError: nothing is chosen, a family is unknown, or the expression is malformed.
+    """
+    known = sorted({case.family for case in cases})
+    for family in families:
+        if not any(family.lower() in name.lower() for name in known):
+            raise UsageError(f"no family is named like {family!r}; there are: {', '.join(known)}")
+    chosen = tuple(
+        case
+        for case in cases
+        if _chosen(expression, f"{case.name} {case.family}".lower())
+        and (not families or any(name.lower() in case.family.lower() for name in families))
+    )
+    if not chosen:
+        raise UsageError(
+            f"no case matches {expression or ', '.join(families)!r}; `python -m harness list` "
+            "shows them all"
+        )
+    return chosen
+
+
+def _chosen(expression: str, text: str) -> bool:
+    """`or` binds loosest, then `and`, then `not`."""
+    words = expression.lower().split()
+    if not words:
+        return True
+    return any(
+        all(_holds(term, text, expression) for term in _parted(clause, "and"))
+        for clause in _parted(words, "or")
+    )
+
+
+def _parted(words: Sequence[str], separator: str) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word == separator:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def _holds(term: Sequence[str], text: str, expression: str) -> bool:
+    negations = [word for word in term if word == "not"]
+    names = [word for word in term if word != "not"]
+    if len(names) != 1 or list(term[: len(negations)]) != negations:
+        raise UsageError(f"-k {expression!r}: expected words joined by `and`, `or`, `not`")
+    return (names[0] in text) ^ (len(negations) % 2 == 1)

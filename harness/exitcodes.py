@@ -1,0 +1,31 @@
+"""What ``python -m harness`` tells the shell."""
+
+from __future__ import annotations
+
+import enum
+
+
+class ExitCode(enum.IntEnum):
+    """The process's exit status. USAGE and INTERRUPTED are no verdict of a gate; the others are."""
+
+    GREEN = 0
+    RED = 1
+    USAGE = 2
+    INCONCLUSIVE = 3
+    FAILED = 4
+    INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+    @property
+    def meaning(self) -> str:
+        """One line for a person whose caller knows only 0 and 1."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    ExitCode.GREEN: "green: every cell ended, and every verdict is ok or exactly as listed",
+    ExitCode.RED: "red: an unlisted failure, or a listed one that passes",
+    ExitCode.USAGE: "wrong use: what was asked for cannot be done as asked",
+    ExitCode.INCONCLUSIVE: "inconclusive: something could not be asked",
+    ExitCode.FAILED: "failed: the harness or its surroundings broke; says nothing of the subjects",
+    ExitCode.INTERRUPTED: "interrupted: resume it with `python -m harness run --resume latest`",
+}

@@ -1,0 +1,1 @@
+"""What is known to fail, and why: the ledger and its readers."""

@@ -1,0 +1,246 @@
+"""The ledger's entries: what each one covers, and which failure it expects there.
+
+An entry's scope is the whole product of its cases, subjects and routes, narrowed by the optional
+fields. It excuses one oracle, and it demands as much as it excuses: in every cell of its scope
+that oracle must fail with this symptom, at this stage, with a message that the pattern matches
+whole. An entry for ``unsupported`` only permits: whether a question can be asked depends on the
+machine, so a machine that can ask it breaks no expectation.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from harness.rig.records import CaseInfo, CellKey, CellRecord, CellState, Oracle, Stage, Verdict
+
+UNSUPPORTED = CellState.UNSUPPORTED.value
+NAMED_SUBJECTS = ("name-matching", "positional", "torch")
+OPTIONAL_FIELDS = ("capture", "lane", "builder", "environment", "origin")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One expected failure. ``symptom`` is a `Symptom`'s value, or ``unsupported``."""
+
+    id: str
+    oracle: Oracle
+    symptom: str
+    stage: Stage | None
+    message: str
+    cases: tuple[str, ...]
+    subjects: tuple[str, ...]
+    routes: tuple[str, ...]
+    upstream: str
+    why: str
+    capture: str | None = None
+    lane: str | None = None
+    builder: str | None = None
+    environment: str | None = None
+    origin: str | None = None
+
+    @property
+    def permits_unsupported(self) -> bool:
+        return self.symptom == UNSUPPORTED
+
+    @property
+    def expectation(self) -> str:
+        """What it expects, for a sentence."""
+        where = f"@{self.stage.value}" if self.stage else ""
+        return f"{self.symptom}{where} /{self.message}/"
+
+    def covers(self, key: CellKey, origin: str | None) -> bool:
+        """Whether a cell is in its scope; ``origin`` is that of the cell's case, if known."""
+        return (
+            key.route in self.routes
+            and self.capture in (None, key.capture)
+            and self.lane in (None, key.lane)
+            and self.builder in (None, key.builder)
+            and self.environment in (None, key.environment)
+            and self.origin in (None, origin)
+            and any(selects_subject(selector, key.subject) for selector in self.subjects)
+            and any(selects_case(selector, key.case) for selector in self.cases)
+        )
+
+    def expects(self, verdict: Verdict) -> bool:
+        """Whether a verdict of a covered cell is the failure that it expects."""
+        return (
+            verdict.failed
+            and verdict.oracle is self.oracle
+            and verdict.symptom == self.symptom
+            and verdict.stage is self.stage
+            and _fullmatches(self.message, verdict.message)
+        )
+
+    def permits(self, record: CellRecord) -> bool:
+        """Whether a covered cell may end as unsupported for this record's reason."""
+        return (
+            self.permits_unsupported
+            and record.state is CellState.UNSUPPORTED
+            and _fullmatches(self.message, record.reason)
+        )
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All entries."""
+
+    entries: tuple[Entry, ...] = ()
+
+    def demanding(self, key: CellKey, oracle: Oracle, origin: str | None) -> tuple[Entry, ...]:
+        """The entries that expect this cell to fail this oracle."""
+        return tuple(
+            entry
+            for entry in self.entries
+            if entry.oracle is oracle
+            and not entry.permits_unsupported
+            and entry.covers(key, origin)
+        )
+
+    def permitting(self, record: CellRecord, origin: str | None) -> tuple[Entry, ...]:
+        """The entries that let this unsupported cell be."""
+        return tuple(
+            entry
+            for entry in self.entries
+            if entry.permits(record) and entry.covers(record.key, origin)
+        )
+
+
+@dataclass(frozen=True)
+class EntryUse:
+    """How an entry fared in one run: its cells that fail as listed, and those that do not."""
+
+    entry: Entry
+    matched: tuple[CellKey, ...]
+    unmatched: tuple[CellKey, ...]
+
+    @property
+    def obsolete(self) -> bool:
+        """It was put to the test, and nothing fails as listed: remove it."""
+        return bool(self.unmatched) and not self.matched
+
+    @property
+    def too_wide(self) -> bool:
+        """Some of its cells do not fail as listed: narrow it."""
+        return bool(self.unmatched) and bool(self.matched)
+
+
+def uses(
+    records: Iterable[CellRecord], ledger: Ledger, cases: Iterable[CaseInfo]
+) -> tuple[EntryUse, ...]:
+    """How each entry fared. Hypothetical cells, of which nothing is expected, do not count."""
+    gated = [record for record in records if not record.hypothetical]
+    origins = origins_of(cases)
+    return tuple(_use(entry, gated, origins) for entry in ledger.entries)
+
+
+def obsolete(
+    records: Iterable[CellRecord], ledger: Ledger, cases: Iterable[CaseInfo]
+) -> list[Entry]:
+    """The entries to remove: covered by this run, and matched nowhere in it."""
+    return [use.entry for use in uses(records, ledger, cases) if use.obsolete]
+
+
+def stale_selectors(
+    ledger: Ledger, cases: Iterable[CaseInfo], subjects: Iterable[str]
+) -> list[str]:
+    """One sentence for each selector that selects nothing.
+
+    Args:
+        cases: the whole corpus, not a run's part of it.
+        subjects: all subject names, every release of the catalogue included.
+    """
+    names = {case.name: case.origin for case in cases}
+    there = tuple(subjects)
+    stale = []
+    for entry in ledger.entries:
+        stale += [
+            f"entry {entry.id!r}: cases: {selector!r} names no case of the corpus"
+            for selector in entry.cases
+            if not any(selects_case(selector, name) for name in names)
+        ]
+        stale += [
+            f"entry {entry.id!r}: subjects: {selector!r} names no known subject"
+            for selector in entry.subjects
+            if not any(selects_subject(selector, subject) for subject in there)
+        ]
+        if entry.origin is not None and entry.origin not in names.values():
+            stale.append(f"entry {entry.id!r}: origin: no case has {entry.origin!r}")
+    return stale
+
+
+def origins_of(cases: Iterable[CaseInfo]) -> dict[str, str]:
+    return {case.name: case.origin for case in cases}
+
+
+@functools.cache
+def selects_case(selector: str, name: str) -> bool:
+    """Whether a case name or fnmatch glob selects a case."""
+    return selector == name or fnmatchcase(name, selector)
+
+
+@functools.cache
+def selects_subject(selector: str, subject: str) -> bool:
+    """Whether a version, a PEP 440 specifier or a named subject selects a subject.
+
+    Versions and specifiers select releases only: the subjects whose name is a version.
+    """
+    if selector in NAMED_SUBJECTS:
+        return selector == subject
+    version = parsed_version(subject)
+    if version is None:
+        return False
+    exact = parsed_version(selector)
+    if exact is not None:
+        return exact == version
+    # Pre-releases are named by nobody by accident: a catalogue that has one means it.
+    return parsed_specifier(selector).contains(version, prereleases=True)
+
+
+def parsed_version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+def parsed_specifier(text: str) -> SpecifierSet:
+    """Raises ValueError unless ``text`` is a PEP 440 specifier that restricts something."""
+    try:
+        specifier = SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise ValueError(str(error)) from error
+    if not len(specifier):
+        raise ValueError("an empty specifier")
+    return specifier
+
+
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.DOTALL)
+
+
+def _fullmatches(pattern: str, text: str) -> bool:
+    return _compiled(pattern).fullmatch(text) is not None
+
+
+def _use(entry: Entry, records: Sequence[CellRecord], origins: Mapping[str, str]) -> EntryUse:
+    matched: list[CellKey] = []
+    unmatched: list[CellKey] = []
+    for record in records:
+        if not entry.covers(record.key, origins.get(record.key.case)):
+            continue
+        if entry.permits_unsupported:
+            # A cell that could be asked proves nothing against a permission.
+            if record.state is CellState.UNSUPPORTED:
+                (matched if entry.permits(record) else unmatched).append(record.key)
+        elif record.state is CellState.ENDED:
+            as_listed = entry.expects(record.verdict(entry.oracle))
+            (matched if as_listed else unmatched).append(record.key)
+    return EntryUse(entry, tuple(matched), tuple(unmatched))

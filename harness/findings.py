@@ -1,0 +1,161 @@
+"""The gate's words: what becomes of a cell, of an oracle's verdict, and of a run."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.exitcodes import ExitCode
+from harness.rig.records import CellKey, Oracle, Verdict
+
+
+class Gate(enum.StrEnum):
+    """A run's verdict."""
+
+    GREEN = "green"
+    RED = "red"
+    INCONCLUSIVE = "inconclusive"
+    FAILED = "failed"
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode[self.name]
+
+
+class CellClass(enum.StrEnum):
+    """What became of a cell. Order is precedence: a cell has the first that applies."""
+
+    MISSING = "missing"
+    UNSUPPORTED = "unsupported"
+    UNEXPECTED_FAILURE = "unexpected_failure"
+    UNEXPECTED_PASS = "unexpected_pass"
+    EXPECTED_FAILURE = "expected_failure"
+    OK = "ok"
+
+    @property
+    def precedence(self) -> int:
+        """0 for the one that wins over all."""
+        return list(CellClass).index(self)
+
+
+#: The order in which findings are shown: news of a subject before news of the harness.
+_SHOWN = (
+    CellClass.UNEXPECTED_FAILURE,
+    CellClass.UNEXPECTED_PASS,
+    CellClass.MISSING,
+    CellClass.UNSUPPORTED,
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a person should look at.
+
+    ``oracle`` and ``verdict`` are None where the cell as a whole is meant (missing, unsupported).
+    ``entry_ids`` are the ledger entries that speak of it. ``torchs_own``: plain ``torch.export`` of
+    this case fails the same oracle with the same symptom.
+    """
+
+    key: CellKey
+    cell_class: CellClass
+    reason: str
+    oracle: Oracle | None = None
+    verdict: Verdict | None = None
+    entry_ids: tuple[str, ...] = ()
+    torchs_own: bool = False
+
+    @property
+    def case(self) -> str:
+        return self.key.case
+
+    @property
+    def subject(self) -> str:
+        return self.key.subject
+
+    @property
+    def route(self) -> str:
+        return self.key.route
+
+    @property
+    def urgency(self) -> tuple[int, int, CellKey]:
+        """Sorts the worst first: by class, then by the oracle's severity, then by cell."""
+        shown = _SHOWN.index(self.cell_class) if self.cell_class in _SHOWN else len(_SHOWN)
+        severity = self.oracle.severity if self.oracle else len(Oracle)
+        return shown, severity, self.key
+
+
+@dataclass(frozen=True)
+class GateReport:
+    """A judged run.
+
+    ``classes`` has every planned cell, by ``cell_id``. ``findings`` (worst first) are what keeps
+    the gate from green. ``notes`` are findings about a candidate that do not: newly visible
+    failures of the lesser oracles, and questions that were lost. ``good_news`` is where a
+    candidate is better than what it is held against. ``torchs_own`` has the (cell_id, oracle) of
+    every failure, listed or not, that the plain control shows as well.
+    """
+
+    gate: Gate
+    classes: Mapping[str, CellClass]
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    good_news: tuple[Finding, ...] = ()
+    torchs_own: frozenset[tuple[str, Oracle]] = field(default_factory=frozenset)
+
+    def count(self, cell_class: CellClass) -> int:
+        return Counter(self.classes.values())[cell_class]
+
+
+def said(verdict: Verdict) -> str:
+    """A verdict in a sentence."""
+    return f"{verdict.label}: {verdict.message}" if verdict.message else verdict.label
+
+
+def gate_line(report: GateReport) -> str:
+    """The gate and what it counted, in one line."""
+    counts = [
+        f"{report.count(cell_class)} {cell_class.value.replace('_', ' ')}"
+        for cell_class in reversed(CellClass)
+        if report.count(cell_class)
+    ]
+    return f"gate: {report.gate.value}: {len(report.classes)} cells: {', '.join(counts) or 'none'}"
+
+
+def first_screen(report: GateReport, limit: int = 8, run: str = "latest") -> list[str]:
+    """What a person sees first, as plain lines: the gate, the worst findings, what to do next.
+
+    Args:
+        limit: how many findings to show.
+        run: the run as the commands shall name it.
+    """
+    lines = [gate_line(report)]
+    for finding in report.findings[:limit]:
+        lines.append(f"  {_describe(finding)}")
+        lines.append(f"      {explain_command(finding.key)}")
+    if len(report.findings) > limit:
+        lines.append(f"  and {len(report.findings) - limit} more findings")
+    if report.good_news:
+        lines.append(f"  good news: {len(report.good_news)} verdicts are better than before")
+    if report.findings:
+        lines.append(f"to update the ledger: python -m harness ledger {run} --propose")
+    return lines
+
+
+def explain_command(key: CellKey) -> str:
+    """The command that shows one cell."""
+    command = f"python -m harness explain {key.case} --subject {key.subject} --route {key.route}"
+    return command if key.capture == "nonstrict" else f"{command} --capture {key.capture}"
+
+
+def _describe(finding: Finding) -> str:
+    oracle = finding.oracle.value if finding.oracle else finding.cell_class.value
+    own = " (torch's own: plain torch.export fails likewise)" if finding.torchs_own else ""
+    where = f"{finding.case} [{finding.subject} {finding.route}]"
+    return f"{oracle}: {where}: {_shortened(finding.reason)}{own}"
+
+
+def _shortened(text: str, limit: int = 300) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 3] + "..."

@@ -1,0 +1,214 @@
+"""Expected against observed: the class of every cell, the findings, and a run's verdict. Pure.
+
+Green: every planned cell ended, and every oracle's verdict is ok, n/a, or exactly as listed.
+Red: a failure that is not listed, or a listed one that does not happen. Inconclusive: something
+could not be asked, and nobody has listed that. Failed: a cell is missing; that is a fault of the
+harness and says nothing of the subjects. Failed wins over red, and red over inconclusive.
+
+Hypothetical cells, which no user can reach, are classed and never judged. But they too must end:
+whether a harness ran its cells has nothing to do with who can reach them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from harness.candidate import Comparison, compare
+from harness.errors import UsageError
+from harness.expectations.ledger import Entry, Ledger, origins_of
+from harness.findings import CellClass, Finding, Gate, GateReport, first_screen, gate_line, said
+from harness.plan import PlannedCell
+from harness.rig.records import (
+    CaseInfo,
+    CellKey,
+    CellRecord,
+    CellState,
+    Oracle,
+    Outcome,
+    Route,
+    SubjectKind,
+    SubjectSpec,
+    Symptom,
+    Verdict,
+)
+
+__all__ = ["CellClass", "Finding", "Gate", "GateReport", "first_screen", "gate_line", "judge"]
+
+
+def judge(
+    plan: Sequence[PlannedCell],
+    records: Mapping[str, CellRecord],
+    ledger: Ledger,
+    cases: Iterable[CaseInfo],
+    subjects: Iterable[SubjectSpec],
+    likes: Mapping[str, str] | None = None,
+) -> GateReport:
+    """Judge a run.
+
+    Args:
+        records: the ended cells by ``cell_id``.
+        cases: at least those of the plan; for their origins.
+        likes: for each subject of kind FILE, the subject that it is held against.
+
+    Raises:
+        UsageError: a FILE subject of the plan has no partner in ``likes``.
+    """
+    partners = _partners(plan, subjects, likes or {})
+    origins = origins_of(cases)
+    controls = _control_failures(records.values())
+    judged = {}
+    for cell in plan:
+        record = records.get(cell.key.cell_id)
+        partner = partners.get(cell.key.subject)
+        origin = origins.get(cell.key.case)
+        fault = _fault(record)
+        if fault or record is None:
+            finding = Finding(cell.key, CellClass.MISSING, fault)
+            result = Comparison(CellClass.MISSING, findings=(finding,))
+        elif cell.hypothetical:
+            result = Comparison(_class_unjudged(record))
+        elif partner is not None:
+            other = records.get(dataclasses.replace(cell.key, subject=partner).cell_id)
+            result = compare(record, None if _fault(other) else other)
+        else:
+            result = _judge_by_ledger(record, ledger, origin)
+        judged[cell.key.cell_id] = result
+    findings = [finding for result in judged.values() for finding in result.findings]
+    classes = {cell_id: result.cell_class for cell_id, result in judged.items()}
+    return GateReport(
+        gate=_gate(classes.values(), findings),
+        classes=classes,
+        findings=_marked(findings, controls),
+        notes=_marked([note for result in judged.values() for note in result.notes], controls),
+        good_news=_marked([good for r in judged.values() for good in r.good_news], controls),
+        torchs_own=_torchs_own(records.values(), controls),
+    )
+
+
+def _judge_by_ledger(record: CellRecord, ledger: Ledger, origin: str | None) -> Comparison:
+    if record.state is CellState.UNSUPPORTED:
+        if ledger.permitting(record, origin):
+            return Comparison(CellClass.UNSUPPORTED)
+        reason = f"could not be asked: {record.reason}"
+        finding = Finding(record.key, CellClass.UNSUPPORTED, reason)
+        return Comparison(CellClass.UNSUPPORTED, findings=(finding,))
+    findings = []
+    for oracle in Oracle:
+        verdict = record.verdict(oracle)
+        entries = ledger.demanding(record.key, oracle, origin)
+        deviation = _judge_verdict(record.key, verdict, entries)
+        if deviation is not None:
+            findings.append(deviation)
+    classes = [finding.cell_class for finding in findings]
+    classes.append(_class_unjudged(record))
+    return Comparison(min(classes, key=lambda each: each.precedence), findings=tuple(findings))
+
+
+def _judge_verdict(key: CellKey, verdict: Verdict, entries: Collection[Entry]) -> Finding | None:
+    """None if the verdict is ok, n/a, or as one of the entries that cover it expects."""
+    if any(entry.expects(verdict) for entry in entries):
+        return None
+    listed = " and ".join(f'"{entry.id}" as {entry.expectation}' for entry in entries)
+    observed = said(verdict)
+    if verdict.failed and listed:
+        cell_class, reason = CellClass.UNEXPECTED_FAILURE, f"listed in {listed}; saw {observed}"
+    elif verdict.failed:
+        cell_class, reason = CellClass.UNEXPECTED_FAILURE, f"not listed: {observed}"
+    elif not listed:
+        return None
+    elif verdict.outcome is Outcome.OK:
+        cell_class, reason = CellClass.UNEXPECTED_PASS, f"passes, but is listed in {listed}"
+    else:
+        reason = f"listed in {listed}, but was not asked: {verdict.message}"
+        cell_class = CellClass.UNEXPECTED_PASS
+    ids = tuple(entry.id for entry in entries)
+    return Finding(key, cell_class, reason, verdict.oracle, verdict, ids)
+
+
+def _class_unjudged(record: CellRecord) -> CellClass:
+    """A cell's class when all that it shows is as expected."""
+    if record.state is CellState.UNSUPPORTED:
+        return CellClass.UNSUPPORTED
+    return CellClass.EXPECTED_FAILURE if record.failures else CellClass.OK
+
+
+def _fault(record: CellRecord | None) -> str:
+    """Why a cell counts as missing, or "".
+
+    A record can be there and say nothing. Without this check a worker that answers with no
+    verdicts, or all n/a, would be green.
+    """
+    if record is None:
+        return "planned, but has no record"
+    if record.state is CellState.UNSUPPORTED:
+        return ""
+    if record.verdict(Oracle.COMPLETION).outcome is Outcome.NOT_APPLICABLE:
+        return "its record does not say whether it completed"
+    twice = [o for o, n in Counter(verdict.oracle for verdict in record.verdicts).items() if n > 1]
+    return f"its record has two verdicts of one oracle: {twice[0].value}" if twice else ""
+
+
+def _gate(classes: Collection[CellClass], findings: Collection[Finding]) -> Gate:
+    if not classes or CellClass.MISSING in classes:  # nothing asked is nothing proved
+        return Gate.FAILED
+    if {CellClass.UNEXPECTED_FAILURE, CellClass.UNEXPECTED_PASS} & set(classes):
+        return Gate.RED
+    # What is left of findings can only be unsupported cells that nobody listed.
+    return Gate.INCONCLUSIVE if findings else Gate.GREEN
+
+
+def _partners(
+    plan: Sequence[PlannedCell], subjects: Iterable[SubjectSpec], likes: Mapping[str, str]
+) -> dict[str, str]:
+    files = {spec.subject for spec in subjects if spec.kind is SubjectKind.FILE}
+    planned = files & {cell.key.subject for cell in plan}
+    alone = sorted(planned - set(likes))
+    if alone:
+        raise UsageError(f"{alone[0]} has no release to be held against; name one with --like")
+    return {subject: likes[subject] for subject in planned}
+
+
+def _control_failures(
+    records: Iterable[CellRecord],
+) -> dict[tuple[str, str, str], frozenset[tuple[Oracle, Symptom | None]]]:
+    """What plain torch.export fails, by (case, capture, environment)."""
+    return {
+        _control(record.key): frozenset((v.oracle, v.symptom) for v in record.failures)
+        for record in records
+        if record.key.route == Route.PLAIN.value
+    }
+
+
+def _control(key: CellKey) -> tuple[str, str, str]:
+    return key.case, key.capture, key.environment
+
+
+def _torchs_own(
+    records: Iterable[CellRecord],
+    controls: Mapping[tuple[str, str, str], frozenset[tuple[Oracle, Symptom | None]]],
+) -> frozenset[tuple[str, Oracle]]:
+    return frozenset(
+        (record.key.cell_id, verdict.oracle)
+        for record in records
+        for verdict in record.failures
+        if (verdict.oracle, verdict.symptom) in controls.get(_control(record.key), frozenset())
+    )
+
+
+def _marked(
+    findings: Iterable[Finding],
+    controls: Mapping[tuple[str, str, str], frozenset[tuple[Oracle, Symptom | None]]],
+) -> tuple[Finding, ...]:
+    """The findings, worst first, each told whether plain torch.export fails likewise."""
+    marked = [
+        dataclasses.replace(finding, torchs_own=True)
+        if finding.verdict is not None
+        and finding.verdict.failed
+        and (finding.verdict.oracle, finding.verdict.symptom)
+        in controls.get(_control(finding.key), frozenset())
+        else finding
+        for finding in findings
+    ]
+    return tuple(sorted(marked, key=lambda finding: finding.urgency))

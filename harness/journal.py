@@ -1,0 +1,182 @@
+"""An append-only file of JSON lines that survives a kill at any moment.
+
+A line is ``<length> <crc32> <json>``: the length of the JSON in bytes, its CRC-32 as 8 hex digits,
+and the JSON itself without a line break. It is written by one call and fsynced before ``append``
+returns, so what was acknowledged is there, and a kill can only damage the last line.
+
+So there are two kinds of damage, and they are told apart: a broken *last* line is a write that was
+cut short, and is dropped and reported; a broken line anywhere else means that something other than
+this module wrote into the file, and nothing in it can be trusted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from harness.atomic import written_to
+from harness.errors import SurroundingsError, UsageError
+from harness.rig.records import UnknownSchema, check_schema
+
+_LINE = re.compile(rb"(0|[1-9][0-9]*) ([0-9a-f]{8}) (.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class JournalReading:
+    """A journal's payloads in order, how many bytes of it are good, and what was dropped if any."""
+
+    payloads: tuple[dict[str, Any], ...]
+    good_bytes: int
+    dropped: str = ""
+
+
+def encode_line(payload: Mapping[str, Any]) -> bytes:
+    """One line of the journal, with its line feed.
+
+    Raises:
+        ValueError: a number in it is not finite, which JSON cannot say.
+    """
+    # ASCII: no payload can then hold a line break or half a character.
+    body = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    return b"%d %08x %s\n" % (len(body), zlib.crc32(body), body)
+
+
+def parse_journal(data: bytes, where: str) -> JournalReading:
+    """Read a journal's bytes; ``where`` names the file in messages.
+
+    Raises:
+        UsageError: a line that is not the last is broken, or a line's schema is unknown.
+    """
+    payloads: list[dict[str, Any]] = []
+    good_bytes = 0
+    lines = data.split(b"\n")
+    unfinished = lines.pop()  # what stands behind the last line feed; mostly nothing
+    for number, line in enumerate(lines, start=1):
+        payload = _decode(line, f"{where}:{number}")
+        if payload is None:
+            if number == len(lines) and not unfinished:
+                return _cut(payloads, good_bytes, data, f"{where}:{number}")
+            raise UsageError(
+                f"{where}:{number}: foreign or damaged: not a line that this harness wrote; "
+                "start a new run"
+            )
+        payloads.append(payload)
+        good_bytes += len(line) + 1
+    if unfinished:
+        return _cut(payloads, good_bytes, data, f"{where}:{len(lines) + 1}")
+    return JournalReading(tuple(payloads), good_bytes)
+
+
+def read_journal(path: Path) -> JournalReading:
+    """Read a journal file without changing it.
+
+    Raises:
+        UsageError: as `parse_journal`, or there is no such file.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read the journal {path}: {error.strerror}") from error
+    return parse_journal(data, str(path))
+
+
+class Journal:
+    """The writing end: opens for append, and first cuts off what a kill left of the last line.
+
+    ``dropped`` says what was cut off, and is empty if nothing was. One writer at a time: whoever
+    opens it holds a lock of its own.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open ``path``, which may be absent.
+
+        Raises:
+            UsageError: it is damaged elsewhere than at its end, or of an unknown schema.
+            SurroundingsError: it cannot be written.
+        """
+        self._path = path
+        self._descriptor = -1
+        reading = read_journal(path) if path.exists() else JournalReading((), 0)
+        self.dropped = reading.dropped
+        with written_to(path):
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            if reading.dropped:
+                os.ftruncate(self._descriptor, reading.good_bytes)
+                os.fsync(self._descriptor)
+
+    def append(self, payload: Mapping[str, Any]) -> None:
+        """Add one line, and return when it is on the disk.
+
+        Raises:
+            ValueError: the payload is not JSON, or the journal is closed.
+            SurroundingsError: it cannot be written. The journal is closed then: another line
+                behind a half-written one would turn an honest cut into a damaged file.
+        """
+        if self._descriptor < 0:
+            raise ValueError(f"{self._path}: the journal is closed")
+        line = encode_line(payload)
+        try:
+            with written_to(self._path):
+                _write_all(self._descriptor, line)
+                os.fsync(self._descriptor)
+        except SurroundingsError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _decode(line: bytes, where: str) -> dict[str, Any] | None:
+    """The payload of one line, or None if the line is broken."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        return None
+    length, checksum, body = match.groups()
+    if int(length) != len(body) or int(checksum, 16) != zlib.crc32(body):
+        return None
+    try:
+        payload = json.loads(body)
+        if not isinstance(payload, dict):
+            return None
+        check_schema(payload, where)
+    except UnknownSchema as error:
+        # Its checksum is right: it was written whole, by another version of this harness.
+        raise UsageError(str(error)) from error
+    except ValueError:
+        return None
+    return payload
+
+
+def _cut(
+    payloads: list[dict[str, Any]], good_bytes: int, data: bytes, where: str
+) -> JournalReading:
+    lost = len(data) - good_bytes
+    message = f"{where}: dropped {lost} bytes of a line that was cut short in writing"
+    return JournalReading(tuple(payloads), good_bytes, message)
+
+
+def _write_all(descriptor: int, line: bytes) -> None:
+    written = 0
+    while written < len(line):
+        written += os.write(descriptor, line[written:])

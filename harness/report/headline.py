@@ -1,0 +1,133 @@
+"""The gate in words: what a tired engineer reads first.
+
+The gate itself is decided elsewhere; here its one word becomes a sentence, an advice and the
+facts that keep the sentence honest, such as what was not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from harness.report import text
+from harness.report.views import Comparison, Headline, MatrixCell
+from harness.rig.records import CellKey, Oracle
+
+SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
+SILENT = (Oracle.VALUES.value, Oracle.WIRING.value)
+"""Oracles whose failure no exception tells: the program runs, and computes something else."""
+
+
+def headline(
+    gate: str,
+    summary: Mapping[str, Any],
+    plan: Sequence[CellKey],
+    cells: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    newest: MatrixCell | None,
+    change: Comparison | None,
+) -> Headline:
+    """Everything that the top of the report says.
+
+    Args:
+        newest: the sum of the newest release's row, if one was asked.
+        change: that release against the one before it.
+    """
+    counts: Mapping[str, int] = summary["cells"]
+    return Headline(
+        state=gate,
+        sign=SIGNS[gate],
+        words=_words(gate, counts),
+        advice=_advice(gate, summary),
+        newest=_newest(cells, newest, change) if newest and gate != "failed" else "",
+        facts=_facts(counts, summary),
+        not_checked=_not_checked(plan, cells, verdicts),
+    )
+
+
+def _words(gate: str, counts: Mapping[str, int]) -> str:
+    if gate == "green":
+        return "Green: may ship"
+    if gate == "inconclusive":
+        asked = counts["planned"] - counts["unsupported"]
+        if not counts["planned"]:
+            return "Inconclusive: nothing was asked"
+        if not asked:
+            return f"Inconclusive: none of {text.plural(counts['planned'], 'cell')} could be asked"
+        return f"Inconclusive: {counts['unsupported']:,} of {counts['planned']:,} cells not asked"
+    if gate == "failed":
+        missing = counts["missing"]
+        lost = f", {text.plural(missing, 'cell')} missing" if missing else ""
+        return f"Failed: the harness broke{lost}"
+    failures, passes = counts["unexpected_failure"], counts["unexpected_pass"]
+    parts = []
+    if failures or not passes:
+        parts.append(text.plural(failures, "unexpected failure"))
+    if passes:
+        parts.append(f"{passes:,} unexpected pass{'' if passes == 1 else 'es'}")
+    return f"Red: {' and '.join(parts)}"
+
+
+def _advice(gate: str, summary: Mapping[str, Any]) -> str:
+    if gate == "green":
+        return "Every verdict is ok, or a known failure of the ledger."
+    if gate == "red":
+        return "Do not ship before what nobody expected is explained."
+    if gate == "inconclusive":
+        return "Nothing unexpected was seen, which is not enough: what was not asked may fail."
+    resume = " The run was interrupted: resume it." if summary["state"] == "interrupted" else ""
+    return f"Read nothing into the numbers below.{resume}"
+
+
+def _newest(cells: pd.DataFrame, newest: MatrixCell, change: Comparison | None) -> str:
+    """How the newest release does, silent failures named apart."""
+    here = cells[(cells["subject"] == newest.subject) & ~cells["hypothetical"]]
+    silent = int(here["oracle"].isin(SILENT).sum())
+    told = (
+        f"{newest.subject}: {newest.ok:,} of {text.plural(newest.ok + newest.failing, 'cell')} ok"
+    )
+    if newest.failing:
+        told += f", {newest.failing:,} failing, {f'{silent:,}' if silent else 'none'} silently"
+    if change:
+        fixed, broken = f"{change.fixed_count:,} fixed", f"{change.broken_count:,} newly broken"
+        told += f". Against {change.before}: {fixed}, {broken}"
+    return f"{told}."
+
+
+def _facts(counts: Mapping[str, int], summary: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    wall = summary.get("seconds", {}).get("wall")
+    unexpected = counts["unexpected_failure"] + counts["unexpected_pass"]
+    return (
+        ("cells ended", f"{counts['ended']:,} / {counts['planned']:,}"),
+        ("ok", f"{counts['ok']:,}"),
+        ("known failures", f"{counts['expected_failure']:,}"),
+        ("unexpected", f"{unexpected:,}"),
+        ("not asked", f"{counts['unsupported']:,}"),
+        ("took", text.NOT_MEASURED if wall is None else f"{text.number(wall)} s"),
+    )
+
+
+def _not_checked(
+    plan: Sequence[CellKey], cells: pd.DataFrame, verdicts: pd.DataFrame
+) -> tuple[str, ...]:
+    lines = []
+    if any(key.executor == "emulated" for key in plan):
+        lines.append("Engines were emulated on a CPU: no TensorRT engine ran.")
+    if any(key.builder == "segment" for key in plan):
+        lines.append("Engine build and engine bytes were not measured: builder segment.")
+    gated = verdicts[~verdicts["hypothetical"]]
+    judged = set(gated.loc[gated["outcome"] != "n/a", "oracle"])
+    silent = [oracle.value for oracle in Oracle if oracle.value not in judged]
+    if silent:
+        lines.append(f"No verdict at all of: {', '.join(silent)}.")
+    unasked = cells[cells["standing"] == "unsupported"]
+    reasons = unasked.groupby("message", observed=True)
+    for reason, rows in reasons:
+        who = text.listed(str(name) for name in sorted(rows["subject"].unique()))
+        lines.append(f"{text.plural(len(rows), 'cell')} not asked ({who}): {reason}.")
+    missing = int((cells["standing"] == "missing").sum())
+    if missing:
+        lines.append(f"{text.plural(missing, 'planned cell')} left no record.")
+    return tuple(lines)

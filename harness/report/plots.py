@@ -1,0 +1,197 @@
+"""The pictures: a matrix of subjects by families, and latency by subject and route.
+
+Figures are plain objects drawn with Agg; pyplot and its global state are not used. What a picture
+shows comes from the model, so it agrees with the tables beside it.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import textwrap
+from collections.abc import Sequence
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+
+from harness.report import style, text
+from harness.report.views import Matrix, MatrixCell, MeasureRow, Quartiles
+
+PLOTTED_STAGES = ("inline", "save", "load")
+_MATRIX_KEY = (
+    "Failing of all cells, known failures too, and the worst symptom.  "
+    "✗ silently computes something else   ! fails aloud, or loses something   ✓ all ok   "
+    "? not asked   framed: unexpected"
+)
+
+
+def matrix_figure(matrix: Matrix, title: str) -> Figure:
+    """A heat map: each cell has its sign, its count and its worst symptom in words."""
+    columns, rows = len(matrix.families), len(matrix.rows)
+    left = 2.6  # the subjects' column, in widths of a family's
+    with mpl.rc_context(style.RC):
+        figure = _figure(1.02 * (left + columns + 0.2), 0.52 * (rows + 2.5))
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        axes.set_xlim(-left - 0.1, columns + 0.1)
+        axes.set_ylim(rows + 0.7, -1.8)
+        axes.text(-left, -1.35, title, fontsize=12, fontweight="bold", va="center")
+        axes.text(-left, rows + 0.35, _MATRIX_KEY, fontsize=7, color=style.MUTED, va="center")
+        for column, family in enumerate(matrix.families):
+            name = "\n".join(textwrap.wrap(family.replace("_", " "), 13, break_long_words=False))
+            axes.text(column + 0.5, -0.12, name, ha="center", va="bottom", fontsize=8)
+        for line, row in enumerate(matrix.rows):
+            under = textwrap.shorten(row.environment, 46, placeholder=" …")
+            axes.text(-left, line + 0.36, row.subject, fontweight="bold", va="center")
+            axes.text(-left, line + 0.72, under, fontsize=6.5, color=style.MUTED, va="center")
+            for column, cell in enumerate(row.cells):
+                _draw_cell(axes, column, line, cell)
+    return figure
+
+
+def _draw_cell(axes: Axes, column: int, line: int, cell: MatrixCell) -> None:
+    axes.add_patch(
+        Rectangle(
+            (column + 0.03, line + 0.04),
+            0.94,
+            0.92,
+            facecolor=style.TONES[cell.tone],
+            alpha=style.STRENGTH.get(cell.tone, 1.0),
+            linewidth=0,
+        )
+    )
+    if cell.unexpected:
+        frame = Rectangle((column + 0.05, line + 0.07), 0.9, 0.86, fill=False, linewidth=2)
+        axes.add_patch(frame)
+    count, word = text.cell_words(cell)
+    centre = column + 0.5
+    if not word:
+        axes.text(centre, line + 0.5, count, ha="center", va="center")
+        return
+    axes.text(centre, line + 0.36, count, ha="center", va="center", fontweight="bold")
+    axes.text(centre, line + 0.72, word, ha="center", va="center", fontsize=6.5)
+
+
+def latency_figure(rows: Sequence[MeasureRow], emulated: bool) -> Figure:
+    """Median and quartiles of each stage, one panel a stage, one line a (subject, route)."""
+    shown = [row for row in rows if any(row.stages.get(stage) for stage in PLOTTED_STAGES)]
+    with mpl.rc_context(style.RC):
+        figure = _figure(10.4, 1.25 + 0.27 * max(len(shown), 3))
+        engines = "engines are emulated" if emulated else "engines run on the device"
+        height = figure.get_figheight()
+        figure.text(
+            0.012,
+            1 - 0.12 / height,
+            f"Latency in milliseconds; {engines}",
+            va="top",
+            fontsize=11,
+            fontweight="bold",
+        )
+        if not shown:
+            figure.text(0.012, 0.4, text.NOT_MEASURED, color=style.MUTED)
+            return figure
+        panels = figure.subplots(1, len(PLOTTED_STAGES), sharey=True)
+        figure.subplots_adjust(
+            left=0.17, right=0.99, wspace=0.12, top=1 - 0.62 / height, bottom=0.42 / height
+        )
+        for axes, stage in zip(panels, PLOTTED_STAGES, strict=True):
+            _draw_panel(axes, stage, shown)
+    return figure
+
+
+def _draw_panel(axes: Axes, stage: str, rows: Sequence[MeasureRow]) -> None:
+    axes.set_title(stage, pad=6)
+    axes.set_xscale("log")
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_yticks(range(len(rows)), [f"{row.subject}  {row.route}" for row in rows])
+    known = [quartiles for row in rows if (quartiles := row.stages.get(stage))]
+    low, high = _limits(known)
+    axes.set_xlim(low, high)
+    axes.xaxis.set_major_locator(FixedLocator(_ticks(low, high)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    for line, row in enumerate(rows):
+        quartiles = row.stages.get(stage)
+        colour, marker = style.ROUTES.get(row.route, (style.INK, "o"))
+        if quartiles is None:
+            word = text.NOT_MEASURED if row.inlines or stage != "inline" else "no inliner"
+            axes.text(low * 1.08, line, word, fontsize=7, color=style.MUTED, va="center")
+            continue
+        bounds = [quartiles.q1 * 1e3, quartiles.q3 * 1e3]
+        axes.plot(bounds, [line, line], color=colour, linewidth=2.2, solid_capstyle="butt")
+        axes.plot([quartiles.median * 1e3], [line], marker, color=colour, markersize=5)
+        axes.annotate(
+            text.milliseconds(quartiles),
+            (bounds[1], line),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7.5,
+            color=style.INK,
+        )
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Every decade, and 2 and 5 between where there are few of them."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if high / low < 50 else (1,)
+    ticks = [step * 10.0**power for power in decades for step in steps]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+def _limits(known: Sequence[Quartiles]) -> tuple[float, float]:
+    """Whole decades around the data, and room for the labels at the right."""
+    values = [value * 1e3 for item in known for value in (item.q1, item.q3) if value > 0]
+    if not values:
+        return 0.1, 10.0
+    low = 10.0 ** math.floor(math.log10(min(values)))
+    high = 10.0 ** math.ceil(math.log10(max(values)))
+    high = max(high, low * 10)
+    return low * (high / low) ** -0.04, high * (high / low) ** 0.16
+
+
+def _figure(width: float, height: float) -> Figure:
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def svg(figure: Figure) -> str:
+    """The figure as SVG text, the same text on every run."""
+    buffer = io.StringIO()
+    with mpl.rc_context(style.RC):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return buffer.getvalue()
+
+
+def png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    with mpl.rc_context(style.RC):
+        figure.savefig(buffer, format="png", dpi=144, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def inlined(picture: str, name: str, description: str) -> str:
+    """An SVG made ready to stand in an HTML page.
+
+    Its prolog and metadata go (they name hosts), ids get a prefix (two pictures would share
+    them), and ink, rule and paper become the page's own, so the picture follows its light and
+    dark.
+    """
+    body = picture[picture.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r' xmlns(:\w+)?="[^"]*"', "", body)
+    body = re.sub(r'\b(id="|xlink:href="#|url\(#)', rf"\1{name}-", body)
+    for variable, colour in (
+        ("ink", style.INK),
+        ("muted", style.MUTED),
+        ("rule", style.RULE),
+        ("paper", style.PAPER),
+    ):
+        body = body.replace(colour, f"var(--{variable})")
+    return body.replace("<svg ", f'<svg role="img" aria-label="{description}" ', 1)

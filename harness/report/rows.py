@@ -1,0 +1,171 @@
+"""From frames to the rows of each section below the matrix. No section knows another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from harness.report import tables
+from harness.report.views import (
+    ChangeView,
+    Comparison,
+    Control,
+    FailingCell,
+    FailingGroup,
+    FailingSubject,
+    HypotheticalRow,
+    MeasureRow,
+    Quartiles,
+)
+from harness.rig.records import Outcome, Route
+
+SHOWN_CELLS = 40
+"""Failing cells listed by (subject, family); the records hold the rest."""
+
+NO_INLINER = (Route.DIRECT.value, Route.PLAIN.value)
+
+
+def comparison(verdicts: pd.DataFrame, before: str, after: str) -> Comparison:
+    """What ``after`` fixed and broke against ``before``, one row a (case, oracle, labels)."""
+    changes = tables.fixed_between(verdicts, before, after)
+    return Comparison(
+        before=before,
+        after=after,
+        fixed=_changes(changes.fixed, "message_before"),
+        broken=_changes(changes.broken, "message_after"),
+        fixed_count=len(changes.fixed),
+        broken_count=len(changes.broken),
+    )
+
+
+def _changes(frame: pd.DataFrame, message: str) -> tuple[ChangeView, ...]:
+    by = ["oracle", "case", "label_before", "label_after"]
+    views = []
+    for (oracle, case, old, new), rows in frame.groupby(by, observed=True):
+        first = rows.iloc[0]
+        routes = tuple(dict.fromkeys(str(route) for route in rows["route"]))
+        views.append(
+            ChangeView(
+                str(case),
+                str(first["family"]),
+                str(oracle),
+                str(old),
+                str(new),
+                routes,
+                str(first[message]),
+            )
+        )
+    return tuple(views)
+
+
+def measure_rows(samples: pd.DataFrame, cells: pd.DataFrame) -> tuple[MeasureRow, ...]:
+    """A row for each (subject, route) that has a gated cell.
+
+    Seconds and sizes are over the cases that every subject finished on that route.
+    """
+    fair = tables.comparable(samples, ["route", "stage"])
+    seconds = _by(tables.latency(fair), "subject", "route", "stage")
+    archives = _by(tables.sizes(cells, "archive_bytes"), "subject", "route")
+    engines = _by(tables.sizes(cells, "engine_bytes"), "subject", "route")
+    twins = _twins(cells)
+    return tuple(
+        MeasureRow(
+            subject=subject,
+            route=route,
+            inlines=route not in NO_INLINER,
+            measured_as=", ".join(sorted(twins.get(subject, set()))),
+            stages={name: seconds.get((subject, route, name)) for name in tables.LATENCY_STAGES},
+            archive=archives.get((subject, route)),
+            engines=engines.get((subject, route)),
+        )
+        for subject, route in _pairs(cells)
+    )
+
+
+def _twins(cells: pd.DataFrame) -> dict[str, set[str]]:
+    """The other subjects as which a subject was measured, because they share an inliner."""
+    twins: dict[str, set[str]] = {}
+    for row in cells[["subject", "measured_as"]].drop_duplicates().to_dict("records"):
+        if row["measured_as"] and row["measured_as"] != row["subject"]:
+            twins.setdefault(str(row["subject"]), set()).add(str(row["measured_as"]))
+    return twins
+
+
+def _by(table: pd.DataFrame, *names: str) -> dict[tuple[str, ...], Quartiles]:
+    """The rows of a table of quartiles, by the columns that name them."""
+    return {
+        tuple(str(row[name]) for name in names): Quartiles(
+            float(row["median"]), float(row["q1"]), float(row["q3"]), int(row["n"])
+        )
+        for row in table.to_dict("records")
+    }
+
+
+def _pairs(cells: pd.DataFrame) -> list[tuple[str, str]]:
+    """The (subject, route) pairs that have a gated cell, in order."""
+    names = ["subject", "route"]
+    pairs = _gated(cells)[names].drop_duplicates().sort_values(names)
+    return [(str(row["subject"]), str(row["route"])) for row in pairs.to_dict("records")]
+
+
+def _gated(cells: pd.DataFrame) -> pd.DataFrame:
+    return cells[~cells["hypothetical"]]
+
+
+def control(cells: pd.DataFrame, verdicts: pd.DataFrame) -> Control:
+    """What torch fails by itself."""
+    plain = cells[cells["route"] == Route.PLAIN.value]
+    asked = plain[~plain["standing"].isin(["unsupported", "missing"])]
+    failed = verdicts[
+        (verdicts["route"] == Route.PLAIN.value) & (verdicts["outcome"] == Outcome.FAILED.value)
+    ].sort_values(["oracle", "case"])
+    failed = failed.drop_duplicates(["case", "oracle", "label"])
+    return Control(
+        asked=len(asked),
+        ok=int((asked["standing"] == "ok").sum()),
+        failures=tuple(
+            (row["case"], row["label"], row["message"]) for row in failed.to_dict("records")
+        ),
+        fails=frozenset((row["case"], str(row["oracle"])) for row in failed.to_dict("records")),
+    )
+
+
+def hypothetical_rows(cells: pd.DataFrame) -> tuple[HypotheticalRow, ...]:
+    """The (subject, route) pairs that no user call reaches, counted apart from all else."""
+    apart = cells[cells["hypothetical"]]
+    rows = []
+    for (subject, route), here in apart.groupby(["subject", "route"], observed=True):
+        failing = here[here["standing"] == "failing"].sort_values(["oracle", "label"])
+        rows.append(
+            HypotheticalRow(
+                subject=str(subject),
+                route=str(route),
+                ok=int((here["standing"] == "ok").sum()),
+                total=len(here),
+                worst=str(failing["label"].iloc[0]) if len(failing) else "",
+            )
+        )
+    return tuple(rows)
+
+
+def failing_subjects(cells: pd.DataFrame) -> tuple[FailingSubject, ...]:
+    """Every failing gated cell, by subject and family, worst first."""
+    failing = _gated(cells)
+    failing = failing[failing["standing"] == "failing"].sort_values(["oracle", "case", "route"])
+    return tuple(
+        FailingSubject(str(subject), tuple(_failing_groups(here)))
+        for subject, here in failing.groupby("subject", observed=True)
+    )
+
+
+def _failing_groups(failing: pd.DataFrame) -> Iterator[FailingGroup]:
+    for family, here in failing.groupby("family", observed=True):
+        shown = here.head(SHOWN_CELLS).to_dict("records")
+        yield FailingGroup(str(family), tuple(_failing_cell(row) for row in shown), len(here))
+
+
+def _failing_cell(row: Mapping[Any, Any]) -> FailingCell:
+    given = "" if pd.isna(row["class"]) else str(row["class"])
+    return FailingCell(row["case"], str(row["route"]), row["label"], row["message"], given)

@@ -1,0 +1,100 @@
+"""Numbers and names as words, the same in every form of the report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from harness.report import style
+from harness.report.views import MatrixCell, Quartiles
+
+NOT_MEASURED = "not measured"
+_UNITS = ("B", "kB", "MB", "GB")
+
+
+def number(value: float) -> str:
+    """Three significant digits, never scientific: ``0.0123``, ``4.56``, ``1,230``."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = 2 - math.floor(math.log10(abs(value)))
+    rounded = round(value, digits)
+    # Rounding may carry into the next decade: 9.996 is 10.0, not 10.00.
+    digits = 2 - math.floor(math.log10(abs(rounded)))
+    return f"{rounded:,.{max(digits, 0)}f}"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 cell``, ``2 cells``, ``1,234 cells``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def listed(words: Iterable[str], most: int = 4) -> str:
+    """``a, b, c and 5 more``."""
+    items = list(words)
+    shown = items if len(items) <= most + 1 else items[:most]
+    rest = len(items) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+
+
+def symptom(label: str) -> str:
+    """What a label says happened, without the stage: ``wrong-values@run`` is ``wrong values``."""
+    return label.partition("@")[0].replace("-", " ")
+
+
+def cell_words(cell: MatrixCell) -> tuple[str, str]:
+    """A matrix cell's large line and small line: ``✗ 3 of 12`` and ``wrong values``."""
+    sign = style.SIGNS[cell.tone]
+    if cell.tone == "none":
+        return sign, ""
+    if cell.worst:
+        return f"{sign} {cell.failing} of {cell.total}", symptom(cell.worst)
+    if cell.tone == "ok":
+        return f"{sign} {cell.ok}", ""
+    count = cell.missing or cell.unsupported
+    return f"{sign} {count} of {cell.total}", "missing" if cell.missing else "not asked"
+
+
+def cell_sentence(cell: MatrixCell) -> str:
+    """A matrix cell for a screen reader, and for a mouse that rests on it."""
+    if not cell.total:
+        return "no cell"
+    parts = [f"{cell.ok} of {plural(cell.total, 'cell')} ok"]
+    if cell.failing:
+        parts.append(f"{cell.failing} failing, worst {cell.worst}")
+    if cell.unsupported:
+        parts.append(f"{cell.unsupported} not asked")
+    if cell.missing:
+        parts.append(f"{cell.missing} missing")
+    if cell.unexpected:
+        parts.append(f"{cell.unexpected} unexpected")
+    return "; ".join(parts)
+
+
+def size(value: float) -> str:
+    """Bytes in decimal units."""
+    power = 0
+    while value >= 1000 and power < len(_UNITS) - 1:
+        value, power = value / 1000, power + 1
+    return f"{value:.0f} B" if power == 0 else f"{number(value)} {_UNITS[power]}"
+
+
+def milliseconds(quartiles: Quartiles | None) -> str:
+    """Median seconds as milliseconds, without the unit."""
+    return NOT_MEASURED if quartiles is None else number(quartiles.median * 1e3)
+
+
+def milliseconds_spread(quartiles: Quartiles | None) -> str:
+    """First and third quartile, as milliseconds."""
+    if quartiles is None:
+        return ""
+    return f"{number(quartiles.q1 * 1e3)} to {number(quartiles.q3 * 1e3)}"
+
+
+def bytes_median(quartiles: Quartiles | None) -> str:
+    return NOT_MEASURED if quartiles is None else size(quartiles.median)
+
+
+def bytes_spread(quartiles: Quartiles | None) -> str:
+    if quartiles is None:
+        return ""
+    return f"{size(quartiles.q1)} to {size(quartiles.q3)}"

@@ -1,0 +1,205 @@
+"""What the report shows, as frozen data without behaviour: one small class a table row.
+
+``FindingView`` and ``CauseView`` are also what the report takes in: the gate and the ledger are
+adapted to them, so the report depends on neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FindingView:
+    """One verdict that the gate did not expect, and the command that shows it."""
+
+    case: str
+    subject: str
+    route: str
+    oracle: str
+    label: str
+    reason: str
+    command: str
+
+
+@dataclass(frozen=True)
+class CauseView:
+    """One cause of known failures. ``cases`` come smallest first."""
+
+    id: str
+    why: str
+    upstream: str
+    oracle: str
+    label: str
+    cases: tuple[str, ...]
+    subjects: tuple[str, ...]
+    routes: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class Quartiles:
+    """A median that carries its spread and the number of samples behind it."""
+
+    median: float
+    q1: float
+    q3: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The gate in words: what the first screen says."""
+
+    state: str
+    sign: str
+    words: str
+    advice: str
+    newest: str
+    facts: tuple[tuple[str, str], ...]
+    not_checked: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """One subject in one family. ``tone`` names its colour: an oracle, or a standing."""
+
+    subject: str
+    family: str
+    ok: int
+    failing: int
+    unsupported: int
+    missing: int
+    unexpected: int
+    worst: str
+    tone: str
+
+    @property
+    def total(self) -> int:
+        return self.ok + self.failing + self.unsupported + self.missing
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """A subject, what it ran with, and its cell in every family. ``whole`` sums them up."""
+
+    subject: str
+    kind: str
+    environment: str
+    inliner: str
+    shares: tuple[str, ...]
+    whole: MatrixCell
+    cells: tuple[MatrixCell, ...]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    families: tuple[str, ...]
+    rows: tuple[MatrixRow, ...]
+
+
+@dataclass(frozen=True)
+class ChangeView:
+    """One oracle of one case that differs between two subjects, on these routes."""
+
+    case: str
+    family: str
+    oracle: str
+    before: str
+    after: str
+    routes: tuple[str, ...]
+    message: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The newest release against the one before it. Counts are (case, route, oracle)."""
+
+    before: str
+    after: str
+    fixed: tuple[ChangeView, ...]
+    broken: tuple[ChangeView, ...]
+    fixed_count: int
+    broken_count: int
+
+
+@dataclass(frozen=True)
+class LiveCause:
+    """A cause that the newest release still has, and how to see it."""
+
+    cause: CauseView
+    command: str
+
+
+@dataclass(frozen=True)
+class MeasureRow:
+    """Seconds of each stage, and sizes in bytes; None where nothing was measured.
+
+    ``inlines`` tells a route without an inliner, where there is no inlining to measure.
+    """
+
+    subject: str
+    route: str
+    inlines: bool
+    measured_as: str
+    stages: Mapping[str, Quartiles | None]
+    archive: Quartiles | None
+    engines: Quartiles | None
+
+
+@dataclass(frozen=True)
+class Control:
+    """What plain ``torch.export`` of the eager models does: torch's own failures."""
+
+    asked: int
+    ok: int
+    failures: tuple[tuple[str, str, str], ...]  # case, label, message
+    fails: frozenset[tuple[str, str]]  # (case, oracle)
+
+
+@dataclass(frozen=True)
+class HypotheticalRow:
+    """A route that no user call reaches in a subject."""
+
+    subject: str
+    route: str
+    ok: int
+    total: int
+    worst: str
+
+
+@dataclass(frozen=True)
+class FailingCell:
+    case: str
+    route: str
+    label: str
+    message: str
+    given_class: str
+
+
+@dataclass(frozen=True)
+class FailingGroup:
+    """The failing cells of one family. ``total`` counts those left out too."""
+
+    family: str
+    cells: tuple[FailingCell, ...]
+    total: int
+
+
+@dataclass(frozen=True)
+class FailingSubject:
+    subject: str
+    groups: tuple[FailingGroup, ...]
+
+    @property
+    def total(self) -> int:
+        return sum(group.total for group in self.groups)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Facts on one line each, and the long lists apart."""
+
+    facts: tuple[tuple[str, str], ...]
+    lists: tuple[tuple[str, tuple[str, ...]], ...]

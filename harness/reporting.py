@@ -1,0 +1,107 @@
+"""From a judged run to its report: gate and ledger in the report's own words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.atomic import replace_file
+from harness.expectations.ledger import Entry, EntryUse, uses
+from harness.findings import Finding, explain_command
+from harness.provenance import provenance_to_json
+from harness.report.junit import junit
+from harness.report.model import CauseView, FindingView, ReportModel, build_model
+from harness.report.write import write_report
+from harness.rig.records import Oracle
+from harness.run import JudgedRun
+
+
+def write_run_report(judged: JudgedRun, summary: dict[str, Any]) -> list[Path]:
+    """Write every form of a run's report into its folder.
+
+    Raises:
+        SurroundingsError: the folder cannot be written.
+    """
+    written = write_report(judged.folder.path, report_model(judged, summary))
+    path = judged.folder.path / "junit.xml"
+    keys = [cell.key for cell in judged.plan]
+    text = junit(
+        keys,
+        list(judged.records.values()),
+        judged.cases,
+        judged.subjects,
+        _classes(judged),
+        provenance_to_json(judged.provenance),
+    )
+    replace_file(path, text.encode())
+    return [*written, path]
+
+
+def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
+    """What the report shows of a run."""
+    return build_model(
+        plan=[cell.key for cell in judged.plan],
+        records=list(judged.records.values()),
+        cases=judged.cases,
+        subjects=judged.subjects,
+        gate=judged.report.gate.value,
+        classes=_classes(judged),
+        findings=[finding_view(finding) for finding in judged.report.findings],
+        causes=list(_causes(judged)),
+        summary=summary,
+        provenance=provenance_to_json(judged.provenance),
+        run=judged.folder.run_id,
+    )
+
+
+def read_summary(folder: Path) -> dict[str, Any] | None:
+    """A run's summary.json, or None for a run that did not come to its end."""
+    path = folder / "summary.json"
+    if not path.is_file():
+        return None
+    summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return summary
+
+
+def finding_view(finding: Finding) -> FindingView:
+    """A finding of the gate; one about a whole cell counts as one of completion."""
+    return FindingView(
+        case=finding.case,
+        subject=finding.subject,
+        route=finding.route,
+        oracle=(finding.oracle or Oracle.COMPLETION).value,
+        label=finding.verdict.label if finding.verdict else finding.cell_class.value,
+        reason=finding.reason,
+        command=explain_command(finding.key),
+    )
+
+
+def _classes(judged: JudgedRun) -> dict[str, str]:
+    return {cell_id: found.value for cell_id, found in judged.report.classes.items()}
+
+
+def _causes(judged: JudgedRun) -> Iterator[CauseView]:
+    """The ledger's entries that this run saw, those with the most cells first."""
+    seen = [
+        use for use in uses(judged.records.values(), judged.ledger, judged.cases) if use.matched
+    ]
+    order = [case.name for case in judged.cases]
+    for use in sorted(seen, key=lambda use: -len(use.matched)):
+        yield _cause(use.entry, use, order)
+
+
+def _cause(entry: Entry, use: EntryUse, order: Sequence[str]) -> CauseView:
+    keys = use.matched
+    return CauseView(
+        id=entry.id,
+        why=entry.why,
+        upstream=entry.upstream,
+        oracle=entry.oracle.value,
+        label=f"{entry.symptom}@{entry.stage}" if entry.stage else entry.symptom,
+        cases=tuple(sorted({key.case for key in keys}, key=order.index)),
+        subjects=tuple(sorted({key.subject for key in keys})),
+        routes=tuple(sorted({key.route for key in keys})),
+        count=len(keys),
+    )

@@ -1,0 +1,96 @@
+"""One cell's story, for a person: `python -m harness.rig.explain`, a request as JSON on stdin.
+
+The split with what feeds what, then each oracle's verdict with its evidence: what was wired, what
+should have been, the first wrong value.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from corpus.case import find_case
+from harness.rig.clock import StageClock
+from harness.rig.engines.emulated import load_runtime
+from harness.rig.inliners.loader import load_inliner
+from harness.rig.pipeline import run_cell
+from harness.rig.prepare import PreparedCase, prepare
+from harness.rig.records import CellKey, CellRecord, Outcome, subject_from_json
+
+
+def story(request: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of a cell's story.
+
+    Args:
+        request: ``library``, ``subject`` (a SubjectSpec), ``case``, ``capture``, ``routes``,
+            ``seed``.
+
+    Raises:
+        NotPrepared: the case cannot be captured, split or compiled.
+    """
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    load_runtime(Path(request["library"]))
+    spec = subject_from_json(request["subject"])
+    case = find_case(request["case"])
+    prepared = prepare(case, request["capture"], int(request["seed"]), StageClock())
+    yield f"{case.name}  ({case.family}, {case.origin})"
+    yield f"  catches: {case.catches}"
+    yield ""
+    yield from _split_lines(prepared)
+    inliner = load_inliner(spec)
+    for route in request["routes"]:
+        key = CellKey(case.name, request["capture"], spec.subject, route)
+        yield ""
+        yield from _verdict_lines(run_cell(prepared, inliner, key, StageClock()))
+
+
+def _split_lines(prepared: PreparedCase) -> Iterator[str]:
+    """The parent graph, one line a node, with what each child computes."""
+    split = prepared.split
+    yield "split module (what should be wired):"
+    for node in split.graph.nodes:
+        if node.op == "placeholder":
+            yield f"  {node.name}  model input"
+        elif node.op == "call_module":
+            yield f"  {node.name}({', '.join(map(str, node.args))})  {_child(split, node)}"
+        elif node.op == "output":
+            yield f"  returns {', '.join(map(str, node.all_input_nodes))}"
+        else:
+            yield f"  {node.format_node()}"
+
+
+def _child(split: GraphModule, node: Node) -> str:
+    child = split.get_submodule(str(node.target))
+    if not isinstance(child, GraphModule):
+        return f"engine with {len(child.output_binding_names)} output(s)"
+    inputs = [item.name for item in child.graph.nodes if item.op == "placeholder"]
+    ops = [str(item.target) for item in child.graph.nodes if item.op == "call_function"]
+    return f"fallback: placeholders {', '.join(inputs)}; {', '.join(ops)}"
+
+
+def _verdict_lines(record: CellRecord) -> Iterator[str]:
+    yield f"{record.key.subject}, route {record.key.route}: {record.label}"
+    for verdict in record.verdicts:
+        yield f"  {verdict.oracle.value:11} {verdict.label}"
+        if verdict.outcome is not Outcome.OK:
+            yield f"      {verdict.message}"
+        for line in verdict.evidence.splitlines():
+            yield f"      {line}"
+
+
+def main() -> int:
+    for line in story(json.loads(sys.stdin.read())):
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

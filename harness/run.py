@@ -1,0 +1,316 @@
+"""A run from its options to its verdict: subjects, plan, workers, records, gate, results."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from harness.corpus_client import Corpus, read_corpus, select_cases
+from harness.errors import SurroundingsError, Unavailable, UsageError
+from harness.expectations.ledger import Ledger
+from harness.expectations.ledger_file import LEDGER_FILE, read_ledger
+from harness.findings import Gate, GateReport
+from harness.gate import judge
+from harness.plan import PlannedCell, derived, make_plan, shard
+from harness.provenance import Provenance, collect_provenance, resume_mismatch
+from harness.releases import Catalogue, Release
+from harness.rig.records import CaseInfo, CellRecord, SubjectKind, SubjectSpec
+from harness.store import RunFolder, RunState
+from harness.subjects import builtin_subjects, exporter_subject, release_subject, torch_subject
+from harness.summary import summarise
+from harness.toolchain import Toolchain
+from harness.toolchain.environment import PROJECT_ROOT
+from harness.workers.jobs import make_jobs
+from harness.workers.pool import run_jobs
+from harness.workers.process import WorkerSetup
+
+RUNTIME_SOURCE = PROJECT_ROOT / "harness" / "rig" / "engines" / "runtime.cpp"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a user asks of a run. Times in seconds."""
+
+    releases: str = ""
+    exporter: Path | None = None
+    like: str = ""
+    expression: str = ""
+    families: tuple[str, ...] = ()
+    routes: tuple[str, ...] = ()
+    captures: tuple[str, ...] = ("nonstrict",)
+    jobs: int = 2
+    timeout_s: float = 120.0
+    seed: int = 0
+    shard: tuple[int, int] | None = None
+    out: Path = Path("results")
+    ledger: Path = LEDGER_FILE
+    command_line: tuple[str, ...] = ()
+
+
+class Progress(Protocol):
+    """Who is told how far a run is."""
+
+    def start(self, total: int, done: int) -> None: ...
+
+    def ended(self, record: CellRecord) -> None: ...
+
+    def say(self, line: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """A run's records with everything that explains them."""
+
+    folder: RunFolder
+    report: GateReport
+    plan: tuple[PlannedCell, ...]
+    records: dict[str, CellRecord]
+    cases: tuple[CaseInfo, ...]
+    subjects: tuple[SubjectSpec, ...]
+    ledger: Ledger
+    provenance: Provenance
+    broken: dict[str, str] = field(default_factory=dict)
+
+
+def run(
+    options: RunOptions, toolchain: Toolchain, catalogue: Catalogue, progress: Progress
+) -> JudgedRun:
+    """Start a run and see it through.
+
+    Raises:
+        UsageError, SurroundingsError: as their docstrings say; the run folder, if there is one
+            already, can be resumed.
+    """
+    ledger = read_ledger(options.ledger)  # before anything takes long: a typo in it is cheap here
+    subjects = choose_subjects(options, toolchain, catalogue)
+    corpus = read_corpus(toolchain.python)
+    cases = select_cases(corpus.cases, options.expression, options.families)
+    plan = make_plan(cases, subjects, options.captures, options.routes or None)
+    if options.shard is not None:
+        plan = shard(plan, *options.shard)
+    provenance = _provenance(options, corpus, subjects)
+    with RunFolder.create(options.out, provenance, plan) as folder:
+        return _execute(folder, options, toolchain, corpus, ledger, progress)
+
+
+def resume(
+    which: str, options: RunOptions, toolchain: Toolchain, catalogue: Catalogue, progress: Progress
+) -> JudgedRun:
+    """Finish what is missing of a run, with its own subjects and seed.
+
+    Raises:
+        UsageError: no such run, or it was made of another corpus, inliner or torch.
+        SurroundingsError: as `run`.
+    """
+    ledger = read_ledger(options.ledger)
+    with RunFolder.open(which, options.out) as folder:
+        before = folder.provenance()
+        options = dataclasses.replace(options, seed=before.seeds[0])
+        corpus = read_corpus(toolchain.python)
+        now = _provenance(options, corpus, _found_again(before, toolchain, catalogue))
+        differs = resume_mismatch(before, now)
+        if differs:
+            raise UsageError(
+                f"{folder.run_id} cannot be resumed, its verdicts would be mixed: "
+                f"{'; '.join(differs)}; start a new run"
+            )
+        return _execute(folder, options, toolchain, corpus, ledger, progress, now.subjects)
+
+
+def reopen(which: str, out: Path, corpus: Corpus, ledger_file: Path = LEDGER_FILE) -> JudgedRun:
+    """A run as it lies on the disk, judged by today's ledger.
+
+    Raises:
+        UsageError: no such run, or it is damaged, or of cases that are no longer there.
+    """
+    folder = RunFolder.open(which, out)
+    return _judged(folder, corpus.cases, read_ledger(ledger_file))
+
+
+def choose_subjects(
+    options: RunOptions, toolchain: Toolchain, catalogue: Catalogue
+) -> tuple[SubjectSpec, ...]:
+    """The releases, built-in inliners, exporter file and control of a run.
+
+    An exporter file is held against one release, so that release and the control are all it needs
+    beside it, unless others are asked for.
+
+    Raises:
+        UsageError: an unknown release, or a file that is no exporter.
+        SurroundingsError: a wheel with a wrong hash.
+    """
+    if options.exporter is None:
+        if options.like:
+            raise UsageError("--like says what --exporter is held against; give --exporter too")
+        releases = catalogue.select(options.releases) if options.releases else tuple(catalogue)
+        chosen = [_release(toolchain, release) for release in releases]
+        return (*chosen, *builtin_subjects(), torch_subject())
+    like = catalogue.get(options.like) if options.like else catalogue.newest
+    asked = catalogue.select(options.releases) if options.releases else (like,)
+    releases = asked if like in asked else (*asked, like)
+    chosen = [_release(toolchain, release) for release in releases]
+    return (*chosen, _exporter(toolchain, options.exporter, like), torch_subject())
+
+
+def likes(subjects: Sequence[SubjectSpec]) -> dict[str, str]:
+    """For each exporter file, the release that it is held against."""
+    return {
+        spec.subject: spec.release
+        for spec in subjects
+        if spec.kind is SubjectKind.FILE and spec.release is not None
+    }
+
+
+def _release(toolchain: Toolchain, release: Release) -> SubjectSpec:
+    try:
+        return release_subject(release, toolchain.wheel(release))
+    except Unavailable as reason:
+        return release_subject(release, None, str(reason))
+
+
+def _exporter(toolchain: Toolchain, path: Path, like: Release) -> SubjectSpec:
+    try:
+        return exporter_subject(path, like, toolchain.wheel(like))
+    except Unavailable as reason:
+        return exporter_subject(path, like, None, str(reason))
+
+
+def _found_again(
+    before: Provenance, toolchain: Toolchain, catalogue: Catalogue
+) -> tuple[SubjectSpec, ...]:
+    found: list[SubjectSpec] = []
+    for spec in before.subjects:
+        if spec.kind is SubjectKind.RELEASE:
+            found.append(_release(toolchain, catalogue.get(spec.subject)))
+        elif spec.kind is SubjectKind.FILE:
+            like = catalogue.get(spec.release or "")
+            found.append(_exporter(toolchain, Path(spec.exporter_path or ""), like))
+        else:
+            found.append(spec)
+    return tuple(found)
+
+
+def _provenance(
+    options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectSpec]
+) -> Provenance:
+    return collect_provenance(
+        root=PROJECT_ROOT,
+        corpus_digest=corpus.digest,
+        subjects=subjects,
+        seeds=(options.seed,),
+        command_line=options.command_line,
+    )
+
+
+def _execute(
+    folder: RunFolder,
+    options: RunOptions,
+    toolchain: Toolchain,
+    corpus: Corpus,
+    ledger: Ledger,
+    progress: Progress,
+    subjects: Sequence[SubjectSpec] | None = None,
+) -> JudgedRun:
+    """Run what is missing of a folder's plan, then judge the whole and write the results."""
+    started = time.perf_counter()
+    records = folder.records()
+    if folder.journal().dropped:
+        progress.say(f"journal: {folder.journal().dropped}")
+    progress.start(total=len(folder.plan()), done=len(records))
+
+    def add(record: CellRecord) -> None:
+        folder.append(record)
+        records[record.key.cell_id] = record
+        progress.ended(record)
+
+    for record in derived(folder.plan(), records):
+        add(record)
+    folder.write_state(RunState.RUNNING)
+    try:
+        setup = _worker_setup(folder, options, toolchain, subjects)
+        broken = _run_missing(folder, options, setup, records, add)
+    except BaseException:  # Ctrl-C above all: what has ended is safe, and the state says so
+        folder.write_state(RunState.INTERRUPTED)
+        raise
+    for record in derived(folder.plan(), records):
+        add(record)
+    judged = dataclasses.replace(_judged(folder, corpus.cases, ledger), broken=broken)
+    summary = summarise(
+        state=RunState.COMPLETE.value,
+        report=judged.report,
+        plan=judged.plan,
+        records=judged.records,
+        cases=judged.cases,
+        provenance=judged.provenance,
+        wall_s=time.perf_counter() - started,
+    )
+    folder.write_results(summary, judged.cases)
+    folder.write_state(RunState.COMPLETE)
+    return judged
+
+
+def _worker_setup(
+    folder: RunFolder,
+    options: RunOptions,
+    toolchain: Toolchain,
+    subjects: Sequence[SubjectSpec] | None,
+) -> WorkerSetup:
+    return WorkerSetup(
+        python=toolchain.python,
+        library=toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env()),
+        subjects=subjects or folder.provenance().subjects,
+        seed=options.seed,
+        log_folder=folder.path / "workers",
+    )
+
+
+def _run_missing(
+    folder: RunFolder,
+    options: RunOptions,
+    setup: WorkerSetup,
+    records: dict[str, CellRecord],
+    add: Callable[[CellRecord], None],
+) -> dict[str, str]:
+    missing = [cell for cell in folder.plan() if cell.key.cell_id not in records]
+    jobs = make_jobs(missing)
+    if not jobs:
+        return {}
+    result = asyncio.run(
+        run_jobs(jobs, setup, count=options.jobs, timeout_s=options.timeout_s, on_record=add)
+    )
+    return result.broken
+
+
+def _judged(folder: RunFolder, cases: Sequence[CaseInfo], ledger: Ledger) -> JudgedRun:
+    provenance, plan, records = folder.provenance(), folder.plan(), folder.records()
+    known = {case.name for case in cases}
+    gone = sorted({cell.key.case for cell in plan} - known)
+    if gone:
+        raise UsageError(
+            f"{folder.run_id} has cases that this corpus does not: {', '.join(gone)}; read it "
+            "with the harness commit that is named in its run.json"
+        )
+    planned = {cell.key.case for cell in plan}
+    chosen = tuple(case for case in cases if case.name in planned)
+    subjects = provenance.subjects
+    report = judge(plan, records, ledger, chosen, subjects, likes(subjects))
+    return JudgedRun(folder, report, plan, records, chosen, subjects, ledger, provenance)
+
+
+def raise_if_nothing_ran(judged: JudgedRun) -> None:
+    """A gate that failed because the harness broke says so with the first traceback.
+
+    Raises:
+        SurroundingsError: some cells have no record.
+    """
+    if judged.report.gate is Gate.FAILED and judged.broken:
+        cell, text = next(iter(judged.broken.items()))
+        raise SurroundingsError(
+            f"{len(judged.broken)} cells have no verdict because the harness itself failed; "
+            f"first in {cell}:\n{text}"
+        )

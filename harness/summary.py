@@ -1,0 +1,123 @@
+"""``summary.json``: a run in numbers, for scripts. The fields are fixed (DESIGN.md, section 7)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.findings import CellClass, GateReport
+from harness.plan import PlannedCell
+from harness.provenance import Provenance
+from harness.rig.records import SCHEMA, CaseInfo, CellRecord, Outcome, Stage, SubjectSpec
+
+#: What a worker does once for all cells of a case, so that each of their records may repeat it.
+_SHARED_STAGES = (Stage.CAPTURE, Stage.SPLIT, Stage.COMPILE)
+
+
+def summarise(
+    *,
+    state: str,
+    report: GateReport,
+    plan: Sequence[PlannedCell],
+    records: Mapping[str, CellRecord],
+    cases: Iterable[CaseInfo],
+    provenance: Provenance,
+    wall_s: float,
+) -> dict[str, Any]:
+    """The summary of a run, as JSON data.
+
+    Args:
+        report: the judgement of this plan and these records.
+        records: the ended cells by ``cell_id``.
+        cases: at least those of the plan.
+        wall_s: seconds that the run took; what came before a resume may be included.
+
+    Raises:
+        KeyError: ``cases`` or the provenance's subjects lack one of the plan.
+    """
+    family_of = {case.name: case.family for case in cases}
+    planned_cases = {cell.key.case for cell in plan}
+    return {
+        "schema": SCHEMA,
+        "state": str(state),
+        "gate": report.gate.value,
+        "cells": {
+            "planned": len(plan),
+            **{cell_class.value: report.count(cell_class) for cell_class in reversed(CellClass)},
+            "ended": sum(cell.key.cell_id in records for cell in plan),
+        },
+        "cases": len(planned_cases),
+        "families": len({family_of[name] for name in planned_cases}),
+        "corpus_digest": provenance.corpus_digest,
+        "inliners": _inliners(plan, records, provenance),
+        "seconds": {"wall": wall_s, **_stage_seconds(plan, records)},
+    }
+
+
+def _inliners(
+    plan: Sequence[PlannedCell], records: Mapping[str, CellRecord], provenance: Provenance
+) -> list[dict[str, Any]]:
+    """A row for each subject, lane, route, builder, executor and environment, in plan order."""
+    specs = {spec.subject: spec for spec in provenance.subjects}
+    rows: dict[tuple[str, ...], list[PlannedCell]] = {}
+    for cell in plan:
+        key = cell.key
+        row = (key.subject, key.lane, key.route, key.builder, key.executor, key.environment)
+        rows.setdefault(row, []).append(cell)
+    return [
+        _row(cells, records, specs[cells[0].key.subject], provenance.torch_version)
+        for cells in rows.values()
+    ]
+
+
+def _row(
+    cells: Sequence[PlannedCell],
+    records: Mapping[str, CellRecord],
+    spec: SubjectSpec,
+    torch_running: str | None,
+) -> dict[str, Any]:
+    first = cells[0]
+    labels = Counter(
+        records[cell.key.cell_id].label if cell.key.cell_id in records else CellClass.MISSING.value
+        for cell in cells
+    )
+    return {
+        "subject": spec.subject,
+        "lane": first.key.lane,
+        "route": first.key.route,
+        "builder": first.key.builder,
+        "executor": first.key.executor,
+        "environment": first.key.environment,
+        "release": spec.release,
+        "inliner_id": spec.inliner_id,
+        "measured_as": first.measured_as,
+        "torch": {"pinned": spec.torch_pinned, "running": torch_running},
+        # No TensorRT runs: its engines are emulated, or built and not executed.
+        "tensorrt": {"pinned": spec.tensorrt_pinned, "running": None},
+        "hypothetical": first.hypothetical,
+        "cells": len(cells),
+        "ok": labels[Outcome.OK.value],
+        "by_verdict": dict(sorted(labels.items())),
+    }
+
+
+def _stage_seconds(
+    plan: Sequence[PlannedCell], records: Mapping[str, CellRecord]
+) -> dict[str, float]:
+    """Seconds spent in each stage. Copied records spent none; shared stages count once a case."""
+    totals = {stage.value: 0.0 for stage in Stage}
+    shared: dict[tuple[str, str, str], float] = {}
+    for cell in plan:
+        record = records.get(cell.key.cell_id)
+        if record is None or not cell.executed:
+            continue
+        for stage, seconds in record.seconds.items():
+            if stage in _SHARED_STAGES:
+                once = (stage, cell.key.case, cell.key.capture)
+                shared[once] = max(shared.get(once, 0.0), seconds)
+            else:
+                totals[stage] = totals.get(stage, 0.0) + seconds
+    for (stage, _, _), seconds in shared.items():
+        totals[stage] += seconds
+    return totals

@@ -1,0 +1,105 @@
+"""The cache folder: locked, written atomically, verified, cleaned.
+
+What is in it can be made again, so a half-written file must never be found there: everything is
+made under a temporary name and moved into place.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import filelock
+
+from harness.errors import SurroundingsError
+
+WHEELS: Final = "wheels"
+NATIVE: Final = "native"
+_LOCKS: Final = "locks"
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def guarded(
+    path: Path, advice: str = "choose a cache folder that can be written"
+) -> Iterator[None]:
+    """Turn an OSError of what is done to ``path`` into a SurroundingsError with ``advice``."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            advice = "free some space there, or choose another cache folder"
+        reason = error.strerror or str(error)
+        raise SurroundingsError(f"{error.filename or path}: {reason}; {advice}") from error
+
+
+@contextmanager
+def locked(cache: Path, name: str, timeout_s: float = 900.0) -> Iterator[None]:
+    """Hold the lock of one thing in the cache, so that two runs do not make it at once.
+
+    Raises:
+        SurroundingsError: the cache cannot be written, or another process keeps the lock.
+    """
+    path = cache / _LOCKS / f"{name}.lock"
+    lock = filelock.FileLock(path)
+    with guarded(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=timeout_s)
+        except filelock.Timeout as error:  # an OSError too: `guarded` would call it unwritable
+            raise SurroundingsError(
+                f"{path}: held by another process for {timeout_s:.0f} s; end it, or wait for it"
+            ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def workspace(folder: Path) -> Iterator[Path]:
+    """An empty folder beside what is to be published, on the same file system; gone afterwards.
+
+    Raises:
+        SurroundingsError: it cannot be made, or what is done in it meets an OSError.
+    """
+    with guarded(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as temporary:
+            yield Path(temporary)
+
+
+def sha256_of(path: Path) -> str:
+    """The file's SHA-256, as hex.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def clean(cache: Path, *, wheels: bool = True, native: bool = True) -> int:
+    """Remove cached wheels and native builds; the number of bytes freed.
+
+    Nothing else in the folder is touched, so that a wrong path costs nothing.
+
+    Raises:
+        SurroundingsError: something could not be removed.
+    """
+    folders = [cache / name for name, wanted in ((WHEELS, wheels), (NATIVE, native)) if wanted]
+    freed_bytes = 0
+    for folder in folders:
+        with guarded(folder):
+            if folder.is_dir():
+                freed_bytes += sum(
+                    file.lstat().st_size for file in folder.rglob("*") if not file.is_dir()
+                )
+                shutil.rmtree(folder)
+    return freed_bytes

@@ -1,0 +1,85 @@
+"""What the rig's Python has to offer, asked in a subprocess: the controller imports no torch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from harness.errors import SurroundingsError
+
+PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
+PROBE_MODULE: Final = "harness.rig.probe"
+_PROBE_TIMEOUT_S: Final = 300.0
+
+
+@dataclass(frozen=True)
+class EnvironmentFacts:
+    """What `harness.rig.probe` found; its fields are the probe's keys."""
+
+    python_version: str
+    platform: str
+    torch_version: str
+    torch_git_version: str
+    torch_cuda: str | None  # the CUDA that torch was built with; None for a CPU build
+    cxx11_abi: bool
+    include_paths: tuple[str, ...]
+    library_path: str
+    threads: int
+
+    @property
+    def torch_build(self) -> str:
+        """``cpu`` or, for instance, ``cuda 13.0``."""
+        return f"cuda {self.torch_cuda}" if self.torch_cuda else "cpu"
+
+
+def probe(python: str) -> EnvironmentFacts:
+    """Ask a Python for its facts.
+
+    Raises:
+        SurroundingsError: it cannot be run, has no torch, or answers otherwise than expected.
+    """
+    try:
+        done = subprocess.run(
+            [python, "-m", PROBE_MODULE],
+            cwd=PROJECT_ROOT,
+            capture_output=True,
+            text=True,
+            timeout=_PROBE_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SurroundingsError(
+            f"{python}: torch was not imported in {_PROBE_TIMEOUT_S:.0f} s; see why by hand"
+        ) from error
+    except OSError as error:
+        raise SurroundingsError(
+            f"{python}: cannot be run ({error.strerror}); name a Python that has torch"
+        ) from error
+    if done.returncode != 0:
+        raise SurroundingsError(_why_it_failed(python, done.stderr))
+    return _facts(python, done.stdout)
+
+
+def _why_it_failed(python: str, stderr: str) -> str:
+    if "No module named 'torch'" in stderr:
+        return (
+            f"{python}: torch is not installed; run through nox, which installs it, or install "
+            "the dependency group `pinned` of pyproject.toml"
+        )
+    last = (stderr.strip().splitlines() or ["no message"])[-1]
+    return f"{python}: the probe of torch failed: {last}"
+
+
+def _facts(python: str, stdout: str) -> EnvironmentFacts:
+    try:
+        # The last line only: an import may have printed something of its own before it.
+        data: dict[str, Any] = json.loads(stdout.strip().splitlines()[-1])
+        return EnvironmentFacts(**{**data, "include_paths": tuple(data["include_paths"])})
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise SurroundingsError(
+            f"{python}: the probe's answer cannot be read ({error!r}); "
+            "does another checkout of the harness come first on its path?"
+        ) from error

@@ -1,0 +1,120 @@
+"""Building a C++ extension against torch's headers, once for each source, compiler and torch."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from harness.errors import SurroundingsError
+from harness.toolchain.cache import NATIVE, guarded, locked, workspace
+from harness.toolchain.environment import EnvironmentFacts
+
+_COMPILE_TIMEOUT_S: Final = 600.0
+_SHOWN_ERRORS: Final = 5
+
+
+def compiler_version(compiler: str) -> str:
+    """The first line of what the compiler says of itself.
+
+    Raises:
+        SurroundingsError: there is no such command, or it fails.
+    """
+    done = _run(compiler, ["--version"])
+    if done.returncode != 0:
+        raise SurroundingsError(
+            f"{compiler} --version failed with {done.returncode}; name a working C++ compiler"
+        )
+    return (done.stdout.splitlines() or [""])[0].strip()
+
+
+def compile_arguments(facts: EnvironmentFacts) -> list[str]:
+    """Everything before the source file."""
+    return [
+        "-shared",
+        "-fPIC",
+        "-std=c++20",
+        "-O1",
+        # torch's C++ types are two incompatible sets; one of the other set links, and then crashes.
+        f"-D_GLIBCXX_USE_CXX11_ABI={int(facts.cxx11_abi)}",
+        *(f"-I{path}" for path in facts.include_paths),
+    ]
+
+
+def link_arguments(facts: EnvironmentFacts) -> list[str]:
+    """Everything after the source file: a linker takes symbols for what stands before it."""
+    return [f"-L{facts.library_path}", "-ltorch", "-ltorch_cpu", "-lc10"]
+
+
+def build_key(source: bytes, version: str, facts: EnvironmentFacts) -> str:
+    """SHA-256, as hex, over all that the built library depends on."""
+    parts = [
+        version,
+        *compile_arguments(facts),
+        *link_arguments(facts),
+        facts.torch_version,
+        facts.torch_git_version,
+    ]
+    return hashlib.sha256("\0".join(parts).encode() + b"\0" + source).hexdigest()
+
+
+def build(
+    source: Path,
+    facts: EnvironmentFacts,
+    *,
+    cache: Path,
+    compiler: str,
+    notify: Callable[[str], None],
+) -> Path:
+    """The shared library of ``source``; see `Toolchain.native_runtime`."""
+    version = compiler_version(compiler)
+    with guarded(source, "it belongs to the harness: restore it"):
+        code = source.read_bytes()
+    target = cache / NATIVE / f"{build_key(code, version, facts)}.so"
+    with locked(cache, target.stem):
+        if not target.exists():
+            notify(f"building {source.name} with {version}")
+            with workspace(target.parent) as folder:
+                made = folder / target.name
+                _compile(compiler, source, facts, made)
+                os.replace(made, target)
+    return target
+
+
+def first_errors(output: str) -> str:
+    """The lines of a compiler's output that name an error; the first lines if none does."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"error\b|undefined reference|cannot find", line)]
+    return "\n".join((errors or lines)[:_SHOWN_ERRORS])
+
+
+def _compile(compiler: str, source: Path, facts: EnvironmentFacts, made: Path) -> None:
+    arguments = [*compile_arguments(facts), str(source), *link_arguments(facts), "-o", str(made)]
+    done = _run(compiler, arguments)
+    if done.returncode != 0:
+        raise SurroundingsError(
+            f"{source}: {compiler} failed with {done.returncode}; the first errors:\n"
+            f"{first_errors(done.stderr)}"
+        )
+
+
+def _run(compiler: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    command = [*shlex.split(compiler), *arguments]  # a compiler may be "ccache g++"
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=_COMPILE_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SurroundingsError(
+            f"{compiler}: did not end in {_COMPILE_TIMEOUT_S:.0f} s; is the machine out of memory?"
+        ) from error
+    except OSError as error:
+        raise SurroundingsError(
+            f"no C++ compiler: {compiler!r} cannot be run ({error.strerror}); "
+            "install g++ 11 or newer (the package g++, or gcc-c++), or name another in CXX"
+        ) from error

@@ -1,0 +1,165 @@
+"""A release's wheel: out of a wheelhouse, or out of the cache, or fetched by pip.
+
+pip runs in a subprocess and is told Python, ABI and platform, so that the same file comes to any
+machine; the catalogue's SHA-256 has the last word, wherever a file comes from.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from packaging.utils import parse_wheel_filename
+
+from harness.errors import SurroundingsError, Unavailable, UsageError
+from harness.releases import Release
+from harness.toolchain.cache import WHEELS, guarded, locked, sha256_of, workspace
+
+DOWNLOAD_TIMEOUT_S: Final = 600.0
+# What pip prints when the failure is this machine's, and not a question that went unanswered.
+_OWN_FAILURES: Final = ("No space left on device", "Permission denied", "No module named pip")
+
+
+@dataclass(frozen=True)
+class WheelSource:
+    """Where wheels come from. ``wheelhouse``, where given, is the only place that is looked at."""
+
+    cache: Path
+    wheelhouse: Path | None
+    python: str
+    offline: bool
+    notify: Callable[[str], None]
+
+    def wheel(self, release: Release) -> Path:
+        """The verified wheel; see `Toolchain.wheel`."""
+        if self.wheelhouse is not None:
+            return self._from_wheelhouse(release, self.wheelhouse)
+        target = self.cache / WHEELS / release.wheel
+        with locked(self.cache, release.wheel), guarded(target):
+            corrupt = ""
+            if target.exists():
+                corrupt = mismatch(target, release)
+                if not corrupt:
+                    return target
+                self.notify(f"{release.wheel}: the cached file is corrupt; fetching it again")
+            self._fetch(release, target, corrupt)
+        return target
+
+    def at_hand(self, release: Release) -> Path | None:
+        """The wheel if it need not be fetched, whatever its content; asks no registry."""
+        folder = self.wheelhouse or self.cache / WHEELS
+        path = folder / release.wheel
+        return path if path.is_file() else None
+
+    def _from_wheelhouse(self, release: Release, wheelhouse: Path) -> Path:
+        if not wheelhouse.is_dir():
+            raise UsageError(f"{wheelhouse}: no such folder; name the one that holds the wheels")
+        path = wheelhouse / release.wheel
+        if not path.is_file():
+            raise Unavailable(f"the wheelhouse holds no {release.wheel}")
+        advice = "put the released file in its place"
+        with guarded(path, advice):
+            wrong = mismatch(path, release)
+        if wrong:
+            raise SurroundingsError(f"{wrong}; {advice}")
+        return path
+
+    def _fetch(self, release: Release, target: Path, corrupt: str) -> None:
+        """Put the wheel at ``target``; ``corrupt`` says what is wrong with the file now there."""
+        try:
+            if self.offline:
+                raise Unavailable(f"{release.wheel} is not cached, and this run is offline")
+            with workspace(target.parent) as folder:
+                self.notify(f"fetching {release.wheel}")
+                fetched = self._download(release, folder)
+                wrong = mismatch(fetched, release)
+                if wrong:
+                    raise SurroundingsError(
+                        f"{wrong}; it came from the registry so: try again, and if it stays so, "
+                        "find out what stands between this machine and the registry"
+                    )
+                os.replace(fetched, target)
+        except Unavailable as error:
+            if corrupt:
+                # Not "unavailable": that would hide a damaged file behind a missing registry.
+                raise SurroundingsError(
+                    f"{corrupt}; it could not be fetched again ({error}): delete the file"
+                ) from error
+            raise
+
+    def _download(self, release: Release, folder: Path) -> Path:
+        command = [self.python, "-m", "pip", *pip_arguments(release), "-d", str(folder)]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise Unavailable(
+                f"{release.wheel}: pip fetched nothing in {DOWNLOAD_TIMEOUT_S:.0f} s"
+            ) from error
+        except OSError as error:
+            raise SurroundingsError(
+                f"{self.python}: cannot be run ({error.strerror}); name a Python that has pip"
+            ) from error
+        if done.returncode != 0:
+            reason = last_meaningful_line(done.stderr)
+            if any(mark in done.stderr for mark in _OWN_FAILURES):
+                raise SurroundingsError(f"pip could not fetch {release.wheel}: {reason}")
+            raise Unavailable(f"pip could not fetch {release.wheel}: {reason}")
+        fetched = folder / release.wheel
+        if not fetched.is_file():
+            found = ", ".join(sorted(entry.name for entry in folder.iterdir())) or "nothing"
+            raise SurroundingsError(f"pip fetched {found} where {release.wheel} was asked for")
+        return fetched
+
+
+def mismatch(path: Path, release: Release) -> str:
+    """Empty if the file has the release's SHA-256; else file, expected and found.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    found = sha256_of(path)
+    if found == release.sha256:
+        return ""
+    return f"{path}: wrong SHA-256: expected {release.sha256}, found {found}"
+
+
+def pip_arguments(release: Release) -> list[str]:
+    """What pip is told: this release, for the tags in its wheel's name, without dependencies."""
+    _, _, _, tags = parse_wheel_filename(release.wheel)
+    interpreter, abi = next((tag.interpreter, tag.abi) for tag in tags)
+    platforms = sorted({tag.platform for tag in tags})
+    return [
+        "download",
+        "--no-deps",
+        "--only-binary=:all:",
+        *(part for platform in platforms for part in ("--platform", platform)),
+        "--python-version",
+        f"{interpreter[2]}.{interpreter[3:]}",
+        "--implementation",
+        interpreter[:2],
+        "--abi",
+        abi,
+        "--disable-pip-version-check",
+        "--no-input",
+        "--progress-bar=off",
+        f"torch-tensorrt=={release.version}",
+    ]
+
+
+def last_meaningful_line(stderr: str) -> str:
+    """pip's last error; with the broken connection behind it, which pip reports as a warning only.
+
+    Without that, an unreachable registry reads like one that lacks the release.
+    """
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    last = (errors or lines or ["pip said nothing"])[-1]
+    if any("connection broken by" in line for line in lines):
+        return f"no registry could be reached ({last})"
+    return last

@@ -1,0 +1,114 @@
+"""The sessions: `nox -s regress | tests | lint | report`. Environments are built here only.
+
+    nox -s regress -- --releases 2.13.0,2.14.0     arguments go to `python -m harness run`
+    nox -s tests -- -k wiring                      arguments go to pytest
+    nox -s tests -- --full                         the slow tests too
+    nox -s report -- results/2026-01-31            a run other than the latest
+
+Any Python from 3.11 on will do, namely the one that runs nox. A session whose environment already
+holds what pyproject.toml asks for installs nothing and starts at once; `nox --reuse-venv=no -s
+NAME` builds it anew. `nox --no-venv` installs nothing and uses the `python` of the search path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from pathlib import Path
+
+import nox
+from nox.command import CommandFailed
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))
+
+from harness.exitcodes import ExitCode  # noqa: E402  (found through the line above)
+
+PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+INTERRUPT_TIMEOUT_S = 20.0  # nox would kill a run 0.3 s after Ctrl-C, with its journal open
+
+nox.options.sessions = ["regress"]
+nox.options.reuse_venv = "yes"
+# Not uv, even where it is at hand: it does not read pip's configuration, which may name the
+# registry, and where one is at hand the small CPU build of torch.
+nox.options.default_venv_backend = "virtualenv"
+
+
+@nox.session
+def regress(session: nox.Session) -> None:
+    """All releases through the whole corpus: report and gate."""
+    install(session, "pinned")
+    run_harness(session, "run", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The harness's own tests; with --full, the slow ones too."""
+    install(session, "pinned", "tests")
+    arguments = [argument for argument in session.posargs if argument != "--full"]
+    marker = [] if "--full" in session.posargs else ["-m", "not slow"]
+    session.run("python", "-m", "pytest", *marker, "-n", "2", *arguments)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style and types. Types need every package that the code imports, torch too."""
+    install(session, "pinned", "lint")
+    session.run("python", "-m", "ruff", "check", ".")
+    session.run("python", "-m", "ruff", "format", "--check", ".")
+    session.run("python", "-m", "mypy")
+
+
+@nox.session
+def report(session: nox.Session) -> None:
+    """The report of a run, anew from its records; needs no torch."""
+    install(session)
+    run_harness(session, "report", *(session.posargs or ["results/latest"]))
+
+
+def install(session: nox.Session, *groups: str) -> None:
+    """Install the project's dependencies and some of its groups, unless that is done already.
+
+    A stamp in the virtual environment holds the hash of what was installed into it: asking pip
+    whether all of it is there takes longer than a small regress run.
+    """
+    if session.venv_backend == "none":
+        session.log("no virtual environment: nothing is installed")
+        return
+    requirements = sorted(
+        {*PYPROJECT["project"]["dependencies"], *nox.project.dependency_groups(PYPROJECT, *groups)}
+    )
+    digest = hashlib.sha256("\n".join(requirements).encode()).hexdigest()
+    stamp = Path(session.virtualenv.location) / "installed.sha256"
+    if stamp.is_file() and stamp.read_text() == digest:
+        session.log("the environment is up to date")
+        return
+    stamp.unlink(missing_ok=True)  # an install that fails half-way leaves none
+    session.install(*requirements)
+    # As an install step, because `nox --no-install` leaves out those and only those: written here,
+    # the stamp would vouch for an install that was left out.
+    write = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
+    session.run_install("python", "-c", write, str(stamp), digest, silent=True, log=False)
+
+
+def run_harness(session: nox.Session, *arguments: str) -> None:
+    """`python -m harness`; an exit code other than 0 fails the session and says what it means."""
+    try:
+        session.run("python", "-m", "harness", *arguments, interrupt_timeout=INTERRUPT_TIMEOUT_S)
+    except CommandFailed as failed:
+        session.error(explain(failed))
+
+
+def explain(failed: CommandFailed) -> str:
+    """The meaning of an exit code, which nox itself would only call a failure."""
+    code = getattr(failed, "return_code", None)
+    if code is None:  # nox before 2026 tells the code in the message only
+        told = re.fullmatch(r"Returned code (-?\d+)", str(failed))
+        code = int(told.group(1)) if told else None
+    if code is None:
+        return f"python -m harness did not run: {failed}"
+    try:
+        return f"exit code {code}: {ExitCode(code).meaning}"
+    except ValueError:
+        return f"exit code {code}: python -m harness itself crashed"

@@ -1,0 +1,1 @@
+"""The harness's own tests: they mirror corpus/ and harness/, module by module."""

@@ -1,0 +1,121 @@
+"""Short ways to make the records that the controller's tests talk about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.expectations.ledger import Entry
+from harness.plan import PlannedCell
+from harness.provenance import Provenance
+from harness.rig.records import (
+    CaseInfo,
+    CellKey,
+    CellRecord,
+    CellState,
+    Oracle,
+    Outcome,
+    Stage,
+    SubjectKind,
+    SubjectSpec,
+    Symptom,
+    Verdict,
+    not_applicable,
+    passed,
+)
+
+SYMPTOMS = {
+    Oracle.VALUES: Symptom.WRONG_VALUES,
+    Oracle.WIRING: Symptom.WRONG_WIRING,
+    Oracle.COMPLETION: Symptom.ERROR,
+    Oracle.STRUCTURE: Symptom.WRONG_STRUCTURE,
+    Oracle.SIGNATURE: Symptom.WRONG_SIGNATURE,
+    Oracle.METADATA: Symptom.WRONG_METADATA,
+}
+
+
+def case(name: str, family: str = "family", origin: str = "exported") -> CaseInfo:
+    return CaseInfo(name=name, family=family, origin=origin, catches="something")
+
+
+def subject(name: str, *routes: str, **fields: Any) -> SubjectSpec:
+    kind = fields.pop("kind", SubjectKind.RELEASE)
+    release = name if kind is SubjectKind.RELEASE else None
+    fields = {"release": release, "inliner_id": f"id of {name}", **fields}
+    return SubjectSpec(name, kind, routes or ("export",), **fields)
+
+
+def key(case_name: str = "a", name: str = "2.13.0", route: str = "export") -> CellKey:
+    return CellKey(case_name, "nonstrict", name, route)
+
+
+def planned(cell: CellKey, hypothetical: bool = False, unsupported: str = "") -> PlannedCell:
+    return PlannedCell(cell, hypothetical, cell.subject, unsupported)
+
+
+def failed(oracle: Oracle, message: str = "boom", stage: Stage = Stage.RUN) -> Verdict:
+    return Verdict(
+        oracle, Outcome.FAILED, SYMPTOMS[oracle], stage, message, evidence=f"evidence of {message}"
+    )
+
+
+def record(cell: CellKey, *verdicts: Verdict, **fields: Any) -> CellRecord:
+    """An ended cell that passes every oracle that ``verdicts`` do not speak of."""
+    said = {verdict.oracle: verdict for verdict in verdicts}
+    every = tuple(said.get(oracle, passed(oracle)) for oracle in Oracle)
+    fields = {"measured_as": cell.subject, **fields}
+    return CellRecord(cell, CellState.ENDED, every, **fields)
+
+
+def stopped(cell: CellKey, message: str = "boom", stage: Stage = Stage.CLEAN) -> CellRecord:
+    """A cell that ended with an exception, so that no other oracle was asked."""
+    unasked = [not_applicable(o, "no program") for o in Oracle if o is not Oracle.COMPLETION]
+    return record(cell, failed(Oracle.COMPLETION, message, stage), *unasked)
+
+
+def unsupported(cell: CellKey, reason: str = "no wheel", **fields: Any) -> CellRecord:
+    fields = {"measured_as": cell.subject, **fields}
+    return CellRecord(cell, CellState.UNSUPPORTED, reason=reason, **fields)
+
+
+def by_id(*records: CellRecord) -> dict[str, CellRecord]:
+    return {each.key.cell_id: each for each in records}
+
+
+def entry(oracle: Oracle = Oracle.VALUES, **fields: Any) -> Entry:
+    """An entry that covers the cell `key()` and expects ``failed(oracle)`` there."""
+    given: dict[str, Any] = {
+        "id": "known",
+        "oracle": oracle,
+        "symptom": SYMPTOMS[oracle].value,
+        "stage": Stage.RUN,
+        "message": "boom",
+        "cases": ("a",),
+        "subjects": ("2.13.0",),
+        "routes": ("export",),
+        "upstream": "unknown",
+        "why": "because",
+    }
+    return Entry(**{**given, **fields})
+
+
+def provenance(*subjects: SubjectSpec, **fields: Any) -> Provenance:
+    given: dict[str, Any] = {
+        "run_id": "20260102T030405Z-abcdef",
+        "started_at": "2026-01-02T03:04:05+00:00",
+        "command_line": ("run", "-k", "a"),
+        "seeds": (1, 2),
+        "corpus_digest": "digest",
+        "subjects": subjects,
+        "harness_commit": "c0ffee",
+        "harness_dirty": False,
+        "torch_version": "2.13.0",
+        "torch_build": None,
+        "pip_freeze": ("torch==2.13.0",),
+        "python": "CPython 3.11",
+        "os": "an OS",
+        "cpu_model": "a CPU",
+        "cpu_cores": 2,
+        "memory_bytes": 1,
+        "clock_source": "a clock",
+    }
+    return Provenance(**{**given, **fields})

@@ -1,0 +1,329 @@
+"""A synthetic run with realistic contents, small enough to count by hand; every oracle fails.
+
+Eight families of one case each (`case_<family>`), three releases by legacy and export, two
+built-ins by export, torch by direct and plain. 2.10.0 reaches export by no user call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from harness.report.model import ReportModel, build_model
+from harness.report.views import CauseView, FindingView
+from harness.rig.records import (
+    CaseInfo,
+    CellKey,
+    CellRecord,
+    CellState,
+    Oracle,
+    Outcome,
+    Stage,
+    SubjectKind,
+    SubjectSpec,
+    Symptom,
+    Verdict,
+    not_applicable,
+    passed,
+)
+
+FAMILIES = (
+    "multi_output_engines",
+    "relu_fallbacks",
+    "nested_getitems",
+    "name_collisions",
+    "shared_values",
+    "parameters",
+    "dynamic_dims",
+    "architectures",
+)
+SYMPTOMS = {
+    Oracle.VALUES: (Symptom.WRONG_VALUES, Stage.RUN),
+    Oracle.WIRING: (Symptom.WRONG_WIRING, Stage.INLINE_FALLBACKS),
+    Oracle.COMPLETION: (Symptom.ERROR, Stage.INLINE_FALLBACKS),
+    Oracle.STRUCTURE: (Symptom.WRONG_STRUCTURE, Stage.EXPORT),
+    Oracle.SIGNATURE: (Symptom.WRONG_SIGNATURE, Stage.LOAD),
+    Oracle.METADATA: (Symptom.WRONG_METADATA, Stage.INLINE_ENGINES),
+}
+PLANTED = "<script>alert(1)</script> | `x` *y* [z](w)"
+"""A message that would break out of HTML, of a markdown table and of a code span."""
+
+NAME_MATCHING = {
+    "multi_output_engines": {Oracle.VALUES: "outputs differ on 3 of 3 inputs"},
+    "name_collisions": {Oracle.WIRING: "output 0 reads engine 5 instead of engine 0"},
+    "shared_values": {Oracle.COMPLETION: "AssertionError: "},
+    "nested_getitems": {
+        Oracle.COMPLETION: "RuntimeError: Argument 'getitem' of Node 'relu' was "
+        "used before it has been defined"
+    },
+    "parameters": {Oracle.STRUCTURE: "duplicate argument 'weight' in function definition"},
+}
+LIVE = {
+    "relu_fallbacks": {Oracle.METADATA: "meta['val'] is a list where a tensor is computed"},
+    "dynamic_dims": {Oracle.SIGNATURE: PLANTED},
+}
+FAILURES: Mapping[str, Mapping[str, Mapping[Oracle, str]]] = {
+    "2.10.0": NAME_MATCHING | LIVE,
+    "2.13.0": NAME_MATCHING | {"relu_fallbacks": LIVE["relu_fallbacks"]},
+    "2.14.0": LIVE,
+    "name-matching": NAME_MATCHING,
+    "positional": {},
+    "torch": {"architectures": {Oracle.METADATA: "strides differ from eager"}},
+}
+"""What fails, by subject and family, on every route of the subject."""
+
+SECONDS = {
+    "inline-engines": 0.001,
+    "inline-fallbacks": 0.002,
+    "clean": 0.0005,
+    "export": 0.5,
+    "save": 0.06,
+    "load": 0.1,
+}
+
+
+@dataclass
+class Run:
+    """The inputs of `build_model`, to be changed by a test before it is built."""
+
+    plan: list[CellKey] = field(default_factory=list)
+    records: list[CellRecord] = field(default_factory=list)
+    cases: list[CaseInfo] = field(default_factory=list)
+    subjects: list[SubjectSpec] = field(default_factory=list)
+    classes: dict[str, str] = field(default_factory=dict)
+    findings: list[FindingView] = field(default_factory=list)
+    causes: list[CauseView] = field(default_factory=list)
+    gate: str = "green"
+    provenance: dict[str, Any] = field(default_factory=dict)
+    name: str = "20250102-030405"
+
+    def add(
+        self,
+        key: CellKey,
+        failures: Mapping[Oracle, str],
+        *,
+        hypothetical: bool = False,
+        given_class: str | None = None,
+        seconds: Mapping[str, float] | None = None,
+    ) -> CellRecord:
+        """Plan a cell, and let it end with these failures."""
+        record = CellRecord(
+            key=key,
+            state=CellState.ENDED,
+            verdicts=verdicts(failures),
+            hypothetical=hypothetical,
+            seconds=seconds_of(key, failures) if seconds is None else seconds,
+            archive_bytes=None if Oracle.COMPLETION in failures else 1_000_000,
+        )
+        self.plan.append(key)
+        self.records.append(record)
+        self.classes[key.cell_id] = given_class or ("expected_failure" if failures else "ok")
+        return record
+
+    def unsupported(self, reason: str) -> None:
+        """Turn every cell into one that could not be asked."""
+        self.records = [
+            CellRecord(record.key, CellState.UNSUPPORTED, reason=reason) for record in self.records
+        ]
+        self.classes = {record.key.cell_id: "unsupported" for record in self.records}
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        names = ("ok", "expected_failure", "unexpected_failure", "unexpected_pass", "unsupported")
+        given = [self.classes.get(key.cell_id, "missing") for key in self.plan]
+        counts = {name: given.count(name) for name in (*names, "missing")}
+        cells = {"planned": len(self.plan), "ended": len(self.records), **counts}
+        return {
+            "schema": 1,
+            "state": "complete",
+            "gate": self.gate,
+            "cells": cells,
+            "inliners": [
+                {
+                    "subject": spec.subject,
+                    "torch": {"pinned": spec.torch_pinned, "running": "2.13.0"},
+                    "tensorrt": {"pinned": spec.tensorrt_pinned, "running": None},
+                }
+                for spec in self.subjects
+            ],
+            "seconds": {"wall": 41.7},
+        }
+
+    def model(self) -> ReportModel:
+        return build_model(
+            plan=self.plan,
+            records=self.records,
+            cases=self.cases,
+            subjects=self.subjects,
+            gate=self.gate,
+            classes=self.classes,
+            findings=self.findings,
+            causes=self.causes,
+            summary=self.summary,
+            provenance=self.provenance,
+            run=self.name,
+        )
+
+
+def verdicts(failures: Mapping[Oracle, str]) -> tuple[Verdict, ...]:
+    """One verdict an oracle; what stands behind a cell that broke is not asked."""
+
+    def of(oracle: Oracle) -> Verdict:
+        if oracle in failures:
+            symptom, stage = SYMPTOMS[oracle]
+            message = failures[oracle]
+            return Verdict(oracle, Outcome.FAILED, symptom, stage, message, "node relu_3\n")
+        if Oracle.COMPLETION in failures:
+            return not_applicable(oracle, "the cell broke at inline-fallbacks")
+        return passed(oracle)
+
+    return tuple(of(oracle) for oracle in Oracle)
+
+
+def seconds_of(key: CellKey, failures: Mapping[Oracle, str]) -> dict[str, float]:
+    """Times of the first family once, of the eighth eight times over; none behind a break."""
+    scale = FAMILIES.index(key.case.removeprefix("case_")) + 1
+    stages = dict(SECONDS)
+    if key.route == "legacy":
+        stages["export"] = 0.008
+    if key.subject in ("2.10.0", "2.13.0", "name-matching"):
+        stages["inline-fallbacks"] = 0.004
+    if key.subject == "torch":
+        del stages["inline-engines"], stages["inline-fallbacks"], stages["clean"], stages["load"]
+    if Oracle.COMPLETION in failures:
+        stages = {name: stages[name] for name in ("inline-engines", "inline-fallbacks")}
+    return {name: value * scale for name, value in stages.items()}
+
+
+def subject(name: str, kind: SubjectKind, *routes: str, **more: Any) -> SubjectSpec:
+    return SubjectSpec(subject=name, kind=kind, routes=routes, **more)
+
+
+def release(name: str, torch: str, tensorrt: str, letter: str) -> SubjectSpec:
+    return subject(
+        name,
+        SubjectKind.RELEASE,
+        "legacy",
+        "export",
+        hypothetical_routes=("export",) if name == "2.10.0" else (),
+        release=name,
+        wheel_sha256=letter * 64,
+        inliner_id=letter * 64,
+        torch_pinned=torch,
+        tensorrt_pinned=tensorrt,
+    )
+
+
+def full_run() -> Run:
+    """Ten cells a case (six of releases, two of built-ins, two of torch): 80, 8 of them apart."""
+    run = Run(
+        cases=[
+            CaseInfo(f"case_{family}", family, "exported", f"a defect of {family}")
+            for family in FAMILIES
+        ],
+        # Out of order on purpose: the report sorts.
+        subjects=[
+            subject("torch", SubjectKind.TORCH, "direct", "plain"),
+            subject("positional", SubjectKind.BUILTIN, "export"),
+            subject("name-matching", SubjectKind.BUILTIN, "export"),
+            release("2.14.0", "2.14", "11.1", "b"),
+            release("2.10.0", "2.10", "10.14.1", "e"),
+            release("2.13.0", "2.13", "11.0", "a"),
+        ],
+        causes=[
+            CauseView(
+                "name-matching",
+                "Placeholders are wired to parent nodes by name, and names are not stable.",
+                "pytorch/TensorRT#4446",
+                "values",
+                "wrong-values@run",
+                ("case_multi_output_engines",),
+                ("2.10.0", "2.13.0", "name-matching"),
+                ("legacy", "export"),
+                4,
+            ),
+            CauseView(
+                "engine-getitem-metadata",
+                "The getitem of a one-output engine keeps the engine's list as its metadata.",
+                "",
+                "metadata",
+                "wrong-metadata@inline-engines",
+                ("case_relu_fallbacks",),
+                ("2.10.0", "2.13.0", "2.14.0"),
+                ("legacy", "export"),
+                6,
+            ),
+            CauseView(
+                "keyword-order",
+                "Keyword inputs come back in the order of the graph.",
+                "pytorch/TensorRT#4079",
+                "signature",
+                "wrong-signature@load",
+                ("case_dynamic_dims", "case_dynamic_dims_large"),
+                ("2.10.0", "2.14.0"),
+                ("legacy",),
+                4,
+            ),
+        ],
+        provenance={
+            "schema": 1,
+            "harness": {"commit": "0123abcd", "dirty": False},
+            "torch": {"version": "2.13.0", "build": "cpu"},
+            "python": "3.11.4",
+            "cpu": "two cores",
+            "gpu": None,
+            "command": ["python", "-m", "harness", "run"],
+            "pip_freeze": [f"package-{number}=={number}" for number in range(12)],
+        },
+    )
+    for spec in run.subjects:
+        for route in spec.routes:
+            for case in run.cases:
+                key = CellKey(case.name, "nonstrict", spec.subject, route)
+                hypothetical = route in spec.hypothetical_routes
+                failures = FAILURES[spec.subject].get(case.family, {})
+                run.add(key, failures, hypothetical=hypothetical)
+    return run
+
+
+def planted_red(run: Run) -> Run:
+    """A wire broken in 2.14.0: one unexpected failure, with its finding."""
+    key = CellKey("case_name_collisions", "nonstrict", "2.14.0", "legacy")
+    at = next(index for index, record in enumerate(run.records) if record.key == key)
+    run.records[at] = dataclasses.replace(
+        run.records[at], verdicts=verdicts({Oracle.VALUES: PLANTED})
+    )
+    run.classes[key.cell_id] = "unexpected_failure"
+    run.gate = "red"
+    run.findings = [
+        FindingView(
+            key.case,
+            key.subject,
+            key.route,
+            "values",
+            "wrong-values@run",
+            f"not in the ledger: {PLANTED}",
+            f"python -m harness explain {key.case} --subject {key.subject}",
+        )
+    ]
+    return run
+
+
+@pytest.fixture
+def run() -> Run:
+    """The full run, green."""
+    return full_run()
+
+
+@pytest.fixture
+def red() -> Run:
+    return planted_red(full_run())
+
+
+@pytest.fixture
+def planted() -> str:
+    return PLANTED

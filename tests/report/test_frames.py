@@ -1,0 +1,61 @@
+"""The frames: one row a thing, nothing lost, ordered as the report shows it."""
+
+from harness.report.frames import cell_frame, ordered_subjects, sample_frame, verdict_frame
+from harness.rig.records import Oracle
+
+ORDER = ["2.10.0", "2.13.0", "2.14.0", "name-matching", "positional", "torch"]
+
+
+def cells_of(run):
+    return cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan)
+
+
+def test_subjects_are_releases_by_version_then_built_ins_then_torch(run):
+    assert [spec.subject for spec in ordered_subjects(run.subjects)] == ORDER
+
+
+def test_a_cell_has_one_verdict_row_an_oracle(run):
+    frame = verdict_frame(run.records, run.cases, run.subjects)
+    assert len(frame) == 80 * len(Oracle)
+    assert not frame.duplicated(["cell_id", "oracle"]).any()
+
+
+def test_verdict_columns_are_typed_and_ordered_by_severity(run):
+    frame = verdict_frame(run.records, run.cases, run.subjects)
+    assert frame["oracle"].cat.categories.tolist() == [oracle.value for oracle in Oracle]
+    assert frame["subject"].cat.categories.tolist() == ORDER
+    assert frame["hypothetical"].dtype == bool
+    assert frame["message"].dtype == "string"
+
+
+def test_a_cell_row_holds_its_worst_verdict_family_class_and_sizes(run):
+    frame = cells_of(run).set_index("cell_id")
+    key = next(key for key in run.plan if (key.case, key.subject) == ("case_parameters", "2.13.0"))
+    row = frame.loc[key.cell_id]
+    assert row["label"] == "wrong-structure@export"
+    assert row["oracle"] == "structure"
+    assert row["family"] == "parameters"
+    assert row["class"] == "expected_failure"
+    assert row["archive_bytes"] == 1_000_000
+    assert frame["engine_bytes"].isna().all()  # not measured, so no number
+
+
+def test_a_planned_cell_without_a_record_keeps_a_row_and_is_missing(run):
+    gone = run.records.pop()
+    frame = cells_of(run).set_index("cell_id")
+    assert len(frame) == 80
+    assert frame.loc[gone.key.cell_id, "standing"] == "missing"
+
+
+def test_an_unsupported_cell_is_never_ok_and_says_why(run):
+    run.unsupported("no wheel")
+    assert set(cells_of(run)["standing"]) == {"unsupported"}
+    verdicts = verdict_frame(run.records, run.cases, run.subjects)
+    assert set(verdicts["outcome"]) == {"n/a"}
+    assert set(verdicts["message"]) == {"no wheel"}
+
+
+def test_the_time_until_an_exception_is_no_sample(run):
+    frame = sample_frame(run.records, run.cases, run.subjects)
+    broke = frame[(frame["case"] == "case_shared_values") & (frame["subject"] == "2.13.0")]
+    assert set(broke["stage"]) == {"inline-engines"}

@@ -1,0 +1,81 @@
+"""The markdown: fits a comment, says what the page says, and keeps its tables whole."""
+
+import dataclasses
+
+from markdown_it import MarkdownIt
+
+from harness.report.markdown import COMMENT_LIMIT, cell_code, code, escaped, markdown
+
+
+def rendered(text):
+    return MarkdownIt("commonmark").enable("table").render(text)
+
+
+def test_the_first_line_is_the_gate(run, red):
+    assert markdown(run.model()).splitlines()[0] == "## ✓ Green: may ship"
+    assert markdown(red.model()).splitlines()[0] == "## ✗ Red: 1 unexpected failure"
+
+
+def test_every_subject_and_family_is_in_the_matrix(run):
+    text = markdown(run.model())
+    for spec in run.subjects:
+        assert f"| **{spec.subject}** |" in text
+    for case in run.cases:
+        assert f" {case.family.replace('_', ' ')} |" in text
+
+
+def test_every_row_of_a_table_has_the_cells_of_its_header(red):
+    html = rendered(markdown(red.model()))
+    tables = html.split("<table>")[1:]
+    assert len(tables) == 6
+    for table in tables:
+        rows = table[: table.index("</table>")].split("<tr>")[1:]
+        assert len(rows) > 1
+        assert len({row.count("<td") + row.count("<th>") + row.count("<th ") for row in rows}) == 1
+
+
+def test_a_message_stays_words(red, planted):
+    html = rendered(markdown(red.model()))
+    assert "<script" not in html
+    assert "<em>y</em>" not in html
+    assert 'href="w"' not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+
+
+def test_escaping_takes_the_meaning_from_every_metacharacter():
+    assert escaped("a|b *c* `d` <e> [f]\ng_h") == (r"a\|b \*c\* \`d\` &lt;e&gt; \[f\] g\_h")
+
+
+def test_code_is_fenced_by_more_backticks_than_it_holds():
+    assert code("plain") == "`plain`"
+    assert code("a `` b") == "``` a `` b ```"
+    assert cell_code("a|b") == r"`a\|b`"
+    assert code("") == ""
+
+
+def test_what_was_not_measured_is_printed_so(run):
+    assert "not measured |" in markdown(run.model())
+
+
+def test_a_long_report_is_cut_until_it_fits_a_comment_and_says_so(red):
+    finding = red.findings[0]
+    red.findings = [
+        dataclasses.replace(finding, case=f"case_{number}", reason="because " * 40)
+        for number in range(2000)
+    ]
+    text = markdown(red.model())
+    assert len(text) <= COMMENT_LIMIT
+    assert "more in `report.html`" in text
+    assert "2,000 verdicts" in text
+
+
+def test_a_run_that_could_ask_nothing_still_renders_and_says_so(run):
+    run.unsupported("no wheel")
+    run.gate = "inconclusive"
+    text = markdown(run.model())
+    assert "none of 80 cells could be asked" in text
+    assert "80 cells not asked" in text
+
+
+def test_an_empty_run_still_renders(run):
+    assert "nothing was asked" in markdown(type(run)(gate="inconclusive").model())

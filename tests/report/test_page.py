@@ -1,0 +1,128 @@
+"""The page: whole without a network, honest when empty, and safe against what a message holds."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from harness.report.page import anchor, page
+
+VOID = {"meta", "link", "br", "col", "hr", "img", "input"}
+
+
+class Outline(HTMLParser):
+    """Every start tag with its attributes, the ids, and a check that tags are closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.ids, self.open = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.tags.append((tag, found))
+        if "id" in found:
+            self.ids.append(found["id"])
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def text(run):
+    return page(run.model())
+
+
+def test_the_gate_stands_in_the_title_and_the_only_h1(text):
+    assert "<h1>Green: may ship</h1>" in text
+    assert text.count("<h1>") == 1
+    assert "<title>✓ Green: may ship" in text
+
+
+def test_the_page_refers_to_nothing_outside_itself(text):
+    for tag, attrs in Outline(text).tags:
+        for name in ("src", "href", "xlink:href", "srcset", "action"):
+            value = attrs.get(name, "#")
+            assert value.startswith(("#", "data:,")), (tag, name, value)
+    assert "<script" not in text
+    assert not re.search(r"@import|url\((?!#)", text)
+    assert not re.search(r"\bhttps?://", text)
+
+
+def test_every_inner_link_has_its_target_and_no_id_is_used_twice(text):
+    outline = Outline(text)
+    assert len(outline.ids) == len(set(outline.ids))
+    targets = {attrs["href"][1:] for tag, attrs in outline.tags if tag == "a"}
+    assert targets <= set(outline.ids)
+    assert anchor("failing", "2.13.0", "name_collisions") in targets
+
+
+def test_tables_have_scoped_headers_and_regions_have_names(text):
+    tags = Outline(text).tags
+    assert all("scope" in attrs for tag, attrs in tags if tag == "th")
+    assert all(
+        "aria-label" in attrs or "aria-labelledby" in attrs
+        for tag, attrs in tags
+        if tag in ("section", "nav", "svg") or "tabindex" in attrs
+    )
+
+
+def test_every_subject_and_family_is_on_the_page(run, text):
+    for name in [spec.subject for spec in run.subjects]:
+        assert f'<th scope="row">{name}' in text
+    for case in run.cases:
+        assert f'<th scope="col">{case.family.replace("_", " ")}</th>' in text
+
+
+def test_a_message_cannot_break_out_of_the_page(red, planted):
+    text = page(red.model())
+    assert planted not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    Outline(text)
+
+
+def test_a_red_page_names_case_subject_reason_and_command_above_the_matrix(red):
+    text = page(red.model())
+    first = text[text.index("<h1>") : text.index('id="matrix"')]
+    for word in ("case_name_collisions", "2.14.0", "legacy", "not in the ledger",
+                 "python -m harness explain"):  # fmt: skip
+        assert word in first
+
+
+def test_what_was_not_measured_is_printed_so_and_never_as_zero(run):
+    text = page(run.model())
+    body = text[text.index('id="latency"') : text.index('id="control"')]
+    table = body[body.index("<table") :]
+    assert "not measured" in table
+    assert not re.search(r">\s*0(\.0*)?( ms| B)?\s*<", table)
+    assert "emulated" in body
+
+
+def test_a_run_that_could_ask_nothing_still_renders_and_says_so(run):
+    run.unsupported("no wheel")
+    run.gate = "inconclusive"
+    text = page(run.model())
+    Outline(text)
+    assert "none of 80 cells could be asked" in text
+    assert "No release was asked." in text
+    assert "Not measured." in text
+    assert "The control was not asked" in text
+    assert "✓ " not in text[text.index('class="matrix"') : text.index("</table>")]
+
+
+def test_an_empty_run_still_renders_and_says_so(run):
+    text = page(type(run)(gate="inconclusive").model())
+    Outline(text)
+    assert "nothing was asked" in text
+    assert "may ship" not in text
+
+
+def test_the_same_run_gives_the_same_page(run):
+    assert page(run.model()) == page(run.model())

@@ -1,0 +1,45 @@
+"""Numbers as words."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.report import text
+from harness.report.provenance import flatten
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0, "0"), (0.01234, "0.0123"), (9.996, "10.0"), (4.5, "4.50"), (123.4, "123"),
+     (1234.0, "1,230"), (999.6, "1,000")],
+)  # fmt: skip
+def test_a_number_has_three_significant_digits(value, words):
+    assert text.number(value) == words
+
+
+@given(st.floats(min_value=1e-6, max_value=1e9))
+def test_a_number_as_words_is_within_half_a_percent_of_itself(value):
+    assert float(text.number(value).replace(",", "")) == pytest.approx(value, rel=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(512, "512 B"), (3_600_000, "3.60 MB"), (2.5e9, "2.50 GB")]
+)
+def test_sizes_are_decimal(value, words):
+    assert text.size(value) == words
+
+
+def test_nothing_measured_is_said_and_not_shown_as_zero():
+    assert text.milliseconds(None) == "not measured"
+    assert text.bytes_median(None) == "not measured"
+
+
+def test_a_long_list_is_cut_and_says_how_much():
+    assert text.listed("abcdefg", most=3) == "a, b, c and 4 more"
+    assert text.listed("abc", most=3) == "a, b, c"
+
+
+def test_provenance_is_flat_facts_and_long_lists_apart():
+    found = flatten({"torch": {"version": "2.13.0"}, "gpu": None, "freeze": list("abcdef")})
+    assert found.facts == (("torch version", "2.13.0"), ("gpu", "not recorded"))
+    assert found.lists == (("freeze", tuple("abcdef")),)

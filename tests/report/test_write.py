@@ -1,0 +1,49 @@
+"""Writing: every form of the report, each whole or not at all."""
+
+import csv
+
+import pytest
+
+from harness.report.write import write_atomically, write_report
+
+FILES = [
+    "report.html", "report.md", "matrix.svg", "matrix.png", "latency.svg", "matrix.csv",
+]  # fmt: skip
+
+
+def test_every_form_is_written_and_nothing_else_is_left(run, tmp_path):
+    written = write_report(tmp_path, run.model())
+    assert [path.name for path in written] == FILES
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES)
+    assert all(path.stat().st_size for path in written)
+
+
+def test_the_csv_has_a_line_a_subject_and_family(run, tmp_path):
+    write_report(tmp_path, run.model())
+    with (tmp_path / "matrix.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 6 * 8
+    (row,) = [row for row in rows if (row["subject"], row["family"]) == ("2.13.0", "shared_values")]
+    assert (row["ok"], row["failing"], row["total"]) == ("0", "2", "2")
+    assert row["worst"] == "error@inline-fallbacks"
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = tmp_path / "report.md"
+    path.write_text("old")
+
+    def refuse(*_):
+        raise OSError("no space")
+
+    monkeypatch.setattr("os.replace", refuse)
+    with pytest.raises(OSError, match="no space"):
+        write_atomically(path, b"new")
+    assert [item.name for item in tmp_path.iterdir()] == ["report.md"]
+    assert path.read_text() == "old"
+
+
+def test_an_unasked_and_an_empty_run_are_written_too(run, tmp_path):
+    run.unsupported("no wheel")
+    run.gate = "inconclusive"
+    assert len(write_report(tmp_path, run.model())) == len(FILES)
+    assert len(write_report(tmp_path, type(run)(gate="inconclusive").model())) == len(FILES)

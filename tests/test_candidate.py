@@ -1,0 +1,142 @@
+"""A candidate against a release: red is worse on any oracle; better is good news."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.candidate import Comparison, compare
+from harness.findings import CellClass
+from harness.rig.records import CellRecord, Oracle, Stage, Verdict, not_applicable, passed
+from tests.record_builders import failed, key, record, stopped, unsupported
+
+FILE, LIKE = key("a", "file:1a"), key("a", "2.14.0")
+UNASKED = "no program"
+
+
+def against(like: list[Verdict], file: list[Verdict]) -> Comparison:
+    return compare(record(FILE, *file), record(LIKE, *like))
+
+
+def test_two_that_pass_are_alike() -> None:
+    assert against([], []) == Comparison(CellClass.OK)
+
+
+@pytest.mark.parametrize("oracle", list(Oracle))
+def test_a_new_failure_of_any_oracle_is_worse(oracle: Oracle) -> None:
+    result = against([], [failed(oracle, "off")])
+    assert result.cell_class is CellClass.UNEXPECTED_FAILURE
+    (finding,) = result.findings
+    assert finding.oracle is oracle
+    assert finding.reason.startswith("worse than 2.14.0: ")
+    assert finding.reason.endswith(": off, but 2.14.0 is ok")
+
+
+def test_the_same_failure_is_not_worse() -> None:
+    result = against([failed(Oracle.METADATA)], [failed(Oracle.METADATA)])
+    assert result == Comparison(CellClass.EXPECTED_FAILURE)
+
+
+@pytest.mark.parametrize(
+    "other", [failed(Oracle.METADATA, "else"), failed(Oracle.METADATA, stage=Stage.LOAD)]
+)
+def test_another_failure_of_the_same_oracle_fails_differently(other: Verdict) -> None:
+    (finding,) = against([failed(Oracle.METADATA)], [other]).findings
+    assert finding.reason == (
+        f"fails differently: {other.label}: {other.message}, "
+        "but 2.14.0 has wrong-metadata@run: boom"
+    )
+
+
+def test_a_failure_that_is_gone_is_good_news() -> None:
+    result = against([failed(Oracle.METADATA)], [])
+    assert (result.cell_class, result.findings) == (CellClass.OK, ())
+    assert [good.oracle for good in result.good_news] == [Oracle.METADATA]
+
+
+def test_a_question_that_was_lost_is_worse() -> None:
+    (finding,) = against([], [not_applicable(Oracle.WIRING, UNASKED)]).findings
+    assert finding.reason == "not asked (no program), but 2.14.0 is ok"
+
+
+def test_a_question_that_was_lost_to_a_failure_is_its_consequence() -> None:
+    result = compare(stopped(FILE), record(LIKE))
+    assert [finding.oracle for finding in result.findings] == [Oracle.COMPLETION]
+    assert Oracle.VALUES in {note.oracle for note in result.notes}
+
+
+def test_where_the_release_stopped_the_candidate_may_stop_likewise() -> None:
+    assert compare(stopped(FILE), stopped(LIKE)) == Comparison(CellClass.EXPECTED_FAILURE)
+
+
+@pytest.mark.parametrize("oracle", [o for o in Oracle if o is not Oracle.COMPLETION])
+def test_a_failure_that_only_getting_further_shows_is_red_for_values_and_wiring_alone(
+    oracle: Oracle,
+) -> None:
+    result = compare(record(FILE, failed(oracle)), stopped(LIKE))
+    red = oracle in (Oracle.VALUES, Oracle.WIRING)
+    (seen,) = result.findings if red else result.notes
+    assert seen.reason.startswith("newly visible: ")
+    assert bool(result.findings) is red
+    expected = CellClass.UNEXPECTED_FAILURE if red else CellClass.EXPECTED_FAILURE
+    assert result.cell_class is expected
+    assert [good.oracle for good in result.good_news] == [Oracle.COMPLETION]
+
+
+def test_a_failure_where_the_release_was_not_asked_for_another_reason_is_worse() -> None:
+    unasked = not_applicable(Oracle.METADATA, "no reference")
+    (finding,) = against([unasked], [failed(Oracle.METADATA)]).findings
+    assert finding.reason.startswith("worse than 2.14.0")
+
+
+def test_a_known_failure_that_is_no_longer_asked_is_a_note() -> None:
+    result = against([failed(Oracle.METADATA)], [not_applicable(Oracle.METADATA, UNASKED)])
+    assert (result.cell_class, result.findings) == (CellClass.OK, ())
+    assert [note.oracle for note in result.notes] == [Oracle.METADATA]
+
+
+@pytest.mark.parametrize(
+    ("file", "like", "cell_class", "findings"),
+    [
+        (record(FILE), None, CellClass.MISSING, 1),
+        (record(FILE), unsupported(LIKE), CellClass.UNSUPPORTED, 1),
+        (unsupported(FILE), record(LIKE), CellClass.UNSUPPORTED, 1),
+        (unsupported(FILE), unsupported(LIKE), CellClass.UNSUPPORTED, 0),
+        (unsupported(FILE), unsupported(LIKE, "other"), CellClass.UNSUPPORTED, 1),
+        (unsupported(FILE), None, CellClass.MISSING, 1),
+    ],
+)
+def test_what_cannot_be_compared_is_never_a_pass(
+    file: CellRecord, like: CellRecord | None, cell_class: CellClass, findings: int
+) -> None:
+    result = compare(file, like)
+    assert (result.cell_class, len(result.findings)) == (cell_class, findings)
+
+
+def any_record(cell: object) -> st.SearchStrategy[CellRecord]:
+    def verdict(oracle: Oracle) -> st.SearchStrategy[Verdict]:
+        return st.sampled_from(
+            [passed(oracle), not_applicable(oracle, UNASKED), failed(oracle), failed(oracle, "x")]
+        )
+
+    return st.tuples(*map(verdict, Oracle)).map(lambda found: record(cell, *found))  # type: ignore[arg-type]
+
+
+@given(any_record(FILE))
+def test_whatever_a_release_does_a_candidate_that_does_the_same_is_not_worse(
+    file: CellRecord,
+) -> None:
+    like = record(LIKE, *file.verdicts)
+    result = compare(file, like)
+    assert (result.findings, result.notes, result.good_news) == ((), (), ())
+
+
+@given(any_record(FILE), any_record(LIKE))
+def test_a_candidate_that_is_not_worse_fails_nothing_that_the_release_passes(
+    file: CellRecord, like: CellRecord
+) -> None:
+    result = compare(file, like)
+    lost = [o for o in Oracle if like.verdict(o).label == "ok" and file.verdict(o).label != "ok"]
+    assert bool(result.findings) >= bool(lost)
+    assert (result.cell_class is CellClass.UNEXPECTED_FAILURE) is bool(result.findings)

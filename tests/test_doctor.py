@@ -1,0 +1,115 @@
+"""What is checked before a run: each finding seen good, and seen bad on a planted fault."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import doctor
+from harness.doctor import Finding
+from harness.releases import Release
+from harness.toolchain import Toolchain
+from tests.fake_releases import make_release, script
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Release:
+    return make_release(tmp_path / "house")
+
+
+def by_name(findings: list[Finding]) -> dict[str, Finding]:
+    return {finding.name: finding for finding in findings}
+
+
+def test_everything_is_examined_in_a_fixed_order_and_nothing_is_fetched(
+    tmp_path: Path, release: Release
+) -> None:
+    toolchain = Toolchain(tmp_path / "cache", sys.executable)
+    findings = doctor.examine(toolchain, [release])
+    names = ["python", "pip", "compiler", "torch", "cache", "wheels", "disk", "memory", "cores"]
+    assert [finding.name for finding in findings] == names
+    found = by_name(findings)
+    assert all(found[name].ok for name in ("python", "compiler", "torch", "cache", "wheels"))
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_machine_that_lacks_everything_is_told_what_to_do_about_each(
+    tmp_path: Path, release: Release
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    toolchain = Toolchain(
+        tmp_path / "file" / "cache", "/nopython", compiler="no-such-compiler", offline=True
+    )
+    found = by_name(doctor.examine(toolchain, [release]))
+    bad = {"pip", "compiler", "torch", "cache", "wheels"}
+    assert {name for name, finding in found.items() if not finding.ok} >= bad
+    assert all(found[name].advice for name in bad)
+    assert "install g++" in found["compiler"].advice
+    assert "no-such-compiler" in found["compiler"].detail
+
+
+def test_a_good_finding_of_a_number_advises_nothing() -> None:
+    assert doctor.python_finding((3, 11, 0)) == Finding("python", True, "3.11.0")
+    assert doctor.cores_finding(2) == Finding("cores", True, "2")
+    assert doctor.disk_finding(doctor.MIN_DISK_BYTES).ok
+    assert doctor.memory_finding(doctor.MIN_MEMORY_BYTES).ok
+    assert doctor.memory_finding(doctor.MIN_MEMORY_BYTES).advice == ""
+
+
+@pytest.mark.parametrize(
+    "finding",
+    [
+        doctor.python_finding((3, 10, 9)),
+        doctor.cores_finding(1),
+        doctor.disk_finding(doctor.MIN_DISK_BYTES - 1),
+        doctor.memory_finding(doctor.MIN_MEMORY_BYTES - 1),
+    ],
+    ids=lambda finding: finding.name,
+)
+def test_too_little_is_bad_and_says_what_to_do(finding: Finding) -> None:
+    assert not finding.ok
+    assert finding.advice
+
+
+def test_a_python_without_pip_is_told_how_to_get_it(tmp_path: Path) -> None:
+    finding = doctor.pip_finding(script(tmp_path / "python", "raise SystemExit(1)"))
+    assert not finding.ok
+    assert "ensurepip" in finding.advice
+
+
+def test_pip_is_told_with_its_version(tmp_path: Path) -> None:
+    python = script(tmp_path / "python", "print('pip 99.1 from somewhere')")
+    assert doctor.pip_finding(python) == Finding("pip", True, "pip 99.1")
+
+
+class TestWheels:
+    def test_sound_ones_are_counted(self, tmp_path: Path, release: Release) -> None:
+        toolchain = Toolchain(tmp_path, sys.executable, wheelhouse=tmp_path / "house")
+        finding = doctor.wheels_finding(toolchain, [release])
+        assert finding == Finding("wheels", True, "1 of 1 at hand")
+
+    def test_a_corrupt_one_is_bad_and_named(self, tmp_path: Path, release: Release) -> None:
+        (tmp_path / "house" / release.wheel).write_bytes(b"damaged")
+        toolchain = Toolchain(tmp_path, sys.executable, wheelhouse=tmp_path / "house")
+        finding = doctor.wheels_finding(toolchain, [release])
+        assert not finding.ok
+        assert f"corrupt: {tmp_path / 'house' / release.wheel}" in finding.detail
+
+    def test_a_missing_one_is_bad_only_if_it_cannot_be_fetched(
+        self, tmp_path: Path, release: Release
+    ) -> None:
+        online = Toolchain(tmp_path, sys.executable)
+        offline = Toolchain(tmp_path, sys.executable, offline=True)
+        housed = Toolchain(tmp_path, sys.executable, wheelhouse=tmp_path / "other")
+        findings = [doctor.wheels_finding(each, [release]) for each in (online, offline, housed)]
+        assert [finding.ok for finding in findings] == [True, False, False]
+        assert all("missing: 9.1.0" in finding.detail for finding in findings)
+        assert findings[0].advice == "a run fetches them"
+
+
+def test_the_controllers_side_imports_no_torch() -> None:
+    code = "import sys, harness.doctor, harness.subjects; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

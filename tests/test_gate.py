@@ -1,0 +1,403 @@
+"""The gate: green means that every planned cell ended exactly as expected."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import UsageError
+from harness.exitcodes import ExitCode
+from harness.expectations.ledger import Entry, Ledger
+from harness.expectations.propose import propose
+from harness.gate import CellClass, Finding, Gate, GateReport, first_screen, judge
+from harness.rig.records import (
+    CellKey,
+    CellRecord,
+    CellState,
+    Oracle,
+    Stage,
+    SubjectKind,
+    Symptom,
+    Verdict,
+    not_applicable,
+    passed,
+)
+from tests.record_builders import (
+    by_id,
+    case,
+    entry,
+    failed,
+    key,
+    planned,
+    record,
+    stopped,
+    subject,
+    unsupported,
+)
+
+CASES = [case("a"), case("b")]
+
+
+def judged(*records: CellRecord, entries: tuple[Entry, ...] = ()) -> GateReport:
+    """Judge records as a run whose plan is exactly they."""
+    plan = [planned(each.key, each.hypothetical) for each in records]
+    return judge(plan, by_id(*records), Ledger(entries), CASES, [subject("2.13.0")])
+
+
+def the_finding(report: GateReport) -> Finding:
+    (finding,) = report.findings
+    return finding
+
+
+def the_class(report: GateReport) -> CellClass:
+    (cell_class,) = report.classes.values()
+    return cell_class
+
+
+def test_cells_that_pass_or_were_rightly_not_asked_are_green() -> None:
+    report = judged(record(key(), not_applicable(Oracle.WIRING, "no engines")))
+    assert (report.gate, the_class(report), report.findings) == (Gate.GREEN, CellClass.OK, ())
+
+
+def test_an_unlisted_failure_is_red_and_says_what_was_seen() -> None:
+    report = judged(record(key(), failed(Oracle.VALUES, "output 0 differs")))
+    finding = the_finding(report)
+    assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_FAILURE)
+    assert (finding.case, finding.subject, finding.route) == ("a", "2.13.0", "export")
+    assert (finding.oracle, finding.entry_ids) == (Oracle.VALUES, ())
+    assert finding.reason == "not listed: wrong-values@run: output 0 differs"
+
+
+def test_a_failure_exactly_as_listed_is_green() -> None:
+    report = judged(record(key(), failed(Oracle.VALUES)), entries=(entry(),))
+    assert (report.gate, the_class(report)) == (Gate.GREEN, CellClass.EXPECTED_FAILURE)
+
+
+def test_an_entry_excuses_one_oracle_and_not_the_cell() -> None:
+    both = record(key(), failed(Oracle.VALUES), failed(Oracle.METADATA))
+    report = judged(both, entries=(entry(Oracle.METADATA),))
+    assert (report.gate, the_finding(report).oracle) == (Gate.RED, Oracle.VALUES)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        failed(Oracle.VALUES, "boom!"),
+        failed(Oracle.VALUES, stage=Stage.LOAD),
+        dataclasses.replace(failed(Oracle.VALUES), symptom=Symptom.FLAKY),
+    ],
+)
+def test_another_failure_than_the_listed_one_is_red_and_both_are_named(seen: Verdict) -> None:
+    report = judged(record(key(), seen), entries=(entry(),))
+    finding = the_finding(report)
+    assert (report.gate, finding.cell_class) == (Gate.RED, CellClass.UNEXPECTED_FAILURE)
+    assert 'listed in "known" as wrong-values@run /boom/' in finding.reason
+    assert f"saw {seen.label}: {seen.message}" in finding.reason
+    assert finding.entry_ids == ("known",)
+
+
+def test_a_listed_failure_that_passes_is_red() -> None:
+    report = judged(record(key()), entries=(entry(),))
+    finding = the_finding(report)
+    assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
+    assert finding.reason == 'passes, but is listed in "known" as wrong-values@run /boom/'
+
+
+@pytest.mark.parametrize("verdicts", ["n/a", "absent"])
+def test_a_listed_failure_that_was_not_asked_is_red(verdicts: str) -> None:
+    made = record(key(), not_applicable(Oracle.VALUES, "no reference"))
+    if verdicts == "absent":
+        rest = tuple(each for each in made.verdicts if each.oracle is not Oracle.VALUES)
+        made = dataclasses.replace(made, verdicts=rest)
+    report = judged(made, entries=(entry(),))
+    assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
+    assert "but was not asked: no" in the_finding(report).reason
+
+
+def test_of_two_entries_for_one_verdict_either_may_match() -> None:
+    other = entry(id="other", message="bang")
+    for message in ("boom", "bang"):
+        report = judged(record(key(), failed(Oracle.VALUES, message)), entries=(entry(), other))
+        assert report.gate is Gate.GREEN
+    report = judged(record(key(), failed(Oracle.VALUES, "crash")), entries=(entry(), other))
+    assert the_finding(report).entry_ids == ("known", "other")
+
+
+def test_a_missing_cell_is_a_broken_harness_and_wins_over_red() -> None:
+    plan = [planned(key("a")), planned(key("b"))]
+    records = by_id(record(key("a"), failed(Oracle.VALUES)))
+    report = judge(plan, records, Ledger(), CASES, [])
+    assert report.gate is Gate.FAILED
+    assert sorted(report.classes.values()) == [CellClass.MISSING, CellClass.UNEXPECTED_FAILURE]
+    assert report.findings[-1].reason == "planned, but has no record"
+
+
+def test_a_run_without_a_plan_proves_nothing() -> None:
+    assert judge([], {}, Ledger(), CASES, []).gate is Gate.FAILED
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "why"),
+    [
+        ((), "does not say whether it completed"),
+        (tuple(not_applicable(o, "x") for o in Oracle), "does not say whether it completed"),
+        ((passed(Oracle.VALUES),), "does not say whether it completed"),
+        (
+            (passed(Oracle.COMPLETION), passed(Oracle.VALUES), failed(Oracle.VALUES)),
+            "two verdicts of one oracle: values",
+        ),
+    ],
+)
+@pytest.mark.parametrize("hypothetical", [False, True])
+def test_a_record_that_says_nothing_counts_as_missing(
+    verdicts: tuple[Verdict, ...], why: str, hypothetical: bool
+) -> None:
+    empty = CellRecord(key(), CellState.ENDED, verdicts, hypothetical=hypothetical)
+    report = judged(empty)
+    assert (report.gate, the_class(report)) == (Gate.FAILED, CellClass.MISSING)
+    assert why in the_finding(report).reason
+
+
+def test_what_could_not_be_asked_is_inconclusive_and_red_wins_over_it() -> None:
+    report = judged(unsupported(key(), "no compiler"))
+    assert (report.gate, the_class(report)) == (Gate.INCONCLUSIVE, CellClass.UNSUPPORTED)
+    assert the_finding(report).reason == "could not be asked: no compiler"
+    both = judged(unsupported(key()), record(key("b"), failed(Oracle.VALUES)))
+    assert both.gate is Gate.RED
+
+
+def test_a_listed_unsupported_cell_is_not_inconclusive_and_never_a_pass() -> None:
+    permission = entry(Oracle.COMPLETION, symptom="unsupported", stage=None, message="no .*")
+    report = judged(unsupported(key(), "no compiler"), entries=(permission,))
+    assert (report.gate, the_class(report)) == (Gate.GREEN, CellClass.UNSUPPORTED)
+    other = judged(unsupported(key(), "a full disk"), entries=(permission,))
+    assert other.gate is Gate.INCONCLUSIVE
+
+
+def test_a_permission_breaks_nothing_where_the_question_could_be_asked() -> None:
+    permission = entry(Oracle.COMPLETION, symptom="unsupported", stage=None, message="no .*")
+    assert judged(record(key()), entries=(permission,)).gate is Gate.GREEN
+
+
+@pytest.mark.parametrize(
+    ("made", "cell_class"),
+    [
+        (record(key(), hypothetical=True), CellClass.OK),
+        (record(key(), failed(Oracle.VALUES), hypothetical=True), CellClass.EXPECTED_FAILURE),
+        (unsupported(key(), hypothetical=True), CellClass.UNSUPPORTED),
+    ],
+)
+def test_a_hypothetical_cell_is_never_a_finding(made: CellRecord, cell_class: CellClass) -> None:
+    for entries in ((), (entry(),), (entry(Oracle.WIRING),)):
+        report = judged(made, entries=entries)
+        assert (report.gate, report.findings) == (Gate.GREEN, ())
+        assert the_class(report) is cell_class
+
+
+def test_a_hypothetical_cell_that_did_not_end_is_still_a_broken_harness() -> None:
+    report = judge([planned(key(), hypothetical=True)], {}, Ledger(), CASES, [])
+    assert report.gate is Gate.FAILED
+
+
+def test_a_cell_has_the_worst_of_its_classes() -> None:
+    made = record(key(), failed(Oracle.METADATA), failed(Oracle.SIGNATURE))
+    metadata, values = entry(Oracle.METADATA, id="m"), entry(Oracle.VALUES, id="v")
+    signature = entry(Oracle.SIGNATURE, id="s")
+    for entries, cell_class in [
+        ((metadata, signature), CellClass.EXPECTED_FAILURE),
+        ((metadata, signature, values), CellClass.UNEXPECTED_PASS),
+        ((metadata, values), CellClass.UNEXPECTED_FAILURE),
+    ]:
+        assert the_class(judged(made, entries=entries)) is cell_class
+
+
+def test_an_origin_limits_an_entry_to_its_cases() -> None:
+    made = record(key(), failed(Oracle.VALUES))
+    assert judged(made, entries=(entry(origin="exported"),)).gate is Gate.GREEN
+    assert judged(made, entries=(entry(origin="handmade"),)).gate is Gate.RED
+
+
+def test_a_failure_that_plain_export_shows_too_is_marked_as_torchs_own_and_stays_red() -> None:
+    plain = record(key("a", "torch", "plain"), failed(Oracle.METADATA, "torch says so"))
+    same = record(key(), failed(Oracle.METADATA), failed(Oracle.VALUES))
+    elsewhere = record(key("b"), failed(Oracle.METADATA))
+    strict = dataclasses.replace(key(), capture="strict")
+    report = judged(plain, same, elsewhere, record(strict, failed(Oracle.METADATA)))
+    assert report.gate is Gate.RED
+    marks = {(f.key, f.oracle): f.torchs_own for f in report.findings}
+    assert [each for each, own in marks.items() if own] == [
+        (key(), Oracle.METADATA),
+        (plain.key, Oracle.METADATA),
+    ]
+    assert report.torchs_own == {
+        (key().cell_id, Oracle.METADATA),
+        (plain.key.cell_id, Oracle.METADATA),
+    }
+
+
+def test_another_symptom_of_the_same_oracle_is_not_torchs_own() -> None:
+    plain = stopped(key("a", "torch", "plain"))
+    killed = dataclasses.replace(failed(Oracle.COMPLETION), symptom=Symptom.KILLED)
+    report = judged(plain, record(key(), killed))
+    assert (key().cell_id, Oracle.COMPLETION) not in report.torchs_own
+
+
+def test_findings_come_worst_first() -> None:
+    report = judge(
+        [planned(key(name)) for name in "abcde"],
+        by_id(
+            unsupported(key("a")),
+            record(key("b"), failed(Oracle.METADATA)),
+            record(key("d"), failed(Oracle.VALUES), failed(Oracle.STRUCTURE)),
+            record(key("e")),
+        ),
+        Ledger((entry(Oracle.WIRING, cases=("e",)),)),
+        [],
+        [],
+    )
+    assert [(f.case, f.oracle) for f in report.findings] == [
+        ("d", Oracle.VALUES),
+        ("d", Oracle.STRUCTURE),
+        ("b", Oracle.METADATA),
+        ("e", Oracle.WIRING),
+        ("c", None),
+        ("a", None),
+    ]
+
+
+def test_the_gate_is_an_exit_code() -> None:
+    assert {gate: gate.exit_code for gate in Gate} == {
+        Gate.GREEN: ExitCode.GREEN,
+        Gate.RED: ExitCode.RED,
+        Gate.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
+        Gate.FAILED: ExitCode.FAILED,
+    }
+    assert [int(code) for code in ExitCode] == [0, 1, 2, 3, 4, 130]
+    assert all(code.meaning for code in ExitCode)
+
+
+def test_a_file_subject_needs_a_release_to_be_held_against() -> None:
+    file = subject("file:1a", kind=SubjectKind.FILE)
+    cell = planned(key("a", "file:1a"))
+    with pytest.raises(UsageError, match=r"file:1a has no release .*--like"):
+        judge([cell], by_id(record(cell.key)), Ledger(), CASES, [file])
+
+
+def test_a_file_subject_is_judged_against_its_release_and_not_by_the_ledger() -> None:
+    file = subject("file:1a", kind=SubjectKind.FILE)
+    other = key("a", "file:1a")
+    plan = [planned(key()), planned(other)]
+    ledger = Ledger((entry(),))
+
+    def gate(of_file: CellRecord) -> GateReport:
+        records = by_id(record(key(), failed(Oracle.VALUES)), of_file)
+        return judge(plan, records, ledger, CASES, [file], {"file:1a": "2.13.0"})
+
+    same = gate(record(other, failed(Oracle.VALUES)))
+    assert (same.gate, same.classes[other.cell_id]) == (Gate.GREEN, CellClass.EXPECTED_FAILURE)
+    better = gate(record(other))
+    assert (better.gate, better.classes[other.cell_id]) == (Gate.GREEN, CellClass.OK)
+    assert [(f.subject, f.oracle) for f in better.good_news] == [("file:1a", Oracle.VALUES)]
+    worse = gate(record(other, failed(Oracle.VALUES), failed(Oracle.WIRING)))
+    assert (worse.gate, the_finding(worse).subject) == (Gate.RED, "file:1a")
+    ended = by_id(record(other))
+    alone = judge(plan, ended, ledger, CASES, [file], {"file:1a": "2.13.0"})
+    assert alone.classes[other.cell_id] is CellClass.MISSING
+
+
+def test_the_first_screen_names_case_oracle_reason_and_both_commands() -> None:
+    report = judged(record(key(), failed(Oracle.WIRING, "engine 0 reads\ninput 1")))
+    assert first_screen(report, run="RUN") == [
+        "gate: red: 1 cells: 1 unexpected failure",
+        "  wiring: a [2.13.0 export]: not listed: wrong-wiring@run: engine 0 reads input 1",
+        "      python -m harness explain a --subject 2.13.0 --route export",
+        "to update the ledger: python -m harness ledger RUN --propose",
+    ]
+
+
+def test_the_first_screen_is_short_and_says_how_much_it_leaves_out() -> None:
+    cells = [record(key(f"case-{n}"), failed(Oracle.VALUES, "long " * 500)) for n in range(20)]
+    lines = first_screen(judged(*cells), limit=3)
+    assert len(lines) == 1 + 2 * 3 + 2
+    assert "and 17 more findings" in lines[-2]
+    assert max(map(len, lines)) < 400
+
+
+def test_the_first_screen_of_a_green_run_is_one_line() -> None:
+    assert first_screen(judged(record(key()), record(key("b")))) == ["gate: green: 2 cells: 2 ok"]
+
+
+def test_the_command_for_a_strict_capture_says_so() -> None:
+    strict = dataclasses.replace(key(), capture="strict")
+    lines = first_screen(judged(record(strict, failed(Oracle.VALUES))))
+    assert lines[2].endswith("--route export --capture strict")
+
+
+KEYS = [key(c, s, r) for c in "ab" for s in ("2.13.0", "torch") for r in ("legacy", "export")]
+verdicts = st.builds(failed, st.sampled_from(Oracle), st.sampled_from(["boom", "bang"]))
+runs = st.dictionaries(st.sampled_from(KEYS), st.lists(verdicts, max_size=3), min_size=1)
+
+
+def green_run(
+    run: dict[CellKey, list[Verdict]],
+) -> tuple[list[CellRecord], tuple[Entry, ...]]:
+    records = [record(each, *found) for each, found in run.items()]
+    return records, tuple(propose(records, Ledger(), CASES))
+
+
+@given(runs)
+def test_deleting_any_entry_turns_a_green_run_red(run: dict[CellKey, list[Verdict]]) -> None:
+    records, entries = green_run(run)
+    assert judged(*records, entries=entries).gate is Gate.GREEN
+    for deleted in entries:
+        rest = tuple(each for each in entries if each is not deleted)
+        assert judged(*records, entries=rest).gate is Gate.RED
+
+
+@given(runs, st.data())
+def test_adding_a_false_entry_turns_a_green_run_red(
+    run: dict[CellKey, list[Verdict]], data: st.DataObject
+) -> None:
+    records, entries = green_run(run)
+    cell = data.draw(st.sampled_from(records))
+    oracle = data.draw(st.sampled_from([o for o in Oracle if not cell.verdict(o).failed] or [None]))
+    if oracle is None:
+        return
+    false = entry(
+        oracle,
+        id="false",
+        cases=(cell.key.case,),
+        subjects=(cell.key.subject,),
+        routes=(cell.key.route,),
+        message=".*",
+    )
+    report = judged(*records, entries=(*entries, false))
+    assert report.gate is Gate.RED
+    assert {finding.cell_class for finding in report.findings} == {CellClass.UNEXPECTED_PASS}
+
+
+@given(runs, st.data())
+def test_losing_any_record_turns_a_green_run_failed(
+    run: dict[CellKey, list[Verdict]], data: st.DataObject
+) -> None:
+    records, entries = green_run(run)
+    lost = data.draw(st.sampled_from(records))
+    rest = by_id(*(each for each in records if each is not lost))
+    plan = [planned(each.key) for each in records]
+    assert judge(plan, rest, Ledger(entries), CASES, []).gate is Gate.FAILED
+
+
+@given(runs, st.data())
+def test_any_new_failure_turns_a_green_run_red(
+    run: dict[CellKey, list[Verdict]], data: st.DataObject
+) -> None:
+    records, entries = green_run(run)
+    at = data.draw(st.integers(0, len(records) - 1))
+    oracle = data.draw(st.sampled_from(Oracle))
+    old = records[at]
+    verdicts_ = [*(v for v in old.verdicts if v.oracle is not oracle), failed(oracle, "new")]
+    records[at] = dataclasses.replace(old, verdicts=tuple(verdicts_))
+    assert judged(*records, entries=entries).gate is Gate.RED

@@ -1,0 +1,198 @@
+"""The sessions, run against a recorder: nox itself is not installed where the tests run."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+NOXFILE = Path(__file__).resolve().parents[1] / "noxfile.py"
+
+
+class CommandFailed(Exception):
+    """nox's exception; releases before 2026 have no ``return_code``."""
+
+    def __init__(self, reason: str, return_code: int | None = None) -> None:
+        super().__init__(reason)
+        if return_code is not None:
+            self.return_code = return_code
+
+
+class Quit(Exception):
+    """What `session.error` raises."""
+
+
+class Session:
+    """Records what a session does, in a virtual environment that is an empty folder."""
+
+    def __init__(self, location: Path, *posargs: str) -> None:
+        self.posargs = list(posargs)
+        self.venv_backend = "virtualenv"
+        self.virtualenv = SimpleNamespace(location=str(location))
+        self.no_install = False
+        self.failure: CommandFailed | None = None
+        self.installed: list[tuple[str, ...]] = []
+        self.commands: list[tuple[str, ...]] = []
+
+    def log(self, message: str) -> None: ...
+
+    def error(self, message: str) -> None:
+        raise Quit(message)
+
+    def install(self, *requirements: str) -> None:
+        if not self.no_install:
+            self.installed.append(requirements)
+
+    def run_install(self, *command: str, **_: object) -> None:
+        if not self.no_install:
+            Path(command[-2]).write_text(command[-1])
+
+    def run(self, *command: str, **_: object) -> None:
+        self.commands.append(command)
+        if self.failure is not None:
+            raise self.failure
+
+
+@pytest.fixture
+def noxfile(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def load_toml(path: Path) -> dict[str, Any]:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+
+    def dependency_groups(pyproject: dict[str, Any], *groups: str) -> tuple[str, ...]:
+        return tuple(item for group in groups for item in pyproject["dependency-groups"][group])
+
+    nox, command = ModuleType("nox"), ModuleType("nox.command")
+    vars(nox).update(
+        session=lambda function: function,
+        Session=Session,
+        options=SimpleNamespace(),
+        project=SimpleNamespace(load_toml=load_toml, dependency_groups=dependency_groups),
+    )
+    vars(command).update(CommandFailed=CommandFailed)
+    monkeypatch.setitem(sys.modules, "nox", nox)
+    monkeypatch.setitem(sys.modules, "nox.command", command)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    spec = importlib.util.spec_from_file_location("noxfile_under_test", NOXFILE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_regress_installs_the_pinned_torch_and_passes_its_arguments_on(
+    noxfile: Any, tmp_path: Path
+) -> None:
+    session = Session(tmp_path, "--releases", "2.13.0")
+    noxfile.regress(session)
+    assert "torch==2.13.0" in session.installed[0]
+    assert not any(item.startswith("pytest") for item in session.installed[0])
+    assert session.commands == [("python", "-m", "harness", "run", "--releases", "2.13.0")]
+
+
+def test_a_warm_environment_installs_nothing(noxfile: Any, tmp_path: Path) -> None:
+    noxfile.regress(Session(tmp_path))
+    warm = Session(tmp_path)
+    noxfile.regress(warm)
+    assert warm.installed == []
+    assert len(warm.commands) == 1
+
+
+def test_changed_requirements_are_installed_again(noxfile: Any, tmp_path: Path) -> None:
+    noxfile.regress(Session(tmp_path))
+    changed = Session(tmp_path)
+    noxfile.tests(changed)
+    assert len(changed.installed) == 1
+
+
+def test_an_install_that_fails_leaves_no_stamp(noxfile: Any, tmp_path: Path) -> None:
+    class Failing(Session):
+        def install(self, *requirements: str) -> None:
+            raise CommandFailed("Returned code 1", 1)
+
+    noxfile.regress(Session(tmp_path))
+    with pytest.raises(CommandFailed):
+        noxfile.tests(Failing(tmp_path))
+    again = Session(tmp_path)
+    noxfile.regress(again)
+    assert len(again.installed) == 1
+
+
+def test_an_install_that_nox_was_told_to_leave_out_leaves_no_stamp(
+    noxfile: Any, tmp_path: Path
+) -> None:
+    told = Session(tmp_path)
+    told.no_install = True
+    noxfile.regress(told)
+    later = Session(tmp_path)
+    noxfile.regress(later)
+    assert len(later.installed) == 1
+
+
+def test_without_a_virtual_environment_nothing_is_installed(noxfile: Any, tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    session.venv_backend = "none"
+    noxfile.regress(session)
+    assert session.installed == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "meaning"),
+    [
+        (1, "exit code 1: red"),
+        (2, "exit code 2: wrong use"),
+        (3, "exit code 3: inconclusive"),
+        (4, "exit code 4: failed: the harness or its surroundings"),
+        (130, "exit code 130: interrupted"),
+        (-9, "exit code -9: python -m harness itself crashed"),
+    ],
+)
+def test_an_exit_code_fails_the_session_with_its_meaning(
+    noxfile: Any, tmp_path: Path, code: int, meaning: str
+) -> None:
+    for return_code in (code, None):  # None: an older nox, which says it in words only
+        session = Session(tmp_path)
+        session.failure = CommandFailed(f"Returned code {code}", return_code)
+        with pytest.raises(Quit, match=meaning):
+            noxfile.regress(session)
+
+
+def test_a_program_that_is_not_there_is_not_given_a_meaning(noxfile: Any, tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    session.failure = CommandFailed("Program python not found")
+    with pytest.raises(Quit, match="did not run: Program python not found"):
+        noxfile.regress(session)
+
+
+def test_tests_leave_the_slow_ones_out_unless_asked(noxfile: Any, tmp_path: Path) -> None:
+    quick, full = Session(tmp_path, "-k", "wiring"), Session(tmp_path, "--full")
+    noxfile.tests(quick)
+    noxfile.tests(full)
+    pytest_command = ("python", "-m", "pytest")
+    assert quick.commands == [(*pytest_command, "-m", "not slow", "-n", "2", "-k", "wiring")]
+    assert full.commands == [(*pytest_command, "-n", "2")]
+
+
+def test_report_takes_the_latest_run_and_needs_no_torch(noxfile: Any, tmp_path: Path) -> None:
+    latest, named = Session(tmp_path), Session(tmp_path, "results/one")
+    noxfile.report(latest)
+    noxfile.report(named)
+    assert not any(item.startswith("torch") for item in latest.installed[0])
+    assert latest.commands[0][-2:] == ("report", "results/latest")
+    assert named.commands[0][-2:] == ("report", "results/one")
+
+
+def test_lint_checks_style_format_and_types(noxfile: Any, tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    noxfile.lint(session)
+    assert [" ".join(command[2:4]) for command in session.commands] == [
+        "ruff check",
+        "ruff format",
+        "mypy",
+    ]

@@ -1,0 +1,222 @@
+"""The catalogue: read strictly, queried by version and specifier, grouped by inliner."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from harness.errors import SurroundingsError, UsageError
+from harness.releases import (
+    CATALOGUE_FILE,
+    EXPORTER_MODULE,
+    Catalogue,
+    Release,
+    inliner_id,
+    load_catalogue,
+)
+from tests.fake_releases import make_release, with_changes
+
+CATALOGUE = load_catalogue()
+
+
+def test_the_committed_catalogue_knows_the_releases_of_the_first_corpus() -> None:
+    assert CATALOGUE.versions == ("2.10.0", "2.13.0", "2.14.0")
+    assert CATALOGUE.newest.version == "2.14.0"
+    assert [release.abi for release in CATALOGUE] == ["7", "9", "10"]
+    assert len(CATALOGUE) == 3
+
+
+def test_the_export_route_is_hypothetical_before_2_11_only() -> None:
+    hypothetical = {release.version: release.hypothetical for release in CATALOGUE}
+    assert hypothetical == {"2.10.0": ("export",), "2.13.0": (), "2.14.0": ()}
+    assert {release.routes for release in CATALOGUE} == {("legacy", "export")}
+
+
+def test_an_unknown_release_is_refused_with_the_known_ones_and_the_closest() -> None:
+    with pytest.raises(UsageError, match=r"'2\.13'; did you mean 2\.13\.0\? known: 2\.10\.0, 2"):
+        CATALOGUE.get("2.13")
+    with pytest.raises(UsageError, match=r"'newest'; known: 2\.10\.0"):
+        CATALOGUE.get("newest")
+
+
+@pytest.mark.parametrize(
+    ("expression", "versions"),
+    [
+        ("2.13.0", ["2.13.0"]),
+        ("2.14.0, 2.10.0,2.14.0", ["2.10.0", "2.14.0"]),
+        (">=2.9,<2.14", ["2.10.0", "2.13.0"]),
+        (" !=2.13.0", ["2.10.0", "2.14.0"]),
+        ("~=2.13.0", ["2.13.0"]),
+    ],
+)
+def test_select_takes_versions_or_one_specifier_and_answers_oldest_first(
+    expression: str, versions: list[str]
+) -> None:
+    assert [release.version for release in CATALOGUE.select(expression)] == versions
+
+
+@pytest.mark.parametrize(
+    ("expression", "complaint"),
+    [
+        (">=3", "matches no release"),
+        (">=2.9,2.14.0", "neither a list of versions nor one specifier"),
+        ("=>2", "neither a list of versions nor one specifier"),
+        ("2.13.0,", "an empty name"),
+        ("", "an empty name"),
+        ("2.13.0,2.99.0", "unknown release '2.99.0'"),
+    ],
+)
+def test_select_refuses_what_does_not_parse_or_matches_nothing(
+    expression: str, complaint: str
+) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        CATALOGUE.select(expression)
+
+
+def test_a_prerelease_matches_a_specifier_like_any_release(tmp_path: Path) -> None:
+    catalogue = Catalogue((make_release(tmp_path, "9.1.0rc1"),))
+    assert len(catalogue.select(">=9.0")) == 1
+
+
+def test_releases_with_one_inliner_are_one_group(tmp_path: Path) -> None:
+    old, same = make_release(tmp_path, "9.1.0"), make_release(tmp_path, "9.2.0")
+    new = make_release(tmp_path, "9.3.0", exporter=b"other")
+    assert Catalogue((old, same, new)).groups() == ((old, same), (new,))
+
+
+class TestInlinerId:
+    def test_it_is_the_documented_hash(self, tmp_path: Path) -> None:
+        release = make_release(tmp_path, exporter=b"xy", others={"a.py": b""})
+        documented = b"a.py\x000\x00" + EXPORTER_MODULE.encode() + b"\x002\x00xy"
+        assert release.inliner_id == hashlib.sha256(documented).hexdigest()
+
+    def test_it_does_not_depend_on_the_order_of_modules(self, tmp_path: Path) -> None:
+        release = make_release(tmp_path, others={"a.py": b"1"})
+        path = tmp_path / release.wheel
+        assert inliner_id(path, reversed(release.modules)) == release.inliner_id
+
+    def test_it_ignores_what_the_graph_lane_does_not_load(self, tmp_path: Path) -> None:
+        one = make_release(tmp_path / "1", others={"unused.py": b"1"})
+        two = make_release(tmp_path / "2", others={"unused.py": b"2"})
+        assert one.sha256 != two.sha256
+        ids = {
+            inliner_id(tmp_path / number / release.wheel, [EXPORTER_MODULE])
+            for number, release in (("1", one), ("2", two))
+        }
+        assert len(ids) == 1
+
+    def test_it_changes_with_one_byte_of_any_loaded_module(self, tmp_path: Path) -> None:
+        one = make_release(tmp_path, others={"a.py": b"1"})
+        two = make_release(tmp_path, others={"a.py": b"2"})
+        assert one.inliner_id != two.inliner_id
+
+    def test_moving_bytes_between_modules_changes_it(self, tmp_path: Path) -> None:
+        one = make_release(tmp_path, others={"a.py": b"12", "b.py": b""})
+        two = make_release(tmp_path, others={"a.py": b"1", "b.py": b"2"})
+        assert one.inliner_id != two.inliner_id
+
+    def test_a_replaced_module_counts_instead_of_the_one_in_the_wheel(self, tmp_path: Path) -> None:
+        release = make_release(tmp_path, others={"a.py": b"1"})
+        path = tmp_path / release.wheel
+        changed = make_release(tmp_path / "changed", exporter=b"new", others={"a.py": b"1"})
+        replaced = inliner_id(path, release.modules, {EXPORTER_MODULE: b"new"})
+        assert replaced == changed.inliner_id
+
+    def test_a_module_that_the_wheel_lacks_is_named(self, tmp_path: Path) -> None:
+        release = make_release(tmp_path)
+        with pytest.raises(SurroundingsError, match=r"absent\.py"):
+            inliner_id(tmp_path / release.wheel, ["absent.py"])
+
+    @pytest.mark.parametrize("content", [None, b"not a zip"])
+    def test_a_file_that_is_no_wheel_is_named(self, tmp_path: Path, content: bytes | None) -> None:
+        path = tmp_path / "broken.whl"
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(SurroundingsError, match=r"broken\.whl: cannot be read as a wheel"):
+            inliner_id(path, ["a.py"])
+
+
+class TestReader:
+    """Each fault is planted in a copy of the committed catalogue."""
+
+    @pytest.mark.parametrize(
+        ("line", "fault", "complaint"),
+        [
+            ('abi = "9"', "", "2.13.0.*'abi' is missing"),
+            ('abi = "9"', "abi = 9", "2.13.0.*'abi' is not a str"),
+            ('abi = "9"', 'abi = "nine"', "2.13.0.*'abi': 'nine' is not valid"),
+            ('abi = "9"', 'abi = "9"\nabbi = "9"', "2.13.0.*unknown key 'abbi'"),
+            ('abi = "9"', 'abi = "9"\nabi = "9"', "cannot be read"),
+            ('tensorrt = "11.0.0"', 'rtx = "1"', "2.13.0, pins: key 'tensorrt' is missing"),
+            ('tensorrt = "11.0.0"', 'tensorrt = ""', "2.13.0, pins.*'tensorrt': '' is not"),
+            ('sha256 = "91', 'sha256 = "XY', "2.13.0.*'sha256'"),
+            ('inliner_id = "5e', 'inliner_id = "', "2.13.0.*'inliner_id'"),
+            ("torch_tensorrt-2.13.0", "torch_tensorrt-2.12.0", "2.13.0.*'wheel'"),
+            ("torch_tensorrt-2.13.0-cp311-", "torch_tensorrt-2.13.0-", "2.13.0.*'wheel'"),
+            ('"2.13.0".api]', '"2.13.0".apo]', "2.13.0.*'api' is missing"),
+            ("schema = 1", "schema = 2", "schema 2, but this harness reads 1"),
+            ("schema = 1", "schema = 1\nextra = 1", "top level: unknown key 'extra'"),
+        ],
+    )
+    def test_a_fault_is_named_with_file_table_and_key(
+        self, tmp_path: Path, line: str, fault: str, complaint: str
+    ) -> None:
+        text = CATALOGUE_FILE.read_text(encoding="utf-8")
+        assert line in text
+        path = tmp_path / "releases.toml"
+        path.write_text(text.replace(line, fault), encoding="utf-8")
+        with pytest.raises(SurroundingsError, match=r"releases\.toml.*" + complaint):
+            load_catalogue(path)
+
+    @pytest.mark.parametrize(
+        ("table", "fault", "complaint"),
+        [
+            ("reachable", '["legacy", "direct"]', "must share out legacy and export"),
+            ("reachable", '["legacy"]', "must share out legacy and export"),
+            ("reachable", '["legacy", "legacy"]', "'reachable' is not a list of different"),
+            ("modules", '["a.py"]', "lacks torch_tensorrt/dynamo/_exporter.py"),
+            ("modules", '"a.py"', "'modules' is not a list"),
+        ],
+    )
+    def test_a_list_that_makes_no_sense_is_refused(
+        self, tmp_path: Path, table: str, fault: str, complaint: str
+    ) -> None:
+        head, mark, tail = CATALOGUE_FILE.read_text(encoding="utf-8").partition('"2.14.0"]')
+        lines = [
+            f"{table} = {fault}" if line.startswith(f"{table} =") else line
+            for line in tail.splitlines()
+        ]
+        path = tmp_path / "releases.toml"
+        path.write_text(head + mark + "\n".join(lines), encoding="utf-8")
+        with pytest.raises(SurroundingsError, match=r"2\.14\.0.*" + complaint):
+            load_catalogue(path)
+
+    def test_a_catalogue_without_releases_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "releases.toml"
+        path.write_text("schema = 1\n[release]\n", encoding="utf-8")
+        with pytest.raises(SurroundingsError, match="no release at all"):
+            load_catalogue(path)
+
+    def test_a_release_that_is_no_table_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "releases.toml"
+        path.write_text('schema = 1\n[release]\n"2.14.0" = 1\n', encoding="utf-8")
+        with pytest.raises(SurroundingsError, match=r"'2\.14\.0' is not a dict"):
+            load_catalogue(path)
+
+    def test_an_absent_catalogue_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(SurroundingsError, match=r"nothing\.toml: cannot be read"):
+            load_catalogue(tmp_path / "nothing.toml")
+
+    def test_releases_are_ordered_by_version_and_not_by_text(self, tmp_path: Path) -> None:
+        text = CATALOGUE_FILE.read_text(encoding="utf-8").replace("2.14.0", "2.9.0")
+        path = tmp_path / "releases.toml"
+        path.write_text(text, encoding="utf-8")
+        assert load_catalogue(path).versions == ("2.9.0", "2.10.0", "2.13.0")
+
+
+def test_a_release_is_a_value(tmp_path: Path) -> None:
+    release: Release = make_release(tmp_path)
+    assert with_changes(release) == release
+    assert with_changes(release, abi="1") != release

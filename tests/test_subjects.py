@@ -1,0 +1,191 @@
+"""What is judged, described without torch; a hopeless exporter file is refused before a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.errors import SurroundingsError, UsageError
+from harness.rig.records import SubjectKind, SubjectSpec, subject_from_json, to_json
+from harness.subjects import (
+    REQUIRED_CALLS,
+    builtin_subjects,
+    exporter_subject,
+    release_subject,
+    torch_subject,
+)
+from tests.fake_releases import EXPORTER, make_release, with_changes
+
+
+def test_a_release_is_described_with_its_wheel_and_pins(tmp_path: Path) -> None:
+    release = make_release(tmp_path)
+    subject = release_subject(release, tmp_path / release.wheel)
+    assert subject.subject == release.version
+    assert subject.kind is SubjectKind.RELEASE
+    assert subject.routes == ("legacy", "export")
+    assert subject.hypothetical_routes == ()
+    assert subject.wheel_path == str(tmp_path / release.wheel)
+    assert (subject.wheel_sha256, subject.inliner_id) == (release.sha256, release.inliner_id)
+    assert (subject.torch_pinned, subject.tensorrt_pinned) == ("9.1.0", "99.0")
+    assert subject.unavailable == ""
+
+
+def test_a_hypothetical_route_is_run_and_marked(tmp_path: Path) -> None:
+    release = with_changes(make_release(tmp_path), reachable=("legacy",), hypothetical=("export",))
+    subject = release_subject(release, tmp_path / release.wheel)
+    assert subject.routes == ("legacy", "export")
+    assert subject.hypothetical_routes == ("export",)
+
+
+def test_a_release_without_a_wheel_says_why_and_keeps_its_id(tmp_path: Path) -> None:
+    release = make_release(tmp_path)
+    subject = release_subject(release, None, unavailable="no registry")
+    assert subject.unavailable == "no registry"
+    assert subject.wheel_path is None
+    assert subject.inliner_id == release.inliner_id
+
+
+def test_a_wheel_or_a_reason_is_given_and_not_both(tmp_path: Path) -> None:
+    release = make_release(tmp_path)
+    with pytest.raises(ValueError, match="a wheel, or the reason"):
+        release_subject(release, None)
+    with pytest.raises(ValueError, match="a wheel, or the reason"):
+        release_subject(release, tmp_path / release.wheel, unavailable="no registry")
+
+
+def test_a_catalogue_with_the_wrong_inliner_id_is_found_out(tmp_path: Path) -> None:
+    release = with_changes(make_release(tmp_path), inliner_id="0" * 64)
+    with pytest.raises(SurroundingsError, match="correct the catalogue"):
+        release_subject(release, tmp_path / release.wheel)
+
+
+@pytest.mark.parametrize("maker", ["release", "file", "builtin", "torch"])
+def test_every_subject_survives_json(tmp_path: Path, maker: str) -> None:
+    release = make_release(tmp_path)
+    exporter = tmp_path / "_exporter.py"
+    exporter.write_bytes(EXPORTER)
+    subject = {
+        "release": release_subject(release, tmp_path / release.wheel),
+        "file": exporter_subject(exporter, release, tmp_path / release.wheel),
+        "builtin": builtin_subjects()[0],
+        "torch": torch_subject(),
+    }[maker]
+    assert subject_from_json(json.loads(json.dumps(to_json(subject)))) == subject
+
+
+def test_the_built_in_inliners_run_the_export_route_alone() -> None:
+    described = [(s.subject, s.kind, s.routes) for s in builtin_subjects()]
+    assert described == [
+        ("name-matching", SubjectKind.BUILTIN, ("export",)),
+        ("positional", SubjectKind.BUILTIN, ("export",)),
+    ]
+
+
+def test_torch_is_a_subject_with_the_two_control_routes() -> None:
+    subject = torch_subject()
+    assert (subject.subject, subject.kind) == ("torch", SubjectKind.TORCH)
+    assert subject.routes == ("direct", "plain")
+
+
+class TestExporterFile:
+    def test_its_id_holds_its_stem_and_the_start_of_its_inliner_id(self, tmp_path: Path) -> None:
+        release = make_release(tmp_path, others={"other.py": b"1"})
+        path = tmp_path / "my exporter.py"
+        path.write_bytes(EXPORTER + b"# changed\n")
+        subject = exporter_subject(path, release, tmp_path / release.wheel)
+        assert subject.inliner_id is not None
+        assert subject.subject == f"file:my_exporter-{subject.inliner_id[:8]}"
+        assert subject.kind is SubjectKind.FILE
+        assert subject.release == release.version
+        assert subject.exporter_path == str(path.resolve())
+        assert subject.inliner_id != release.inliner_id
+
+    def test_a_byte_identical_file_has_the_releases_inliner_id(self, tmp_path: Path) -> None:
+        release = make_release(tmp_path, others={"other.py": b"1"})
+        path = tmp_path / "_exporter.py"
+        path.write_bytes(EXPORTER)
+        subject = exporter_subject(path, release, tmp_path / release.wheel)
+        assert subject.inliner_id == release.inliner_id
+
+    def test_without_a_wheel_it_is_unavailable_under_the_same_name(self, tmp_path: Path) -> None:
+        release = make_release(tmp_path)
+        path = tmp_path / "_exporter.py"
+        path.write_bytes(EXPORTER)
+        without = exporter_subject(path, release, None, unavailable="no registry")
+        assert without.subject == exporter_subject(path, release, tmp_path / release.wheel).subject
+        assert (without.unavailable, without.inliner_id) == ("no registry", None)
+
+    def test_it_takes_its_routes_from_the_release_it_is_like(self, tmp_path: Path) -> None:
+        release = with_changes(
+            make_release(tmp_path), reachable=("legacy",), hypothetical=("export",)
+        )
+        path = tmp_path / "_exporter.py"
+        path.write_bytes(EXPORTER)
+        subject = exporter_subject(path, release, tmp_path / release.wheel)
+        assert subject.hypothetical_routes == ("export",)
+
+    @pytest.mark.parametrize("missing", REQUIRED_CALLS)
+    def test_a_missing_call_is_named(self, tmp_path: Path, missing: str) -> None:
+        path = tmp_path / "_exporter.py"
+        path.write_bytes(EXPORTER.replace(f"def {missing}(".encode(), b"def other("))
+        with pytest.raises(UsageError, match=rf"_exporter\.py: does not define {missing};"):
+            self.subject(path)
+
+    def test_a_call_inside_a_class_or_a_function_does_not_count(self, tmp_path: Path) -> None:
+        path = tmp_path / "_exporter.py"
+        path.write_bytes(
+            EXPORTER.replace(b"def transform(gm): ...", b"class A:\n def transform(): 0")
+        )
+        with pytest.raises(UsageError, match="does not define transform;"):
+            self.subject(path)
+
+    @pytest.mark.parametrize(
+        "binding",
+        [
+            b"from elsewhere import transform",
+            b"from elsewhere import flatten as transform",
+            b"transform = print",
+            b"if True:\n    def transform(gm): ...",
+            b"try:\n    from elsewhere import transform\nexcept ImportError:\n    pass",
+        ],
+    )
+    def test_a_call_may_be_bound_in_other_ways_than_by_def(
+        self, tmp_path: Path, binding: bytes
+    ) -> None:
+        path = tmp_path / "_exporter.py"
+        path.write_bytes(EXPORTER.replace(b"def transform(gm): ...", binding))
+        assert self.subject(path).kind is SubjectKind.FILE
+
+    @pytest.mark.parametrize(
+        ("content", "complaint"),
+        [
+            (EXPORTER + b"def broken(:\n", r"_exporter\.py, line 5: not valid Python"),
+            (EXPORTER + b"x = '\xff'\n", r"_exporter\.py, line \d+: not valid Python"),
+        ],
+    )
+    def test_a_file_that_does_not_parse_is_refused_with_its_line(
+        self, tmp_path: Path, content: bytes, complaint: str
+    ) -> None:
+        path = tmp_path / "_exporter.py"
+        path.write_bytes(content)
+        with pytest.raises(UsageError, match=complaint):
+            self.subject(path)
+
+    def test_a_file_that_cannot_be_read_is_refused_with_the_reason(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"absent\.py: cannot be read \(No such file"):
+            self.subject(tmp_path / "absent.py")
+        with pytest.raises(UsageError, match=r"cannot be read \(Is a directory"):
+            self.subject(tmp_path)
+
+    @staticmethod
+    def subject(path: Path) -> SubjectSpec:
+        release = make_release(path.parent / "wheels")
+        return exporter_subject(path, release, path.parent / "wheels" / release.wheel)
+
+
+def test_a_subject_is_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        torch_subject().subject = "other"  # type: ignore[misc]

@@ -1,0 +1,165 @@
+"""summary.json: exactly the fields that DESIGN.md lists, and sums that come out."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.expectations.ledger import Ledger
+from harness.gate import judge
+from harness.plan import make_plan
+from harness.rig.records import CellRecord, Oracle, Stage
+from harness.summary import summarise
+from tests.record_builders import (
+    by_id,
+    case,
+    entry,
+    failed,
+    key,
+    provenance,
+    record,
+    stopped,
+    subject,
+    unsupported,
+)
+
+CASES = [case("a", "one"), case("b", "one"), case("c", "two")]
+OLD = subject("2.13.0", "legacy", "export", torch_pinned="2.13.0", tensorrt_pinned="11.0")
+SAME = subject("2.13.1", "export", inliner_id="id of 2.13.0", hypothetical_routes=("export",))
+SUBJECTS = [OLD, SAME]
+PLAN = make_plan(CASES, SUBJECTS, ["nonstrict"])
+
+
+def summary(records: dict[str, CellRecord], *entries: object) -> dict:
+    ledger = Ledger(tuple(entries))  # type: ignore[arg-type]
+    return summarise(
+        state="complete",
+        report=judge(PLAN, records, ledger, CASES, SUBJECTS),
+        plan=PLAN,
+        records=records,
+        cases=[*CASES, case("not-planned", "three")],
+        provenance=provenance(*SUBJECTS),
+        wall_s=12.5,
+    )
+
+
+def test_the_fields_are_these_and_no_others() -> None:
+    made = summary({})
+    assert set(made) == {
+        "schema",
+        "state",
+        "gate",
+        "cells",
+        "cases",
+        "families",
+        "corpus_digest",
+        "inliners",
+        "seconds",
+    }
+    assert set(made["cells"]) == {
+        "planned",
+        "ok",
+        "expected_failure",
+        "unexpected_failure",
+        "unexpected_pass",
+        "unsupported",
+        "missing",
+        "ended",
+    }
+    assert set(made["seconds"]) == {"wall", *map(str, Stage)}
+    for row in made["inliners"]:
+        assert set(row) == {
+            "subject",
+            "lane",
+            "route",
+            "builder",
+            "executor",
+            "environment",
+            "release",
+            "inliner_id",
+            "measured_as",
+            "torch",
+            "tensorrt",
+            "hypothetical",
+            "cells",
+            "ok",
+            "by_verdict",
+        }
+        assert set(row["torch"]) == set(row["tensorrt"]) == {"pinned", "running"}
+    assert json.loads(json.dumps(made)) == made
+
+
+def test_it_says_what_a_run_showed() -> None:
+    records = by_id(
+        record(key("a", "2.13.0", "legacy"), failed(Oracle.VALUES), failed(Oracle.METADATA)),
+        record(key("b", "2.13.0", "legacy")),
+        record(key("c", "2.13.0", "legacy"), failed(Oracle.SIGNATURE)),
+        unsupported(key("a", "2.13.0", "export")),
+        record(key("b", "2.13.0", "export")),
+        record(key("a", "2.13.1", "export")),
+        stopped(key("b", "2.13.1", "export")),
+    )
+    listed = entry(Oracle.SIGNATURE, cases=("c",), routes=("legacy",))
+    passes = entry(Oracle.WIRING, cases=("b",), routes=("legacy",))
+    made = summary(records, listed, passes)
+    assert made["cells"] == {
+        "planned": 9,
+        "ok": 2,
+        "expected_failure": 2,  # the listed one, and one that no user can reach
+        "unexpected_failure": 1,
+        "unexpected_pass": 1,
+        "unsupported": 1,
+        "missing": 2,
+        "ended": 7,
+    }
+    assert (made["cases"], made["families"], made["gate"]) == (3, 2, "failed")
+    legacy, export, same = made["inliners"]
+    assert legacy["by_verdict"] == {"ok": 1, "wrong-signature@run": 1, "wrong-values@run": 1}
+    assert export["by_verdict"] == {"missing": 1, "ok": 1, "unsupported": 1}
+    assert same["by_verdict"] == {"error@clean": 1, "missing": 1, "ok": 1}
+    assert (same["measured_as"], same["hypothetical"], same["release"]) == (
+        "2.13.0",
+        True,
+        "2.13.1",
+    )
+    assert legacy["torch"] == {"pinned": "2.13.0", "running": "2.13.0"}
+    assert legacy["tensorrt"] == {"pinned": "11.0", "running": None}
+
+
+def test_seconds_count_what_was_spent_once() -> None:
+    spent = {"capture": 2.0, "split": 1.0, "save": 0.5}
+    records = by_id(
+        record(key("a", "2.13.0", "legacy"), seconds=spent),
+        record(key("a", "2.13.0", "export"), seconds=spent),
+        record(key("a", "2.13.1", "export"), seconds=spent),  # a copy
+        record(key("b", "2.13.0", "export"), seconds=spent),
+    )
+    seconds = summary(records)["seconds"]
+    assert (seconds["wall"], seconds["capture"], seconds["split"]) == (12.5, 4.0, 2.0)
+    assert (seconds["save"], seconds["load"]) == (1.5, 0.0)
+
+
+verdicts = st.sampled_from([*Oracle]).map(failed)
+ended = st.sampled_from(PLAN).flatmap(
+    lambda cell: st.one_of(
+        st.just(unsupported(cell.key)),
+        st.lists(verdicts, max_size=2).map(lambda found: record(cell.key, *found)),
+    )
+)
+
+
+@given(st.lists(ended).map(lambda records: by_id(*records)))
+def test_the_classes_partition_the_plan_and_each_row_sums_to_its_cells(
+    records: dict[str, CellRecord],
+) -> None:
+    made = summary(records, entry(Oracle.VALUES, cases=("*",)))
+    cells = made["cells"]
+    parts = [count for name, count in cells.items() if name not in ("planned", "ended")]
+    assert sum(parts) == cells["planned"] == len(PLAN)
+    assert cells["ended"] == cells["planned"] - cells["missing"]
+    assert sum(row["cells"] for row in made["inliners"]) == len(PLAN)
+    for row in made["inliners"]:
+        assert sum(row["by_verdict"].values()) == row["cells"]
+        assert row["ok"] == row["by_verdict"].get("ok", 0)
