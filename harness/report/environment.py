@@ -19,7 +19,7 @@ def environments(
 
 def torch_running(provenance: Mapping[str, Any]) -> str:
     """The torch of the rig, as run.json tells it, or an empty string."""
-    return _version(provenance.get("torch"), "version")
+    return _version(provenance.get("torch_version") or provenance.get("torch"), "version")
 
 
 def _line(spec: SubjectSpec, row: Mapping[str, Any], default: str) -> str:

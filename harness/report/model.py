@@ -67,6 +67,8 @@ class ReportModel:
     headline: Headline
     matrix: Matrix
     findings: tuple[FindingView, ...]
+    notes: tuple[FindingView, ...]
+    good_news: tuple[FindingView, ...]
     comparison: Comparison | None
     newest: str | None
     live: tuple[LiveCause, ...]
@@ -94,6 +96,8 @@ def build_model(
     causes: Sequence[CauseView],
     summary: Mapping[str, Any],
     provenance: Mapping[str, Any],
+    notes: Sequence[FindingView] = (),
+    good_news: Sequence[FindingView] = (),
     run: str = "",
 ) -> ReportModel:
     """The model of one run.
@@ -102,9 +106,10 @@ def build_model(
         plan: every planned cell; one without a record is shown as missing.
         gate: green, red, inconclusive or failed.
         classes: from a cell's id to its class, in the words of summary.json.
+        findings: what keeps the gate from green, worst first; `notes` and `good_news` do not.
         causes: the ledger's entries as seen in this run.
         summary, provenance: the data of summary.json and run.json.
-        run: the run's name, for the title and the command that resumes it.
+        run: the run's name, for the title.
     """
     cells = cell_frame(records, cases, subjects, classes, plan)
     verdicts = verdict_frame(records, cases, subjects)
@@ -119,7 +124,9 @@ def build_model(
         emulated=any(key.executor == "emulated" for key in plan),
         headline=headline(gate, summary, plan, cells, verdicts, whole.get(newest or ""), change),
         matrix=matrix,
-        findings=tuple(sorted(findings, key=lambda finding: _severity(finding.oracle))),
+        findings=tuple(findings),
+        notes=tuple(notes),
+        good_news=tuple(good_news),
         comparison=change,
         newest=newest,
         live=_live(causes, newest),

@@ -128,7 +128,6 @@ def control(cells: pd.DataFrame, verdicts: pd.DataFrame) -> Control:
         failures=tuple(
             (row["case"], row["label"], row["message"]) for row in failed.to_dict("records")
         ),
-        fails=frozenset((row["case"], str(row["oracle"])) for row in failed.to_dict("records")),
     )
 
 

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FindingView:
-    """One verdict that the gate did not expect, and the command that shows it."""
+    """One thing that a person should look at, and the command that shows it.
+
+    ``oracle`` may also be ``missing`` or ``unsupported``, where the cell as a whole is meant.
+    ``torchs_own``: plain ``torch.export`` of this case fails likewise.
+    """
 
     case: str
     subject: str
@@ -21,6 +25,7 @@ class FindingView:
     label: str
     reason: str
     command: str
+    torchs_own: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,6 @@ class Control:
     asked: int
     ok: int
     failures: tuple[tuple[str, str, str], ...]  # case, label, message
-    fails: frozenset[tuple[str, str]]  # (case, oracle)
 
 
 @dataclass(frozen=True)

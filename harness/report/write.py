@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import tempfile
 from pathlib import Path
 
+from harness.atomic import replace_file
 from harness.report import plots
 from harness.report.markdown import markdown
 from harness.report.model import ReportModel
@@ -21,7 +20,11 @@ CSV_COLUMNS = (
 
 
 def write_report(folder: Path, model: ReportModel) -> list[Path]:
-    """Write every form of the report; returns the files in the order in which one reads them."""
+    """Write every form of the report, each whole or not at all; the page comes first.
+
+    Raises:
+        SurroundingsError: the folder cannot be written.
+    """
     matrix = plots.matrix_figure(model.matrix, model.headline.words)
     latency = plots.latency_figure(model.measures, model.emulated)
     contents = {
@@ -32,7 +35,9 @@ def write_report(folder: Path, model: ReportModel) -> list[Path]:
         "latency.svg": plots.svg(latency).encode(),
         "matrix.csv": matrix_csv(model.matrix).encode(),
     }
-    return [write_atomically(folder / name, data) for name, data in contents.items()]
+    for name, data in contents.items():
+        replace_file(folder / name, data)
+    return [folder / name for name in contents]
 
 
 def matrix_csv(matrix: Matrix) -> str:
@@ -46,17 +51,3 @@ def matrix_csv(matrix: Matrix) -> str:
             counts = {name: getattr(cell, name) for name in CSV_COLUMNS[4:]}
             writer.writerow({**shared, **counts})
     return buffer.getvalue()
-
-
-def write_atomically(path: Path, data: bytes) -> Path:
-    """A reader sees the old file or the new one, never half of one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, 0o644)  # mkstemp gives 0600, and a report is for others
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return path

@@ -97,6 +97,7 @@ class Run:
     classes: dict[str, str] = field(default_factory=dict)
     findings: list[FindingView] = field(default_factory=list)
     causes: list[CauseView] = field(default_factory=list)
+    good_news: list[FindingView] = field(default_factory=list)
     gate: str = "green"
     provenance: dict[str, Any] = field(default_factory=dict)
     name: str = "20250102-030405"
@@ -165,6 +166,7 @@ class Run:
             causes=self.causes,
             summary=self.summary,
             provenance=self.provenance,
+            good_news=self.good_news,
             run=self.name,
         )
 
@@ -315,8 +317,14 @@ def planted_red(run: Run) -> Run:
 
 @pytest.fixture
 def run() -> Run:
-    """The full run, green."""
+    """The full run, green, to be changed at will."""
     return full_run()
+
+
+@pytest.fixture(scope="session")
+def model() -> ReportModel:
+    """The model of the full run as it is."""
+    return full_run().model()
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ def rendered(text):
     return MarkdownIt("commonmark").enable("table").render(text)
 
 
-def test_the_first_line_is_the_gate(run, red):
-    assert markdown(run.model()).splitlines()[0] == "## ✓ Green: may ship"
+def test_the_first_line_is_the_gate(model, red):
+    assert markdown(model).splitlines()[0] == "## ✓ Green: may ship"
     assert markdown(red.model()).splitlines()[0] == "## ✗ Red: 1 unexpected failure"
 
 
@@ -53,8 +53,8 @@ def test_code_is_fenced_by_more_backticks_than_it_holds():
     assert code("") == ""
 
 
-def test_what_was_not_measured_is_printed_so(run):
-    assert "not measured |" in markdown(run.model())
+def test_what_was_not_measured_is_printed_so(model):
+    assert "not measured |" in markdown(model)
 
 
 def test_a_long_report_is_cut_until_it_fits_a_comment_and_says_so(red):
@@ -66,7 +66,7 @@ def test_a_long_report_is_cut_until_it_fits_a_comment_and_says_so(red):
     text = markdown(red.model())
     assert len(text) <= COMMENT_LIMIT
     assert "more in `report.html`" in text
-    assert "2,000 verdicts" in text
+    assert "2,000 findings" in text
 
 
 def test_a_run_that_could_ask_nothing_still_renders_and_says_so(run):

@@ -1,11 +1,13 @@
 """The page: whole without a network, honest when empty, and safe against what a message holds."""
 
+import dataclasses
 import re
 from html.parser import HTMLParser
 
 import pytest
 
 from harness.report.page import anchor, page
+from harness.report.views import FindingView
 
 VOID = {"meta", "link", "br", "col", "hr", "img", "input"}
 
@@ -36,8 +38,8 @@ class Outline(HTMLParser):
 
 
 @pytest.fixture
-def text(run):
-    return page(run.model())
+def text(model):
+    return page(model)
 
 
 def test_the_gate_stands_in_the_title_and_the_only_h1(text):
@@ -96,8 +98,27 @@ def test_a_red_page_names_case_subject_reason_and_command_above_the_matrix(red):
         assert word in first
 
 
-def test_what_was_not_measured_is_printed_so_and_never_as_zero(run):
+def test_what_plain_torch_export_fails_too_is_marked_as_torchs_own(red):
+    assert "Torch's own" not in page(red.model())
+    red.findings = [dataclasses.replace(red.findings[0], torchs_own=True)]
+    assert "Torch's own" in page(red.model())
+
+
+def test_a_finding_about_a_whole_cell_and_good_news_are_shown_too(run):
+    lost = FindingView("case_parameters", "2.14.0", "legacy", "unsupported", "unsupported",
+                       "no wheel", "python -m harness explain case_parameters")  # fmt: skip
+    run.gate = "inconclusive"
+    run.findings = [lost]
+    run.good_news = [dataclasses.replace(lost, oracle="values", label="ok")]
     text = page(run.model())
+    Outline(text)
+    assert '<span class="tag t-unsupported">? unsupported</span>' in text
+    assert '<span class="tag t-ok">✓ ok</span>' in text
+    assert "Good news: 1 verdict better than before" in text
+
+
+def test_what_was_not_measured_is_printed_so_and_never_as_zero(model):
+    text = page(model)
     body = text[text.index('id="latency"') : text.index('id="control"')]
     table = body[body.index("<table") :]
     assert "not measured" in table
@@ -124,5 +145,5 @@ def test_an_empty_run_still_renders_and_says_so(run):
     assert "may ship" not in text
 
 
-def test_the_same_run_gives_the_same_page(run):
-    assert page(run.model()) == page(run.model())
+def test_the_same_run_gives_the_same_page(model):
+    assert page(model) == page(model)

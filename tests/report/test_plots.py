@@ -12,8 +12,8 @@ def words(figure):
     return ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
-def test_the_matrix_picture_names_every_subject_and_signs_every_cell(run):
-    matrix = run.model().matrix
+def test_the_matrix_picture_names_every_subject_and_signs_every_cell(model):
+    matrix = model.matrix
     shown = words(plots.matrix_figure(matrix, "title"))
     assert {row.subject for row in matrix.rows} <= set(shown)
     signed = [word for word in shown if word[:2] in {"✓ ", "✗ ", "! "}]
@@ -22,37 +22,37 @@ def test_the_matrix_picture_names_every_subject_and_signs_every_cell(run):
     assert "wrong values" in shown
 
 
-def test_the_latency_picture_says_that_engines_are_emulated(run):
-    shown = words(plots.latency_figure(run.model().measures, emulated=True))
+def test_the_latency_picture_says_that_engines_are_emulated(model):
+    shown = words(plots.latency_figure(model.measures, emulated=True))
     assert "Latency in milliseconds; engines are emulated" in shown
     assert {"inline", "save", "load"} <= set(shown)
     assert "2.13.0  legacy" in shown
 
 
-def test_a_median_is_labelled_with_its_number(run):
+def test_a_median_is_labelled_with_its_number(model):
     # 2.14.0 inlines in 3.5 ms times the median scale of 5.
-    assert "17.5" in words(plots.latency_figure(run.model().measures, emulated=True))
+    assert "17.5" in words(plots.latency_figure(model.measures, emulated=True))
 
 
-def test_what_was_not_measured_is_said_in_the_picture(run):
-    assert "not measured" in words(plots.latency_figure(run.model().measures, emulated=True))
+def test_what_was_not_measured_is_said_in_the_picture(model):
+    assert "not measured" in words(plots.latency_figure(model.measures, emulated=True))
     assert "not measured" in words(plots.latency_figure((), emulated=True))
 
 
-def test_a_name_with_markup_or_mathematics_is_drawn_as_it_is(run):
-    matrix = run.model().matrix
+def test_a_name_with_markup_or_mathematics_is_drawn_as_it_is(model):
+    matrix = model.matrix
     assert "<b> $x_1$" in words(plots.matrix_figure(matrix, "<b> $x_1$"))
 
 
-def test_a_picture_is_the_same_on_every_run_and_leaves_the_settings_alone(run):
+def test_a_picture_is_the_same_on_every_run_and_leaves_the_settings_alone(model):
     before = dict(mpl.rcParams)
-    one, two = (plots.svg(plots.latency_figure(run.model().measures, True)) for _ in range(2))
+    one, two = (plots.svg(plots.latency_figure(model.measures, True)) for _ in range(2))
     assert one == two
     assert dict(mpl.rcParams) == before
 
 
-def test_an_inlined_picture_follows_the_colours_of_its_page(run):
-    picture = plots.svg(plots.latency_figure(run.model().measures, True))
+def test_an_inlined_picture_follows_the_colours_of_its_page(model):
+    picture = plots.svg(plots.latency_figure(model.measures, True))
     inlined = plots.inlined(picture, "latency", "what it shows")
     assert inlined.startswith('<svg role="img" aria-label="what it shows"')
     assert "var(--ink)" in inlined
@@ -60,5 +60,5 @@ def test_an_inlined_picture_follows_the_colours_of_its_page(run):
     assert "http" not in inlined
 
 
-def test_a_png_is_a_png(run):
-    assert plots.png(plots.matrix_figure(run.model().matrix, "t")).startswith(b"\x89PNG")
+def test_a_png_is_a_png(model):
+    assert plots.png(plots.matrix_figure(model.matrix, "t")).startswith(b"\x89PNG")
