@@ -116,11 +116,11 @@ def said(verdict: Verdict) -> str:
 def gate_line(report: GateReport) -> str:
     """The gate and what it counted, in one line."""
     counts = [
-        f"{report.count(cell_class)} {cell_class.value.replace('_', ' ')}"
+        f", {cell_class.value.replace('_', ' ')} {report.count(cell_class)}"
         for cell_class in reversed(CellClass)
         if report.count(cell_class)
     ]
-    return f"gate: {report.gate.value}: {len(report.classes)} cells: {', '.join(counts) or 'none'}"
+    return f"gate: {report.gate.value}; cells: planned {len(report.classes)}{''.join(counts)}"
 
 
 def first_screen(report: GateReport, limit: int = 8, run: str = "latest") -> list[str]:

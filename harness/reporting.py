@@ -14,7 +14,6 @@ from harness.provenance import provenance_to_json
 from harness.report.junit import junit
 from harness.report.model import CauseView, FindingView, ReportModel, build_model
 from harness.report.write import write_report
-from harness.rig.records import Oracle
 from harness.run import JudgedRun
 
 
@@ -49,6 +48,8 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         gate=judged.report.gate.value,
         classes=_classes(judged),
         findings=[finding_view(finding) for finding in judged.report.findings],
+        notes=[finding_view(finding) for finding in judged.report.notes],
+        good_news=[finding_view(finding) for finding in judged.report.good_news],
         causes=list(_causes(judged)),
         summary=summary,
         provenance=provenance_to_json(judged.provenance),
@@ -66,15 +67,16 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
 
 
 def finding_view(finding: Finding) -> FindingView:
-    """A finding of the gate; one about a whole cell counts as one of completion."""
+    """A finding of the gate in the report's words; one about a whole cell names its class."""
     return FindingView(
         case=finding.case,
         subject=finding.subject,
         route=finding.route,
-        oracle=(finding.oracle or Oracle.COMPLETION).value,
+        oracle=finding.oracle.value if finding.oracle else finding.cell_class.value,
         label=finding.verdict.label if finding.verdict else finding.cell_class.value,
         reason=finding.reason,
         command=explain_command(finding.key),
+        torchs_own=finding.torchs_own,
     )
 
 

@@ -303,15 +303,23 @@ def test_a_file_subject_is_judged_against_its_release_and_not_by_the_ledger() ->
     assert [(f.subject, f.oracle) for f in better.good_news] == [("file:1a", Oracle.VALUES)]
     worse = gate(record(other, failed(Oracle.VALUES), failed(Oracle.WIRING)))
     assert (worse.gate, the_finding(worse).subject) == (Gate.RED, "file:1a")
-    ended = by_id(record(other))
-    alone = judge(plan, ended, ledger, CASES, [file], {"file:1a": "2.13.0"})
-    assert alone.classes[other.cell_id] is CellClass.MISSING
+
+
+def test_a_file_subject_whose_release_said_nothing_is_held_against_nothing() -> None:
+    file = subject("file:1a", kind=SubjectKind.FILE)
+    ended = record(key("a", "file:1a"))
+    plan = [planned(key()), planned(ended.key)]
+    for said_nothing in ([], [CellRecord(key(), CellState.ENDED)]):
+        records = by_id(ended, *said_nothing)
+        report = judge(plan, records, Ledger(), CASES, [file], {"file:1a": "2.13.0"})
+        assert report.gate is Gate.FAILED
+        assert report.classes[ended.key.cell_id] is CellClass.MISSING
 
 
 def test_the_first_screen_names_case_oracle_reason_and_both_commands() -> None:
     report = judged(record(key(), failed(Oracle.WIRING, "engine 0 reads\ninput 1")))
     assert first_screen(report, run="RUN") == [
-        "gate: red: 1 cells: 1 unexpected failure",
+        "gate: red; cells: planned 1, unexpected failure 1",
         "  wiring: a [2.13.0 export]: not listed: wrong-wiring@run: engine 0 reads input 1",
         "      python -m harness explain a --subject 2.13.0 --route export",
         "to update the ledger: python -m harness ledger RUN --propose",
@@ -327,7 +335,9 @@ def test_the_first_screen_is_short_and_says_how_much_it_leaves_out() -> None:
 
 
 def test_the_first_screen_of_a_green_run_is_one_line() -> None:
-    assert first_screen(judged(record(key()), record(key("b")))) == ["gate: green: 2 cells: 2 ok"]
+    assert first_screen(judged(record(key()), record(key("b")))) == [
+        "gate: green; cells: planned 2, ok 2"
+    ]
 
 
 def test_the_command_for_a_strict_capture_says_so() -> None:

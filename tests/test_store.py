@@ -106,12 +106,20 @@ def test_a_read_only_folder_is_named_with_what_to_do(
         RunFolder.create(tmp_path / "results", origin, plan)
 
 
-def test_a_folder_named_latest_is_not_replaced(
+def test_a_folder_named_latest_is_not_replaced_and_no_temporary_link_is_left(
     tmp_path: Path, origin: Provenance, plan: tuple[PlannedCell, ...]
 ) -> None:
     (tmp_path / "latest").mkdir()
     with pytest.raises(SurroundingsError, match="latest"):
         RunFolder.create(tmp_path, origin, plan)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_a_file_that_cannot_be_replaced_leaves_no_temporary_file(run: RunFolder) -> None:
+    (run.path / "summary.json").mkdir()
+    with pytest.raises(SurroundingsError, match="cannot write"):
+        run.write_results({"schema": SCHEMA}, CASES)
+    assert not [path for path in run.path.iterdir() if path.name.startswith(".")]
 
 
 def test_appended_records_are_read_back_and_the_rest_is_missing(run: RunFolder) -> None:

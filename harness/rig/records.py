@@ -117,7 +117,8 @@ class CellKey:
     @property
     def cell_id(self) -> str:
         """One string, unique in a run, and fit for a file name."""
-        parts = dataclasses.astuple(self)
+        # Not dataclasses.astuple, which copies deeply: a report asks for a hundred thousand.
+        parts = (getattr(self, name) for name in self.__dataclass_fields__)
         return "~".join(str(part).replace("/", "_").replace(":", "_") for part in parts)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -18,7 +17,7 @@ from harness.gate import CellClass, Gate, judge
 from harness.rig.records import CellKey, CellRecord, Oracle, Stage, Verdict
 from tests.record_builders import by_id, case, entry, failed, key, planned, record, unsupported
 
-NAMES = ("a", "b", "odd[1]*")
+NAMES = ("a", "b", "odd[1]*", "odd1x")  # the third, as a glob, would choose the fourth
 CASES = [case(name) for name in NAMES]
 SUBJECTS = ("2.10.0", "2.13.0", "torch")
 ROUTES = ("legacy", "export")
@@ -90,10 +89,15 @@ def test_an_unsupported_cell_is_proposed_with_its_reason() -> None:
 
 def test_ids_are_new() -> None:
     first = propose(failing(key()), Ledger(), CASES)
-    records = [record(key(), failed(Oracle.VALUES, "x")), record(key("b"), failed(Oracle.VALUES))]
+    # Three that begin with one case and one route, and would all like one name.
+    records = [
+        record(key("a", "2.13.0"), failed(Oracle.VALUES, "x")),
+        record(key("a", "2.10.0"), failed(Oracle.VALUES, "y")),
+        record(key("a", "torch"), failed(Oracle.VALUES, "z")),
+    ]
     ledger = Ledger((dataclasses.replace(first[0], cases=("z",)),))
     ids = [each.id for each in (*ledger.entries, *propose(records, ledger, CASES))]
-    assert max(Counter(ids).values()) == 1
+    assert len(set(ids)) == len(ids) == 4
 
 
 def test_a_proposal_can_be_pasted_and_is_refused_until_it_is_explained() -> None:

@@ -2,7 +2,7 @@
 
 In what a program can observe it behaves as the real runtime does (core/runtime/execute_engine.cpp
 of pytorch/TensorRT): it refuses inputs of another type, rank or size than the engine was built
-for; its outputs are fresh, contiguous, alias nothing and carry no gradient. The meta kernel answers
+for; its outputs are fresh and contiguous, and alias nothing. The meta kernel answers
 from the contract alone (`fake_tensorrt_execute_engine`), and never opens a payload: loading one
 under a fake or proxy mode would give fake weights.
 """
@@ -78,13 +78,13 @@ def engine_payload(engine: Any) -> bytes:
 
 def engine_slots(engine: Any) -> tuple[str, ...]:
     """Every slot as text, the engine bytes in base64."""
-    return tuple(_real(engine).__getstate__())
+    real = _real(engine)
+    return tuple(real._emulated_slot(at) for at in range(torch.ops.tensorrt.SERIALIZATION_LEN()))
 
 
 def _real(engine: Any) -> Any:
     """The script object behind torch's fake wrappers."""
-    engine = getattr(engine, "real_obj", engine)
-    return engine
+    return getattr(engine, "real_obj", engine)
 
 
 def _segment_of(engine: Any) -> tuple[str, torch.nn.Module]:

@@ -1,0 +1,44 @@
+"""Fixtures for tests that need the real thing: the native runtime, and released wheels.
+
+Both come from the project's own cache, which they share with `nox -s regress`; the first run
+builds and fetches. A machine that can do neither fails these tests: to skip them would be a pass.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.releases import Catalogue, load_catalogue
+from harness.rig.records import SubjectSpec
+from harness.run import RUNTIME_SOURCE
+from harness.subjects import release_subject
+from harness.toolchain import Toolchain
+from harness.toolchain.environment import PROJECT_ROOT
+
+
+@pytest.fixture(scope="session")
+def toolchain() -> Toolchain:
+    return Toolchain(cache=PROJECT_ROOT / ".cache", python=sys.executable)
+
+
+@pytest.fixture(scope="session")
+def catalogue() -> Catalogue:
+    return load_catalogue()
+
+
+@pytest.fixture(scope="session")
+def library(toolchain: Toolchain) -> Path:
+    """The emulated runtime's native half."""
+    return toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env())
+
+
+@pytest.fixture(scope="session")
+def release_specs(toolchain: Toolchain, catalogue: Catalogue) -> dict[str, SubjectSpec]:
+    """Every release of the catalogue, its wheel at hand."""
+    return {
+        release.version: release_subject(release, toolchain.wheel(release))
+        for release in catalogue
+    }

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+import sympy
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.rig.engines.contract import (
+    Binding,
+    Contract,
+    Dim,
+    EngineRefusal,
+    check_inputs,
+    output_shapes,
+)
+
+N = sympy.Symbol("n", integer=True, positive=True)
+
+
+def contract(low: int = 1, high: int = 8) -> Contract:
+    """Takes (n, 4), gives (2 n, 4)."""
+    four = Dim(sympy.Integer(4), 4, 4)
+    given_ = Binding(torch.float32, (Dim(N, low, high), four))
+    returned = Binding(torch.float32, (Dim(2 * N, 2 * low, 2 * high), four))
+    return Contract((given_,), (returned,))
+
+
+@given(size=st.integers(0, 12))
+def test_a_size_is_taken_exactly_if_it_is_in_the_profile(size: int) -> None:
+    inputs = [torch.zeros(size, 4)]
+    if 1 <= size <= 8:
+        check_inputs(contract(), inputs, "e")
+    else:
+        with pytest.raises(EngineRefusal, match="outside its profile"):
+            check_inputs(contract(), inputs, "e")
+
+
+@given(size=st.integers(1, 8))
+def test_output_sizes_follow_from_input_sizes(size: int) -> None:
+    assert output_shapes(contract(), [torch.zeros(size, 4)]) == ((2 * size, 4),)
+
+
+def test_an_output_size_that_nothing_binds_is_an_error() -> None:
+    unbound = Contract(contract().inputs, (Binding(torch.float32, (Dim(sympy.Symbol("m"), 1, 8),)),))
+    with pytest.raises(EngineRefusal, match="no input dimension binds"):
+        output_shapes(unbound, [torch.zeros(3, 4)])

@@ -1,0 +1,193 @@
+"""Conformance of the emulated executor with the real runtime, as far as a program can tell.
+
+Each test cites the runtime source that it holds the emulation to; on a CUDA machine the same facts
+can be asked of the real library.
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+from torch.fx import GraphModule
+
+from harness.rig.engines import emulated
+from harness.rig.engines.builder import build_segment_engine
+from harness.rig.engines.contract import Contract
+from harness.rig.engines.emulated import engine_payload, engine_slots, make_engine, run_counts
+
+
+class Transposing(torch.nn.Module):
+    """Hands back a view of its input, in other strides, beside a parameter's product."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(4))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x.t(), x * self.weight
+
+
+def segment(dynamic: bool = False) -> GraphModule:
+    shapes = ({0: torch.export.Dim("n", min=1, max=8)},) if dynamic else None
+    program = torch.export.export(Transposing(), (torch.ones(3, 4),), dynamic_shapes=shapes)
+    return program.module(check_guards=False)
+
+
+@pytest.fixture(scope="module")
+def engine() -> torch.ScriptObject:
+    return make_engine(build_segment_engine("_run_on_acc_0", segment()))
+
+
+@pytest.fixture(scope="module")
+def dynamic_engine() -> torch.ScriptObject:
+    return make_engine(build_segment_engine("_run_on_acc_0", segment(dynamic=True)))
+
+
+def execute(engine: torch.ScriptObject, *inputs: torch.Tensor) -> list[torch.Tensor]:
+    return torch.ops.tensorrt.execute_engine(list(inputs), engine)
+
+
+def test_it_computes_what_its_segment_computes(engine: torch.ScriptObject) -> None:
+    x = torch.randn(3, 4)
+    transposed, product = execute(engine, x)
+    assert torch.equal(transposed, x.t())
+    assert torch.equal(product, x)
+
+
+def test_outputs_are_contiguous_whatever_the_segment_gives(engine: torch.ScriptObject) -> None:
+    # create_output_tensors: at::empty(dims, options).contiguous()
+    assert all(output.is_contiguous() for output in execute(engine, torch.randn(3, 4)))
+
+
+def test_outputs_alias_neither_inputs_nor_each_other(engine: torch.ScriptObject) -> None:
+    # create_output_tensors: fresh memory, but for declared aliased I/O
+    x = torch.randn(3, 4)
+    first, second = execute(engine, x)
+    assert len({tensor.untyped_storage().data_ptr() for tensor in (x, first, second)}) == 3
+
+
+def test_a_strided_input_is_taken(engine: torch.ScriptObject) -> None:
+    # setup_input_tensors: inputs[i].view(shape).contiguous()
+    x = torch.randn(4, 3).t()
+    assert torch.equal(execute(engine, x)[1], x)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ((torch.zeros(3, 4, dtype=torch.float64),), "type"),  # "Expected input tensors to have type"
+        ((torch.zeros(3, 4, dtype=torch.float16),), "type"),
+        ((torch.zeros(3, 5),), "outside its profile"),  # setInputShape
+        ((torch.zeros(3, 4, 1),), "dimensions"),
+        ((), "expected 1 inputs"),
+        ((torch.zeros(3, 4), torch.zeros(3, 4)), "expected 1 inputs"),
+    ],
+)
+def test_inputs_it_was_not_built_for_are_refused(
+    engine: torch.ScriptObject, inputs: tuple[torch.Tensor, ...], message: str
+) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        execute(engine, *inputs)
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_every_size_of_the_profile_is_taken(
+    dynamic_engine: torch.ScriptObject, size: int
+) -> None:
+    assert execute(dynamic_engine, torch.randn(size, 4))[0].shape == (4, size)
+
+
+def test_a_size_above_the_profile_is_refused(dynamic_engine: torch.ScriptObject) -> None:
+    with pytest.raises(RuntimeError, match="outside its profile"):
+        execute(dynamic_engine, torch.randn(9, 4))
+
+
+def test_a_copy_and_a_pickle_keep_every_slot(engine: torch.ScriptObject) -> None:
+    # def_pickle in register_jit_hooks.cpp: the serialized slots, engine bytes in base64
+    assert engine_slots(copy.deepcopy(engine)) == engine_slots(engine)
+
+
+def test_a_program_of_another_abi_is_refused(engine: torch.ScriptObject, library: Path) -> None:
+    # TRTEngine::verify_serialization_fmt
+    try:
+        emulated.load_runtime(library, slots=12, abi="9")
+        with pytest.raises(RuntimeError, match="incompatible Torch-TensorRT ABI"):
+            copy.deepcopy(engine)
+        emulated.load_runtime(library, slots=13, abi="9")
+        with pytest.raises(RuntimeError, match="different Torch-TensorRT ABI version"):
+            copy.deepcopy(engine)
+    finally:
+        emulated.load_runtime(library)
+
+
+def test_saving_and_loading_a_program_keeps_the_engine(
+    dynamic_engine: torch.ScriptObject, tmp_path: Path
+) -> None:
+    class Calls(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.engine = dynamic_engine
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.ops.tensorrt.execute_engine([x], self.engine)[0]
+
+    shapes = ({0: torch.export.Dim("n", min=1, max=8)},)
+    program = torch.export.export(Calls(), (torch.randn(3, 4),), dynamic_shapes=shapes)
+    output = next(node for node in program.graph.nodes if node.name == "getitem")
+    # The meta kernel keeps the symbol: fake_tensorrt_execute_engine in register_meta_ops.py.
+    assert isinstance(output.meta["val"].shape[1], torch.SymInt)
+    torch.export.save(program, tmp_path / "program.pt2")
+    loaded = torch.export.load(tmp_path / "program.pt2")
+    (engine,) = loaded.constants.values()
+    assert engine_payload(engine) == engine_payload(dynamic_engine)
+    x = torch.randn(5, 4)
+    assert torch.equal(loaded.module()(x), x.t())
+
+
+def test_the_meta_kernel_never_opens_a_payload() -> None:
+    built = build_segment_engine("_run_on_acc_0", segment())
+    broken = make_engine(
+        type(built)(built.name, b"not a pickle" + bytes(8), built.contract, ("x",), ("output0",))
+    )
+    with torch._subclasses.FakeTensorMode() as mode:
+        fake = mode.from_tensor(torch.randn(3, 4))
+        outputs = torch.ops.tensorrt.execute_engine([fake], broken)
+    assert [tuple(output.shape) for output in outputs] == [(4, 3), (3, 4)]
+
+
+def test_every_real_run_is_counted_and_no_fake_one() -> None:
+    built = build_segment_engine("_run_on_acc_7", segment(), ballast_bytes=17)
+    engine = make_engine(built)
+    before = run_counts[built.digest]
+    with torch._subclasses.FakeTensorMode() as mode:
+        torch.ops.tensorrt.execute_engine([mode.from_tensor(torch.randn(3, 4))], engine)
+    assert run_counts[built.digest] == before
+    execute(engine, torch.randn(3, 4))
+    assert run_counts[built.digest] == before + 1
+
+
+def test_an_engine_that_returns_something_else_changes_the_result() -> None:
+    class Doubling(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return x.t() * 2, x * 2
+
+    x = torch.randn(3, 4)
+    other = torch.export.export(Doubling(), (x,)).module(check_guards=False)
+    outputs = execute(make_engine(build_segment_engine("_run_on_acc_0", other)), x)
+    assert torch.equal(outputs[1], x * 2)
+
+
+def test_the_real_runtime_and_this_one_cannot_share_a_process(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(emulated, "_libraries", [])  # as if somebody else had registered the op
+    with pytest.raises(RuntimeError, match="has the real"):
+        emulated.load_runtime(library)
+
+
+def test_a_contract_survives_its_text_form() -> None:
+    contract = build_segment_engine("_run_on_acc_0", segment(dynamic=True)).contract
+    assert Contract.decode(contract.encode()) == contract

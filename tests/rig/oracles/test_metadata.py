@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from corpus.case import Inputs
+from harness.rig.oracles import metadata
+from harness.rig.records import Stage
+
+CALL = Inputs((torch.randn(4, 2),))
+
+
+class Model(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = torch.nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        left, right = self.project(x).chunk(2, dim=-1)
+        return left * right.reshape(-1, 1)
+
+
+def exported() -> ExportedProgram:
+    shapes = ({0: torch.export.Dim("n", min=1, max=8)},)
+    return torch.export.export(Model(), (torch.randn(3, 2),), dynamic_shapes=shapes)
+
+
+def node_of(program: ExportedProgram, name: str) -> Node:
+    return next(node for node in program.graph.nodes if node.name == name)
+
+
+def kinds(program: ExportedProgram) -> set[str]:
+    return {finding.kind for finding in metadata.check_program(program, CALL, Stage.LOAD)}
+
+
+def test_correct_symbolic_metadata_has_no_finding() -> None:
+    assert kinds(exported()) == set()
+
+
+def test_engines_with_correct_metadata_have_no_finding(prepared: Callable[[str], Any]) -> None:
+    case = prepared("dynamic_batch_chunk")
+    example = case.captured.example
+    program = torch.export.export(
+        case.split, example.args, dynamic_shapes=case.captured.program.dynamic_shapes
+    )
+    for call in case.captured.calls:
+        assert list(metadata.check_program(program, call, Stage.EXPORT)) == []
+
+
+def in_list(value: Any) -> Any:
+    return [value]
+
+
+def as_double(value: torch.Tensor) -> torch.Tensor:
+    return value.double()
+
+
+def transposed(value: torch.Tensor) -> torch.Tensor:
+    return value.t()
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "kind"),
+    [
+        ("linear", in_list, "op: a list for a tensor"),
+        ("linear", as_double, "op: another dtype"),
+        ("linear", transposed, "op: another shape"),
+        ("linear", lambda value: None, "op: no value"),
+        ("getitem_1", in_list, "element of an op: a list for a tensor"),
+        ("chunk", lambda value: value[:1], "op: a list of another length"),
+        ("chunk", lambda value: value[0], "op: a FakeTensor for a list"),
+        ("chunk", lambda value: [value[0], value[1].double()], "op: another dtype"),
+        ("p_project_weight", transposed, "lifted parameter: another stride"),
+        ("p_project_bias", as_double, "lifted parameter: another dtype"),
+        ("x", as_double, "model input: another dtype"),
+    ],
+)
+def test_every_planted_fault_is_found(
+    name: str, change: Callable[[Any], Any], kind: str
+) -> None:
+    program = exported()
+    node = node_of(program, name)
+    node.meta["val"] = change(node.meta["val"])
+    assert kinds(program) == {kind}
+
+
+def test_a_static_size_in_a_dynamic_program_is_found() -> None:
+    program = exported()
+    node = node_of(program, "linear")
+    node.meta["val"] = torch.empty(3, 2)  # right for the example, and for no other call
+    assert kinds(program) == {"op: another shape"}

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpus.case import Inputs
+from harness.rig.oracles.values import first_difference, run_calls
+
+ONES = torch.ones(2, 3)
+
+
+def changed(value: float, like: torch.Tensor = ONES) -> torch.Tensor:
+    tensor = like.clone()
+    tensor[1, 2] = value
+    return tensor
+
+
+@pytest.mark.parametrize(
+    ("got", "kind"),
+    [
+        (changed(1 + 2**-23), "numbers differ"),
+        (changed(math.nan), "numbers differ"),
+        (ONES.double(), "dtype differs"),
+        (torch.ones(3, 2), "shape differs"),
+        ([ONES, ONES], "structure differs"),
+        (1.0, "type differs"),
+    ],
+)
+def test_every_way_to_differ_is_seen(got: object, kind: str) -> None:
+    found = first_difference(ONES, got)
+    assert found is not None
+    assert found.kind == kind
+
+
+def test_the_first_wrong_value_is_named_with_its_place() -> None:
+    found = first_difference((ONES, ONES), (ONES, changed(5.0)))
+    assert found is not None
+    assert found.detail == (
+        "output 1: first wrong value at [1, 2] is 5.0, should be 1.0 (1 of 6 elements differ)"
+    )
+
+
+def test_signed_zeros_are_told_apart() -> None:
+    zeros = torch.zeros(2, 3)
+    assert first_difference(zeros, changed(-0.0, zeros)) is not None
+    assert first_difference(zeros, changed(-0.0, zeros), tolerance=0.0) is None
+
+
+def test_nan_equals_nan_of_any_payload() -> None:
+    payload = torch.tensor([0x7FC00001], dtype=torch.int32).view(torch.float32)
+    assert first_difference(torch.tensor([math.nan]), payload) is None
+
+
+def test_strides_are_no_part_of_a_value() -> None:
+    assert first_difference(ONES, torch.ones(3, 2).t()) is None
+
+
+def test_a_comparison_of_nothing_is_a_difference() -> None:
+    for empty in ((), [], {}, (1, None)):
+        found = first_difference(empty, empty)
+        assert found is not None
+        assert found.kind == "nothing compared"
+
+
+def test_a_missing_output_is_a_difference() -> None:
+    found = first_difference((ONES, ONES), (ONES,))
+    assert found is not None
+    assert found.kind == "structure differs"
+
+
+@given(st.lists(st.floats(width=32), min_size=1, max_size=8))
+def test_a_result_equals_itself(numbers: list[float]) -> None:
+    assert first_difference(torch.tensor(numbers), torch.tensor(numbers)) is None
+
+
+@given(st.floats(-1e3, 1e3, width=32), st.floats(0, 1e-2))
+def test_the_eager_tolerance_is_relative_and_absolute(number: float, tolerance: float) -> None:
+    near = torch.tensor([number * (1 + tolerance / 2)], dtype=torch.float64)
+    exact = torch.tensor([number], dtype=torch.float64)
+    assert first_difference(exact, near, tolerance) is None
+
+
+def test_every_input_is_called_and_the_first_one_again() -> None:
+    seen: list[int] = []
+    run_calls(lambda number: seen.append(number), [Inputs((1,)), Inputs((2,)), Inputs((3,))])
+    assert seen == [1, 2, 3, 1]

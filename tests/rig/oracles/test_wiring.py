@@ -1,0 +1,208 @@
+"""The wiring oracle is seen to find planted faults, and to be silent about correct programs."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.fx import GraphModule, Node
+
+from corpus.case import all_cases
+from corpus.handmade import SplitBuilder
+from harness.rig.engines.module import compile_engines
+from harness.rig.inliners.builtin import BuiltinInliner
+from harness.rig.oracles.finding import Finding
+from harness.rig.oracles.reading import GraphReader, Unreadable
+from harness.rig.oracles.wiring import check_inlined, check_program, reference_reading
+from harness.rig.prepare import PreparedCase
+from harness.rig.records import Stage
+
+Prepared = Callable[[str], PreparedCase]
+
+
+def inlined(case: PreparedCase) -> GraphModule:
+    return BuiltinInliner("positional").transform(case.split)
+
+
+def findings(case: PreparedCase, module: GraphModule) -> list[Finding]:
+    return list(check_inlined(case.reader, case.reading, case.user_inputs, module))
+
+
+def node_of(module: GraphModule, target: str) -> Node:
+    return next(node for node in module.graph.nodes if str(node.target) == target)
+
+
+@pytest.mark.parametrize("name", [case.name for case in all_cases()])
+def test_a_correct_program_raises_no_alarm_from_split_to_export(
+    prepared: Prepared, name: str
+) -> None:
+    case = prepared(name)
+    module = inlined(case)
+    assert findings(case, module) == []
+    example = case.captured.example
+    program = torch.export.export(
+        module,
+        example.args,
+        dict(example.kwargs),
+        dynamic_shapes=case.captured.program.dynamic_shapes,
+    )
+    assert list(
+        check_program(case.reader, case.reading, case.user_inputs, program, Stage.EXPORT)
+    ) == []
+
+
+def test_two_outputs_of_one_engine_that_change_places_are_seen(prepared: Prepared) -> None:
+    case = prepared("placeholders_named_crosswise")
+    module = inlined(case)
+    difference = node_of(module, "aten.sub.Tensor")
+    difference.args = (difference.args[1], difference.args[0])
+    found = findings(case, module)
+    assert {finding.kind for finding in found} == {"reads another engine output"}
+    assert "aten.sub.Tensor argument 0 reads output 0 of _run_on_acc_0_engine" in found[-1].detail
+    assert "should read output 1 of _run_on_acc_0_engine" in found[-1].detail
+
+
+def test_a_swap_whose_two_values_are_equal_is_seen() -> None:
+    builder = SplitBuilder()
+    x = builder.input("x", 2)
+    engine = builder.engine(lambda a: (a * 2, a + a), x)  # the same numbers
+    left, right = builder.item(engine, 0), builder.item(engine, 1)
+    split = builder.finish(builder.fallback(lambda a, b: a - b, left, right))
+    compile_engines(split)
+    reader = GraphReader()
+    expected, inputs = reference_reading(reader, split)
+    module = BuiltinInliner("positional").transform(split)
+    node = node_of(module, "aten.sub.Tensor")
+    node.args = (node.args[1], node.args[0])
+    x_value = torch.randn(2)
+    module.recompile()
+    assert torch.equal(module(x_value)[0], split(x_value)[0])
+    assert list(check_inlined(reader, expected, inputs, module)) != []
+
+
+def test_a_wire_to_another_engine_is_seen(prepared: Prepared) -> None:
+    case = prepared("relu_four_steps")
+    module = inlined(case)
+    relus = [node for node in module.graph.nodes if str(node.target) == "aten.relu.default"]
+    relus[2].args = relus[1].args
+    assert [finding.kind for finding in findings(case, module)] == ["reads another engine"]
+
+
+def test_another_op_and_another_literal_are_seen(prepared: Prepared) -> None:
+    for change in (
+        lambda node: setattr(node, "target", torch.ops.aten.abs.default),
+        lambda node: setattr(node, "target", torch.ops.aten.leaky_relu.default),
+    ):
+        case = prepared("relu_once")
+        module = inlined(case)
+        change(node_of(module, "aten.relu.default"))
+        assert [finding.kind for finding in findings(case, module)] == ["reads another op"]
+
+
+def test_another_weight_is_seen(prepared: Prepared) -> None:
+    case = prepared("linears_in_two_fallbacks")
+    module = copy.deepcopy(inlined(case))
+    with torch.no_grad():
+        module.get_parameter("first.bias").add_(1)
+    assert [finding.kind for finding in findings(case, module)] == [
+        "reads another parameter or constant"
+    ]
+
+
+def test_an_input_that_the_model_does_not_have_is_seen(prepared: Prepared) -> None:
+    case = prepared("relu_once")
+    module = inlined(case)
+    relu = node_of(module, "aten.relu.default")
+    with module.graph.inserting_before(next(iter(module.graph.nodes))):
+        leaked = module.graph.placeholder("leaked")
+    relu.args = (leaked,)
+    # The leaked one stands first: what the model's own input was is now beyond its count.
+    assert findings(case, module) != []
+
+
+def test_a_lost_and_an_extra_output_are_seen(prepared: Prepared) -> None:
+    case = prepared("input_returned")
+    for outputs in (lambda given: given[:1], lambda given: (*given, given[0])):
+        module = inlined(case)
+        output = module.graph.output_node()
+        output.args = (tuple(outputs(output.args[0])),)
+        assert [finding.kind for finding in findings(case, module)] == ["another number of outputs"]
+
+
+def test_nodes_in_the_wrong_order_are_still_read(prepared: Prepared) -> None:
+    case = prepared("relu_four_steps")
+    module = inlined(case)
+    relus = [node for node in module.graph.nodes if str(node.target) == "aten.relu.default"]
+    relus[0].args = relus[3].args  # used before it has been defined
+    (found,) = findings(case, module)
+    assert "itself" in found.detail  # relu 0 waits for engine 3, which waits for relu 0
+
+
+def test_an_attribute_that_is_not_there_is_told_and_not_passed(prepared: Prepared) -> None:
+    case = prepared("linear_in_fallback")
+    module = inlined(case)
+    del module.project.weight
+    with pytest.raises(Unreadable, match="does not have"):
+        findings(case, module)
+
+
+def test_renaming_every_node_changes_nothing(prepared: Prepared) -> None:
+    case = prepared("chunk_of_chunk")
+    module = inlined(case)
+    for number, node in enumerate(module.graph.nodes):
+        if node.op != "output":
+            node.name = f"renamed_{number}"
+    assert findings(case, module) == []
+
+
+def test_a_reversed_call_of_a_mutating_op_is_seen() -> None:
+    def build(first: float, second: float) -> GraphModule:
+        graph = torch.fx.Graph()
+        x = graph.placeholder("x")
+        clone = graph.call_function(torch.ops.aten.clone.default, (x,))
+        graph.call_function(torch.ops.aten.add_.Tensor, (clone, first))
+        graph.call_function(torch.ops.aten.mul_.Tensor, (clone, second))
+        graph.output((clone,))
+        return GraphModule({}, graph)
+
+    reader = GraphReader()
+    expected = reader.read_module(build(1.0, 2.0), 1)
+    assert list(check_inlined(reader, expected, 1, build(1.0, 2.0))) == []
+    assert list(check_inlined(reader, expected, 1, build(2.0, 1.0))) != []
+
+
+def test_a_thousand_steps_are_read_in_under_a_second() -> None:
+    graph = torch.fx.Graph()
+    node = graph.placeholder("x")
+    for _ in range(1000):
+        node = graph.call_function(torch.ops.aten.relu.default, (node,))
+        node = graph.call_function(torch.ops.aten.add.Tensor, (node, node))  # 2 ** 1000 paths
+    graph.output((node,))
+    module = GraphModule({}, graph)
+    reader = GraphReader()
+    expected = reader.read_module(module, 1)
+    started = time.perf_counter()
+    assert list(check_inlined(reader, expected, 1, module)) == []
+    assert time.perf_counter() - started < 1.0
+
+
+def test_keyword_arguments_of_a_call_are_bound_by_name() -> None:
+    child = torch.fx.symbolic_trace(lambda a, b: torch.ops.aten.sub.Tensor(a, b))
+
+    def parent(**kwargs: str) -> GraphModule:
+        graph = torch.fx.Graph()
+        nodes = {name: graph.placeholder(name) for name in ("x", "y")}
+        graph.output(
+            (graph.call_module("child", (), {key: nodes[name] for key, name in kwargs.items()}),)
+        )
+        return GraphModule({"child": child}, graph)
+
+    reader = GraphReader()
+    expected = reader.read_module(parent(a="x", b="y"), 2)
+    assert list(check_inlined(reader, expected, 2, parent(b="y", a="x"))) == []
+    assert list(check_inlined(reader, expected, 2, parent(a="y", b="x"))) != []
+
+
