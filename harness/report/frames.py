@@ -149,7 +149,7 @@ def cell_frame(
     classes: Mapping[str, str],
     plan: Sequence[CellKey] = (),
 ) -> pd.DataFrame:
-    """One row a cell: its coordinates, its worst verdict, its class, its sizes.
+    """One row a cell: its coordinates, the verdict that a user meets, its class, its sizes.
 
     A planned cell without a record has a row too, labelled ``missing``: a row that vanishes would
     read as a pass.
@@ -169,7 +169,8 @@ def cell_frame(
 
 
 def _cell_row(record: CellRecord, case: CaseInfo, given_class: str | None) -> tuple[Any, ...]:
-    worst = record.failures[0] if record.failures else None
+    worst = record.met
+    label = worst.label if worst else record.label
     if record.state is CellState.UNSUPPORTED:
         standing, message = "unsupported", record.reason
     else:
@@ -181,7 +182,7 @@ def _cell_row(record: CellRecord, case: CaseInfo, given_class: str | None) -> tu
         case.origin,
         record.hypothetical,
         standing,
-        record.label,
+        label,
         worst.oracle.value if worst else None,
         message,
         given_class,

@@ -225,6 +225,17 @@ class CellRecord:
         return tuple(sorted(failed, key=lambda verdict: verdict.oracle.severity))
 
     @property
+    def met(self) -> Verdict | None:
+        """The failure that a user meets: what stopped the program, or else the worst one.
+
+        A wrong wire in a program that could not be saved harms nobody silently.
+        """
+        stopped = self.verdict(Oracle.COMPLETION)
+        if stopped.failed:
+            return stopped
+        return self.failures[0] if self.failures else None
+
+    @property
     def label(self) -> str:
         """The worst verdict's label, ``ok`` or ``unsupported``."""
         if self.state is CellState.UNSUPPORTED:
