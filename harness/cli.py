@@ -18,7 +18,7 @@ from harness.corpus_client import ask_rig, read_corpus, select_cases, split_text
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
 from harness.expectations.ledger import obsolete, stale_selectors, uses
-from harness.expectations.ledger_file import LEDGER_FILE, read_ledger, to_toml
+from harness.expectations.ledger_file import LEDGER_FILE, to_toml
 from harness.expectations.propose import propose
 from harness.findings import first_screen
 from harness.progress import progress_for
@@ -80,21 +80,23 @@ def main() -> None:
         _fail(ExitCode.USAGE, str(error))
     except SurroundingsError as error:
         _fail(ExitCode.FAILED, str(error))
-    except KeyboardInterrupt:
-        _fail(ExitCode.INTERRUPTED, "interrupted; what has ended is kept")
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the rim: exit code 1 would mean red
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # click's own wrong-use errors
             error.show()
             sys.exit(ExitCode.USAGE)
         err.print_exception()
         _fail(ExitCode.FAILED, "the harness itself crashed; this says nothing of the subjects")
+    if code == ExitCode.INTERRUPTED:  # typer takes the KeyboardInterrupt for itself
+        _fail(ExitCode.INTERRUPTED, "interrupted; what has ended is kept")
     sys.exit(code if isinstance(code, int) else ExitCode.GREEN)
 
 
 def _fail(code: ExitCode, message: str) -> None:
-    err.print(f"error: {message}" if code is not ExitCode.INTERRUPTED else message, markup=False)
     if code is ExitCode.INTERRUPTED:
-        err.print(f"resume: python -m harness run --resume {RESULTS / 'latest'}", markup=False)
+        message += f"\nresume: python -m harness run --resume {RESULTS / 'latest'}"
+    else:
+        message = f"error: {message}"
+    err.print(message, markup=False, soft_wrap=True)
     sys.exit(code)
 
 
@@ -106,7 +108,7 @@ def _toolchain(wheelhouse: Path | None = None, offline: bool = False) -> Toolcha
         wheelhouse=wheelhouse,
         offline=offline,
         compiler=os.environ.get("CXX", "g++"),
-        notify=lambda line: err.print(line, markup=False),
+        notify=lambda line: err.print(line, markup=False, soft_wrap=True),
     )
 
 
@@ -199,9 +201,7 @@ def show_command(
 @app.command("explain")
 def explain_command(
     case: Annotated[str, typer.Argument(help="A case's name.")],
-    subject: Annotated[
-        str, typer.Option(help="A release, name-matching, positional, torch.")
-    ] = "",
+    subject: Annotated[str, typer.Option(help="A release, name-matching, positional, torch.")] = "",
     route: Annotated[str, typer.Option(help="One route; all of the subject's by default.")] = "",
     capture: Capture = "nonstrict",
     seed: Annotated[int, typer.Option(help="As in the run.")] = 0,
@@ -396,9 +396,7 @@ def _known_case(name: str) -> None:
         raise UsageError(f"no case is named {name}{hint} `python -m harness list` shows them all")
 
 
-def _subject(
-    name: str, exporter: Path | None, like: str, toolchain: Toolchain
-) -> SubjectSpec:
+def _subject(name: str, exporter: Path | None, like: str, toolchain: Toolchain) -> SubjectSpec:
     for spec in (*builtin_subjects(), torch_subject()):
         if spec.subject == name:
             return spec

@@ -195,9 +195,7 @@ def _found_again(
     return tuple(found)
 
 
-def _provenance(
-    options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectSpec]
-) -> Provenance:
+def _provenance(options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectSpec]) -> Provenance:
     return collect_provenance(
         root=PROJECT_ROOT,
         corpus_digest=corpus.digest,

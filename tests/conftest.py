@@ -39,6 +39,5 @@ def library(toolchain: Toolchain) -> Path:
 def release_specs(toolchain: Toolchain, catalogue: Catalogue) -> dict[str, SubjectSpec]:
     """Every release of the catalogue, its wheel at hand."""
     return {
-        release.version: release_subject(release, toolchain.wheel(release))
-        for release in catalogue
+        release.version: release_subject(release, toolchain.wheel(release)) for release in catalogue
     }

@@ -44,7 +44,7 @@ def relu_four_steps() -> Program:
 
 @case(
     Family.ALTERNATING_RELU,
-    catches="wiring that goes wrong only after dozens of getitems, and time that grows with the square",
+    catches="wiring that goes wrong only after dozens of getitems, and time that grows too fast",
     fallback=[RELU],
     wiring=True,
 )

@@ -52,9 +52,9 @@ class BatchNormInFallback(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.norm = torch.nn.BatchNorm1d(8)
-        with torch.no_grad():
-            self.norm.running_mean.uniform_(-1, 1)
-            self.norm.running_var.uniform_(0.5, 2)
+        # As after training: the defaults, zero and one, would hide a swap of the two.
+        self.norm.running_mean = torch.rand(8) - 0.5
+        self.norm.running_var = torch.rand(8) + 0.5
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.norm(x * 2) + 1

@@ -38,9 +38,7 @@ def dynamic_batch() -> Program:
     wiring=True,
 )
 def dynamic_batch_chunk() -> Program:
-    return Program(
-        floats((DYNAMIC, 8)), model=ChunkHalves(), dynamic_shapes=batch(), bounds=BOUNDS
-    )
+    return Program(floats((DYNAMIC, 8)), model=ChunkHalves(), dynamic_shapes=batch(), bounds=BOUNDS)
 
 
 @case(
@@ -50,9 +48,7 @@ def dynamic_batch_chunk() -> Program:
     wiring=True,
 )
 def dynamic_batch_weights_in_fallbacks() -> Program:
-    return Program(
-        floats((DYNAMIC, 8)), model=TwoLinears(), dynamic_shapes=batch(), bounds=BOUNDS
-    )
+    return Program(floats((DYNAMIC, 8)), model=TwoLinears(), dynamic_shapes=batch(), bounds=BOUNDS)
 
 
 class Flatten(torch.nn.Module):

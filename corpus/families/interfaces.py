@@ -11,9 +11,7 @@ RELU = "aten.relu.default"
 
 
 class Keywords(torch.nn.Module):
-    def forward(
-        self, x: torch.Tensor, *, scale: torch.Tensor, shift: torch.Tensor
-    ) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, *, scale: torch.Tensor, shift: torch.Tensor) -> torch.Tensor:
         return torch.relu(x * scale + 1) - shift
 
 

@@ -25,7 +25,7 @@ class Later(torch.nn.Module):
 
 @case(
     Family.NAME_COLLISIONS,
-    catches="a placeholder named like a node that stands later: used before it has been defined",
+    catches="a placeholder named like a later node: used before it has been defined",
     fallback=[RELU],
     wiring=True,
 )

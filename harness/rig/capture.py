@@ -1,4 +1,4 @@
-"""Capture: from a case to the graph that is split, and the inputs that every check calls it with."""
+"""Capture: from a case to the graph that is split, and the inputs that it is called with."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""What the controller asks of the corpus, which it cannot import: `python -m harness.rig.catalogue`.
+"""What the controller asks of the corpus, which it cannot import.
 
-    cases           every case as a record, a JSON object a line, then the corpus's digest
-    show CASE       the split module of a case as text
+`python -m harness.rig.catalogue`:
+
+cases           every case as a record, a JSON object a line, then the corpus's digest
+show CASE       the split module of a case as text
 """
 
 from __future__ import annotations

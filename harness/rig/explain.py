@@ -19,6 +19,7 @@ from torch.fx import GraphModule, Node
 from corpus.case import find_case
 from harness.rig.clock import StageClock
 from harness.rig.engines.emulated import load_runtime
+from harness.rig.engines.module import EngineModule
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import PreparedCase, prepare
@@ -69,8 +70,9 @@ def _split_lines(prepared: PreparedCase) -> Iterator[str]:
 
 def _child(split: GraphModule, node: Node) -> str:
     child = split.get_submodule(str(node.target))
-    if not isinstance(child, GraphModule):
+    if isinstance(child, EngineModule):
         return f"engine with {len(child.output_binding_names)} output(s)"
+    assert isinstance(child, GraphModule)
     inputs = [item.name for item in child.graph.nodes if item.op == "placeholder"]
     ops = [str(item.target) for item in child.graph.nodes if item.op == "call_function"]
     return f"fallback: placeholders {', '.join(inputs)}; {', '.join(ops)}"

@@ -89,7 +89,9 @@ class _Splitter(_SplitterBase):
         return self.split(remove_tag=True)
 
 
-def split_module(module: GraphModule, fallback: Collection[str], min_block_size: int) -> GraphModule:
+def split_module(
+    module: GraphModule, fallback: Collection[str], min_block_size: int
+) -> GraphModule:
     """The split module of a captured graph.
 
     Args:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.errors import SurroundingsError
-from harness.rig.records import CellRecord, Stage, Symptom, cell_from_json
+from harness.errors import SurroundingsError, UsageError
+from harness.rig.records import CellRecord, Stage, SubjectKind, Symptom, cell_from_json
 from harness.workers.jobs import Job, broken_off, settle_second_attempt
 from harness.workers.process import Worker, WorkerDied, WorkerSetup, WorkerTimeout
 
@@ -39,7 +39,8 @@ async def run_jobs(
     """Run every job; at most ``count`` workers, ``timeout_s`` for each cell.
 
     Raises:
-        SurroundingsError: a worker does not start, or a subject cannot be loaded.
+        SurroundingsError: a worker does not start, or a release cannot be loaded.
+        UsageError: an exporter file cannot be loaded.
     """
     queue: asyncio.Queue[Job] = asyncio.Queue()
     for job in jobs:
@@ -53,7 +54,7 @@ async def run_jobs(
         async with asyncio.TaskGroup() as group:
             for lane in lanes:
                 group.create_task(lane.run())
-    except* SurroundingsError as errors:
+    except* (SurroundingsError, UsageError) as errors:
         raise errors.exceptions[0] from None  # both lanes mostly meet the same one
     return result
 
@@ -198,9 +199,15 @@ class _Lane:
             raise SurroundingsError(
                 f"a worker did not start ({error or 'no answer'}); see {log}"
             ) from error
-        if event["load_errors"]:
-            raise SurroundingsError("; ".join(event["load_errors"].values()))
+        self._check_loaded(event["load_errors"])
         return worker
+
+    def _check_loaded(self, load_errors: dict[str, str]) -> None:
+        """A file that does not load is its author's to mend; a release, ours or the machine's."""
+        files = {spec.subject for spec in self._setup.subjects if spec.kind is SubjectKind.FILE}
+        if load_errors:
+            kind = UsageError if set(load_errors) <= files else SurroundingsError
+            raise kind("; ".join(load_errors.values()))
 
 
 def _with_plan(job: Job, record: CellRecord) -> CellRecord:

@@ -1,1 +1,1 @@
-"""Engines: what stands behind a `_run_on_acc_*` child. Builders make the bytes, executors run them."""
+"""What stands behind a `_run_on_acc_*` child: a builder makes its bytes, an executor runs them."""

@@ -98,14 +98,16 @@ def _with_ballast(pickled: bytes, ballast_bytes: int, seed: str) -> bytes:
     ballast = b""
     if ballast_bytes:
         generator = torch.Generator().manual_seed(int(payload_digest(seed.encode()), 16) % 2**63)
-        ballast = torch.randint(
-            0, 256, (ballast_bytes,), dtype=torch.uint8, generator=generator
-        ).numpy().tobytes()
+        ballast = (
+            torch.randint(0, 256, (ballast_bytes,), dtype=torch.uint8, generator=generator)
+            .numpy()
+            .tobytes()
+        )
     return pickled + ballast + len(pickled).to_bytes(_FOOTER_BYTES, "big")
 
 
 def _bare(segment: GraphModule) -> GraphModule:
-    """A copy without node metadata: fake tensors do not pickle, and an engine has no use for them."""
+    """A copy without node metadata: fake tensors do not pickle, and an engine needs none."""
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(segment.graph, {}))
     for node in graph.nodes:

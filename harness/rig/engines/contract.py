@@ -118,7 +118,9 @@ def check_inputs(contract: Contract, inputs: Sequence[torch.Tensor], name: str) 
     for index, (tensor, binding) in enumerate(zip(inputs, contract.inputs, strict=True)):
         where = f"engine {name}: input {index}"
         if tensor.dtype != binding.dtype:
-            raise EngineRefusal(f"{where} expected to have type {binding.dtype}, got {tensor.dtype}")
+            raise EngineRefusal(
+                f"{where} expected to have type {binding.dtype}, got {tensor.dtype}"
+            )
         if tensor.dim() != len(binding.dims):
             raise EngineRefusal(
                 f"{where} expected {len(binding.dims)} dimensions, got {tensor.dim()}"

@@ -46,7 +46,7 @@ def load_runtime(library: Path, slots: int = 13, abi: str = "10") -> None:
                 "Torch-TensorRT runtime, and cannot have the emulated one as well"
             )
         torch.ops.load_library(str(library))
-        torch._library.register_fake_class("tensorrt::Engine", _FakeEngine)
+        torch._library.register_fake_class("tensorrt::Engine", _FakeEngine)  # type: ignore[attr-defined,arg-type]
         kernels = torch.library.Library("tensorrt", "IMPL")
         kernels.impl("execute_engine", _execute, "CompositeExplicitAutograd")
         torch.library.register_fake(OP_NAME, _execute_fake, lib=kernels)
@@ -104,9 +104,7 @@ def _execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
         run_counts[digest] += 1
         returned = segment(*(tensor.detach() for tensor in inputs))
     outputs = returned if isinstance(returned, tuple | list) else (returned,)
-    return [
-        output.detach().clone(memory_format=torch.contiguous_format) for output in outputs
-    ]
+    return [output.detach().clone(memory_format=torch.contiguous_format) for output in outputs]
 
 
 def _execute_fake(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:

@@ -37,7 +37,7 @@ class EngineModule(torch.nn.Module):
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _pack_engine_info(self) -> list[str | bytes]:
-        """The slots, engine bytes as bytes: what `transform(cross_compile_module=True)` asks for."""
+        """The slots: what `transform(cross_compile_module=True)` asks for."""
         return list(engine_slots(self.engine))
 
 

@@ -108,7 +108,7 @@ def _inline_engine(gm: GraphModule, name: str, child: torch.nn.Module) -> None:
             call.replace_all_uses_with(execute)
     for user in execute.users:
         if user.target is operator.getitem:
-            user.meta["val"] = values[user.args[1]]
+            user.meta["val"] = values[_index(user)]
     gm.graph.erase_node(call)
 
 
@@ -119,7 +119,7 @@ def _inline_fallback(gm: GraphModule, call: Node, wire: Wiring) -> None:
         returned = wire(gm, call, child)
     if isinstance(returned, tuple):
         for user in [user for user in call.users if user.target is operator.getitem]:
-            user.replace_all_uses_with(returned[user.args[1]])
+            user.replace_all_uses_with(returned[_index(user)])
             gm.graph.erase_node(user)
     else:
         call.replace_all_uses_with(returned)
@@ -128,6 +128,12 @@ def _inline_fallback(gm: GraphModule, call: Node, wire: Wiring) -> None:
     for key, buffer in child.named_buffers():
         _assign_attr(buffer, gm, key, _AttrKind.BUFFER)
     gm.graph.erase_node(call)
+
+
+def _index(getitem: Node) -> int:
+    index = getitem.args[1]
+    assert isinstance(index, int)
+    return index
 
 
 Wiring = Callable[[GraphModule, Node, GraphModule], Any]
@@ -165,7 +171,8 @@ def _wire_by_position(gm: GraphModule, call: Node, child: GraphModule) -> Any:
     """The call's arguments are the ground truth: they take the placeholders' place, in order."""
     placeholders = _placeholders(child)
     assert len(placeholders) == len(call.args)
-    return gm.graph.graph_copy(child.graph, dict(zip(placeholders, call.args, strict=True)))
+    mapping: Any = dict(zip(placeholders, call.args, strict=True))
+    return gm.graph.graph_copy(child.graph, mapping)
 
 
 WIRINGS: dict[str, Wiring] = {

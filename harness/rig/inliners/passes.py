@@ -30,9 +30,7 @@ REQUIRED_CALLS = (
 
 
 @contextmanager
-def timed_passes(
-    namespace: dict[str, Any], clock: StageClock, result: Inlining
-) -> Iterator[None]:
+def timed_passes(namespace: dict[str, Any], clock: StageClock, result: Inlining) -> Iterator[None]:
     """Wrap the two passes in ``namespace`` so that they enter their stages.
 
     Before the engine pass a release copies the module; that belongs to `inline-engines`, and what

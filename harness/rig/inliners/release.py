@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import inspect
 import sys
 import types
 from collections.abc import Iterator
@@ -83,18 +84,17 @@ class ReleaseInliner:
     def own_export(
         self, split: GraphModule, route: Route, example: Inputs, dynamic_shapes: Any
     ) -> ExportedProgram:
-        """The release's `export`, which `produce` must be equal to; for the tests that hold that."""
+        """The release's own `export`: what `produce` is held equal to, in tests."""
         with self._installed():
-            if "arg_inputs" not in self.exporter.export.__code__.co_varnames:
-                program: ExportedProgram = self.exporter.export(split)
-                return program
-            program = self.exporter.export(
-                split,
-                arg_inputs=example.args,
-                kwarg_inputs=dict(example.kwargs),
-                dynamic_shapes=dynamic_shapes,
-                use_legacy_exporter=route is Route.LEGACY,
-            )
+            keywords: dict[str, Any] = {}
+            if "arg_inputs" in inspect.signature(self.exporter.export).parameters:  # from 2.11 on
+                keywords = {
+                    "arg_inputs": example.args,
+                    "kwarg_inputs": dict(example.kwargs),
+                    "dynamic_shapes": dynamic_shapes,
+                    "use_legacy_exporter": route is Route.LEGACY,
+                }
+            program: ExportedProgram = self.exporter.export(split, **keywords)
             return program
 
     def _load_exporter(self) -> types.ModuleType:
@@ -159,5 +159,6 @@ def _stand_ins(wheel: Path) -> dict[str, types.ModuleType]:
     add(f"{_PACKAGE}._features", ENABLED_FEATURES=features)
     add(f"{_PACKAGE}.dynamo", is_package=True)
     add(f"{_PACKAGE}.dynamo.runtime", is_package=True)
-    add(f"{_PACKAGE}.dynamo.runtime._TorchTensorRTModule", **_SLOT_INDICES)
+    indices: dict[str, Any] = {**_SLOT_INDICES}
+    add(f"{_PACKAGE}.dynamo.runtime._TorchTensorRTModule", **indices)
     return modules

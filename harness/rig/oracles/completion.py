@@ -30,7 +30,9 @@ def normalise(error: BaseException) -> str:
 def ended_by(error: BaseException, stage: Stage) -> Verdict:
     """The verdict on a cell whose stage raised."""
     frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
-    tail = [f"  {frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
+    tail = [
+        f"  {frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames
+    ]
     return Verdict(
         Oracle.COMPLETION,
         Outcome.FAILED,

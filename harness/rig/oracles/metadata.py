@@ -21,7 +21,6 @@ from harness.rig.oracles.finding import Finding
 from harness.rig.records import Stage
 
 
-
 class _Recorder(Interpreter):
     """Runs a lifted graph and keeps the value of every node."""
 

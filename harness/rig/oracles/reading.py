@@ -205,9 +205,7 @@ class GraphReader:
         return self.table.make(kind, index, (source,))
 
     def _op(self, node: Node, values: dict[Node, Any], scope: _Scope) -> Term:
-        arguments = tuple(
-            self._argument(item, values) for item in _bound_arguments(node)
-        )
+        arguments = tuple(self._argument(item, values) for item in _bound_arguments(node))
         name = str(node.target)
         if not _has_effect(node):
             return self.table.make(Kind.OP, name, arguments, note=name)

@@ -1,4 +1,4 @@
-"""The signature oracle: how a program is called and what it refuses, from model to reloaded program."""
+"""The signature oracle: how a program is called, and what it refuses."""
 
 from __future__ import annotations
 

@@ -113,9 +113,7 @@ def differences(
         if _same_head(left, right):
             head = left.note or f"{left.kind} {left.label}"
             pairs = zip(left.children, right.children, strict=True)
-            stack.extend(
-                (one, other, head, index) for index, (one, other) in enumerate(pairs)
-            )
+            stack.extend((one, other, head, index) for index, (one, other) in enumerate(pairs))
         else:
             yield Difference(parent, at, left, right)
 

@@ -53,9 +53,7 @@ def compare(expected: Reading, got: Reading, stage: Stage) -> Iterator[Finding]:
     """Findings between two readings made by one reader."""
     left, right = _flatten(expected.outputs), _flatten(got.outputs)
     if len(left) != len(right):
-        yield Finding(
-            stage, "another number of outputs", f"{len(right)}, should be {len(left)}"
-        )
+        yield Finding(stage, "another number of outputs", f"{len(right)}, should be {len(left)}")
         return
     if len(expected.effects) != len(got.effects):
         detail = f"{len(got.effects)}, should be {len(expected.effects)}"
@@ -63,7 +61,10 @@ def compare(expected: Reading, got: Reading, stage: Stage) -> Iterator[Finding]:
         return
     seen: set[tuple[int, int]] = set()
     pairs = [
-        *(("model output", index, pair) for index, pair in enumerate(zip(left, right, strict=True))),
+        *(
+            ("model output", index, pair)
+            for index, pair in enumerate(zip(left, right, strict=True))
+        ),
         *(
             ("effect", index, pair)
             for index, pair in enumerate(zip(expected.effects, got.effects, strict=True))

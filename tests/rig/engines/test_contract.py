@@ -42,6 +42,8 @@ def test_output_sizes_follow_from_input_sizes(size: int) -> None:
 
 
 def test_an_output_size_that_nothing_binds_is_an_error() -> None:
-    unbound = Contract(contract().inputs, (Binding(torch.float32, (Dim(sympy.Symbol("m"), 1, 8),)),))
+    unbound = Contract(
+        contract().inputs, (Binding(torch.float32, (Dim(sympy.Symbol("m"), 1, 8),)),)
+    )
     with pytest.raises(EngineRefusal, match="no input dimension binds"):
         output_shapes(unbound, [torch.zeros(3, 4)])

@@ -78,7 +78,10 @@ def test_a_strided_input_is_taken(engine: torch.ScriptObject) -> None:
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ((torch.zeros(3, 4, dtype=torch.float64),), "type"),  # "Expected input tensors to have type"
+        (
+            (torch.zeros(3, 4, dtype=torch.float64),),
+            "type",
+        ),  # "Expected input tensors to have type"
         ((torch.zeros(3, 4, dtype=torch.float16),), "type"),
         ((torch.zeros(3, 5),), "outside its profile"),  # setInputShape
         ((torch.zeros(3, 4, 1),), "dimensions"),
@@ -94,9 +97,7 @@ def test_inputs_it_was_not_built_for_are_refused(
 
 
 @pytest.mark.parametrize("size", [1, 3, 8])
-def test_every_size_of_the_profile_is_taken(
-    dynamic_engine: torch.ScriptObject, size: int
-) -> None:
+def test_every_size_of_the_profile_is_taken(dynamic_engine: torch.ScriptObject, size: int) -> None:
     assert execute(dynamic_engine, torch.randn(size, 4))[0].shape == (4, size)
 
 

@@ -80,9 +80,7 @@ def transposed(value: torch.Tensor) -> torch.Tensor:
         ("x", as_double, "model input: another dtype"),
     ],
 )
-def test_every_planted_fault_is_found(
-    name: str, change: Callable[[Any], Any], kind: str
-) -> None:
+def test_every_planted_fault_is_found(name: str, change: Callable[[Any], Any], kind: str) -> None:
     program = exported()
     node = node_of(program, name)
     node.meta["val"] = change(node.meta["val"])

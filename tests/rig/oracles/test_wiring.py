@@ -49,9 +49,10 @@ def test_a_correct_program_raises_no_alarm_from_split_to_export(
         dict(example.kwargs),
         dynamic_shapes=case.captured.program.dynamic_shapes,
     )
-    assert list(
-        check_program(case.reader, case.reading, case.user_inputs, program, Stage.EXPORT)
-    ) == []
+    assert (
+        list(check_program(case.reader, case.reading, case.user_inputs, program, Stage.EXPORT))
+        == []
+    )
 
 
 def test_two_outputs_of_one_engine_that_change_places_are_seen(prepared: Prepared) -> None:
@@ -204,5 +205,3 @@ def test_keyword_arguments_of_a_call_are_bound_by_name() -> None:
     expected = reader.read_module(parent(a="x", b="y"), 2)
     assert list(check_inlined(reader, expected, 2, parent(b="y", a="x"))) == []
     assert list(check_inlined(reader, expected, 2, parent(a="y", b="x"))) != []
-
-

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+import torch
+import torch.utils._pytree as pytree
+
+import corpus.case
+from corpus.case import Case, Family, Origin, Program, UnknownCase, all_cases, find_case
+from corpus.inputs import floats
+
+CASES = all_cases()
+
+
+def test_the_corpus_is_what_it_is_meant_to_be() -> None:
+    assert len(CASES) >= 16
+    assert {case.family for case in CASES} == set(Family)
+    assert {"resnet_relu", "encoder_softmax"} <= {case.name for case in CASES}
+    assert find_case("pr_4360").family is Family.ALTERNATING_RELU
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_case_says_what_it_would_catch(case: Case) -> None:
+    assert 20 <= len(case.catches) <= 160
+    assert not case.catches.endswith(".")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_case_s_inputs_are_the_same_for_a_seed_and_others_for_another(case: Case) -> None:
+    program = case.build()
+
+    def leaves(seed: int) -> list[torch.Tensor]:
+        made = program.inputs(torch.Generator().manual_seed(seed), None)
+        return pytree.tree_leaves((made.args, dict(made.kwargs)))
+
+    assert all(torch.equal(one, other) for one, other in zip(leaves(1), leaves(1), strict=True))
+    assert not any(torch.equal(one, other) for one, other in zip(leaves(1), leaves(2), strict=True))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_handmade_case_says_so(case: Case) -> None:
+    assert (case.build().split is not None) == (case.origin is Origin.HANDMADE)
+
+
+def test_seeds_of_cases_are_their_own() -> None:
+    assert len({case.seed for case in CASES}) == len(CASES)
+
+
+def test_an_unknown_case_is_named() -> None:
+    with pytest.raises(UnknownCase, match="no_such_case"):
+        find_case("no_such_case")
+
+
+def test_a_program_has_either_a_model_or_a_split_module() -> None:
+    with pytest.raises(ValueError, match="either a model or a split"):
+        Program(floats((1,)))
+    with pytest.raises(ValueError, match="go together"):
+        Program(floats((1,)), model=torch.nn.Identity(), bounds=(1, 8))
+
+
+def test_the_digest_changes_with_any_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "families").mkdir()
+    (tmp_path / "case.py").write_text("")
+    monkeypatch.setattr(corpus.case, "__file__", str(tmp_path / "case.py"))
+    seen = [corpus.case.corpus_digest()]
+    (tmp_path / "families" / "one.py").write_text("a = 1")
+    seen.append(corpus.case.corpus_digest())
+    (tmp_path / "families" / "one.py").write_text("a = 2")
+    seen.append(corpus.case.corpus_digest())
+    assert all(one != other for one, other in itertools.combinations(seen, 2))

@@ -1,0 +1,81 @@
+"""The built-in inliners are models of released ones: held equal to them, verdict for verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from torch.fx import GraphModule
+
+from corpus.case import all_cases
+from harness.rig.clock import StageClock
+from harness.rig.inliners.builtin import BuiltinInliner
+from harness.rig.inliners.protocol import Inliner
+from harness.rig.pipeline import run_cell
+from harness.rig.prepare import PreparedCase
+from harness.rig.records import CellKey, Oracle
+
+Prepared = Callable[[str], PreparedCase]
+WIRING_CASES = [case.name for case in all_cases() if case.wiring]
+
+# There #4360's form, which maps placeholders to arguments before it copies, passes; the merged form
+# returns a placeholder that it has erased.
+MERGED_FORM_FAILS = "returns_its_own_input"
+
+
+def verdicts(inliner: Inliner, case: PreparedCase) -> dict[Oracle, tuple[str, str]]:
+    key = CellKey(case.case.name, "nonstrict", inliner.name, "export")
+    record = run_cell(case, inliner, key, StageClock())
+    return {verdict.oracle: (verdict.label, verdict.message) for verdict in record.verdicts}
+
+
+@pytest.mark.parametrize("name", WIRING_CASES)
+def test_name_matching_agrees_with_2_13_0(
+    inliners: dict[str, Inliner], prepared: Prepared, name: str
+) -> None:
+    case = prepared(name)
+    assert verdicts(inliners["name-matching"], case) == verdicts(inliners["2.13.0"], case)
+
+
+@pytest.mark.parametrize("name", [name for name in WIRING_CASES if name != MERGED_FORM_FAILS])
+def test_positional_agrees_with_2_14_0(
+    inliners: dict[str, Inliner], prepared: Prepared, name: str
+) -> None:
+    case = prepared(name)
+    assert verdicts(inliners["positional"], case) == verdicts(inliners["2.14.0"], case)
+
+
+def test_a_fallback_that_returns_its_own_input_passes_in_the_form_of_4360_alone(
+    inliners: dict[str, Inliner], prepared: Prepared
+) -> None:
+    case = prepared(MERGED_FORM_FAILS)
+    positional = verdicts(inliners["positional"], case)
+    assert {label for label, _ in positional.values()} == {"ok"}
+    merged = verdicts(inliners["2.14.0"], case)
+    assert merged[Oracle.COMPLETION][0] == "error@clean"
+
+
+def test_the_wiring_cases_tell_the_two_algorithms_apart(
+    inliners: dict[str, Inliner], prepared: Prepared
+) -> None:
+    apart = [
+        name
+        for name in WIRING_CASES
+        if verdicts(inliners["name-matching"], prepared(name))
+        != verdicts(inliners["positional"], prepared(name))
+    ]
+    assert len(apart) >= 10
+
+
+def test_the_two_passes_can_be_called_one_after_the_other(prepared: Prepared) -> None:
+    inliner = BuiltinInliner("positional")
+    gm: GraphModule = inliner.transform(prepared("pr_4360").split)
+    assert [node for node in gm.graph.nodes if node.op == "call_module"] == []
+
+
+def test_transform_leaves_the_split_module_as_it_was(prepared: Prepared) -> None:
+    split = prepared("chunk_of_chunk").split
+    before = split.graph.python_code("self").src
+    BuiltinInliner("name-matching")
+    BuiltinInliner("positional").transform(split)
+    assert split.graph.python_code("self").src == before

@@ -1,0 +1,197 @@
+"""The pipeline: what old releases do, what the newest still does, and how a cell can go wrong."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from corpus.case import Family, all_cases
+from harness.rig.clock import StageClock
+from harness.rig.inliners.builtin import BuiltinInliner
+from harness.rig.inliners.protocol import Inliner, Inlining
+from harness.rig.pipeline import run_cell
+from harness.rig.prepare import PreparedCase
+from harness.rig.records import CellKey, CellRecord, Oracle, Outcome, Route, Stage
+
+Prepared = Callable[[str], PreparedCase]
+
+
+def cell(inliner: Inliner, case: PreparedCase, route: str = "export") -> CellRecord:
+    return run_cell(
+        case, inliner, CellKey(case.case.name, "nonstrict", inliner.name, route), StageClock()
+    )
+
+
+class Tampering:
+    """The built-in positional inliner, with its work changed before it is exported."""
+
+    name = "tampering"
+
+    def __init__(self, tamper: Callable[[GraphModule], None]) -> None:
+        self._tamper = tamper
+
+    def produce(
+        self,
+        split: GraphModule,
+        route: Route,
+        example: Any,
+        dynamic_shapes: Any,
+        clock: StageClock,
+        result: Inlining,
+    ) -> ExportedProgram:
+        clock.enter(Stage.CLEAN)
+        module = BuiltinInliner("positional").transform(split)
+        self._tamper(module)
+        module.recompile()
+        result.keep(module)
+        clock.enter(Stage.EXPORT)
+        result.exported = torch.export.export(module, example.args, dict(example.kwargs))
+        return result.exported
+
+
+# The defects that the positional form was written against: what 2.13.0 does, and where it shows.
+OLD_SYMPTOMS = {
+    "pr_4360": (Oracle.COMPLETION, "error@clean", "used before it has been defined"),
+    "residual_over_a_fallback": (Oracle.COMPLETION, "error@inline-fallbacks", "AssertionError"),
+    "inputs_in_both_orders": (
+        Oracle.STRUCTURE,
+        "wrong-structure@clean",
+        "an input that the model does not have",
+    ),
+    "named_like_an_earlier_getitem": (
+        Oracle.VALUES,
+        "wrong-values@inline-fallbacks",
+        "numbers differ",
+    ),
+    "inputs_read_in_reverse": (Oracle.VALUES, "wrong-values@inline-fallbacks", "numbers differ"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(OLD_SYMPTOMS))
+@pytest.mark.parametrize("route", ["legacy", "export"])
+def test_2_13_0_shows_the_symptom_and_2_14_0_is_clean(
+    inliners: dict[str, Inliner], prepared: Prepared, name: str, route: str
+) -> None:
+    oracle, label, message = OLD_SYMPTOMS[name]
+    old = cell(inliners["2.13.0"], prepared(name), route).verdict(oracle)
+    assert (old.label, message in old.message) == (label, True)
+    new = cell(inliners["2.14.0"], prepared(name), route)
+    assert {failure.oracle for failure in new.failures} <= {Oracle.METADATA}
+
+
+@pytest.mark.parametrize("name", ["named_like_an_earlier_getitem", "inputs_read_in_reverse"])
+def test_silent_wrong_values_are_silent_but_for_values_and_wiring(
+    inliners: dict[str, Inliner], prepared: Prepared, name: str
+) -> None:
+    record = cell(inliners["2.13.0"], prepared(name), "export")
+    assert {failure.oracle for failure in record.failures} == {Oracle.VALUES, Oracle.WIRING}
+
+
+@pytest.mark.parametrize("name", [case.name for case in all_cases()])
+@pytest.mark.parametrize("route", ["direct", "plain"])
+def test_the_controls_pass_on_every_case(
+    inliners: dict[str, Inliner], prepared: Prepared, name: str, route: str
+) -> None:
+    record = cell(inliners["torch"], prepared(name), route)
+    assert [failure.label for failure in record.failures] == []
+    asked = {v.oracle for v in record.verdicts if v.outcome is Outcome.OK}
+    assert asked >= set(Oracle) - ({Oracle.WIRING} if route == "plain" else set())
+
+
+def swap_first_two_relus(module: GraphModule) -> None:
+    first, second, *_ = [
+        node for node in module.graph.nodes if str(node.target) == "aten.relu.default"
+    ]
+    first.args, second.args = second.args, first.args
+
+
+def test_a_swapped_wire_is_wrong_by_values_and_by_wiring(prepared: Prepared) -> None:
+    record = cell(Tampering(swap_first_two_relus), prepared("engine_two_outputs"))
+    assert record.verdict(Oracle.VALUES).label == "wrong-values@inline-fallbacks"
+    assert record.verdict(Oracle.WIRING).label == "wrong-wiring@inline-fallbacks"
+    assert "should be" in record.verdict(Oracle.VALUES).evidence
+
+
+@pytest.mark.parametrize(
+    "name", [case.name for case in all_cases() if case.family is Family.MULTI_OUTPUT_ENGINES]
+)
+def test_every_engine_of_a_program_really_ran(prepared: Prepared, name: str) -> None:
+    from harness.rig.engines.emulated import run_counts
+
+    case = prepared(name)
+    before = copy.copy(run_counts)
+    cell(BuiltinInliner("positional"), case)
+    assert all(
+        run_counts[engine.digest] > before[engine.digest] for engine in case.engines.values()
+    )
+
+
+class Raising(Tampering):
+    name = "raising"
+
+    def __init__(self) -> None:
+        super().__init__(lambda module: (_ for _ in ()).throw(LookupError("planted")))
+
+
+def test_what_an_inliner_raises_is_a_verdict_at_its_stage(prepared: Prepared) -> None:
+    record = cell(Raising(), prepared("relu_once"))
+    verdict = record.verdict(Oracle.COMPLETION)
+    assert (verdict.label, verdict.message) == ("error@clean", "LookupError: planted")
+    assert record.verdict(Oracle.VALUES).outcome is Outcome.NOT_APPLICABLE
+    assert "not reached" in record.verdict(Oracle.VALUES).message
+
+
+def test_an_inliner_that_changes_what_it_was_given_is_caught(prepared: Prepared) -> None:
+    class InPlace(Tampering):
+        def produce(self, split: GraphModule, *args: Any, **kwargs: Any) -> ExportedProgram:
+            program = super().produce(split, *args, **kwargs)
+            with torch.no_grad():
+                next(split.parameters()).add_(0)
+            return program
+
+    case = copy.copy(prepared("linear_in_fallback"))
+    case.split = copy.deepcopy(case.split)
+    from harness.rig.prepare import fingerprint
+
+    case.fingerprint = fingerprint(case.split)
+    verdict = cell(InPlace(lambda module: None), case).verdict(Oracle.STRUCTURE)
+    assert verdict.message == "the inliner changed the module it was given"
+
+
+def test_an_oracle_that_breaks_is_not_a_verdict(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness.rig.oracles import structure
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("the harness's own fault")
+
+    monkeypatch.setattr(structure, "check_program", broken)
+    with pytest.raises(ZeroDivisionError):
+        cell(BuiltinInliner("positional"), prepared("relu_once"))
+
+
+def test_a_split_that_differs_from_eager_is_wrong_in_every_cell(prepared: Prepared) -> None:
+    from harness.rig.oracles.finding import Finding
+
+    case = copy.copy(prepared("relu_once"))
+    case.against_eager = [Finding(Stage.COMPILE, "split module against eager: numbers differ")]
+    verdict = cell(BuiltinInliner("positional"), case).verdict(Oracle.VALUES)
+    assert verdict.label == "wrong-values@compile"
+
+
+def test_times_and_sizes_are_measured(prepared: Prepared) -> None:
+    record = cell(BuiltinInliner("positional"), prepared("relu_four_steps"))
+    assert {"inline-engines", "inline-fallbacks", "clean", "export", "save", "load", "run"} <= set(
+        record.seconds
+    )
+    assert all(seconds > 0 for seconds in record.seconds.values())
+    assert record.archive_bytes is not None
+    assert record.engine_bytes is not None
+    assert record.archive_bytes > record.engine_bytes > 0

@@ -1,0 +1,214 @@
+"""Wrong input gives one clear message and the right exit code, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness import cli
+from harness.expectations.ledger_file import LEDGER_FILE
+from harness.releases import load_catalogue
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def harness(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """`python -m harness`, in this process: exit code, and all that was printed."""
+
+    def run(*arguments: str | Path) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["harness", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        printed = capfd.readouterr()
+        return int(ended.value.code or 0), printed.out + printed.err
+
+    return run
+
+
+def one_error(printed: str) -> str:
+    lines = [line for line in printed.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1, printed
+    assert "Traceback" not in printed
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "--releases", "9.9.9"], "9.9.9"),
+        (["run", "--releases", ">=7"], "no release"),
+        (["run", "--like", "2.13.0"], "give --exporter too"),
+        (["run", "--exporter", "x.py", "--like", "1.0"], "1.0"),
+        (["run", "--exporter", "no/such/file.py"], "no/such/file.py"),
+        (["run", "--capture", "sideways"], "nonstrict or strict"),
+        (["run", "--shard", "1-4"], "I/N"),
+        (["run", "--ledger", "no/such/ledger.toml"], "no/such/ledger.toml"),
+        (["run", "--wheelhouse", "no/such/folder"], "no/such/folder"),
+        (["explain", "pr_4360"], "name a --subject"),
+        (["explain", "pr_4360", "--subject", "positional", "--route", "legacy"], "no route legacy"),
+        (["explain", "pr_436", "--subject", "positional"], "did you mean pr_4360?"),
+        (["show", "no_such_case"], "no case is named no_such_case"),
+        (["list", "-k", "nothing_like_this"], "no case matches"),
+        (["list", "-k", "a b"], "expected words joined by"),
+        (["list", "--family", "nothing"], "no family is named like"),
+        (["summary", "no-such-run"], "no run 'no-such-run'"),
+    ],
+)
+def test_wrong_use_is_exit_code_2_and_one_message(
+    harness: Run, arguments: list[str], message: str
+) -> None:
+    code, printed = harness(*arguments)
+    assert code == 2, printed
+    assert message in one_error(printed)
+
+
+@pytest.mark.parametrize("arguments", [["run", "--no-such-flag"], ["fly"], ["run", "--jobs", "x"]])
+def test_a_flag_that_does_not_exist_is_exit_code_2(harness: Run, arguments: list[str]) -> None:
+    code, printed = harness(*arguments)
+    assert code == 2
+    assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def transform(:\n", "line 1"),
+        ("def transform(gm): ...\n", "inline_trt_modules"),
+    ],
+)
+def test_an_exporter_file_that_is_none_is_exit_code_2(
+    harness: Run, tmp_path: Path, source: str, message: str
+) -> None:
+    path = tmp_path / "_exporter.py"
+    path.write_text(source)
+    code, printed = harness("run", "--exporter", path, "--out", tmp_path / "out")
+    assert code == 2
+    assert message in one_error(printed)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_exporter_file_that_does_not_import_is_told_as_its_own_fault(
+    harness: Run, tmp_path: Path, toolchain: object
+) -> None:
+    path = tmp_path / "_exporter.py"
+    calls = ("transform", "inline_trt_modules", "inline_torch_modules", "create_trt_exp_program")
+    path.write_text("import no_such_module\n" + "\n".join(f"def {n}(): ..." for n in calls))
+    code, printed = harness("run", "--exporter", path, "-k", "relu_once", "--out", tmp_path / "out")
+    assert code == 2, printed
+    assert "No module named 'no_such_module'" in one_error(printed)
+
+
+def test_a_wheel_with_a_wrong_hash_is_exit_code_4(harness: Run, tmp_path: Path) -> None:
+    for release in load_catalogue():
+        (tmp_path / release.wheel).write_bytes(b"not the wheel")
+    code, printed = harness("run", "--wheelhouse", tmp_path, "--out", tmp_path / "out")
+    assert code == 4
+    assert "SHA-256" in one_error(printed)
+
+
+def test_no_compiler_is_exit_code_4(
+    harness: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INLINER_REGRESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    code, printed = harness("run", "--offline", "-k", "relu_once", "--out", tmp_path / "out")
+    assert code == 4, printed
+    assert "no-such-compiler" in one_error(printed)
+
+
+def test_a_folder_that_cannot_be_written_is_exit_code_4(harness: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    code, printed = harness("run", "--offline", "-k", "relu_once", "--out", tmp_path / "file" / "x")
+    assert code == 4, printed
+    assert str(tmp_path / "file") in one_error(printed)
+
+
+def test_a_crash_of_the_harness_is_never_red(harness: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object) -> None:
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr(cli, "load_catalogue", crash)
+    code, printed = harness("releases")
+    assert code == 4
+    assert "the harness itself crashed" in printed
+    assert "planted" in printed
+
+
+def test_ctrl_c_is_exit_code_130_and_says_how_to_go_on(
+    harness: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "load_catalogue", interrupt)
+    code, printed = harness("releases")
+    assert code == 130
+    assert "--resume" in printed
+
+
+def test_releases_are_listed_with_what_they_pin(harness: Run) -> None:
+    code, printed = harness("releases")
+    assert code == 0
+    for release in load_catalogue():
+        assert release.version in printed
+        assert release.inliner_id[:12] in printed
+
+
+def test_cases_are_listed_with_what_they_catch(harness: Run) -> None:
+    code, printed = harness("list", "--json", "--family", "nested")
+    assert code == 0
+    cases = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+    assert {case["family"] for case in cases} == {"nested getitems"}
+    assert all(case["catches"] for case in cases)
+
+
+def test_a_split_graph_is_shown(harness: Run) -> None:
+    code, printed = harness("show", "pr_4360")
+    assert code == 0
+    assert "_run_on_acc_0" in printed
+    assert "getitem" in printed
+
+
+def test_the_committed_ledger_names_only_what_exists(harness: Run) -> None:
+    from harness.corpus_client import read_corpus
+    from harness.expectations.ledger import stale_selectors
+    from harness.expectations.ledger_file import read_ledger
+    from harness.subjects import BUILTIN_SUBJECTS, TORCH_SUBJECT
+
+    subjects = [*load_catalogue().versions, *BUILTIN_SUBJECTS, TORCH_SUBJECT]
+    cases = read_corpus(sys.executable).cases
+    assert stale_selectors(read_ledger(LEDGER_FILE), cases, subjects) == []
+
+
+def test_clean_removes_what_can_be_made_again(
+    harness: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INLINER_REGRESS_CACHE", str(tmp_path))
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "wheels" / "a.whl").write_bytes(bytes(2_000_000))
+    code, printed = harness("clean")
+    assert (code, "2.0 MB freed" in printed) == (0, True)
+    assert not (tmp_path / "wheels").exists()
+
+
+def test_doctor_says_what_is_missing(harness: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    code, printed = harness("doctor")
+    assert code == 4
+    assert "NOT compiler" in printed
+
+
+def test_a_damaged_run_is_exit_code_2(harness: Run, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "run.json").write_text('{"schema": 99}')
+    for name in ("plan.jsonl", "journal.jsonl", "state.json"):
+        (run / name).write_text("")
+    code, printed = harness("summary", run)
+    assert code == 2
+    assert "schema" in one_error(printed)

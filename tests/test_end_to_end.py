@@ -1,0 +1,239 @@
+"""The whole thread, as a user runs it: real wheels, real workers, the run folder, the gate."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness.rig.records import SubjectSpec, cell_from_json
+from harness.store import RunFolder
+from harness.toolchain import Toolchain
+from harness.toolchain.environment import PROJECT_ROOT
+
+CASES = "relu_once or pr_4360 or named_like_an_earlier or residual_over or dynamic_batch_chunk"
+
+
+def start(*arguments: str | Path, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness", *map(str, arguments)],
+        cwd=PROJECT_ROOT,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def harness(*arguments: str | Path, **environment: str) -> tuple[int, str, str]:
+    process = start(*arguments, **environment)
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+@pytest.fixture(scope="module")
+def finished(
+    tmp_path_factory: pytest.TempPathFactory,
+    library: Path,
+    release_specs: dict[str, SubjectSpec],
+) -> Path:
+    """A finished run of a few cases through everything."""
+    out = tmp_path_factory.mktemp("results")
+    code, printed, err = harness("run", "-k", CASES, "--out", out)
+    assert code == 0, printed + err
+    assert printed.startswith("gate: green")
+    return (out / "latest").resolve()
+
+
+def table(run: Path) -> dict[str, list[str]]:
+    """cell id -> the verdicts, as labels and messages."""
+    records = RunFolder.open(run).records()
+    return {
+        cell_id: [f"{verdict.oracle} {verdict.label} {verdict.message}" for verdict in r.verdicts]
+        for cell_id, r in records.items()
+    }
+
+
+def test_the_run_folder_holds_what_the_design_says(finished: Path) -> None:
+    for name in (
+        "run.json", "plan.jsonl", "journal.jsonl", "records.parquet", "summary.json",
+        "report.md", "report.html", "junit.xml", "matrix.csv", "failures",
+    ):  # fmt: skip
+        assert (finished / name).exists(), name
+    provenance = json.loads((finished / "run.json").read_text())
+    assert provenance["torch_version"].startswith("2.13.0")
+    assert all(
+        spec["wheel_sha256"] and spec["inliner_id"]
+        for spec in provenance["subjects"]
+        if spec["kind"] == "release"
+    )
+
+
+def test_the_summary_is_a_partition_of_the_plan(finished: Path) -> None:
+    summary = json.loads((finished / "summary.json").read_text())
+    cells = summary["cells"]
+    planned = len((finished / "plan.jsonl").read_text().splitlines())
+    classes = ("ok", "expected_failure", "unexpected_failure", "unexpected_pass", "unsupported")
+    assert cells["planned"] == cells["ended"] == planned
+    assert sum(cells[name] for name in classes) + cells["missing"] == planned
+    assert sum(row["cells"] for row in summary["inliners"]) == planned
+    assert (summary["state"], summary["gate"]) == ("complete", "green")
+
+
+def test_the_records_are_a_table_for_pandas(finished: Path) -> None:
+    frame = pd.read_parquet(finished / "records.parquet")
+    wrong = frame[(frame.oracle == "values") & (frame.outcome == "failed")]
+    assert set(wrong.subject) == {"2.10.0", "2.13.0", "name-matching"}
+
+
+def test_summary_prints_the_gate_and_exits_with_its_code(finished: Path) -> None:
+    code, printed, _ = harness("summary", finished)
+    assert code == 0
+    assert printed.startswith("gate: green")
+    code, printed, _ = harness("summary", finished, "--json")
+    assert json.loads(printed) == json.loads((finished / "summary.json").read_text())
+
+
+def test_the_ledger_has_nothing_to_add_to_a_green_run(finished: Path) -> None:
+    code, printed, _ = harness("ledger", finished)
+    assert code == 0
+    assert "nothing to add" in printed
+    assert harness("ledger", finished, "--propose")[1].strip() == ""
+
+
+def test_explain_tells_what_was_wired_and_what_should_have_been(finished: Path) -> None:
+    code, printed, err = harness(
+        "explain", "named_like_an_earlier_getitem", "--subject", "2.13.0", "--route", "export"
+    )
+    assert code == 0, err
+    assert "wrong-values@inline-fallbacks" in printed
+    assert "should read" in printed
+    assert "first wrong value at" in printed
+
+
+def _exporter(spec: SubjectSpec, path: Path, change: tuple[str, str] | None = None) -> Path:
+    with zipfile.ZipFile(str(spec.wheel_path)) as wheel:
+        source = wheel.read("torch_tensorrt/dynamo/_exporter.py").decode()
+    if change is not None:
+        assert source.count(change[0]) == 1
+        source = source.replace(*change)
+    path.write_text(source)
+    return path
+
+
+def test_a_broken_wire_turns_the_gate_red_on_the_first_screen(
+    finished: Path, release_specs: dict[str, SubjectSpec], tmp_path: Path
+) -> None:
+    # In a cell whose metadata is in the ledger already: an entry excuses one oracle.
+    broken = _exporter(
+        release_specs["2.14.0"],
+        tmp_path / "_exporter.py",
+        (
+            "copied_placeholder.replace_all_uses_with(submodule_inputs[idx])",
+            "copied_placeholder.replace_all_uses_with(submodule_inputs[-1 - idx])",
+        ),
+    )
+    code, printed, err = harness(
+        "run", "--exporter", broken, "-k", "inputs_read_in_reverse or relu_once",
+        "--routes", "legacy", "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert code == 1, printed + err
+    screen = "\n".join(printed.splitlines()[:24])
+    assert "gate: red" in screen
+    assert "values: inputs_read_in_reverse" in screen
+    assert "numbers differ" in screen
+    assert "python -m harness explain inputs_read_in_reverse" in screen
+    assert "relu_once" not in screen
+
+
+def test_an_exporter_that_changes_nothing_is_green_with_its_known_defects(
+    finished: Path, release_specs: dict[str, SubjectSpec], tmp_path: Path
+) -> None:
+    same = _exporter(release_specs["2.14.0"], tmp_path / "_exporter.py")
+    with same.open("a") as file:
+        file.write("\n# another inliner id\n")
+    code, printed, err = harness(
+        "run", "--exporter", same, "-k", "relu_once or returns_its_own", "--out", tmp_path / "out"
+    )
+    assert code == 0, printed + err
+
+
+def test_an_exporter_that_is_like_an_old_release_is_worse_than_the_newest(
+    finished: Path, release_specs: dict[str, SubjectSpec], tmp_path: Path
+) -> None:
+    old = _exporter(release_specs["2.13.0"], tmp_path / "_exporter.py")
+    code, printed, _ = harness(
+        "run", "--exporter", old, "--like", "2.14.0", "-k", "pr_4360", "--out", tmp_path / "out"
+    )
+    assert code == 1
+    assert "pr_4360" in printed
+
+
+def test_killed_in_the_middle_and_resumed_gives_the_same_verdicts(
+    finished: Path, tmp_path: Path
+) -> None:
+    process = start("run", "-k", CASES, "--out", tmp_path, "--jobs", "1")
+    journal = tmp_path / "latest" / "journal.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if journal.exists() and len(journal.read_bytes().splitlines()) >= 5:
+            break
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    with journal.open("ab") as file:
+        file.write(b"123 00000000 {cut off in the mid")
+    run = (tmp_path / "latest").resolve()
+    ended = len(RunFolder.open(run).records())
+    assert 0 < ended < len(table(finished))
+    code, printed, err = harness("run", "--resume", run, "--out", tmp_path)
+    assert code == 0, printed + err
+    assert table(run) == table(finished)
+    lines = (run / "journal.jsonl").read_text().splitlines()
+    assert len(lines) == len(table(finished)), "a cell that had ended was run again"
+
+
+def test_a_run_of_another_corpus_is_not_resumed(finished: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    copy.mkdir()
+    for name in ("plan.jsonl", "journal.jsonl", "state.json"):
+        (copy / name).write_bytes((finished / name).read_bytes())
+    provenance = json.loads((finished / "run.json").read_text())
+    provenance["corpus_digest"] = "0" * 64
+    (copy / "run.json").write_text(json.dumps(provenance))
+    code, _, err = harness("run", "--resume", copy)
+    assert code == 2
+    assert "cannot be resumed" in err
+    assert "corpus" in err
+
+
+def test_without_registry_and_wheelhouse_the_built_in_inliners_run_and_nothing_is_decided(
+    toolchain: Toolchain, library: Path, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "native").symlink_to(library.parent)
+    code, printed, err = harness(
+        "run", "--offline", "-k", "relu_once", "--out", tmp_path / "out",
+        INLINER_REGRESS_CACHE=str(cache),
+    )  # fmt: skip
+    assert code == 3, printed + err
+    assert "inconclusive" in printed
+    summary = json.loads((tmp_path / "out" / "latest" / "summary.json").read_text())
+    assert summary["cells"]["unsupported"] == 6
+    built_in = [r for r in summary["inliners"] if r["subject"] in {"name-matching", "positional"}]
+    assert [row["ok"] for row in built_in] == [1, 1]
+
+
+def test_every_line_of_the_journal_is_a_record(finished: Path) -> None:
+    for line in (finished / "journal.jsonl").read_text().splitlines():
+        _, _, payload = line.split(" ", 2)
+        assert cell_from_json(json.loads(payload)).key.case

@@ -1,0 +1,76 @@
+"""Arrows point down only, and a rig runs in a bare environment: held by reading every import."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CONTROLLER = sorted(path for path in (ROOT / "harness").rglob("*.py") if "rig" not in path.parts)
+RIG = sorted((ROOT / "harness" / "rig").rglob("*.py"))
+CORPUS = sorted((ROOT / "corpus").rglob("*.py"))
+
+# sympy comes with torch, and is how torch states a size.
+RIG_MAY = {*sys.stdlib_module_names, "torch", "sympy", "corpus"}
+CORPUS_MAY = {*sys.stdlib_module_names, "torch"}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module or ""
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", RIG, ids=name)
+def test_the_rig_imports_the_standard_library_torch_the_corpus_and_itself(path: Path) -> None:
+    for module in imports(path):
+        assert module.split(".")[0] in RIG_MAY or module.startswith("harness.rig"), module
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=name)
+def test_the_corpus_imports_the_standard_library_torch_and_itself(path: Path) -> None:
+    for module in imports(path):
+        assert module.split(".")[0] in {*CORPUS_MAY, "corpus"}, module
+
+
+@pytest.mark.parametrize("path", CONTROLLER, ids=name)
+def test_the_controller_imports_no_torch_and_of_the_rig_the_records_alone(path: Path) -> None:
+    for module in imports(path):
+        assert module.split(".")[0] not in {"torch", "corpus"}, module
+        assert not module.startswith("harness.rig") or module == "harness.rig.records", module
+
+
+@pytest.mark.parametrize("path", sorted({*CONTROLLER} - {ROOT / "harness" / "cli.py"}), ids=name)
+def test_nothing_below_the_rim_prints_reads_the_environment_or_exits(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            assert ast.unparse(node.func) not in {"print", "sys.exit", "exit"}, node.lineno
+        if isinstance(node, ast.Attribute):
+            environment = ast.unparse(node)
+            # A worker inherits the environment whole; nobody looks into it.
+            allowed = path.name == "process.py"
+            assert allowed or environment not in {"os.environ", "os.getenv"}, node.lineno
+
+
+def test_the_whole_controller_loads_without_torch() -> None:
+    code = "import sys, harness.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_a_rig_module_that_imports_pandas_would_be_caught(tmp_path: Path) -> None:
+    path = tmp_path / "planted.py"
+    path.write_text("def f():\n    import pandas\n")
+    assert not {module.split(".")[0] for module in imports(path)} <= RIG_MAY

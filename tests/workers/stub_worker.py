@@ -1,0 +1,67 @@
+"""A worker without torch for the tests of the pool: the real protocol, and whatever a job asks for.
+
+What a cell does is in its case's name: ok, crash, hang, broken, crash-once (a file remembers),
+crash-in-shared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+MEMORY = Path(os.environ["STUB_MEMORY"])
+
+
+def send(**message: object) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def record(key: dict[str, str]) -> dict[str, object]:
+    verdict = {
+        "oracle": "completion", "outcome": "ok", "symptom": None, "stage": None,
+        "message": "", "evidence": "",
+    }  # fmt: skip
+    return {
+        "schema": 1, "key": key, "state": "ended", "verdicts": [verdict], "reason": "",
+        "hypothetical": False, "measured_as": key["subject"], "seconds": {},
+        "archive_bytes": None, "engine_bytes": None, "attempts": 1, "ended_at_unix_s": 1.0,
+    }  # fmt: skip
+
+
+def cell_id(key: dict[str, str]) -> str:
+    return "~".join(key.values())
+
+
+def run_cell(key: dict[str, str]) -> None:
+    send(event="stage", cell=cell_id(key), stage="export")
+    behaviour = key["case"] if key["route"] == "export" else "ok"
+    if behaviour == "crash":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if behaviour == "hang":
+        time.sleep(600)
+    if behaviour == "crash-once" and not MEMORY.exists():
+        MEMORY.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if behaviour == "broken":
+        send(event="broken", cell=cell_id(key), traceback="ZeroDivisionError: planted")
+        return
+    send(event="record", record=record(key))
+
+
+setup = json.loads(sys.stdin.readline())
+if setup["seed"] == 13:
+    sys.exit(7)
+errors = {"bad": "subject bad: does not load"} if setup["seed"] == 14 else {}
+send(event="ready", load_errors=errors)
+for line in sys.stdin:
+    job = json.loads(line)
+    send(event="stage", cell=None, stage="capture")
+    if job["case"] == "crash-in-shared":
+        os.kill(os.getpid(), signal.SIGKILL)
+    for key in job["cells"]:
+        run_cell(key)
+    send(event="done")

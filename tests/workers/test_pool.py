@@ -1,0 +1,155 @@
+"""The pool, with real processes that do as they are told: die, hang, break, or end well."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.errors import SurroundingsError
+from harness.plan import PlannedCell
+from harness.rig.records import CellKey, CellRecord, Oracle
+from harness.workers.jobs import make_jobs
+from harness.workers.pool import PoolResult, run_jobs
+from harness.workers.process import WorkerSetup
+
+STUB = Path(__file__).with_name("stub_worker.py")
+
+
+@pytest.fixture
+def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkerSetup:
+    """A `python` that starts the stub whatever module it is asked for."""
+    monkeypatch.setenv("STUB_MEMORY", str(tmp_path / "memory"))
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} {STUB}\n")
+    python.chmod(0o755)
+    return WorkerSetup(str(python), tmp_path / "lib.so", (), 0, tmp_path / "logs")
+
+
+def plan(*cases: str, routes: tuple[str, ...] = ("legacy", "export")) -> list[PlannedCell]:
+    return [
+        PlannedCell(CellKey(case, "nonstrict", "2.14.0", route), route == "export", "2.14.0")
+        for case in cases
+        for route in routes
+    ]
+
+
+def run(
+    setup: WorkerSetup, cells: list[PlannedCell], timeout_s: float = 30.0, count: int = 2
+) -> tuple[dict[tuple[str, str], CellRecord], PoolResult]:
+    records: dict[tuple[str, str], CellRecord] = {}
+
+    def keep(record: CellRecord) -> None:
+        key = (record.key.case, record.key.route)
+        assert key not in records, "a cell ended twice"
+        records[key] = record
+
+    result = asyncio.run(
+        run_jobs(make_jobs(cells), setup, count=count, timeout_s=timeout_s, on_record=keep)
+    )
+    return records, result
+
+
+def test_every_cell_ends_in_one_record(setup: WorkerSetup) -> None:
+    cells = plan(*(f"case-{number}" for number in range(7)))
+    records, result = run(setup, cells)
+    assert set(records) == {(cell.key.case, cell.key.route) for cell in cells}
+    assert result.broken == {}
+
+
+def test_the_plan_s_hypothetical_cells_stay_so(setup: WorkerSetup) -> None:
+    records, _ = run(setup, plan("ok"))
+    assert records[("ok", "export")].hypothetical
+    assert not records[("ok", "legacy")].hypothetical
+
+
+def test_a_worker_that_dies_is_a_verdict_and_the_run_goes_on(setup: WorkerSetup) -> None:
+    records, _ = run(setup, plan("crash", "fine"))
+    verdict = records[("crash", "export")].verdict(Oracle.COMPLETION)
+    assert (verdict.label, verdict.message) == ("killed@export", "worker killed by SIGKILL")
+    assert records[("crash", "export")].attempts == 2
+    others = [records[key].label for key in records if key != ("crash", "export")]
+    assert others == ["ok", "ok", "ok"]
+
+
+def test_a_cell_that_hangs_is_timed_out(setup: WorkerSetup) -> None:
+    records, _ = run(setup, plan("hang", "fine"), timeout_s=1.0)
+    verdict = records[("hang", "export")].verdict(Oracle.COMPLETION)
+    assert (verdict.label, verdict.message) == ("timeout@export", "no end in 1 s")
+    assert records[("fine", "export")].label == "ok"
+
+
+def test_a_cell_that_dies_once_and_passes_then_is_flaky(setup: WorkerSetup) -> None:
+    records, _ = run(setup, plan("crash-once"))
+    verdict = records[("crash-once", "export")].verdict(Oracle.COMPLETION)
+    assert verdict.label == "flaky@export"
+    assert verdict.message == "killed@export, then ok"
+
+
+def test_death_in_what_the_cells_share_is_the_verdict_on_all_of_them(setup: WorkerSetup) -> None:
+    records, _ = run(setup, plan("crash-in-shared", "fine"))
+    assert records[("crash-in-shared", "legacy")].label == "killed@capture"
+    assert records[("crash-in-shared", "export")].label == "killed@capture"
+    assert records[("fine", "legacy")].label == "ok"
+
+
+def test_a_fault_of_the_harness_leaves_no_record_and_its_traceback(setup: WorkerSetup) -> None:
+    records, result = run(setup, plan("broken"))
+    assert set(records) == {("broken", "legacy")}
+    ((cell, text),) = result.broken.items()
+    assert "export" in cell
+    assert "ZeroDivisionError" in text
+
+
+def test_a_worker_that_does_not_start_is_told_with_its_log(setup: WorkerSetup) -> None:
+    with pytest.raises(SurroundingsError, match=r"did not start .*code 7.*worker-0\.log"):
+        run(_seeded(setup, 13), plan("fine"), count=1)
+
+
+def test_a_subject_that_does_not_load_ends_the_run(setup: WorkerSetup) -> None:
+    with pytest.raises(SurroundingsError, match="subject bad: does not load"):
+        run(_seeded(setup, 14), plan("fine", "other"))
+
+
+def test_no_worker_outlives_the_pool(setup: WorkerSetup) -> None:
+    async def interrupted() -> None:
+        task = asyncio.create_task(
+            run_jobs(
+                make_jobs(plan("hang")),
+                setup,
+                count=1,
+                timeout_s=60.0,
+                on_record=lambda record: None,
+            )
+        )
+        async with asyncio.timeout(30):
+            while not _children():
+                await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(interrupted())
+    deadline = time.monotonic() + 5
+    while _children() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert _children() == []
+
+
+def _children() -> list[psutil.Process]:
+    found = []
+    for child in psutil.Process(os.getpid()).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # a zombie counts as one
+            if any("stub_worker" in part for part in child.cmdline()):
+                found.append(child)
+    return found
+
+
+def _seeded(setup: WorkerSetup, seed: int) -> WorkerSetup:
+    return WorkerSetup(setup.python, setup.library, (), seed, setup.log_folder)
