@@ -41,8 +41,7 @@ class Earlier(torch.nn.Module):
 
 @case(
     Family.NAME_COLLISIONS,
-    catches="a placeholder named like a node that stands earlier: another tensor of the same shape, "
-    "and nobody notices",
+    catches="a placeholder named like an earlier node of the same shape: silently another tensor",
     fallback=[RELU],
     wiring=True,
 )
