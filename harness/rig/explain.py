@@ -7,6 +7,7 @@ should have been, the first wrong value.
 from __future__ import annotations
 
 import json
+import operator
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -64,6 +65,8 @@ def _split_lines(prepared: PreparedCase) -> Iterator[str]:
             yield f"  {node.name}({', '.join(map(str, node.args))})  {_child(split, node)}"
         elif node.op == "output":
             yield f"  returns {', '.join(map(str, node.all_input_nodes))}"
+        elif node.target is operator.getitem:
+            yield f"  {node.name} = {node.args[0]}[{node.args[1]}]"
         else:
             yield f"  {node.format_node()}"
 

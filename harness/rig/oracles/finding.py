@@ -29,7 +29,10 @@ def verdict_of(oracle: Oracle, symptom: Symptom, findings: Iterable[Finding]) ->
     if not found:
         return passed(oracle)
     order = list(Stage)
-    details = [f"{item.stage}: {item.kind}: {item.detail}" for item in found]
+    # What one stage shows the later ones mostly show too; once is enough.
+    first = {(item.kind, item.detail): item.stage for item in reversed(found)}
+    told = [item for item in found if first[item.kind, item.detail] is item.stage]
+    details = [f"{item.stage}: {item.kind}: {item.detail}" for item in told]
     if len(details) > MAX_EVIDENCE:
         details[MAX_EVIDENCE:] = [f"... and {len(details) - MAX_EVIDENCE} more"]
     return Verdict(

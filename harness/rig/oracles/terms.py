@@ -82,6 +82,8 @@ class Difference:
     @property
     def kind(self) -> str:
         """The class of the difference, free of names."""
+        if self.expected.kind is Kind.ENGINE_OUTPUT and _other_engines(self.expected, self.got):
+            return f"reads another {Kind.ENGINE}"
         if self.expected.kind is self.got.kind:
             return f"reads another {self.expected.kind}"
         return f"reads {_article(self.got.kind)} in place of {_article(self.expected.kind)}"
@@ -123,4 +125,11 @@ def _same_head(left: Term, right: Term) -> bool:
         left.kind is right.kind
         and left.label == right.label
         and len(left.children) == len(right.children)
+        # An output belongs to its engine: "output 0 of another engine" is told of its reader.
+        and not (left.kind is Kind.ENGINE_OUTPUT and _other_engines(left, right))
     )
+
+
+def _other_engines(left: Term, right: Term) -> bool:
+    """Whether two engine outputs are of different engines."""
+    return right.kind is Kind.ENGINE_OUTPUT and left.children[0].label != right.children[0].label
