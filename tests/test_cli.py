@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import cli
+from harness.cli import inspecting
 from harness.expectations.ledger_file import LEDGER_FILE
 from harness.releases import load_catalogue
 
@@ -132,7 +133,7 @@ def test_a_crash_of_the_harness_is_never_red(harness: Run, monkeypatch: pytest.M
     def crash(*_: object) -> None:
         raise ZeroDivisionError("planted")
 
-    monkeypatch.setattr(cli, "load_catalogue", crash)
+    monkeypatch.setattr(inspecting, "load_catalogue", crash)
     code, printed = harness("releases")
     assert code == 4
     assert "the harness itself crashed" in printed
@@ -145,7 +146,7 @@ def test_ctrl_c_is_exit_code_130_and_says_how_to_go_on(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "load_catalogue", interrupt)
+    monkeypatch.setattr(inspecting, "load_catalogue", interrupt)
     code, printed = harness("releases")
     assert code == 130
     assert "--resume" in printed

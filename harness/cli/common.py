@@ -1,0 +1,75 @@
+"""What the commands share: consoles, options, the toolchain, and how a command fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from harness.errors import UsageError
+from harness.exitcodes import ExitCode
+from harness.toolchain import Toolchain
+from harness.toolchain.environment import PROJECT_ROOT
+
+RESULTS = Path("results")
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+Wheelhouse = Annotated[
+    Path | None,
+    typer.Option(help="A folder of wheels, in place of the registry."),
+]
+Offline = Annotated[bool, typer.Option(help="Ask no registry; what is cached is used.")]
+Out = Annotated[Path, typer.Option("--out", help="Where run folders are.")]
+RunName = Annotated[str, typer.Argument(help="A run's folder or id, or `latest`.")]
+Exporter = Annotated[
+    Path | None, typer.Option(help="An _exporter.py to judge, with a release's wheel around it.")
+]
+Like = Annotated[
+    str, typer.Option(help="The release that --exporter is held against; the newest by default.")
+]
+Capture = Annotated[str, typer.Option(help="nonstrict or strict.")]
+Ledger = Annotated[Path, typer.Option(help="The ledger of expected failures.")]
+
+
+def fail(code: ExitCode, message: str) -> NoReturn:
+    if code is ExitCode.INTERRUPTED:
+        message += f"\nresume: python -m harness run --resume {RESULTS / 'latest'}"
+    else:
+        message = f"error: {message}"
+    err.print(message, markup=False, soft_wrap=True)
+    sys.exit(code)
+
+
+def toolchain_for(wheelhouse: Path | None = None, offline: bool = False) -> Toolchain:
+    cache = Path(os.environ.get("INLINER_REGRESS_CACHE", PROJECT_ROOT / ".cache"))
+    return Toolchain(
+        cache=cache,
+        python=sys.executable,
+        wheelhouse=wheelhouse,
+        offline=offline,
+        compiler=os.environ.get("CXX", "g++"),
+        notify=lambda line: err.print(line, markup=False, soft_wrap=True),
+    )
+
+
+def tell(text: str) -> None:
+    """One line as it is: not wrapped, not styled, so that a log and a pipe get the same."""
+    out.print(text, markup=False, soft_wrap=True)
+
+
+def listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def captures(text: str) -> tuple[str, ...]:
+    modes = listed(text)
+    unknown = [mode for mode in modes if mode not in {"nonstrict", "strict"}]
+    if unknown or not modes:
+        raise UsageError(f"--capture {text!r}: nonstrict or strict")
+    return modes

@@ -1,0 +1,173 @@
+"""What there is to run, and on what: `list`, `show`, `explain`, `releases`, `doctor`, `clean`."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from harness import doctor as checks
+from harness.cli.common import (
+    Capture,
+    Exporter,
+    Like,
+    Offline,
+    Wheelhouse,
+    captures,
+    out,
+    tell,
+    toolchain_for,
+)
+from harness.corpus_client import ask_rig, read_corpus, select_cases, split_text
+from harness.errors import SurroundingsError, UsageError
+from harness.exitcodes import ExitCode
+from harness.releases import Catalogue, load_catalogue
+from harness.rig.records import SubjectSpec, to_json
+from harness.run import RUNTIME_SOURCE, RunOptions, choose_subjects
+from harness.subjects import builtin_subjects, torch_subject
+from harness.toolchain import Toolchain, clean
+
+
+def list_command(
+    expression: Annotated[str, typer.Option("-k", help="Only cases that match.")] = "",
+    family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """The cases, and the defect that each one would catch."""
+    corpus = read_corpus(sys.executable)
+    cases = select_cases(corpus.cases, expression, tuple(family or ()))
+    if as_json:
+        for case in cases:
+            print(json.dumps(to_json(case)))
+        return
+    width = max(len(case.name) for case in cases)
+    for family_name, members in itertools.groupby(cases, key=lambda case: case.family):
+        tell(f"{family_name}")
+        for case in members:
+            handmade = " (handmade)" if case.origin == "handmade" else ""
+            tell(f"  {case.name:{width}}  {case.catches}{handmade}")
+    families = len({case.family for case in cases})
+    out.print(f"{len(cases)} cases in {families} families, corpus {corpus.digest[:12]}")
+
+
+def show_command(
+    case: Annotated[str, typer.Argument(help="A case's name.")], capture: Capture = "nonstrict"
+) -> None:
+    """A case's split graph: what stands in engines, what falls back, what feeds what."""
+    _known_case(case)
+    print(split_text(sys.executable, case, captures(capture)[0]), end="")
+
+
+def explain_command(
+    case: Annotated[str, typer.Argument(help="A case's name.")],
+    subject: Annotated[str, typer.Option(help="A release, name-matching, positional, torch.")] = "",
+    route: Annotated[str, typer.Option(help="One route; all of the subject's by default.")] = "",
+    capture: Capture = "nonstrict",
+    seed: Annotated[int, typer.Option(help="As in the run.")] = 0,
+    exporter: Exporter = None,
+    like: Like = "",
+    wheelhouse: Wheelhouse = None,
+    offline: Offline = False,
+) -> None:
+    """Run one cell again and tell its story: what was wired, what should have been."""
+    _known_case(case)
+    toolchain = toolchain_for(wheelhouse, offline)
+    spec = _subject(subject, exporter, like, toolchain)
+    if route and route not in spec.routes:
+        raise UsageError(f"{spec.subject} has no route {route}; it has {', '.join(spec.routes)}")
+    request = {
+        "library": str(toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env())),
+        "subject": to_json(spec),
+        "case": case,
+        "capture": captures(capture)[0],
+        "routes": [route] if route else list(spec.routes),
+        "seed": seed,
+    }
+    print(ask_rig(sys.executable, "explain", stdin=json.dumps(request)), end="")
+
+
+def releases_command(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """The releases that can be judged, and which share an inliner."""
+    catalogue = load_catalogue()
+    if as_json:
+        for release in catalogue:
+            print(json.dumps({"version": release.version, "inliner_id": release.inliner_id}))
+        return
+    table = Table(
+        "release", "inliner", "torch", "TensorRT", "CUDA", "ABI", "a user reaches", "hypothetical",
+        box=None, pad_edge=False,
+    )  # fmt: skip
+    for release in catalogue:
+        table.add_row(
+            release.version,
+            release.inliner_id[:12],
+            release.pins.torch,
+            release.pins.tensorrt,
+            release.pins.cuda,
+            release.abi,
+            ", ".join(release.reachable),
+            ", ".join(release.hypothetical) or "-",
+        )
+    out.print(table)
+    for group in catalogue.groups():
+        if len(group) > 1:
+            names = ", ".join(release.version for release in group)
+            out.print(f"one inliner: {names}")
+
+
+def doctor_command() -> int:
+    """Check what a run stands on: Python, pip, compiler, torch, cache, wheels, disk, memory."""
+    findings = checks.examine(toolchain_for(), tuple(load_catalogue()))
+    for finding in findings:
+        sign = "ok " if finding.ok else "NOT"
+        advice = f" -> {finding.advice}" if finding.advice else ""
+        tell(f"{sign} {finding.name}: {finding.detail}{advice}")
+    return int(ExitCode.GREEN if all(finding.ok for finding in findings) else ExitCode.FAILED)
+
+
+def clean_command(
+    wheels: Annotated[bool, typer.Option(help="The cached wheels too.")] = True,
+    native: Annotated[bool, typer.Option(help="The native builds too.")] = True,
+) -> None:
+    """Remove what can be made again: cached wheels and native builds. Runs are kept."""
+    freed = clean(toolchain_for().cache, wheels=wheels, native=native)
+    out.print(f"{freed / 1e6:.1f} MB freed")
+
+
+def _known_case(name: str) -> None:
+    corpus = read_corpus(sys.executable)
+    if name not in corpus.names:
+        near = difflib.get_close_matches(name, corpus.names, n=3)
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        raise UsageError(f"no case is named {name}{hint} `python -m harness list` shows them all")
+
+
+def _subject(name: str, exporter: Path | None, like: str, toolchain: Toolchain) -> SubjectSpec:
+    for spec in (*builtin_subjects(), torch_subject()):
+        if spec.subject == name:
+            return spec
+    catalogue: Catalogue = load_catalogue()
+    if exporter is None and not name:
+        raise UsageError("name a --subject, such as 2.13.0, or give an --exporter")
+    releases = name if exporter is None else ""
+    options = RunOptions(releases=releases, exporter=exporter, like=like)
+    if exporter is None:
+        catalogue.get(name)  # a specifier would name several
+    wanted: Callable[[SubjectSpec], bool] = (
+        (lambda spec: spec.subject == name)
+        if exporter is None
+        else (lambda spec: spec.exporter_path is not None)
+    )
+    spec = next(filter(wanted, choose_subjects(options, toolchain, catalogue)))
+    if spec.unavailable:
+        raise SurroundingsError(f"{spec.subject} cannot be had: {spec.unavailable}")
+    return spec

@@ -1,0 +1,115 @@
+"""What a run showed: `summary`, `report`, `ledger`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from harness.cli.common import RESULTS, Ledger, Out, RunName, out, tell
+from harness.corpus_client import read_corpus
+from harness.expectations.ledger import obsolete, stale_selectors, uses
+from harness.expectations.ledger_file import LEDGER_FILE, to_toml
+from harness.expectations.propose import propose
+from harness.findings import first_screen
+from harness.releases import load_catalogue
+from harness.reporting import read_summary, write_run_report
+from harness.run import JudgedRun, reopen
+from harness.subjects import BUILTIN_SUBJECTS, TORCH_SUBJECT
+from harness.summary import summarise
+
+
+def summary_command(
+    run_name: RunName = "latest",
+    as_json: Annotated[bool, typer.Option("--json", help="summary.json as it is.")] = False,
+    out_dir: Out = RESULTS,
+) -> int:
+    """A run in numbers; the exit code is its gate's."""
+    judged = reopen(run_name, out_dir, read_corpus(sys.executable))
+    summary = read_summary(judged.folder.path) or summary_now(judged)
+    if as_json:
+        print(json.dumps(summary, indent=2))
+    else:
+        _print_summary(judged, summary)
+    return int(judged.report.gate.exit_code)
+
+
+def report_command(
+    run_name: RunName = "latest",
+    out_dir: Out = RESULTS,
+) -> None:
+    """Write a run's report anew, judged by today's ledger."""
+    judged = reopen(run_name, out_dir, read_corpus(sys.executable))
+    for path in write_run_report(judged, current_summary(judged)):
+        out.print(path, soft_wrap=True)
+
+
+def ledger_command(
+    run_name: RunName = "latest",
+    proposing: Annotated[
+        bool, typer.Option("--propose", help="Print entries for what the run showed.")
+    ] = False,
+    out_dir: Out = RESULTS,
+    ledger: Ledger = LEDGER_FILE,
+) -> None:
+    """The ledger against a run: what matched, what no longer does, what is new."""
+    corpus = read_corpus(sys.executable)
+    judged = reopen(run_name, out_dir, corpus, ledger)
+    records = list(judged.records.values())
+    new = propose(records, judged.ledger, judged.cases)
+    if proposing:
+        print(to_toml(new), end="")
+        return
+    for use in uses(records, judged.ledger, judged.cases):
+        count = f"{len(use.matched)} cells as listed"
+        if use.unmatched:
+            count += f", {len(use.unmatched)} NOT"
+        tell(f"{use.entry.id} ({use.entry.oracle}): {count}")
+        tell(f"    {use.entry.why}")
+    subjects = [*load_catalogue().versions, *BUILTIN_SUBJECTS, TORCH_SUBJECT]
+    for line in stale_selectors(judged.ledger, corpus.cases, subjects):
+        tell(f"stale: {line}")
+    for entry in obsolete(records, judged.ledger, judged.cases):
+        tell(f"to remove: {entry.id}: nothing fails as it says")
+    for entry in new:
+        scope = f"{', '.join(entry.cases)} [{', '.join(entry.subjects)}]"
+        tell(f"to add: {entry.oracle}: {entry.expectation}: {scope}")
+    if not new:
+        out.print("nothing to add")
+
+
+def current_summary(judged: JudgedRun) -> dict[str, Any]:
+    """The summary by today's ledger, with the times of the run itself."""
+    stored = read_summary(judged.folder.path)
+    summary = summary_now(judged)
+    if stored is not None:
+        summary["seconds"] = stored["seconds"]
+    return summary
+
+
+def summary_now(judged: JudgedRun) -> dict[str, Any]:
+    return summarise(
+        state=judged.folder.state().value,
+        report=judged.report,
+        plan=judged.plan,
+        records=judged.records,
+        cases=judged.cases,
+        provenance=judged.provenance,
+        wall_s=0.0,
+    )
+
+
+def _print_summary(judged: JudgedRun, summary: dict[str, Any]) -> None:
+    for line in first_screen(judged.report, run=judged.folder.run_id):
+        tell(line)
+    table = Table("subject", "route", "cells", "ok", "otherwise", box=None, pad_edge=False)
+    for row in summary["inliners"]:
+        others = [f"{n} {label}" for label, n in row["by_verdict"].items() if label != "ok"]
+        subject = str(row.get("subject") or row.get("release"))
+        note = " (hypothetical)" if row["hypothetical"] else ""
+        counts = (str(row["cells"]), str(row["ok"]))
+        table.add_row(subject, f"{row['route']}{note}", *counts, ", ".join(others) or "-")
+    out.print(table)

@@ -1,0 +1,106 @@
+"""`run`: the main job, new or resumed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.common import (
+    RESULTS,
+    Exporter,
+    Ledger,
+    Like,
+    Offline,
+    Wheelhouse,
+    captures,
+    err,
+    listed,
+    toolchain_for,
+)
+from harness.cli.results import current_summary
+from harness.errors import UsageError
+from harness.expectations.ledger_file import LEDGER_FILE
+from harness.findings import first_screen
+from harness.progress import progress_for
+from harness.releases import load_catalogue
+from harness.reporting import write_run_report
+from harness.run import JudgedRun, RunOptions, raise_if_nothing_ran, resume, run
+
+
+def run_command(
+    releases: Annotated[
+        str, typer.Option(help='Versions with commas, or one specifier such as ">=2.11,<2.14".')
+    ] = "",
+    exporter: Exporter = None,
+    like: Like = "",
+    expression: Annotated[
+        str, typer.Option("-k", help="Only cases that match, as pytest's -k.")
+    ] = "",
+    family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
+    routes: Annotated[str, typer.Option(help="legacy, export, direct, plain; with commas.")] = "",
+    capture: Annotated[str, typer.Option(help="nonstrict, strict, or both, with a comma.")] = (
+        "nonstrict"
+    ),
+    jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
+    timeout: Annotated[float, typer.Option(min=1.0, help="Seconds for one cell.")] = 120.0,
+    seed: Annotated[int, typer.Option(help="Another set of weights and inputs.")] = 0,
+    resume_run: Annotated[
+        str, typer.Option("--resume", help="Finish a run that was cut off.")
+    ] = "",
+    shard: Annotated[str, typer.Option(help="I/N: the I-th of N parts of the corpus.")] = "",
+    out_dir: Annotated[Path, typer.Option("--out", help="Where to make the run folder.")] = RESULTS,
+    wheelhouse: Wheelhouse = None,
+    offline: Offline = False,
+    ledger: Ledger = LEDGER_FILE,
+) -> int:
+    """Run the corpus through the inliners, judge, gate, and write the report."""
+    options = RunOptions(
+        releases=releases,
+        exporter=exporter,
+        like=like,
+        expression=expression,
+        families=tuple(family or ()),
+        routes=listed(routes),
+        captures=captures(capture),
+        jobs=jobs,
+        timeout_s=timeout,
+        seed=seed,
+        shard=_shard(shard),
+        out=out_dir,
+        ledger=ledger,
+        command_line=tuple(sys.argv),
+    )
+    toolchain = toolchain_for(wheelhouse, offline)
+    progress = progress_for(err)
+    try:
+        if resume_run:
+            judged = resume(resume_run, options, toolchain, load_catalogue(), progress)
+        else:
+            judged = run(options, toolchain, load_catalogue(), progress)
+    finally:
+        progress.close()
+    return show_verdict(judged)
+
+
+def show_verdict(judged: JudgedRun) -> int:
+    """The first screen, the report, and the exit code."""
+    raise_if_nothing_ran(judged)
+    folder = judged.folder.path
+    write_run_report(judged, current_summary(judged))
+    for line in first_screen(judged.report, run=judged.folder.run_id):
+        tell(line)
+    tell(f"report: {folder / 'report.html'}")
+    return int(judged.report.gate.exit_code)
+
+
+def _shard(text: str) -> tuple[int, int] | None:
+    if not text:
+        return None
+    index, slash, count = text.partition("/")
+    if not (slash and index.isdigit() and count.isdigit()):
+        raise UsageError(f"--shard {text!r}: I/N, such as 1/4")
+    return int(index), int(count)
