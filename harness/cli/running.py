@@ -19,6 +19,7 @@ from harness.cli.common import (
     captures,
     err,
     listed,
+    tell,
     toolchain_for,
 )
 from harness.cli.results import current_summary

@@ -7,7 +7,7 @@ that its `transform` looks up.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
@@ -33,8 +33,9 @@ REQUIRED_CALLS = (
 def timed_passes(namespace: dict[str, Any], clock: StageClock, result: Inlining) -> Iterator[None]:
     """Wrap the two passes in ``namespace`` so that they enter their stages.
 
-    Before the engine pass a release copies the module; that belongs to `inline-engines`, and what
-    follows the fallback pass to `clean`.
+    Before the engine pass a release copies the module, and up to 2.5 runs it for its shapes, once
+    for every child; that belongs to `inline-engines`, and what follows the fallback pass to
+    `clean`.
     """
     engines: Callable[..., Any] = namespace["inline_trt_modules"]
     fallbacks: Callable[..., Any] = namespace["inline_torch_modules"]
@@ -62,17 +63,33 @@ def timed_passes(namespace: dict[str, Any], clock: StageClock, result: Inlining)
         namespace["inline_torch_modules"] = fallbacks
 
 
-def run_transform(
-    transform: FunctionType, split: GraphModule, route: Route, clock: StageClock, result: Inlining
-) -> GraphModule:
-    """Call `transform` with the arguments that this route gives it.
+def accepted(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the offered arguments that a function takes: releases differ in little else."""
+    parameters = inspect.signature(function).parameters
+    return {name: value for name, value in offered.items() if name in parameters}
 
-    From 2.14 `transform` takes ``expose_aliased_mutations``, and the release's own `export` passes
-    `bool(use_legacy_exporter)`: its two routes transform differently.
+
+def run_transform(
+    transform: FunctionType,
+    split: GraphModule,
+    route: Route,
+    example: Inputs,
+    clock: StageClock,
+    result: Inlining,
+) -> GraphModule:
+    """Call `transform` with the arguments that this release and route give it.
+
+    Up to 2.5 it takes ``inputs`` to run its shape analysis on, and in 2.5 ``kwarg_inputs`` too; 2.3
+    and 2.4 have no way to be given a keyword. From 2.14 it takes ``expose_aliased_mutations``, and
+    the release's own `export` passes `bool(use_legacy_exporter)`: its two routes transform
+    differently. To cross-compile (from 2.6) is another route's choice, and off by default.
     """
-    keywords: dict[str, Any] = {}
-    if "expose_aliased_mutations" in inspect.signature(transform).parameters:
-        keywords["expose_aliased_mutations"] = route is Route.LEGACY
+    offered = {
+        "inputs": example.args,
+        "kwarg_inputs": dict(example.kwargs),
+        "expose_aliased_mutations": route is Route.LEGACY,
+    }
+    keywords = accepted(transform, offered)
     clock.enter(Stage.INLINE_ENGINES)
     with timed_passes(transform.__globals__, clock, result):
         inlined: GraphModule = transform(split, **keywords)
@@ -89,13 +106,12 @@ def run_legacy_export(
     clock: StageClock,
 ) -> ExportedProgram:
     """Call `create_trt_exp_program`; up to 2.10 it takes the module alone."""
-    keywords: dict[str, Any] = {}
-    if "arg_inputs" in inspect.signature(create).parameters:
-        keywords = {
-            "arg_inputs": example.args,
-            "kwarg_inputs": dict(example.kwargs),
-            "dynamic_shapes": dynamic_shapes,
-        }
+    offered = {
+        "arg_inputs": example.args,
+        "kwarg_inputs": dict(example.kwargs),
+        "dynamic_shapes": dynamic_shapes,
+    }
+    keywords = accepted(create, offered)
     with clock.during(Stage.EXPORT):
         program: ExportedProgram = create(inlined, **keywords)
     return program

@@ -1,16 +1,16 @@
 """Loads one release's `_exporter.py` alone, straight out of its wheel.
 
 The wheel is read as a zip, through zipimport, and never installed. The exporter imports a few names
-of its package; stand-ins give it those, and nothing else of the package is loaded. Each release
-keeps modules of its own, which are in `sys.modules` only while one of its functions runs (some
-import lazily), so that several releases live in one process.
+of its package; stand-ins give it those (`surroundings`), and nothing else of the package is loaded
+but, for 2.3 to 2.5, the module with their shape analysis. Each release keeps modules of its own,
+which are in `sys.modules` only while one of its functions runs (some import lazily), so that
+several releases live in one process.
 """
 
 from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
-import inspect
 import sys
 import types
 from collections.abc import Iterator
@@ -25,18 +25,14 @@ from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.inliners.passes import (
     REQUIRED_CALLS,
+    accepted,
     run_legacy_export,
     run_torch_export,
     run_transform,
 )
 from harness.rig.inliners.protocol import Inlining, LoadError
+from harness.rig.inliners.surroundings import EXPORTER, PACKAGE, load_shape_analysis, stand_ins
 from harness.rig.records import Route, SubjectSpec
-
-_PACKAGE = "torch_tensorrt"
-_EXPORTER = "torch_tensorrt.dynamo._exporter"
-
-# Indices of an engine's slots (core/runtime/runtime.h): the same in every release so far.
-_SLOT_INDICES = {"ABI_TARGET_IDX": 0, "NAME_IDX": 1, "DEVICE_IDX": 2, "ENGINE_IDX": 3}
 
 
 class ReleaseInliner:
@@ -51,7 +47,7 @@ class ReleaseInliner:
         if spec.wheel_path is None:
             raise LoadError(f"subject {spec.subject}: no wheel to load it from")
         self._spec = spec
-        self._modules = _stand_ins(Path(spec.wheel_path))
+        self._modules = stand_ins(Path(spec.wheel_path))
         with self._installed():
             exporter = self._load_exporter()
         missing = [name for name in REQUIRED_CALLS if not callable(getattr(exporter, name, None))]
@@ -63,6 +59,13 @@ class ReleaseInliner:
     def name(self) -> str:
         return self._spec.subject
 
+    @property
+    def from_wheel(self) -> tuple[str, ...]:
+        """The modules that were loaded out of the wheel, as paths inside it, sorted."""
+        files = (getattr(module, "__file__", None) or "" for module in self._modules.values())
+        prefix = f"{self._spec.wheel_path}/"
+        return tuple(sorted(f.removeprefix(prefix) for f in files if f.startswith(prefix)))
+
     def produce(
         self,
         split: GraphModule,
@@ -73,7 +76,8 @@ class ReleaseInliner:
         result: Inlining,
     ) -> ExportedProgram:
         with self._installed():
-            inlined = run_transform(self.exporter.transform, split, route, clock, result)
+            transform = self.exporter.transform
+            inlined = run_transform(transform, split, route, example, clock, result)
             if route is Route.LEGACY:
                 create = self.exporter.create_trt_exp_program
                 result.exported = run_legacy_export(create, inlined, example, dynamic_shapes, clock)
@@ -86,31 +90,33 @@ class ReleaseInliner:
     ) -> ExportedProgram:
         """The release's own `export`: what `produce` is held equal to, in tests."""
         with self._installed():
-            keywords: dict[str, Any] = {}
-            if "arg_inputs" in inspect.signature(self.exporter.export).parameters:  # from 2.11 on
-                keywords = {
-                    "arg_inputs": example.args,
-                    "kwarg_inputs": dict(example.kwargs),
-                    "dynamic_shapes": dynamic_shapes,
-                    "use_legacy_exporter": route is Route.LEGACY,
-                }
+            offered = {
+                "inputs": example.args,  # up to 2.5
+                "arg_inputs": example.args,  # from 2.11
+                "kwarg_inputs": dict(example.kwargs),  # 2.5, and from 2.11
+                "dynamic_shapes": dynamic_shapes,  # from 2.11
+                "use_legacy_exporter": route is Route.LEGACY,  # from 2.11
+            }
+            keywords = accepted(self.exporter.export, offered)
             program: ExportedProgram = self.exporter.export(split, **keywords)
             return program
 
     def _load_exporter(self) -> types.ModuleType:
         if self._spec.exporter_path is not None:
             path = Path(self._spec.exporter_path)
-            module_spec = importlib.util.spec_from_file_location(_EXPORTER, path)
+            module_spec = importlib.util.spec_from_file_location(EXPORTER, path)
         else:
             module_spec = importlib.machinery.PathFinder.find_spec(
-                _EXPORTER, self._modules[f"{_PACKAGE}.dynamo"].__path__
+                EXPORTER, self._modules[f"{PACKAGE}.dynamo"].__path__
             )
         if module_spec is None or module_spec.loader is None:
             raise LoadError(f"subject {self.name}: no _exporter.py in {self._spec.wheel_path}")
         module = importlib.util.module_from_spec(module_spec)
-        sys.modules[_EXPORTER] = self._modules[_EXPORTER] = module
+        sys.modules[EXPORTER] = self._modules[EXPORTER] = module
         try:
             module_spec.loader.exec_module(module)
+            if hasattr(module, "partitioning"):
+                load_shape_analysis()  # now: the first cell must not be charged with it
         except Exception as error:
             where = self._spec.exporter_path or self._spec.wheel_path
             raise LoadError(
@@ -132,33 +138,5 @@ class ReleaseInliner:
 
 
 def _take_package_modules() -> dict[str, types.ModuleType]:
-    names = [name for name in sys.modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]
+    names = [name for name in sys.modules if name == PACKAGE or name.startswith(f"{PACKAGE}.")]
     return {name: sys.modules.pop(name) for name in names}
-
-
-def _stand_ins(wheel: Path) -> dict[str, types.ModuleType]:
-    """Modules that stand for the parts of the package around the exporter.
-
-    A package's `__path__` points into the wheel, so that an import which has no stand-in finds the
-    release's own module rather than nothing.
-    """
-    modules: dict[str, types.ModuleType] = {}
-
-    def add(name: str, is_package: bool = False, **attributes: Any) -> None:
-        module = types.ModuleType(name)
-        module.__dict__.update(attributes)
-        if is_package:
-            module.__path__ = [f"{wheel}/{name.replace('.', '/')}"]
-        modules[name] = module
-        parent, _, child = name.rpartition(".")
-        if parent:
-            setattr(modules[parent], child, module)
-
-    add(_PACKAGE, is_package=True)
-    features = types.SimpleNamespace(torch_tensorrt_runtime=True)
-    add(f"{_PACKAGE}._features", ENABLED_FEATURES=features)
-    add(f"{_PACKAGE}.dynamo", is_package=True)
-    add(f"{_PACKAGE}.dynamo.runtime", is_package=True)
-    indices: dict[str, Any] = {**_SLOT_INDICES}
-    add(f"{_PACKAGE}.dynamo.runtime._TorchTensorRTModule", **indices)
-    return modules
