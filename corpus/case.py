@@ -28,12 +28,16 @@ class Family(enum.StrEnum):
     MULTI_OUTPUT_ENGINES = "multi-output engines"
     ALTERNATING_RELU = "alternating relu fallbacks"
     NESTED_GETITEMS = "nested getitems"
+    ENGINE_OUTPUTS = "engine outputs"
     NAME_COLLISIONS = "name collisions"
     SHARED_VALUES = "values read twice"
     FALLBACK_OUTPUTS = "fallback outputs"
     ATTRIBUTES = "attributes in fallbacks"
+    CALLS = "calls of children"
+    CONSTANTS = "constants"
     DYNAMIC_SHAPES = "dynamic shapes"
     INTERFACES = "model interfaces"
+    SCALE = "deep chains and wide fans"
     ARCHITECTURES = "real architectures"
 
 

@@ -17,27 +17,68 @@ from harness.releases import (
     load_catalogue,
 )
 from tests.fake_releases import make_release, with_changes
+from tests.fetched import FETCHED, LEFT_OUT
 
 CATALOGUE = load_catalogue()
 
 
-def test_the_committed_catalogue_knows_the_releases_of_the_first_corpus() -> None:
-    assert CATALOGUE.versions == ("2.10.0", "2.13.0", "2.14.0")
+def test_the_committed_catalogue_knows_every_release_from_2_3_0() -> None:
+    assert CATALOGUE.versions == (
+        "2.3.0", "2.4.0", "2.5.0", "2.6.0", "2.6.1", "2.7.0", "2.8.0", "2.9.0", "2.10.0",
+        "2.11.0", "2.12.0", "2.12.1", "2.13.0", "2.14.0",
+    )  # fmt: skip
     assert CATALOGUE.newest.version == "2.14.0"
-    assert [release.abi for release in CATALOGUE] == ["7", "9", "10"]
-    assert len(CATALOGUE) == 3
+    assert len(CATALOGUE) == 14
+
+
+def test_the_releases_have_eight_inliners() -> None:
+    groups = [[release.version for release in group] for group in CATALOGUE.groups()]
+    assert groups == [
+        ["2.3.0"],
+        ["2.4.0"],
+        ["2.5.0"],
+        ["2.6.0", "2.6.1"],
+        ["2.7.0", "2.8.0", "2.9.0", "2.10.0"],
+        ["2.11.0", "2.12.0", "2.12.1"],
+        ["2.13.0"],
+        ["2.14.0"],
+    ]
+
+
+def test_the_tests_fetch_one_release_of_each_inliner() -> None:
+    fetched = [{release.version for release in group} & {*FETCHED} for group in CATALOGUE.groups()]
+    assert [len(versions) for versions in fetched] == [0, *[1] * 7]
+    assert CATALOGUE.groups()[0][0].version == LEFT_OUT
 
 
 def test_the_export_route_is_hypothetical_before_2_11_only() -> None:
-    hypothetical = {release.version: release.hypothetical for release in CATALOGUE}
-    assert hypothetical == {"2.10.0": ("export",), "2.13.0": (), "2.14.0": ()}
+    before, after = CATALOGUE.select("<2.11"), CATALOGUE.select(">=2.11")
+    assert {(r.reachable, r.hypothetical) for r in before} == {(("legacy",), ("export",))}
+    assert {(r.reachable, r.hypothetical) for r in after} == {(("legacy", "export"), ())}
     assert {release.routes for release in CATALOGUE} == {("legacy", "export")}
 
 
+def test_save_exports_again_by_default_from_2_10() -> None:
+    assert {r.save_retraces for r in CATALOGUE.select("<2.10")} == {False}
+    assert {r.save_retraces for r in CATALOGUE.select(">=2.10")} == {True}
+
+
+def test_a_tensorrt_rtx_is_named_from_2_9() -> None:
+    assert {r.pins.tensorrt_rtx for r in CATALOGUE.select("<2.9")} == {""}
+    named = {r.version: r.pins.tensorrt_rtx for r in CATALOGUE.select(">=2.12.1")}
+    assert named == {"2.12.1": "1.4.0", "2.13.0": "1.5.0", "2.14.0": "1.6.1"}
+    assert all(r.pins.tensorrt_rtx for r in CATALOGUE.select(">=2.9"))
+
+
+def test_the_shape_analysis_is_loaded_up_to_2_5_only() -> None:
+    assert {len(release.modules) for release in CATALOGUE.select("<2.6")} == {2}
+    assert {release.modules for release in CATALOGUE.select(">=2.6")} == {(EXPORTER_MODULE,)}
+
+
 def test_an_unknown_release_is_refused_with_the_known_ones_and_the_closest() -> None:
-    with pytest.raises(UsageError, match=r"'2\.13'; did you mean 2\.13\.0\? known: 2\.10\.0, 2"):
+    with pytest.raises(UsageError, match=r"'2\.13'; did you mean 2\.13\.0\? known: 2\.3\.0, 2"):
         CATALOGUE.get("2.13")
-    with pytest.raises(UsageError, match=r"'newest'; known: 2\.10\.0"):
+    with pytest.raises(UsageError, match=r"'newest'; known: 2\.3\.0"):
         CATALOGUE.get("newest")
 
 
@@ -46,8 +87,8 @@ def test_an_unknown_release_is_refused_with_the_known_ones_and_the_closest() -> 
     [
         ("2.13.0", ["2.13.0"]),
         ("2.14.0, 2.10.0,2.14.0", ["2.10.0", "2.14.0"]),
-        (">=2.9,<2.14", ["2.10.0", "2.13.0"]),
-        (" !=2.13.0", ["2.10.0", "2.14.0"]),
+        (">=2.10,<2.12", ["2.10.0", "2.11.0"]),
+        (" >2.12.0,!=2.13.0", ["2.12.1", "2.14.0"]),
         ("~=2.13.0", ["2.13.0"]),
     ],
 )
@@ -139,7 +180,15 @@ class TestInlinerId:
 
 
 class TestReader:
-    """Each fault is planted in a copy of the committed catalogue."""
+    """Each fault is planted in a copy of three tables of the committed catalogue."""
+
+    @staticmethod
+    def three_releases() -> str:
+        text = CATALOGUE_FILE.read_text(encoding="utf-8")
+        tables = (text[text.index(f'[release."{v}"]') :] for v in ("2.10.0", "2.13.0", "2.14.0"))
+        ends = ('[release."2.11.0"]', '[release."2.14.0"]', "no table follows")
+        kept = (table.partition(end)[0] for table, end in zip(tables, ends, strict=True))
+        return "schema = 1\n\n" + "".join(kept)
 
     @pytest.mark.parametrize(
         ("line", "fault", "complaint"),
@@ -151,6 +200,8 @@ class TestReader:
             ('abi = "9"', 'abi = "9"\nabi = "9"', "cannot be read"),
             ('tensorrt = "11.0.0"', 'rtx = "1"', "2.13.0, pins: key 'tensorrt' is missing"),
             ('tensorrt = "11.0.0"', 'tensorrt = ""', "2.13.0, pins.*'tensorrt': '' is not"),
+            ("tensorrt_rtx =", "rtx =", "2.10.0, pins: key 'tensorrt_rtx' is missing"),
+            ("save_retraces = true", 'save_retraces = "yes"', "'save_retraces' is not a bool"),
             ('sha256 = "91', 'sha256 = "XY', "2.13.0.*'sha256'"),
             ('inliner_id = "5e', 'inliner_id = "', "2.13.0.*'inliner_id'"),
             ("torch_tensorrt-2.13.0", "torch_tensorrt-2.12.0", "2.13.0.*'wheel'"),
@@ -163,10 +214,9 @@ class TestReader:
     def test_a_fault_is_named_with_file_table_and_key(
         self, tmp_path: Path, line: str, fault: str, complaint: str
     ) -> None:
-        text = CATALOGUE_FILE.read_text(encoding="utf-8")
-        assert line in text
+        assert line in self.three_releases()
         path = tmp_path / "releases.toml"
-        path.write_text(text.replace(line, fault), encoding="utf-8")
+        path.write_text(self.three_releases().replace(line, fault), encoding="utf-8")
         with pytest.raises(SurroundingsError, match=r"releases\.toml.*" + complaint):
             load_catalogue(path)
 
@@ -183,7 +233,7 @@ class TestReader:
     def test_a_list_that_makes_no_sense_is_refused(
         self, tmp_path: Path, table: str, fault: str, complaint: str
     ) -> None:
-        head, mark, tail = CATALOGUE_FILE.read_text(encoding="utf-8").partition('"2.14.0"]')
+        head, mark, tail = self.three_releases().partition('"2.14.0"]')
         lines = [
             f"{table} = {fault}" if line.startswith(f"{table} =") else line
             for line in tail.splitlines()
@@ -210,7 +260,7 @@ class TestReader:
             load_catalogue(tmp_path / "nothing.toml")
 
     def test_releases_are_ordered_by_version_and_not_by_text(self, tmp_path: Path) -> None:
-        text = CATALOGUE_FILE.read_text(encoding="utf-8").replace("2.14.0", "2.9.0")
+        text = self.three_releases().replace("2.14.0", "2.9.0")
         path = tmp_path / "releases.toml"
         path.write_text(text, encoding="utf-8")
         assert load_catalogue(path).versions == ("2.9.0", "2.10.0", "2.13.0")

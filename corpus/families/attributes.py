@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from corpus.case import Family, Program, case
+from corpus.case import Family, Origin, Program, case
+from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 
 LINEAR = "aten.linear.default"
@@ -122,3 +123,114 @@ class IntegerWeight(torch.nn.Module):
 )
 def integer_weight_in_fallback() -> Program:
     return Program(floats((2, 8)), model=IntegerWeight())
+
+
+class NonPersistent(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.rand(8), persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.mul(x + 1, self.scale) - 2
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="a non-persistent buffer in a fallback, which no state dict holds",
+    fallback=["aten.mul.Tensor"],
+)
+def non_persistent_buffer_in_fallback() -> Program:
+    return Program(floats((2, 8)), model=NonPersistent())
+
+
+class HalfWeight(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(8).half())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.mul((x + 1).half(), self.weight).float() * 2
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="a half-precision weight in a fallback, lifted with the metadata of a float",
+    fallback=["aten.mul.Tensor"],
+)
+def half_weight_in_fallback() -> Program:
+    return Program(floats((2, 8)), model=HalfWeight())
+
+
+class TiedWeights(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = torch.nn.Linear(8, 8, bias=False)
+        self.down = torch.nn.Linear(8, 8, bias=False)
+        self.down.weight = self.up.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(self.up(x + 1) * 2) - 1
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="one weight under two names, in two fallbacks",
+    fallback=[LINEAR],
+)
+def tied_weights_in_two_fallbacks() -> Program:
+    return Program(floats((2, 8)), model=TiedWeights())
+
+
+class DotsBecomeUnderscores(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = torch.nn.Linear(8, 8)
+        self.a_weight = torch.nn.Parameter(torch.randn(8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.mul(self.a(x + 1), self.a_weight) - 2
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="two parameters whose names are one when dots become underscores: a.weight, a_weight",
+    fallback=[LINEAR, "aten.mul.Tensor"],
+    wiring=True,
+)
+def names_that_collide_without_dots() -> Program:
+    return Program(floats((2, 8)), model=DotsBecomeUnderscores())
+
+
+class FrozenWeight(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = torch.nn.Linear(8, 8)
+        self.project.weight.requires_grad_(False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.project(x + 1) * 2
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="a frozen weight in a fallback that comes back trainable",
+    fallback=[LINEAR],
+)
+def frozen_weight_in_fallback() -> Program:
+    return Program(floats((2, 8)), model=FrozenWeight())
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="two fallbacks that hold other values under one name: the second takes the first's place",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def one_name_with_two_values() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    first, second = (torch.nn.Parameter(torch.randn(8)) for _ in range(2))
+    made = builder.fallback(lambda a, w: a * w, x, attributes={"weight": first})
+    engine = builder.engine(lambda a: a + 1, made)
+    last = builder.fallback(lambda a, w: a - w, engine, attributes={"weight": second})
+    return Program(floats((2, 8)), split=builder.finish(last))

@@ -74,3 +74,84 @@ def returns_its_own_input() -> Program:
     relu, same = builder.item(pair, 0), builder.item(pair, 1)
     last = builder.engine(lambda a, b: a * 2 - b, relu, same)
     return Program(floats((2, 8)), split=builder.finish(last))
+
+
+def _one_fallback(segment: object, *reads: int) -> Program:
+    """An engine, a fallback that computes ``segment`` of it, and an engine of its elements."""
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    made = builder.fallback(segment, engine)  # type: ignore[arg-type]
+    items = [builder.item(made, index) for index in reads]
+    last = builder.engine(lambda a, *rest: a * 2 - sum(rest), *items)
+    return Program(floats((2, 8)), split=builder.finish(last))
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a fallback that returns a list, where only a tuple is taken for several outputs",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def returns_a_list() -> Program:
+    return _one_fallback(lambda a: [torch.relu(a), torch.abs(a)], 0, 1)
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a fallback that returns a tuple of one",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def returns_a_tuple_of_one() -> Program:
+    return _one_fallback(lambda a: (torch.relu(a),), 0)
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a fallback that returns one value twice, its elements read in both places",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def returns_one_value_twice() -> Program:
+    def twice(a: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        relu = torch.relu(a)
+        return relu, torch.abs(a), relu
+
+    return _one_fallback(twice, 0, 1, 2)
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a fallback whose outputs are read in another order, the first one not at all",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def outputs_read_backwards() -> Program:
+    return _one_fallback(lambda a: (a - 7, torch.relu(a), torch.abs(a)), 2, 1)
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a None beside the tensors that a fallback returns",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def returns_none_beside_tensors() -> Program:
+    return _one_fallback(lambda a: (torch.relu(a), None, torch.abs(a)), 0, 2)
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a parameter that a fallback hands out as it is",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def returns_a_parameter() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    weight = torch.nn.Parameter(torch.randn(8))
+    made = builder.fallback(lambda a, w: (torch.relu(a), w), engine, attributes={"weight": weight})
+    last = builder.engine(lambda a, b: a * 2 - b, builder.item(made, 0), builder.item(made, 1))
+    return Program(floats((2, 8)), split=builder.finish(last))

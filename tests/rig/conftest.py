@@ -39,7 +39,7 @@ def prepared() -> Callable[[str], PreparedCase]:
 
 @pytest.fixture(scope="session")
 def inliners(release_specs: dict[str, SubjectSpec]) -> dict[str, Inliner]:
-    """The real releases, the two built-in inliners, and none."""
+    """A real release of each inliner, the two built-in inliners, and none."""
     loaded: dict[str, Inliner] = {
         version: load_inliner(spec) for version, spec in release_specs.items()
     }

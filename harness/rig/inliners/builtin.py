@@ -113,7 +113,7 @@ def _inline_engine(gm: GraphModule, name: str, child: torch.nn.Module) -> None:
 
 
 def _inline_fallback(gm: GraphModule, call: Node, wire: Wiring) -> None:
-    child = gm.get_submodule(call.name)
+    child = getattr(gm, call.name)  # by the node's name, not its target: as upstream does
     assert isinstance(child, GraphModule)
     with gm.graph.inserting_before(call):
         returned = wire(gm, call, child)

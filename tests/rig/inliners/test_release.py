@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from torch.export import ExportedProgram
 
+from harness.releases import load_catalogue
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining, LoadError
 from harness.rig.inliners.release import ReleaseInliner
 from harness.rig.prepare import PreparedCase
 from harness.rig.records import Route, Stage, SubjectSpec
+from tests.fetched import FETCHED
 
 Prepared = Callable[[str], PreparedCase]
-RELEASES = ("2.10.0", "2.13.0", "2.14.0")
+CATALOGUE = load_catalogue()
+
+
+def described(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(described, value))}]"
+    if isinstance(value, torch.Tensor):
+        return f"{value.dtype} {tuple(value.shape)} {value.stride()}"
+    return str(type(value))
 
 
 def canonical(program: ExportedProgram) -> str:
-    """Graph, signature, constraints and module call graph as text."""
+    """Graph, metadata, signature and constraints as text."""
     nodes = [
-        f"{node.name} {node.op} {node.target} {node.args} {node.kwargs}"
+        f"{node.name} {node.op} {node.target} {node.args} {node.kwargs} "
+        f"{described(node.meta.get('val'))}"
         for node in program.graph.nodes
     ]
     return "\n".join(
@@ -32,17 +45,19 @@ def canonical(program: ExportedProgram) -> str:
     )
 
 
-# 2.10.0 has no `export` route of its own: there it is hypothetical.
+CASES = ("relu_four_steps", "dynamic_batch", "linear_in_fallback", "keywords_in_another_order")
+TAKES_NO_KEYWORDS = "2.4.0"
+# A hypothetical route is none of the release's own.
 OWN_ROUTES = [
-    ("2.10.0", Route.LEGACY),
-    *((version, route) for version in RELEASES[1:] for route in (Route.LEGACY, Route.EXPORT)),
+    (version, Route(route), name)
+    for version in FETCHED
+    for route in CATALOGUE.get(version).reachable
+    for name in CASES
+    if (version, name) != (TAKES_NO_KEYWORDS, "keywords_in_another_order")
 ]
 
 
-@pytest.mark.parametrize(("version", "route"), OWN_ROUTES)
-@pytest.mark.parametrize(
-    "name", ["relu_four_steps", "dynamic_batch", "linear_in_fallback", "keywords_in_another_order"]
-)
+@pytest.mark.parametrize(("version", "route", "name"), OWN_ROUTES)
 def test_the_adapter_is_equal_to_the_release_s_own_export(
     inliners: dict[str, Inliner], prepared: Prepared, version: str, route: Route, name: str
 ) -> None:
@@ -52,6 +67,54 @@ def test_the_adapter_is_equal_to_the_release_s_own_export(
     ours = inliner.produce(case.split, route, *arguments, StageClock(), Inlining())
     theirs = inliner.own_export(case.split, route, *arguments)
     assert canonical(ours) == canonical(theirs)
+
+
+def test_a_release_that_takes_no_keyword_fails_as_its_own_export_does(
+    inliners: dict[str, Inliner], prepared: Prepared
+) -> None:
+    inliner, case = inliners[TAKES_NO_KEYWORDS], prepared("keywords_in_another_order")
+    assert isinstance(inliner, ReleaseInliner)
+    clock, example = StageClock(), case.captured.example
+    with pytest.raises(TypeError, match="missing 2 required positional arguments"):
+        inliner.own_export(case.split, Route.LEGACY, example, None)
+    with pytest.raises(TypeError, match="missing 2 required positional arguments"):
+        inliner.produce(case.split, Route.LEGACY, example, None, clock, Inlining())
+    assert clock.stage is Stage.INLINE_ENGINES
+
+
+@pytest.mark.parametrize("version", FETCHED)
+def test_the_wheel_is_asked_for_the_catalogue_s_modules_and_no_other(
+    inliners: dict[str, Inliner], prepared: Prepared, version: str
+) -> None:
+    inliner, case = inliners[version], prepared("relu_four_steps")
+    assert isinstance(inliner, ReleaseInliner)
+    for route in (Route.LEGACY, Route.EXPORT):  # some modules are imported when a function runs
+        arguments = (case.captured.example, None, StageClock(), Inlining())
+        inliner.produce(case.split, route, *arguments)
+    assert inliner.from_wheel == CATALOGUE.get(version).modules
+
+
+@pytest.mark.parametrize("version", FETCHED)
+def test_the_catalogue_knows_the_arguments_of_a_release_s_functions(
+    inliners: dict[str, Inliner], version: str
+) -> None:
+    exporter, api = inliners[version].exporter, CATALOGUE.get(version).api  # type: ignore[attr-defined]
+    for name in ("transform", "create_trt_exp_program"):
+        assert ("gm", *getattr(api, name)) == tuple(
+            inspect.signature(getattr(exporter, name)).parameters
+        )
+
+
+@pytest.mark.parametrize(
+    "version", [v for v in FETCHED if "inputs" in CATALOGUE.get(v).api.transform]
+)
+def test_the_shape_analysis_is_the_release_s_own(
+    inliners: dict[str, Inliner], version: str
+) -> None:
+    analysis = inliners[version].exporter.partitioning.run_shape_analysis  # type: ignore[attr-defined]
+    file = f"{version}-cp311"
+    assert file in analysis.__code__.co_filename
+    assert analysis.__code__.co_filename.endswith("/partitioning/common.py")
 
 
 def test_every_pass_is_timed_apart(inliners: dict[str, Inliner], prepared: Prepared) -> None:
@@ -86,9 +149,9 @@ def test_loading_leaves_no_module_of_the_package_behind(inliners: dict[str, Inli
 
 
 def test_each_release_has_modules_of_its_own(inliners: dict[str, Inliner]) -> None:
-    exporters = [inliners[version].exporter for version in RELEASES]  # type: ignore[attr-defined]
-    assert len({id(exporter) for exporter in exporters}) == 3
-    pairs = zip(RELEASES, exporters, strict=True)
+    exporters = [inliners[version].exporter for version in FETCHED]  # type: ignore[attr-defined]
+    assert len({id(exporter) for exporter in exporters}) == len(FETCHED)
+    pairs = zip(FETCHED, exporters, strict=True)
     assert all(version in exporter.__file__ for version, exporter in pairs)
 
 
