@@ -34,10 +34,11 @@ _NOTHING_REPLACED: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Pins:
-    """The versions that a release was built for."""
+    """The versions that a release was built for; ``tensorrt_rtx`` is empty where none is named."""
 
     torch: str
     tensorrt: str
+    tensorrt_rtx: str
     cuda: str
 
 
@@ -60,6 +61,7 @@ class Release:
     pins: Pins
     modules: tuple[str, ...]
     inliner_id: str
+    save_retraces: bool
     reachable: tuple[str, ...]
     hypothetical: tuple[str, ...]
     api: Api
@@ -213,12 +215,18 @@ def _release(version: str, table: TomlTable) -> Release:
     pins, api = table.table("pins"), table.table("api")
     release = Release(
         version=version,
-        wheel=table.text("wheel", lambda name: _is_wheel_of(name, version)),
+        wheel=table.text("wheel", lambda name: is_wheel_of(name, version)),
         sha256=table.text("sha256", _is_sha256),
         abi=table.text("abi", str.isdecimal),
-        pins=Pins(pins.text("torch"), pins.text("tensorrt"), pins.text("cuda")),
+        pins=Pins(
+            torch=pins.text("torch"),
+            tensorrt=pins.text("tensorrt"),
+            tensorrt_rtx=pins.text("tensorrt_rtx", lambda _: True),
+            cuda=pins.text("cuda"),
+        ),
         modules=table.texts("modules"),
         inliner_id=table.text("inliner_id", _is_sha256),
+        save_retraces=table.take("save_retraces", bool),
         reachable=table.texts("reachable"),
         hypothetical=table.texts("hypothetical"),
         api=Api(api.texts("transform"), api.texts("create_trt_exp_program")),
@@ -238,7 +246,8 @@ def _is_sha256(text: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{64}", text) is not None
 
 
-def _is_wheel_of(name: str, version: str) -> bool:
+def is_wheel_of(name: str, version: str) -> bool:
+    """Whether a file name is that of a wheel of this version of Torch-TensorRT."""
     try:
         project, found, _, _ = parse_wheel_filename(name)
         return project == "torch-tensorrt" and found == Version(version)

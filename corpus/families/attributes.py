@@ -126,6 +126,8 @@ def integer_weight_in_fallback() -> Program:
 
 
 class NonPersistent(torch.nn.Module):
+    scale: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("scale", torch.rand(8), persistent=False)
@@ -222,7 +224,7 @@ def frozen_weight_in_fallback() -> Program:
 
 @case(
     Family.ATTRIBUTES,
-    catches="two fallbacks that hold other values under one name: the second takes the first's place",
+    catches="two fallbacks with other values under one name: the second takes the first's place",
     origin=Origin.HANDMADE,
     wiring=True,
 )

@@ -27,6 +27,8 @@ def fallback_without_inputs() -> Program:
 
 
 class ConstantReturned(torch.nn.Module):
+    table: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("table", torch.arange(8, dtype=torch.float32))
@@ -63,6 +65,8 @@ def upper_case_parameter_returned() -> Program:
 
 
 class ScalarConstant(torch.nn.Module):
+    step: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("step", torch.tensor(3.0))
