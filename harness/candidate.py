@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from harness.findings import CellClass, Finding, said
 from harness.rig.records import CellRecord, CellState, Oracle, Outcome, Verdict
 
-_RED_WHEN_NEWLY_VISIBLE = (Oracle.VALUES, Oracle.WIRING)
+_RED_WHEN_NEWLY_VISIBLE = (Oracle.VALUES, Oracle.WIRING, Oracle.STRUCTURE, Oracle.SIGNATURE)
 
 
 @dataclass(frozen=True)

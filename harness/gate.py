@@ -101,9 +101,33 @@ def _judge_by_ledger(record: CellRecord, ledger: Ledger, origin: str | None) -> 
         deviation = _judge_verdict(record.key, verdict, entries)
         if deviation is not None:
             findings.append(deviation)
+    told = {finding.oracle for finding in findings}
+    findings.extend(finding for finding in _unasked(record) if finding.oracle not in told)
     classes = [finding.cell_class for finding in findings]
     classes.append(_class_unjudged(record))
     return Comparison(min(classes, key=lambda each: each.precedence), findings=tuple(findings))
+
+
+def _unasked(record: CellRecord) -> list[Finding]:
+    """Oracles that were not asked of a cell that completed: a skipped comparison is no pass.
+
+    A program that ended early has nothing to ask about, and the plain control has no split module
+    to hold its wiring against; any other n/a hides something.
+    """
+    if record.state is not CellState.ENDED or record.verdict(Oracle.COMPLETION).failed:
+        return []
+    exempt = {Oracle.WIRING} if record.key.route == Route.PLAIN else set()
+    return [
+        Finding(
+            record.key,
+            CellClass.UNEXPECTED_FAILURE,
+            f"completed, but was not asked: {verdict.message}",
+            verdict.oracle,
+            verdict,
+        )
+        for verdict in record.verdicts
+        if verdict.outcome is Outcome.NOT_APPLICABLE and verdict.oracle not in exempt
+    ]
 
 
 def _judge_verdict(key: CellKey, verdict: Verdict, entries: Collection[Entry]) -> Finding | None:
@@ -147,7 +171,16 @@ def _fault(record: CellRecord | None) -> str:
     if record.verdict(Oracle.COMPLETION).outcome is Outcome.NOT_APPLICABLE:
         return "its record does not say whether it completed"
     twice = [o for o, n in Counter(verdict.oracle for verdict in record.verdicts).items() if n > 1]
-    return f"its record has two verdicts of one oracle: {twice[0].value}" if twice else ""
+    if twice:
+        return f"its record has two verdicts of one oracle: {twice[0].value}"
+    silent = [oracle.value for oracle in Oracle if not _speaks(record, oracle)]
+    if silent:
+        return f"its record has no verdict of: {', '.join(silent)}"
+    return ""
+
+
+def _speaks(record: CellRecord, oracle: Oracle) -> bool:
+    return any(verdict.oracle is oracle for verdict in record.verdicts)
 
 
 def _gate(classes: Collection[CellClass], findings: Collection[Finding]) -> Gate:

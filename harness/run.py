@@ -264,6 +264,7 @@ def _worker_setup(
         subjects=subjects or folder.provenance().subjects,
         seed=options.seed,
         log_folder=folder.path / "workers",
+        corpus_digest=folder.provenance().corpus_digest,
     )
 
 

@@ -7,6 +7,7 @@ look at an exporter file as text, so that a file that cannot work is refused bef
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +60,27 @@ def release_subject(
         torch_pinned=release.pins.torch,
         tensorrt_pinned=release.pins.tensorrt,
         unavailable=unavailable,
+    )
+
+
+def wheel_subject(found: Release, wheel_path: Path, like: Release) -> SubjectSpec:
+    """A wheel that is in no catalogue, such as a nightly, held against a release like a file is.
+
+    Its id is its version. No ledger speaks of it, so it is of the kind that needs a partner.
+
+    Args:
+        found: the wheel, as `catalogue_entry.subject_for_wheel` reads it.
+        like: the release that it is held against.
+
+    Raises:
+        SurroundingsError: the wheel cannot be read, or is no longer the one that was read.
+    """
+    itself = release_subject(found, wheel_path)
+    return dataclasses.replace(
+        itself,
+        kind=SubjectKind.FILE,
+        release=like.version,
+        wheel_path=str(wheel_path.resolve()),
     )
 
 

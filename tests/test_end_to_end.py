@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 
 from harness.rig.records import SubjectSpec, cell_from_json
@@ -19,6 +20,7 @@ from harness.store import RunFolder
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 
+RELEASES = "2.10.0,2.13.0,2.14.0"
 CASES = "relu_once or pr_4360 or named_like_an_earlier or residual_over or dynamic_batch_chunk"
 
 
@@ -47,7 +49,7 @@ def finished(
 ) -> Path:
     """A finished run of a few cases through everything."""
     out = tmp_path_factory.mktemp("results")
-    code, printed, err = harness("run", "-k", CASES, "--out", out)
+    code, printed, err = harness("run", "-k", CASES, "--releases", RELEASES, "--out", out)
     assert code == 0, printed + err
     assert printed.startswith("gate: green")
     return (out / "latest").resolve()
@@ -180,15 +182,19 @@ def test_an_exporter_that_is_like_an_old_release_is_worse_than_the_newest(
 def test_killed_in_the_middle_and_resumed_gives_the_same_verdicts(
     finished: Path, tmp_path: Path
 ) -> None:
-    process = start("run", "-k", CASES, "--out", tmp_path, "--jobs", "1")
+    process = start("run", "-k", CASES, "--releases", RELEASES, "--out", tmp_path, "--jobs", "1")
     journal = tmp_path / "latest" / "journal.jsonl"
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         if journal.exists() and len(journal.read_bytes().splitlines()) >= 5:
             break
         time.sleep(0.05)
+    workers = psutil.Process(process.pid).children()
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
+    _, alive = psutil.wait_procs(workers, timeout=10)
+    assert workers
+    assert not alive, "a worker outlives its controller"
     with journal.open("ab") as file:
         file.write(b"123 00000000 {cut off in the mid")
     run = (tmp_path / "latest").resolve()
@@ -222,7 +228,7 @@ def test_without_registry_and_wheelhouse_the_built_in_inliners_run_and_nothing_i
     cache.mkdir()
     (cache / "native").symlink_to(library.parent)
     code, printed, err = harness(
-        "run", "--offline", "-k", "relu_once", "--out", tmp_path / "out",
+        "run", "--offline", "-k", "relu_once", "--releases", RELEASES, "--out", tmp_path / "out",
         INLINER_REGRESS_CACHE=str(cache),
     )  # fmt: skip
     assert code == 3, printed + err

@@ -58,7 +58,8 @@ def the_class(report: GateReport) -> CellClass:
 
 
 def test_cells_that_pass_or_were_rightly_not_asked_are_green() -> None:
-    report = judged(record(key(), not_applicable(Oracle.WIRING, "no engines")))
+    plain = key(name="torch", route="plain")
+    report = judged(record(plain, not_applicable(Oracle.WIRING, "no engines")))
     assert (report.gate, the_class(report), report.findings) == (Gate.GREEN, CellClass.OK, ())
 
 
@@ -106,12 +107,23 @@ def test_a_listed_failure_that_passes_is_red() -> None:
     assert finding.reason == 'passes, but is listed in "known" as wrong-values@run /boom/'
 
 
-@pytest.mark.parametrize("verdicts", ["n/a", "absent"])
-def test_a_listed_failure_that_was_not_asked_is_red(verdicts: str) -> None:
+@pytest.mark.parametrize("oracle", [o for o in Oracle if o is not Oracle.COMPLETION])
+def test_an_oracle_that_was_not_asked_of_a_cell_that_completed_is_red(oracle: Oracle) -> None:
+    report = judged(record(key(), not_applicable(oracle, "not readable: a cond")))
+    assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_FAILURE)
+    assert the_finding(report).reason == "completed, but was not asked: not readable: a cond"
+
+
+@pytest.mark.parametrize("oracle", list(Oracle))
+def test_a_record_without_a_verdict_of_some_oracle_counts_as_missing(oracle: Oracle) -> None:
+    made = record(key())
+    rest = tuple(each for each in made.verdicts if each.oracle is not oracle)
+    report = judged(dataclasses.replace(made, verdicts=rest))
+    assert (report.gate, the_class(report)) == (Gate.FAILED, CellClass.MISSING)
+
+
+def test_a_listed_failure_that_was_not_asked_is_red() -> None:
     made = record(key(), not_applicable(Oracle.VALUES, "no reference"))
-    if verdicts == "absent":
-        rest = tuple(each for each in made.verdicts if each.oracle is not Oracle.VALUES)
-        made = dataclasses.replace(made, verdicts=rest)
     report = judged(made, entries=(entry(),))
     assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
     assert "but was not asked: no" in the_finding(report).reason

@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SurroundingsError, UsageError
-from harness.rig.records import SubjectKind, SubjectSpec, subject_from_json, to_json
+from harness.plan import make_plan
+from harness.releases import load_catalogue
+from harness.rig.records import CaseInfo, SubjectKind, SubjectSpec, subject_from_json, to_json
 from harness.subjects import (
     REQUIRED_CALLS,
     builtin_subjects,
     exporter_subject,
     release_subject,
     torch_subject,
+    wheel_subject,
 )
 from tests.fake_releases import EXPORTER, make_release, with_changes
 
@@ -38,6 +41,36 @@ def test_a_hypothetical_route_is_run_and_marked(tmp_path: Path) -> None:
     subject = release_subject(release, tmp_path / release.wheel)
     assert subject.routes == ("legacy", "export")
     assert subject.hypothetical_routes == ("export",)
+
+
+def test_releases_of_one_inliner_are_executed_once_and_reported_each() -> None:
+    catalogue = load_catalogue()
+    subjects = [
+        dataclasses.replace(release_subject(release, None, "no registry"), unavailable="")
+        for release in catalogue
+    ]
+    plan = make_plan([CaseInfo("a-case", "a family", "exported", "")], subjects, ["nonstrict"])
+    assert len(plan) == 2 * len(catalogue)
+    assert sum(cell.executed for cell in plan) == 2 * len(catalogue.groups())
+    first = {r.version: group[0].version for group in catalogue.groups() for r in group}
+    assert all(cell.measured_as == first[cell.key.subject] for cell in plan)
+    hypothetical = {cell.key.subject for cell in plan if cell.hypothetical}
+    assert hypothetical == {release.version for release in catalogue.select("<2.11")}
+
+
+def test_a_wheel_in_no_catalogue_is_its_own_subject_held_against_a_release(tmp_path: Path) -> None:
+    like = make_release(tmp_path)
+    nightly = with_changes(
+        make_release(tmp_path, "9.2.0.dev1", exporter=EXPORTER + b"# new\n"),
+        reachable=("legacy",),
+        hypothetical=("export",),
+    )
+    subject = wheel_subject(nightly, tmp_path / nightly.wheel, like)
+    assert (subject.subject, subject.release) == ("9.2.0.dev1", like.version)
+    assert subject.kind is SubjectKind.FILE
+    assert subject.wheel_path == str((tmp_path / nightly.wheel).resolve())
+    assert (subject.exporter_path, subject.inliner_id) == (None, nightly.inliner_id)
+    assert subject.hypothetical_routes == ("export",)  # its own, and not those of its partner
 
 
 def test_a_release_without_a_wheel_says_why_and_keeps_its_id(tmp_path: Path) -> None:

@@ -1,55 +1,31 @@
-"""Real architectures at small size, with random weights."""
+"""Real architectures at small size, with random weights: convolutional ones.
+
+No split here lets a number or a tuple cross into or out of an engine, since TensorRT's take and
+return tensors. So an op with several outputs falls back together with the getitems that read them,
+and what is reshaped by the batch size is on one side of the fallbacks.
+"""
 
 from __future__ import annotations
 
-import torch
 from torch import nn
 
 from corpus.case import Family, Program, case
 from corpus.families.dynamic_shapes import BOUNDS, batch
 from corpus.inputs import DYNAMIC, floats
+from corpus.models.convolutional import Detector, MobileNet, ResNet, UNet
 
 RELU = "aten.relu.default"
+SIGMOID = "aten.sigmoid.default"
+SPLIT = "aten.split.Tensor"
+TOPK = "aten.topk.default"
+GETITEM = "_operator.getitem"
 
 
-class BasicBlock(nn.Module):
-    """ResNet's block: two 3x3 convolutions and a shortcut (He et al., 2015)."""
-
-    def __init__(self, channels_in: int, channels: int, stride: int) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(channels_in, channels, 3, stride, padding=1, bias=False)
-        self.bn1 = nn.BatchNorm2d(channels)
-        self.conv2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
-        self.bn2 = nn.BatchNorm2d(channels)
-        self.shortcut: nn.Module = nn.Identity()
-        if stride != 1 or channels_in != channels:
-            self.shortcut = nn.Sequential(
-                nn.Conv2d(channels_in, channels, 1, stride, bias=False), nn.BatchNorm2d(channels)
-            )
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = torch.relu(self.bn1(self.conv1(x)))
-        return torch.relu(self.bn2(self.conv2(y)) + self.shortcut(x))
-
-
-class ResNet(nn.Module):
-    """Three stages of one block each."""
-
-    def __init__(self, width: int = 8, classes: int = 10) -> None:
-        super().__init__()
-        self.stem = nn.Sequential(
-            nn.Conv2d(3, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU()
-        )
-        self.stages = nn.Sequential(
-            BasicBlock(width, width, 1),
-            BasicBlock(width, 2 * width, 2),
-            BasicBlock(2 * width, 4 * width, 2),
-        )
-        self.head = nn.Linear(4 * width, classes)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = self.stages(self.stem(x))
-        return self.head(y.mean(dim=(2, 3)))
+def dynamic(model: nn.Module, *shapes: tuple[int, ...]) -> Program:
+    """A model of float inputs whose first dimension is one dynamic batch."""
+    shapes_of_batch = batch(len(shapes))
+    inputs = floats(*((DYNAMIC, *shape) for shape in shapes))
+    return Program(inputs, model=model, dynamic_shapes=shapes_of_batch, bounds=BOUNDS)
 
 
 @case(
@@ -71,64 +47,99 @@ def resnet_batch_norm() -> Program:
     return Program(floats((2, 3, 16, 16)), model=ResNet())
 
 
-class EncoderLayer(nn.Module):
-    """A transformer encoder's layer with its projections in one matrix, split by `chunk`."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.qkv = nn.Linear(width, 3 * width)
-        self.out = nn.Linear(width, width)
-        self.norm1 = nn.LayerNorm(width)
-        self.norm2 = nn.LayerNorm(width)
-        self.up = nn.Linear(width, 2 * width)
-        self.down = nn.Linear(2 * width, width)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        # Heads are slices, not a reshape: a batch size would cross from engine to engine.
-        q, k, v = (
-            part.chunk(self.heads, dim=-1) for part in self.qkv(self.norm1(x)).chunk(3, dim=-1)
-        )
-        scale = q[0].shape[-1] ** -0.5
-        mixed = [
-            torch.softmax(q[head] @ k[head].transpose(-2, -1) * scale, dim=-1) @ v[head]
-            for head in range(self.heads)
-        ]
-        x = x + self.out(torch.cat(mixed, dim=-1))
-        return x + self.down(torch.relu(self.up(self.norm2(x))))
-
-
-class Encoder(nn.Module):
-    def __init__(self, layers: int = 2, width: int = 16, heads: int = 2, tokens: int = 12) -> None:
-        super().__init__()
-        self.position = nn.Parameter(torch.randn(1, tokens, width))
-        self.layers = nn.ModuleList([EncoderLayer(width, heads) for _ in range(layers)])
-        self.norm = nn.LayerNorm(width)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = x + self.position
-        for layer in self.layers:
-            x = layer(x)
-        return self.norm(x)
+@case(
+    Family.ARCHITECTURES,
+    catches="a ResNet with a dynamic batch whose relus fall back with the sums before them",
+    fallback=[RELU, "aten.add.Tensor"],
+    wiring=True,
+)
+def resnet_add_dynamic() -> Program:
+    return dynamic(ResNet(), (3, 8, 8))
 
 
 @case(
     Family.ARCHITECTURES,
-    catches="a transformer encoder whose softmax falls back between multi-output engines",
-    fallback=["aten.softmax.int"],
+    catches="a MobileNetV2 whose relu6 falls back between pointwise and depthwise convolutions",
+    fallback=["aten.hardtanh.default"],
     wiring=True,
 )
-def encoder_softmax() -> Program:
-    return Program(floats((2, 12, 16)), model=Encoder())
+def mobilenet_relu6() -> Program:
+    return Program(floats((2, 3, 8, 8)), model=MobileNet(nn.ReLU6))
 
 
 @case(
     Family.ARCHITECTURES,
-    catches="a transformer encoder with a dynamic batch whose layer norms and relus fall back",
-    fallback=[RELU, "aten.layer_norm.default"],
+    catches="a MobileNetV2 whose convolutions all fall back: a weight in every fallback",
+    fallback=["aten.conv2d.default"],
+)
+def mobilenet_conv2d() -> Program:
+    return Program(floats((2, 3, 8, 8)), model=MobileNet(nn.ReLU6))
+
+
+@case(
+    Family.ARCHITECTURES,
+    catches="a MobileNetV3 with a dynamic batch whose gates and activations fall back",
+    fallback=["aten.hardswish.default", "aten.hardsigmoid.default"],
     wiring=True,
 )
-def encoder_norm_dynamic() -> Program:
-    return Program(
-        floats((DYNAMIC, 12, 16)), model=Encoder(), dynamic_shapes=batch(), bounds=BOUNDS
-    )
+def mobilenet_hardswish_dynamic() -> Program:
+    return dynamic(MobileNet(nn.Hardswish), (3, 8, 8))
+
+
+@case(
+    Family.ARCHITECTURES,
+    catches="a U-Net whose concatenations fall back, each reading two engines far apart",
+    fallback=["aten.cat.default"],
+    wiring=True,
+)
+def unet_cat() -> Program:
+    return Program(floats((2, 1, 8, 8)), model=UNet())
+
+
+@case(
+    Family.ARCHITECTURES,
+    catches="a U-Net whose pooling and upsampling fall back, with weights, around the skips",
+    fallback=["aten.max_pool2d.default", "aten.conv_transpose2d.input"],
+)
+def unet_resampling() -> Program:
+    return Program(floats((2, 1, 8, 8)), model=UNet())
+
+
+@case(
+    Family.ARCHITECTURES,
+    catches="a U-Net with a dynamic batch whose relus fall back, two of them read across the net",
+    fallback=[RELU],
+    wiring=True,
+)
+def unet_relu_dynamic() -> Program:
+    return dynamic(UNet(), (1, 8, 8))
+
+
+@case(
+    Family.ARCHITECTURES,
+    catches="a detector whose split, max and topk fall back with two outputs each; nested outputs",
+    fallback=[TOPK, SPLIT, "aten.max.dim", GETITEM],
+    wiring=True,
+)
+def detector_topk() -> Program:
+    return Program(floats((2, 3, 8, 8)), model=Detector())
+
+
+@case(
+    Family.ARCHITECTURES,
+    catches="a detector whose gathers fall back: one index read by two of them beside two values",
+    fallback=["aten.gather.default"],
+    wiring=True,
+)
+def detector_gather() -> Program:
+    return Program(floats((2, 3, 8, 8)), model=Detector())
+
+
+@case(
+    Family.ARCHITECTURES,
+    catches="a detector with a dynamic batch: one tower's relus on two levels, nested outputs",
+    fallback=[RELU, SIGMOID, "aten.exp.default"],
+    wiring=True,
+)
+def detector_sigmoid_dynamic() -> Program:
+    return dynamic(Detector(), (3, 8, 8))

@@ -56,8 +56,21 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
         return CapturedProgram(case, program, program.split.eval(), None, calls)
     assert program.model is not None
     model = program.model.eval()
+    _tell_state_apart(model)
     exported = export_like_a_user(model, calls[0], program.dynamic_shapes, strict=mode == "strict")
     return CapturedProgram(case, program, model, exported, calls)
+
+
+def _tell_state_apart(model: torch.nn.Module) -> None:
+    """Add seeded noise to every parameter and buffer of a floating type.
+
+    A batch norm begins with zeros and ones, as does every other one: two that change places would
+    compute the same.
+    """
+    with torch.no_grad():
+        for tensor in [*model.parameters(), *model.buffers()]:
+            if tensor.is_floating_point():
+                tensor.add_(0.1 * torch.rand_like(tensor))
 
 
 def export_like_a_user(

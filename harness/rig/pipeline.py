@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import errno
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +19,7 @@ from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.oracles import completion, metadata, signature, structure, values, wiring
 from harness.rig.oracles.finding import Finding, verdict_of
 from harness.rig.oracles.reading import Unreadable
-from harness.rig.prepare import PreparedCase, fingerprint
+from harness.rig.prepare import PreparedCase
 from harness.rig.records import (
     CellKey,
     CellRecord,
@@ -30,6 +32,8 @@ from harness.rig.records import (
     not_applicable,
 )
 
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
 
 @dataclass
 class CellRun:
@@ -38,8 +42,7 @@ class CellRun:
     inlining: Inlining = field(default_factory=Inlining)
     exported: ExportedProgram | None = None
     reloaded: ExportedProgram | None = None
-    inlined_results: list[Any] | None = None
-    results: list[Any] | None = None
+    results: values.Observed | None = None
     archive_bytes: int | None = None
     ended: Verdict = field(default_factory=completion.completed)
     callable: Any = None
@@ -51,11 +54,15 @@ def run_cell(
     """Run one cell and judge it. An exception of an oracle is the harness's own and is raised."""
     route = Route(key.route)
     run = CellRun()
-    try:
-        _drive(prepared, inliner, route, clock, run)
-    except Exception as error:  # noqa: BLE001 - whatever a subject raises is its verdict
-        clock.leave()
-        run.ended = completion.ended_by(error, clock.stage or Stage.EXPORT)
+    # Outside of what is judged: a machine without a temporary folder is nobody's verdict.
+    with tempfile.TemporaryDirectory(prefix="cell-") as folder:
+        try:
+            _drive(prepared, inliner, route, clock, run, Path(folder) / "program.pt2")
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in _NO_ROOM:
+                raise  # nor is a full disk
+            clock.leave()
+            run.ended = completion.ended_by(error, clock.stage or Stage.EXPORT)
     verdicts = tuple(_judge(prepared, route, run))
     return CellRecord(
         key=key,
@@ -87,7 +94,12 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
 
 
 def _drive(
-    prepared: PreparedCase, inliner: Inliner, route: Route, clock: StageClock, run: CellRun
+    prepared: PreparedCase,
+    inliner: Inliner,
+    route: Route,
+    clock: StageClock,
+    run: CellRun,
+    archive: Path,
 ) -> None:
     captured = prepared.captured
     module = prepared.torch_only() if route is Route.PLAIN else prepared.split
@@ -99,16 +111,14 @@ def _drive(
         clock,
         run.inlining,
     )
-    with tempfile.TemporaryDirectory(prefix="cell-") as folder:
-        archive = Path(folder) / "program.pt2"
-        with clock.during(Stage.SAVE):
-            torch.export.save(run.exported, archive)
-        run.archive_bytes = archive.stat().st_size
-        with clock.during(Stage.LOAD):
-            run.reloaded = torch.export.load(archive)
+    with clock.during(Stage.SAVE):
+        torch.export.save(run.exported, archive)
+    run.archive_bytes = archive.stat().st_size
+    with clock.during(Stage.LOAD):
+        run.reloaded = torch.export.load(archive)
     with clock.during(Stage.RUN):
         run.callable = run.reloaded.module()
-        run.results = values.run_calls(run.callable, captured.calls)
+        run.results = values.observe(run.callable, captured.calls)
 
 
 def _judge(prepared: PreparedCase, route: Route, run: CellRun) -> Iterator[Verdict]:
@@ -116,10 +126,12 @@ def _judge(prepared: PreparedCase, route: Route, run: CellRun) -> Iterator[Verdi
     not_reached = f"not reached: ended at {ended_at}"
 
     def verdict(oracle: Oracle, symptom: Symptom, asked: bool, find: Findings) -> Verdict:
+        found: list[Finding] = []
         try:
-            found = list(find())
+            found.extend(find())  # keeps what was found before it raised
         except Unreadable as error:
-            return not_applicable(oracle, f"not readable: {error}")
+            if not found:
+                return not_applicable(oracle, f"not readable: {error}")
         # What was found stands, however far the cell got; what found nothing has to have been
         # asked in full to be a pass.
         if found or asked:
@@ -155,28 +167,38 @@ Findings = Callable[[], Iterator[Finding]]
 
 
 def _value_findings(prepared: PreparedCase, route: Route, run: CellRun) -> Iterator[Finding]:
-    reference = prepared.eager if route is Route.PLAIN else prepared.reference
-    if route is not Route.PLAIN:
-        yield from prepared.against_eager
+    if route is Route.PLAIN:
+        if run.results is not None:
+            tolerance = prepared.case.eager_tolerance or None
+            yield from _differences(prepared.eager, run.results, Stage.RUN, "", tolerance)
+        return
+    yield from prepared.against_eager
     if run.results is None:
         return
-    for number, (expected, got) in enumerate(zip(reference, run.results, strict=True)):
-        found = values.first_difference(expected, got)
-        if found is not None:
-            yield Finding(Stage.RUN, found.kind, f"call {number}, reloaded program: {found.detail}")
-            break
-    inlined = run.inlining.inlined
-    if inlined is None:
+    yield from _differences(prepared.reference, run.results, Stage.RUN, "")
+    if run.inlining.inlined is None:
         return
+    inlined = copy.deepcopy(run.inlining.inlined)  # running it may change state that is shared
     inlined.recompile()  # a transformed module still has the code of the split one
-    for number, (expected, got) in enumerate(
-        zip(reference, values.run_calls(inlined, prepared.captured.calls), strict=True)
-    ):
-        found = values.first_difference(expected, got)
-        if found is not None:
-            kind = f"inlined module: {found.kind}"
-            yield Finding(Stage.INLINE_FALLBACKS, kind, f"call {number}: {found.detail}")
-            break
+    try:
+        results = values.observe(inlined, prepared.captured.calls)
+    except Exception as error:  # noqa: BLE001 - the subject's module, and so its verdict
+        kind = f"inlined module raises {type(error).__name__}"
+        yield Finding(Stage.INLINE_FALLBACKS, kind, str(error).partition("\n")[0])
+        return
+    yield from _differences(prepared.reference, results, Stage.INLINE_FALLBACKS, "inlined module: ")
+
+
+def _differences(
+    expected: values.Observed,
+    got: values.Observed,
+    stage: Stage,
+    whose: str,
+    tolerance: float | None = None,
+) -> Iterator[Finding]:
+    found = expected.difference(got, tolerance)
+    if found is not None:
+        yield Finding(stage, f"{whose}{found.kind}", found.detail)
 
 
 def _wiring_findings(prepared: PreparedCase, route: Route, run: CellRun) -> Iterator[Finding]:
@@ -197,7 +219,7 @@ def _structure_findings(prepared: PreparedCase, route: Route, run: CellRun) -> I
         yield from structure.check_inlined(prepared.split, inlined)
     for program, stage in _programs(run):
         yield from structure.check_program(program, stage)
-    if route is not Route.PLAIN and fingerprint(prepared.split) != prepared.fingerprint:
+    if prepared.damaged:
         yield Finding(Stage.INLINE_ENGINES, "the inliner changed the module it was given")
 
 

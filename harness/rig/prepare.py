@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
@@ -19,7 +19,7 @@ from harness.rig.engines.module import compile_engines, engine_children
 from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import GraphReader, Reading
 from harness.rig.oracles.signature import expected_specs
-from harness.rig.oracles.values import first_difference, run_calls
+from harness.rig.oracles.values import Observed, observe
 from harness.rig.oracles.wiring import reference_reading
 from harness.rig.records import Stage
 from harness.rig.split import split_module
@@ -36,8 +36,8 @@ class PreparedCase:
     captured: CapturedProgram
     split: GraphModule
     engines: Mapping[str, BuiltEngine]
-    reference: list[Any]
-    eager: list[Any]
+    reference: Observed
+    eager: Observed
     specs: tuple[pytree.TreeSpec, pytree.TreeSpec]
     reader: GraphReader
     reading: Reading
@@ -53,6 +53,11 @@ class PreparedCase:
     @property
     def engine_bytes(self) -> int:
         return sum(len(engine.payload) for engine in self.engines.values())
+
+    @property
+    def damaged(self) -> bool:
+        """Whether a cell changed what all cells share; it must then be prepared anew."""
+        return fingerprint(self.split) != self.fingerprint
 
     def torch_only(self) -> torch.nn.Module:
         """The model without any engine, for the `plain` control."""
@@ -87,19 +92,20 @@ def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase
         with clock.during(stage):
             engines = compile_engines(split)
             split.recompile()
+        # Copies run: a model that writes to its state must reach every cell as it was.
+        reference = observe(copy.deepcopy(split), captured.calls)
+        eager = observe(copy.deepcopy(captured.eager), captured.calls)
+        reader = GraphReader()
+        reading, user_inputs = reference_reading(reader, split)
     except Exception as error:
         raise NotPrepared(error, stage) from error
-    reference = run_calls(split, captured.calls)
-    eager = run_calls(captured.eager, captured.calls)
-    reader = GraphReader()
-    reading, user_inputs = reference_reading(reader, split)
     return PreparedCase(
         captured=captured,
         split=split,
         engines=engines,
         reference=reference,
         eager=eager,
-        specs=expected_specs(captured.example, eager[0]),
+        specs=expected_specs(captured.example, eager.returned[0]),
         reader=reader,
         reading=reading,
         user_inputs=user_inputs,
@@ -109,18 +115,18 @@ def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase
     )
 
 
-def _against_eager(case: Case, eager: list[Any], reference: list[Any]) -> list[Finding]:
-    for number, (one, other) in enumerate(zip(eager, reference, strict=True)):
-        found = first_difference(one, other, case.eager_tolerance)
-        if found is not None:
-            kind = f"split module against eager: {found.kind}"
-            return [Finding(Stage.COMPILE, kind, f"call {number}: {found.detail}")]
-    return []
+def _against_eager(case: Case, eager: Observed, reference: Observed) -> list[Finding]:
+    found = eager.difference(reference, case.eager_tolerance)
+    if found is None:
+        return []
+    kind = f"split module against eager: {found.kind}"
+    return [Finding(Stage.COMPILE, kind, found.detail)]
 
 
 def fingerprint(split: GraphModule) -> str:
-    """Changes when a graph, a child or a parameter of the split module was written to."""
+    """Changes when a graph, its metadata, a child or a parameter of the split was written to."""
     parts = [split.graph.python_code("self").src]
+    parts.extend(f"{node.name}: {node.meta.get('val')}" for node in split.graph.nodes)
     for name, child in split.named_children():
         source = child.graph.python_code("self").src if isinstance(child, GraphModule) else "engine"
         parts.append(f"{name}: {source}")

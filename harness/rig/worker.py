@@ -15,8 +15,10 @@ What torch and the subjects print goes to stderr: the protocol has a descriptor 
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import signal
 import sys
 import time
 import traceback
@@ -33,9 +35,12 @@ from harness.rig.records import (
     to_json,
 )
 
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
 
 def main() -> None:
     """Serve jobs until stdin ends."""
+    _die_with_parent()
     channel = _private_channel()
     started = time.perf_counter()
     setup = json.loads(sys.stdin.readline())
@@ -45,6 +50,7 @@ def main() -> None:
         channel,
         event="ready",
         load_errors=worker.load_errors,
+        corpus_digest=worker.corpus_digest,
         import_seconds=time.perf_counter() - started,
     )
     for line in sys.stdin:
@@ -61,6 +67,7 @@ class _Worker:
 
         import torch
 
+        from corpus.case import corpus_digest
         from harness.rig.engines.emulated import load_runtime
         from harness.rig.inliners.loader import load_inliner
         from harness.rig.inliners.protocol import Inliner, LoadError
@@ -69,6 +76,7 @@ class _Worker:
         torch.set_num_threads(1)
         load_runtime(Path(setup["library"]))
         self._channel = channel
+        self.corpus_digest = corpus_digest()
         self._seed = int(setup["seed"])
         self.load_errors: dict[str, str] = {}
         self._inliners: dict[str, Inliner] = {}
@@ -110,6 +118,8 @@ class _Worker:
                 self._broken(key)
             else:
                 self._send_all([record])
+            if prepared.damaged:  # that cell's verdict says so; the next ones get a sound case
+                prepared = prepare(find_case(job["case"]), job["capture"], self._seed, clock)
 
     def _at(self, key: CellKey | None, stage: Stage) -> None:
         _send(self._channel, event="stage", cell=key and key.cell_id, stage=stage.value)
@@ -121,6 +131,19 @@ class _Worker:
     def _broken(self, key: CellKey) -> None:
         text = traceback.format_exc()
         _send(self._channel, event="broken", cell=key.cell_id, traceback=text)
+
+
+def _die_with_parent() -> None:
+    """Have the kernel end this process with its controller, even in the middle of a cell.
+
+    The end of stdin would be noticed between two jobs only. On other systems than Linux that has
+    to do.
+    """
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it died in between
+            os._exit(1)
 
 
 def _private_channel() -> TextIO:

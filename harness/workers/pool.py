@@ -121,7 +121,8 @@ class _Lane:
         settled = settle_second_attempt(first, second)
         doomed = cut_off.shared and settled.label == first.label
         for cell in left.cells if doomed else left.only(first.key.cell_id).cells:
-            self._record(left, dataclasses.replace(settled, key=cell.key))
+            record = dataclasses.replace(settled, key=cell.key, measured_as=cell.key.subject)
+            self._record(left, record)
         return None if doomed else left.without({first.key.cell_id})
 
     async def _again(self, job: Job) -> CellRecord | None:
@@ -200,6 +201,10 @@ class _Lane:
                 f"a worker did not start ({error or 'no answer'}); see {log}"
             ) from error
         self._check_loaded(event["load_errors"])
+        if event["corpus_digest"] != self._setup.corpus_digest:
+            raise SurroundingsError(
+                "the corpus was edited while it ran, and its programs would be mixed; start anew"
+            )
         return worker
 
     def _check_loaded(self, load_errors: dict[str, str]) -> None:

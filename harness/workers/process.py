@@ -28,6 +28,7 @@ class WorkerSetup:
     subjects: Sequence[SubjectSpec]
     seed: int
     log_folder: Path
+    corpus_digest: str
 
     def message(self) -> dict[str, Any]:
         return {

@@ -11,12 +11,17 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from corpus.case import Family, all_cases
+from corpus.case import Case, Family, Origin, Program, all_cases
+from corpus.inputs import floats
 from harness.rig.clock import StageClock
+from harness.rig.engines.emulated import run_counts
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner, Inlining
+from harness.rig.oracles import structure
+from harness.rig.oracles.finding import Finding
+from harness.rig.oracles.wiring import check_inlined
 from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase
+from harness.rig.prepare import PreparedCase, fingerprint, prepare
 from harness.rig.records import CellKey, CellRecord, Oracle, Outcome, Route, Stage
 
 Prepared = Callable[[str], PreparedCase]
@@ -122,8 +127,6 @@ def test_a_swapped_wire_is_wrong_by_values_and_by_wiring(prepared: Prepared) -> 
     "name", [case.name for case in all_cases() if case.family is Family.MULTI_OUTPUT_ENGINES]
 )
 def test_every_engine_of_a_program_really_ran(prepared: Prepared, name: str) -> None:
-    from harness.rig.engines.emulated import run_counts
-
     case = prepared(name)
     before = copy.copy(run_counts)
     cell(BuiltinInliner("positional"), case)
@@ -157,8 +160,6 @@ def test_an_inliner_that_changes_what_it_was_given_is_caught(prepared: Prepared)
 
     case = copy.copy(prepared("linear_in_fallback"))
     case.split = copy.deepcopy(case.split)
-    from harness.rig.prepare import fingerprint
-
     case.fingerprint = fingerprint(case.split)
     verdict = cell(InPlace(lambda module: None), case).verdict(Oracle.STRUCTURE)
     assert verdict.message == "the inliner changed the module it was given"
@@ -167,8 +168,6 @@ def test_an_inliner_that_changes_what_it_was_given_is_caught(prepared: Prepared)
 def test_an_oracle_that_breaks_is_not_a_verdict(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.rig.oracles import structure
-
     def broken(*_: object) -> None:
         raise ZeroDivisionError("the harness's own fault")
 
@@ -178,8 +177,6 @@ def test_an_oracle_that_breaks_is_not_a_verdict(
 
 
 def test_a_split_that_differs_from_eager_is_wrong_in_every_cell(prepared: Prepared) -> None:
-    from harness.rig.oracles.finding import Finding
-
     case = copy.copy(prepared("relu_once"))
     case.against_eager = [Finding(Stage.COMPILE, "split module against eager: numbers differ")]
     verdict = cell(BuiltinInliner("positional"), case).verdict(Oracle.VALUES)
@@ -195,3 +192,121 @@ def test_times_and_sizes_are_measured(prepared: Prepared) -> None:
     assert record.archive_bytes is not None
     assert record.engine_bytes is not None
     assert record.archive_bytes > record.engine_bytes > 0
+
+
+def prepared_model(
+    model: Callable[[], torch.nn.Module], *fallback: str, **fields: Any
+) -> PreparedCase:
+    """A case of a test's own."""
+    inputs = fields.pop("inputs", floats((3, 4)))
+    case = Case(
+        name=f"planted_{len(fallback)}",
+        family=Family.SHARED_VALUES,
+        origin=Origin.EXPORTED,
+        catches="a planted fault",
+        build=lambda: Program(inputs, model=model(), **fields),
+        fallback=fallback,
+    )
+    return prepare(case, "nonstrict", 0, StageClock())
+
+
+class Counter(torch.nn.Module):
+    count: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count.add_(1)
+        return torch.relu(x * 2) + 1
+
+
+def test_a_fallback_that_only_has_an_effect_and_is_dropped_is_seen(
+    inliners: dict[str, Inliner],
+) -> None:
+    case = prepared_model(Counter, "aten.add_.Tensor")
+    assert cell(inliners["torch"], case, "direct").label == "ok"
+    for version in ("2.13.0", "2.14.0"):
+        record = cell(inliners[version], case, "export")
+        assert (
+            record.verdict(Oracle.WIRING).message == "another number of mutations and random draws"
+        )
+        assert "state is left otherwise" in record.verdict(Oracle.VALUES).message
+
+
+def test_the_order_of_cells_changes_no_verdict(inliners: dict[str, Inliner]) -> None:
+    def labels(order: list[str]) -> dict[str, str]:
+        case = prepared_model(Counter, "aten.add_.Tensor")
+        return {name: cell(inliners[name], case, "export").label for name in order}
+
+    names = ["2.14.0", "positional", "2.13.0"]
+    assert labels(names) == labels(names[::-1])
+
+
+class OtherSize(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x * 2).sum(0) * y.shape[0] + 1
+
+
+def test_a_size_asked_of_the_wrong_input_is_seen() -> None:
+    n, m = (torch.export.Dim(name, min=1, max=8) for name in ("n", "m"))
+    case = prepared_model(
+        OtherSize,
+        "aten.relu.default",
+        "aten.sym_size.int",
+        inputs=floats((-1, 4), (-1, 4)),
+        dynamic_shapes=({0: n}, {0: m}),
+        bounds=(1, 8),
+    )
+
+    def swap(module: GraphModule) -> None:
+        x, _ = [node for node in module.graph.nodes if node.op == "placeholder"]
+        for node in module.graph.nodes:
+            if node.target is torch.ops.aten.sym_size.int:
+                node.args = (x, 0)
+
+    module = BuiltinInliner("positional").transform(case.split)
+    assert list(check_inlined(case.reader, case.reading, 2, module)) == []
+    swap(module)
+    found = list(check_inlined(case.reader, case.reading, 2, module))
+    assert [finding.kind for finding in found] == ["reads another size"]
+
+
+def test_eval_dropout_is_no_effect(inliners: dict[str, Inliner]) -> None:
+    class Dropout(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = torch.dropout(x + 1, 0.5, False)
+            return torch.dropout(torch.relu(y) * 2, 0.5, False)
+
+    case = prepared_model(Dropout, "aten.dropout.default", "aten.mul.Tensor")
+    assert cell(inliners["positional"], case).label == "ok"
+
+
+def test_a_program_whose_inlined_module_does_not_run_is_a_verdict(prepared: Prepared) -> None:
+    def break_getitem(module: GraphModule) -> None:
+        for node in module.graph.nodes:
+            if node.name == "getitem":
+                node.args = (node.args[0], 7)
+
+    class Half(Tampering):
+        def produce(self, split: GraphModule, *args: Any, **kwargs: Any) -> ExportedProgram:
+            program = BuiltinInliner("positional").produce(split, *args, **kwargs)
+            kept = BuiltinInliner("positional").transform(split)
+            break_getitem(kept)
+            args[-1].keep(kept)
+            return program
+
+    record = cell(Half(break_getitem), prepared("engine_two_outputs"))
+    assert record.verdict(Oracle.VALUES).message == "inlined module raises IndexError"
+
+
+def test_what_one_cell_damages_the_next_one_does_not_see(
+    inliners: dict[str, Inliner], prepared: Prepared
+) -> None:
+    case = copy.copy(prepared("linear_in_fallback"))
+    case.split = copy.deepcopy(case.split)
+    case.fingerprint = fingerprint(case.split)
+    assert not case.damaged
+    BuiltinInliner("positional").inline_trt_modules(case.split)
+    assert case.damaged

@@ -56,7 +56,7 @@ setup = json.loads(sys.stdin.readline())
 if setup["seed"] == 13:
     sys.exit(7)
 errors = {"bad": "subject bad: does not load"} if setup["seed"] == 14 else {}
-send(event="ready", load_errors=errors)
+send(event="ready", load_errors=errors, corpus_digest="digest" if setup["seed"] != 15 else "other")
 for line in sys.stdin:
     job = json.loads(line)
     send(event="stage", cell=None, stage="capture")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import sys
 import time
@@ -29,7 +30,7 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkerSetup:
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\nexec {sys.executable} {STUB}\n")
     python.chmod(0o755)
-    return WorkerSetup(str(python), tmp_path / "lib.so", (), 0, tmp_path / "logs")
+    return WorkerSetup(str(python), tmp_path / "lib.so", (), 0, tmp_path / "logs", "digest")
 
 
 def plan(*cases: str, routes: tuple[str, ...] = ("legacy", "export")) -> list[PlannedCell]:
@@ -117,6 +118,11 @@ def test_a_subject_that_does_not_load_ends_the_run(setup: WorkerSetup) -> None:
         run(_seeded(setup, 14), plan("fine", "other"))
 
 
+def test_a_corpus_that_is_edited_while_it_runs_ends_the_run(setup: WorkerSetup) -> None:
+    with pytest.raises(SurroundingsError, match="edited while it ran"):
+        run(_seeded(setup, 15), plan("fine"))
+
+
 def test_no_worker_outlives_the_pool(setup: WorkerSetup) -> None:
     async def interrupted() -> None:
         task = asyncio.create_task(
@@ -152,4 +158,4 @@ def _children() -> list[psutil.Process]:
 
 
 def _seeded(setup: WorkerSetup, seed: int) -> WorkerSetup:
-    return WorkerSetup(setup.python, setup.library, (), seed, setup.log_folder)
+    return dataclasses.replace(setup, seed=seed)

@@ -58,12 +58,14 @@ def compile_engines(split: GraphModule, ballast_bytes: int = 0) -> dict[str, Bui
     Raises:
         UnsupportedSegment: TensorRT could not take a segment.
     """
-    calls = {node.target: node for node in split.graph.nodes if node.op == "call_module"}
+    calls = [node for node in split.graph.nodes if node.op == "call_module"]
     built: dict[str, BuiltEngine] = {}
     for name, segment in engine_children(split).items():
         if not isinstance(segment, GraphModule):
             raise TypeError(f"{name} is a {type(segment).__name__}, not a segment")
         built[name] = build_segment_engine(name, segment, ballast_bytes)
-        calls[name].meta["val"] = [node.meta["val"] for node in segment_output_nodes(segment)]
+        for call in calls:
+            if call.target == name:
+                call.meta["val"] = [node.meta["val"] for node in segment_output_nodes(segment)]
         setattr(split, name, EngineModule(built[name]))
     return built

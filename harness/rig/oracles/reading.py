@@ -17,7 +17,6 @@ An op that mutates or draws random numbers carries its place among all such ops.
 
 from __future__ import annotations
 
-import hashlib
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,19 +27,33 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import GraphModule, Node
+from torch.utils._sympy.functions import FloorDiv, Mod
 
 from harness.rig.engines.builder import payload_digest
-from harness.rig.engines.emulated import NAME_SLOT, engine_payload, engine_slots
+from harness.rig.engines.emulated import NAME_SLOT, engine_slots
 from harness.rig.engines.module import EngineModule
 from harness.rig.oracles.terms import Kind, Term, TermTable
+from harness.rig.oracles.values import content_digest
 
 _IDENTITIES = frozenset(
     {
         torch.ops.aten.detach.default,
         torch.ops.aten.lift_fresh_copy.default,
         torch.ops.aten.alias.default,
+        # In-place by schema; what they change, autograd and aliasing, is no part of a term.
+        torch.ops.aten.detach_.default,
+        torch.ops.aten.lift_fresh.default,
     }
 )
+
+_SIZE_ARITHMETIC: dict[Any, Callable[..., sympy.Expr]] = {
+    operator.add: operator.add,
+    operator.sub: operator.sub,
+    operator.mul: operator.mul,
+    operator.neg: operator.neg,
+    operator.floordiv: FloorDiv,
+    operator.mod: Mod,
+}
 
 
 class Unreadable(Exception):
@@ -92,6 +105,10 @@ class GraphReader:
                 bound[node] = self._value(_lifted_value(program, str(spec.target)), node.name)
         reading = self._read(program.graph, bound, _attribute_of(program.graph_module))
         kinds = [spec.kind for spec in program.graph_signature.output_specs]
+        if len(kinds) != len(reading.outputs):
+            raise Unreadable(
+                f"the signature has {len(kinds)} outputs, the graph {len(reading.outputs)}"
+            )
         users_only = tuple(
             output
             for output, kind in zip(reading.outputs, kinds, strict=True)
@@ -114,10 +131,10 @@ class GraphReader:
         values = dict(bound)
         output = graph.output_node()
         # On demand and without recursion: a graph whose nodes stand in the wrong order, which is
-        # what lint complains of, still says which wire goes where. What is impure comes first, in
-        # the order of the graph.
-        impure = [node for node in graph.nodes if _has_effect(node)]
-        for root in [*impure, output]:
+        # what lint complains of, still says which wire goes where. What may have an effect comes
+        # first, in the order of the graph: a child can hold an impure op, and be read by nobody.
+        roots = [node for node in graph.nodes if node.op == "call_module" or _has_effect(node)]
+        for root in [*roots, output]:
             self._evaluate(root, values, attribute, scope)
         returned = output.args[0]
         flat = returned if isinstance(returned, tuple | list) else (returned,)
@@ -159,17 +176,34 @@ class GraphReader:
             return self._child(node, values, attribute, scope)
         if node.op != "call_function":
             raise Unreadable(f"{node.op} {node.name}")
-        size = scope.size_of(node)
-        if size is not None:
-            return self.table.make(Kind.SIZE, size, note=f"size {size}")
         if node.target is operator.getitem:
             return self._item(self._argument(node.args[0], values), node.args[1])
         if node.target in _IDENTITIES:
             return self._argument(node.args[0], values)
         if node.target is torch.ops.tensorrt.execute_engine.default:
             inputs = self._argument(node.args[0], values)
+            if not isinstance(inputs, Term) or inputs.kind is not Kind.LIST:
+                raise Unreadable(f"{node.name} gives its engine no list of inputs")
             return self._engine(self._argument(node.args[1], values), inputs.children)
-        return self._op(node, values, scope)
+        size = self._size(node, values, scope)
+        return size if size is not None else self._op(node, values, scope)
+
+    def _size(self, node: Node, values: dict[Node, Any], scope: _Scope) -> Term | None:
+        """A symbolic size as an expression over the model inputs' sizes, None for anything else.
+
+        Taken from what the node is wired to, not from the node's own metadata, which would still
+        be right when the wire is wrong.
+        """
+        if node.target is torch.ops.aten.sym_size.int:
+            expr = scope.size_of(node.args[0], node.args[1])
+        elif node.target in _SIZE_ARITHMETIC:
+            terms = [self._argument(item, values) for item in node.args]
+            if any(not isinstance(term, Term) or term.kind is not Kind.SIZE for term in terms):
+                return None
+            expr = _SIZE_ARITHMETIC[node.target](*(term.label for term in terms))
+        else:
+            expr = scope.canonical(node.meta.get("val"))
+        return None if expr is None else self.table.make(Kind.SIZE, expr, note=f"size {expr}")
 
     def _child(
         self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: _Scope
@@ -229,28 +263,24 @@ class GraphReader:
                 Kind.LIST, "slice", tuple(self._argument(part, values) for part in parts)
             )
         if isinstance(item, int) and not isinstance(item, bool):
-            return self.table.make(Kind.SIZE, str(item), note=str(item))
+            return self.table.make(Kind.SIZE, sympy.Integer(item), note=str(item))
         return self.table.make(Kind.CONSTANT, (type(item).__name__, repr(item)), note=repr(item))
 
     def _value(self, value: Any, name: str) -> Term:
         if isinstance(value, torch.Tensor):
             return self.table.make(Kind.STATE, self._digest(value), note=f"parameter {name}")
         if isinstance(value, torch.ScriptObject) or hasattr(value, "real_obj"):
-            digest = payload_digest(engine_payload(value))
-            return self.table.make(Kind.CONSTANT, digest, note=engine_slots(value)[NAME_SLOT])
+            # Every slot: another profile or binding order is another engine, whatever its bytes.
+            slots = engine_slots(value)
+            digest = payload_digest("\0".join(slots).encode())
+            return self.table.make(Kind.CONSTANT, digest, note=slots[NAME_SLOT])
         raise Unreadable(f"attribute {name} is a {type(value).__name__}")
 
     def _digest(self, tensor: torch.Tensor) -> str:
         known = self._digests.get(id(tensor))
         if known is None:
-            plain = tensor.detach().cpu().contiguous()
-            content = plain.view(torch.uint8) if plain.dim() else plain.reshape(1).view(torch.uint8)
-            digest = hashlib.sha256(content.numpy().tobytes()).hexdigest()[:16]
             # The tensor is kept, or its id could come to mean another one.
-            known = self._digests[id(tensor)] = (
-                tensor,
-                f"{plain.dtype} {tuple(plain.shape)} {digest}",
-            )
+            known = self._digests[id(tensor)] = (tensor, content_digest(tensor))
         return known[1]
 
 
@@ -273,15 +303,25 @@ class _Scope:
                     symbols[expr] = sympy.Symbol(f"n{len(symbols)}", integer=True, positive=True)
         return cls(symbols)
 
-    def size_of(self, node: Node) -> str | None:
-        """The canonical expression of a symbolic size, None for any other node."""
-        value = node.meta.get("val")
-        if not isinstance(value, torch.SymInt):
+    def size_of(self, source: Any, axis: Any) -> sympy.Expr | None:
+        """One size of a node's value, None if that is not known."""
+        value = source.meta.get("val") if isinstance(source, Node) else None
+        if isinstance(value, list | tuple) and len(value) == 1:
+            value = value[0]  # the value that inliners give a one-output engine's element
+        if not isinstance(value, torch.Tensor):
             return None
-        expr = value.node.expr
+        return self.canonical(value.shape[axis])
+
+    def canonical(self, size: Any) -> sympy.Expr | None:
+        """A size with symbols named after the model's inputs; None for what is no size."""
+        if isinstance(size, int) and not isinstance(size, bool):
+            return sympy.Integer(size)
+        if not isinstance(size, torch.SymInt):
+            return None
+        expr = sympy.sympify(size.node.expr)
         if any(symbol not in self.symbols for symbol in expr.free_symbols):
             return None
-        return str(expr.xreplace(self.symbols))
+        return expr.xreplace(self.symbols)
 
 
 def _attribute_of(root: torch.nn.Module) -> Attribute:
@@ -309,14 +349,22 @@ def _has_effect(node: Node) -> bool:
 
 
 def _mutates(node: Node) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+    return (
+        isinstance(node.target, torch._ops.OpOverload)
+        and node.target._schema.is_mutable
+        and node.target not in _IDENTITIES
+    )
 
 
 def _is_random(node: Node) -> bool:
-    return (
-        isinstance(node.target, torch._ops.OpOverload)
-        and torch.Tag.nondeterministic_seeded in node.target.tags
-    )
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return False
+    if torch.Tag.nondeterministic_seeded not in target.tags:
+        return False
+    names = [argument.name for argument in target._schema.arguments]
+    # Dropout of a model in eval mode draws nothing.
+    return "train" not in names or bool(_bound_arguments(node)[names.index("train")])
 
 
 def _bound_arguments(node: Node) -> list[Any]:

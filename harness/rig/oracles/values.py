@@ -6,12 +6,16 @@ value; strides are not, since an engine returns contiguous memory.
 
 from __future__ import annotations
 
+import copy
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+
+from corpus.case import Inputs
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ def _leaf_difference(expected: Any, got: Any, tolerance: float | None) -> ValueD
         return ValueDifference("type differs", detail)
     if not both_tensors:
         detail = f"{got!r}, should be {expected!r}"
-        return None if expected == got else ValueDifference("numbers differ", detail)
+        same = expected == got or (expected != expected and got != got)  # NaN
+        return None if same else ValueDifference("numbers differ", detail)
     if expected.shape != got.shape:
         detail = f"{tuple(got.shape)}, should be {tuple(expected.shape)}"
         return ValueDifference("shape differs", detail)
@@ -67,8 +72,13 @@ def _leaf_difference(expected: Any, got: Any, tolerance: float | None) -> ValueD
 
 def _same_bits(expected: torch.Tensor, got: torch.Tensor) -> torch.Tensor:
     """Elementwise: equal as bits, or both NaN."""
+    if expected.dtype.is_complex:
+        parts = _same_bits(torch.view_as_real(expected), torch.view_as_real(got))
+        return parts.all(-1)
     if not expected.dtype.is_floating_point:
         return expected == got
+    if expected.dtype.itemsize == 1:  # the float8 types have no comparison of their own
+        expected, got = expected.to(torch.float32), got.to(torch.float32)
     signs = torch.signbit(expected) == torch.signbit(got)
     equal = (expected == got) & signs
     return equal | (torch.isnan(expected) & torch.isnan(got))
@@ -89,7 +99,65 @@ def _describe(expected: torch.Tensor, got: torch.Tensor, equal: torch.Tensor) ->
     return f"first wrong value at [{where}] is {values} ({share} differ)"
 
 
-def run_calls(module: Any, calls: Sequence[Any]) -> list[Any]:
-    """Call a module on every input, and on the first one again; no gradients."""
+@dataclass(frozen=True)
+class Observed:
+    """What a program did: what each call returned and made of its inputs, and what state it left.
+
+    ``state`` describes every parameter and buffer that the calls changed, by content and not by
+    name, sorted: an inlined program has other names.
+    """
+
+    returned: list[Any]
+    inputs: list[Any]
+    state: tuple[str, ...]
+
+    def difference(self, other: Observed, tolerance: float | None = None) -> ValueDifference | None:
+        """Where ``other`` differs first, or None."""
+        pairs = zip(self.returned, other.returned, strict=True)
+        for number, (one, got) in enumerate(pairs):
+            found = first_difference(one, got, tolerance)
+            if found is not None:
+                return ValueDifference(found.kind, f"call {number}: {found.detail}")
+        for number, (one, got) in enumerate(zip(self.inputs, other.inputs, strict=True)):
+            found = first_difference((torch.empty(0), one), (torch.empty(0), got), tolerance)
+            if found is not None:
+                return ValueDifference(
+                    "an input is left otherwise", f"call {number}: {found.detail}"
+                )
+        if self.state != other.state and not tolerance:
+            detail = f"changed {list(other.state)}, should be {list(self.state)}"
+            return ValueDifference("state is left otherwise", detail)
+        return None
+
+
+def observe(module: torch.nn.Module, calls: Sequence[Inputs]) -> Observed:
+    """Call a module on every input, and on the first one again; no gradients.
+
+    Each call gets inputs of its own: a program that writes to them must not change what the next
+    program is given. The module itself is written to, if that is what it does.
+    """
+    before = _contents(module)
+    returned, inputs = [], []
     with torch.no_grad():
-        return [module(*call.args, **call.kwargs) for call in (*calls, calls[0])]
+        for call in (*calls, calls[0]):
+            own = copy.deepcopy(call)
+            result = module(*own.args, **own.kwargs)
+            # Copied, since a program may hand out its input or its state, and change it later.
+            returned.append(copy.deepcopy(result))
+            inputs.append((own.args, dict(own.kwargs)))
+    after = _contents(module)
+    changed = sorted(after[name] for name in after if after[name] != before.get(name))
+    return Observed(returned, inputs, tuple(changed))
+
+
+def _contents(module: torch.nn.Module) -> dict[str, str]:
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    return {name: content_digest(tensor) for name, tensor in tensors}
+
+
+def content_digest(tensor: torch.Tensor) -> str:
+    """Type, shape and content of a tensor, as text: equal exactly for the same bits."""
+    plain = tensor.detach().cpu().contiguous()
+    content = plain.reshape(-1).view(torch.uint8).numpy().tobytes()
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    return f"{plain.dtype} {tuple(plain.shape)} {digest}"

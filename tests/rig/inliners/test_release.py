@@ -13,12 +13,14 @@ import pytest
 import torch
 from torch.export import ExportedProgram
 
+from harness.catalogue_entry import subject_for_wheel
 from harness.releases import load_catalogue
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining, LoadError
 from harness.rig.inliners.release import ReleaseInliner
 from harness.rig.prepare import PreparedCase
 from harness.rig.records import Route, Stage, SubjectSpec
+from harness.subjects import wheel_subject
 from tests.fetched import FETCHED
 
 Prepared = Callable[[str], PreparedCase]
@@ -117,6 +119,29 @@ def test_the_shape_analysis_is_the_release_s_own(
     assert analysis.__code__.co_filename.endswith("/partitioning/common.py")
 
 
+@pytest.mark.parametrize("route", [Route.LEGACY, Route.EXPORT])
+def test_the_route_decides_the_arguments_of_the_passes_as_it_does_in_the_release(
+    inliners: dict[str, Inliner],
+    prepared: Prepared,
+    monkeypatch: pytest.MonkeyPatch,
+    route: Route,
+) -> None:
+    inliner, case = inliners["2.14.0"], prepared("relu_once")
+    assert isinstance(inliner, ReleaseInliner)
+    seen: list[tuple[object, ...]] = []
+    original = inliner.exporter.inline_trt_modules
+
+    def spy(gm: object, *arguments: object) -> object:
+        seen.append(arguments)
+        return original(gm, *arguments)
+
+    monkeypatch.setattr(inliner.exporter, "inline_trt_modules", spy)
+    example = case.captured.example
+    inliner.produce(case.split, route, example, None, StageClock(), Inlining())
+    inliner.own_export(case.split, route, example, None)
+    assert seen == [(False, route is Route.LEGACY)] * 2  # expose_aliased_mutations is the second
+
+
 def test_every_pass_is_timed_apart(inliners: dict[str, Inliner], prepared: Prepared) -> None:
     case, clock, result = prepared("relu_four_steps"), StageClock(), Inlining()
     example = case.captured.example
@@ -197,3 +222,23 @@ def test_a_subject_without_a_wheel_says_so(release_specs: dict[str, SubjectSpec]
 def _exporter_source(spec: SubjectSpec) -> str:
     with zipfile.ZipFile(str(spec.wheel_path)) as wheel:
         return wheel.read("torch_tensorrt/dynamo/_exporter.py").decode()
+
+
+def test_a_nightly_is_loaded_out_of_its_own_wheel(
+    release_specs: dict[str, SubjectSpec], prepared: Prepared, tmp_path: Path
+) -> None:
+    path = tmp_path / "torch_tensorrt-2.99.0.dev1-cp311-cp311-linux_x86_64.whl"
+    released = zipfile.ZipFile(str(release_specs["2.14.0"].wheel_path))
+    with released, zipfile.ZipFile(path, "w") as nightly:
+        for name in released.namelist():
+            if name.endswith((".py", "/METADATA")):
+                text = released.read(name).replace(b"Version: 2.14.0", b"Version: 2.99.0.dev1")
+                nightly.writestr(name, text)
+    found = subject_for_wheel(path, CATALOGUE)
+    spec = wheel_subject(found, path, CATALOGUE.newest)
+    assert (spec.subject, spec.release) == ("2.99.0.dev1", "2.14.0")
+    inliner, case = ReleaseInliner(spec), prepared("relu_once")
+    example = case.captured.example
+    inliner.produce(case.split, Route.LEGACY, example, None, StageClock(), Inlining())
+    assert inliner.from_wheel == found.modules
+    assert inliner.exporter.__file__.startswith(str(path))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.case import Inputs
-from harness.rig.oracles.values import first_difference, run_calls
+from harness.rig.oracles.values import first_difference, observe
 
 ONES = torch.ones(2, 3)
 
@@ -84,7 +84,66 @@ def test_the_eager_tolerance_is_relative_and_absolute(number: float, tolerance: 
     assert first_difference(exact, near, tolerance) is None
 
 
+class Counting(torch.nn.Module):
+    """Writes to its input and to its buffer, and returns the count."""
+
+    count: torch.Tensor
+
+    def __init__(self, step: float = 1.0) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+        self.step = step
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count.add_(self.step)
+        return x.add_(1) + self.count
+
+
+def calls() -> list[Inputs]:
+    return [Inputs((torch.full((2,), float(number)),)) for number in (1, 2, 3)]
+
+
 def test_every_input_is_called_and_the_first_one_again() -> None:
-    seen: list[int] = []
-    run_calls(lambda number: seen.append(number), [Inputs((1,)), Inputs((2,)), Inputs((3,))])
-    assert seen == [1, 2, 3, 1]
+    observed = observe(Counting(), calls())
+    assert [float(result[0]) for result in observed.returned] == [3.0, 5.0, 7.0, 6.0]
+
+
+def test_a_program_that_writes_to_its_inputs_does_not_change_the_next_one_s() -> None:
+    given = calls()
+    observe(Counting(), given)
+    assert [float(call.args[0][0]) for call in given] == [1.0, 2.0, 3.0]
+
+
+def test_an_input_that_is_left_otherwise_is_a_difference() -> None:
+    class Pure(Counting):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x.clone())
+
+    found = observe(Counting(), calls()).difference(observe(Pure(), calls()))
+    assert found is not None
+    assert found.kind == "an input is left otherwise"
+
+
+def test_state_that_is_left_otherwise_is_a_difference() -> None:
+    class Forgetful(Counting):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            result = super().forward(x)
+            self.total = self.count.clone()
+            return result
+
+        def named_buffers(self, *args: bool, **kwargs: bool):  # type: ignore[no-untyped-def]
+            return iter(())
+
+    found = observe(Counting(), calls()).difference(observe(Forgetful(), calls()))
+    assert found is not None
+    assert found.kind == "state is left otherwise"
+
+
+def test_complex_nan_and_small_floats_are_compared() -> None:
+    nan = torch.tensor([complex(math.nan, 1.0)])
+    assert first_difference(nan, nan.clone()) is None
+    assert first_difference(nan, torch.tensor([complex(math.nan, 2.0)])) is not None
+    small = torch.tensor([1.0, 2.0]).to(torch.float8_e4m3fn)
+    assert first_difference(small, small.clone()) is None
+    assert first_difference(small, torch.tensor([1.0, 4.0]).to(torch.float8_e4m3fn)) is not None
+    assert first_difference((ONES, math.nan), (ONES, math.nan)) is None

@@ -1,0 +1,1 @@
+"""Real architectures at small size. At import: torch and the standard library only."""

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch.fx import GraphModule
+from torch.fx.node import _get_qualified_name
+
+from corpus.case import Case, Family, Program, all_cases
+from harness.rig.capture import capture
+from harness.rig.engines.builder import build_segment_engine
+from harness.rig.split import split_module
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES = [case for case in all_cases() if case.family is Family.ARCHITECTURES]
+HUB = {"bert", "vit", "t5", "llama"}
+
+
+def architecture(case: Case) -> str:
+    return case.name.split("_")[0]
+
+
+ARCHITECTURES = {
+    name: list(cases)
+    for name, cases in itertools.groupby(sorted(CASES, key=architecture), key=architecture)
+}
+
+
+def targets(children: list[GraphModule]) -> set[str]:
+    """Every op in these children, by the names a case can give it."""
+    nodes = [node for child in children for node in child.graph.nodes]
+    called = {node.target for node in nodes if node.op == "call_function"}
+    return {name for op in called for name in (str(op), _get_qualified_name(op))}
+
+
+def test_there_are_architectures_of_every_kind() -> None:
+    kinds = {"resnet", "mobilenet", "unet", "lstm", "gru", "detector", "experts", "diffusion"}
+    assert kinds | HUB <= set(ARCHITECTURES)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_an_architecture_has_two_fallback_choices_and_a_dynamic_batch(name: str) -> None:
+    cases = ARCHITECTURES[name]
+    assert len({case.fallback for case in cases}) >= 2
+    assert any(case.name.endswith("_dynamic") for case in cases)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_split_has_buildable_engines_and_every_op_that_falls_back(case: Case) -> None:
+    captured = capture(case, "nonstrict")
+    split = split_module(captured.fresh_module(), case.fallback, case.min_block_size)
+    children = dict(split.named_children())
+    engines = {name: child for name, child in children.items() if "_acc_" in name}
+    fallbacks = [child for name, child in children.items() if "_gpu_" in name]
+    assert engines
+    for name, segment in engines.items():
+        assert build_segment_engine(name, segment).contract.outputs
+    assert targets(fallbacks) >= set(case.fallback)
+    assert (captured.program.bounds is not None) == case.name.endswith("_dynamic")
+
+
+def test_a_case_of_the_hub_says_what_it_needs() -> None:
+    for case in CASES:
+        assert case.requires == (("transformers",) if architecture(case) in HUB else ())
+
+
+def test_the_corpus_loads_without_the_packages_that_cases_need() -> None:
+    code = (
+        "import sys, corpus.case; corpus.case.all_cases(); sys.exit('transformers' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_token_ids_take_the_dynamic_size() -> None:
+    program: Program = next(case for case in CASES if case.name == "t5_relu_dynamic").build()
+    (ids,) = program.inputs(torch.Generator().manual_seed(0), 7).args
+    assert ids.shape == (7, 5)
+    assert ids.dtype is torch.int64
