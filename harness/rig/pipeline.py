@@ -116,8 +116,9 @@ def _drive(
     run.archive_bytes = archive.stat().st_size
     with clock.during(Stage.LOAD):
         run.reloaded = torch.export.load(archive)
+    # A copy runs: what its calls write to is the reloaded program's own state, which is judged.
+    run.callable = copy.deepcopy(run.reloaded.module())
     with clock.during(Stage.RUN):
-        run.callable = run.reloaded.module()
         run.results = values.observe(run.callable, captured.calls)
 
 
