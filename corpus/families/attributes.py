@@ -236,3 +236,25 @@ def one_name_with_two_values() -> Program:
     engine = builder.engine(lambda a: a + 1, made)
     last = builder.fallback(lambda a, w: a - w, engine, attributes={"weight": second})
     return Program(floats((2, 8)), split=builder.finish(last))
+
+
+class Counting(torch.nn.Module):
+    count: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count.add_(1)
+        return torch.relu(x * 2) + 1
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="a fallback that only counts its calls, and is taken for dead code",
+    fallback=["aten.add_.Tensor"],
+    wiring=True,
+)
+def fallback_with_an_effect_alone() -> Program:
+    return Program(floats((2, 8)), model=Counting())

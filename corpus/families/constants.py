@@ -82,3 +82,19 @@ class ScalarConstant(torch.nn.Module):
 )
 def scalar_buffer_in_fallback() -> Program:
     return Program(floats((2, 8)), model=ScalarConstant())
+
+
+class TableInEngine(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        table = torch.arange(8, dtype=torch.float32) * 2
+        return torch.relu(torch.add(table, x) * 3)
+
+
+@case(
+    Family.CONSTANTS,
+    catches="an engine without any input, as a model's position table gives",
+    fallback=["aten.add.Tensor"],
+    wiring=True,
+)
+def engine_without_inputs() -> Program:
+    return Program(floats((2, 8)), model=TableInEngine())

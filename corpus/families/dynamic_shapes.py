@@ -85,3 +85,20 @@ def dynamic_batch_of_two_inputs() -> Program:
         dynamic_shapes=batch(2),
         bounds=BOUNDS,
     )
+
+
+class SizeIntoEngine(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x * 2 + x.shape[0]) * 3
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a size that a fallback gives to an engine: a number where the engine takes tensors",
+    fallback=[RELU, "aten.sym_size.int"],
+    wiring=True,
+)
+def size_into_engine() -> Program:
+    return Program(
+        floats((DYNAMIC, 8)), model=SizeIntoEngine(), dynamic_shapes=batch(), bounds=BOUNDS
+    )

@@ -90,3 +90,21 @@ class InputReturned(torch.nn.Module):
 )
 def input_returned() -> Program:
     return Program(floats((2, 8)), model=InputReturned())
+
+
+class NumberAsInput(torch.nn.Module):
+    def forward(self, x: torch.Tensor, factor: int) -> torch.Tensor:
+        return torch.relu(x * factor) + 1
+
+
+def _with_number(generator: torch.Generator, size: int | None) -> Inputs:
+    return Inputs((torch.randn(2, 8, generator=generator), 3))
+
+
+@case(
+    Family.INTERFACES,
+    catches="a number beside the tensors that a model is called with, declared as a tensor",
+    fallback=[RELU],
+)
+def number_as_input() -> Program:
+    return Program(_with_number, model=NumberAsInput())

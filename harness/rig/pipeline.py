@@ -7,6 +7,7 @@ import errno
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,10 +117,26 @@ def _drive(
     run.archive_bytes = archive.stat().st_size
     with clock.during(Stage.LOAD):
         run.reloaded = torch.export.load(archive)
-    # A copy runs: what its calls write to is the reloaded program's own state, which is judged.
-    run.callable = copy.deepcopy(run.reloaded.module())
-    with clock.during(Stage.RUN):
+    with _state_put_back(run.reloaded), clock.during(Stage.RUN):
+        run.callable = run.reloaded.module()
         run.results = values.observe(run.callable, captured.calls)
+
+
+@contextmanager
+def _state_put_back(program: ExportedProgram) -> Iterator[None]:
+    """Give a program its state back when its calls have written to it.
+
+    The module that runs shares it, and the other oracles judge the program as it was loaded. The
+    module cannot be copied instead: a copy has lost the hooks that check a call's inputs.
+    """
+    tensors = [*program.state_dict.values(), *program.constants.values()]
+    kept = [(item, item.clone()) for item in tensors if isinstance(item, torch.Tensor)]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for tensor, copied in kept:
+                tensor.copy_(copied)
 
 
 def _judge(prepared: PreparedCase, route: Route, run: CellRun) -> Iterator[Verdict]:

@@ -8,6 +8,8 @@ Normalisations, each because two correct programs may differ in it:
                  drops those equal to the default
     sizes        a symbolic size is its expression over the model inputs' dimensions, since export
                  asks the input for what the split asked an intermediate
+    casts        a size given to an engine is the size, whether the engine's module makes a tensor
+                 of it, as `TorchTensorRTModule.forward` does, or the graph
     elements     an element of a list that the graph itself makes is what stands there
     identities   `detach`, `lift_fresh_copy` and `alias` are what they are applied to: export adds
                  and drops them
@@ -45,6 +47,8 @@ _IDENTITIES = frozenset(
         torch.ops.aten.lift_fresh.default,
     }
 )
+
+_CASTS = frozenset({"aten.scalar_tensor.default", "aten.to.device", "aten.to.dtype"})
 
 _SIZE_ARITHMETIC: dict[Any, Callable[..., sympy.Expr]] = {
     operator.add: operator.add,
@@ -228,7 +232,8 @@ class GraphReader:
         return reading.outputs[0]
 
     def _engine(self, engine: Term, inputs: Sequence[Term]) -> Term:
-        return self.table.make(Kind.ENGINE, engine.label, tuple(inputs), note=engine.note)
+        given = tuple(_uncast(item) for item in inputs)
+        return self.table.make(Kind.ENGINE, engine.label, given, note=engine.note)
 
     def _item(self, source: Any, index: Any) -> Any:
         if isinstance(source, tuple):
@@ -342,6 +347,14 @@ def _lifted_value(program: ExportedProgram, target: str) -> Any:
     if target in program.constants:
         return program.constants[target]
     raise Unreadable(f"the signature names {target}, which the program does not hold")
+
+
+def _uncast(given: Term) -> Term:
+    """An engine's input without the cast that makes a tensor of a size."""
+    term = given
+    while term.kind is Kind.OP and term.label in _CASTS:
+        term = term.children[0]
+    return term if term.kind is Kind.SIZE else given
 
 
 def _has_effect(node: Node) -> bool:
