@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from harness import doctor as checks
 from harness.cli.common import (
@@ -28,7 +27,7 @@ from harness.cli.common import (
 from harness.corpus_client import ask_rig, read_corpus, select_cases, split_text
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
-from harness.releases import Catalogue, load_catalogue
+from harness.releases import Catalogue, Release, load_catalogue
 from harness.rig.records import SubjectSpec, to_json
 from harness.run import RUNTIME_SOURCE, RunOptions, choose_subjects
 from harness.subjects import builtin_subjects, torch_subject
@@ -102,26 +101,32 @@ def releases_command(
         for release in catalogue:
             print(json.dumps({"version": release.version, "inliner_id": release.inliner_id}))
         return
-    table = Table(
-        "release", "inliner", "torch", "TensorRT", "CUDA", "ABI", "a user reaches", "hypothetical",
-        box=None, pad_edge=False,
-    )  # fmt: skip
-    for release in catalogue:
-        table.add_row(
-            release.version,
-            release.inliner_id[:12],
-            release.pins.torch,
-            release.pins.tensorrt,
-            release.pins.cuda,
-            release.abi,
-            ", ".join(release.reachable),
-            ", ".join(release.hypothetical) or "-",
-        )
-    out.print(table)
+    rows = [
+        ("release", "inliner", "torch", "TensorRT", "RTX", "CUDA", "ABI", "a user reaches", "save")
+    ]
+    rows += [_release_row(release) for release in catalogue]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    for row in rows:
+        tell("  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
     for group in catalogue.groups():
         if len(group) > 1:
             names = ", ".join(release.version for release in group)
-            out.print(f"one inliner: {names}")
+            tell(f"one inliner: {names}")
+
+
+def _release_row(release: Release) -> tuple[str, ...]:
+    pins = release.pins
+    return (
+        release.version,
+        release.inliner_id[:12],
+        pins.torch,
+        pins.tensorrt,
+        pins.tensorrt_rtx or "-",
+        pins.cuda,
+        release.abi,
+        ", ".join(release.reachable),
+        "retraces" if release.save_retraces else "inlines",
+    )
 
 
 def doctor_command() -> int:

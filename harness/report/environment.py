@@ -17,6 +17,16 @@ def environments(
     return {spec.subject: _line(spec, ran.get(spec.subject, {}), default) for spec in subjects}
 
 
+def torches_running(
+    subjects: Sequence[SubjectSpec], summary: Mapping[str, Any], provenance: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """The different torch versions that ran: one where the environment is pinned."""
+    ran = {str(row.get("subject")): row for row in summary.get("inliners", ())}
+    default = torch_running(provenance)
+    found = (_version(ran.get(s.subject, {}).get("torch"), "running") or default for s in subjects)
+    return tuple(dict.fromkeys(version for version in found if version))
+
+
 def torch_running(provenance: Mapping[str, Any]) -> str:
     """The torch of the rig, as run.json tells it, or an empty string."""
     return _version(provenance.get("torch_version") or provenance.get("torch"), "version")

@@ -12,12 +12,10 @@ from typing import Any
 import pandas as pd
 
 from harness.report import text
-from harness.report.views import Comparison, Headline, MatrixCell
+from harness.report.views import Answer, Headline
 from harness.rig.records import CellKey, Oracle
 
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
-SILENT = (Oracle.VALUES.value, Oracle.WIRING.value)
-"""Oracles whose failure no exception tells: the program runs, and computes something else."""
 
 
 def headline(
@@ -26,22 +24,16 @@ def headline(
     plan: Sequence[CellKey],
     cells: pd.DataFrame,
     verdicts: pd.DataFrame,
-    newest: MatrixCell | None,
-    change: Comparison | None,
+    answers: tuple[Answer, ...],
 ) -> Headline:
-    """Everything that the top of the report says.
-
-    Args:
-        newest: the sum of the newest release's row, if one was asked.
-        change: that release against the one before it.
-    """
+    """Everything that the top of the report says; a broken harness answers nothing."""
     counts: Mapping[str, int] = summary["cells"]
     return Headline(
         state=gate,
         sign=SIGNS[gate],
         words=_words(gate, counts),
         advice=_advice(gate, summary),
-        newest=_newest(cells, newest, change) if newest and gate != "failed" else "",
+        answers=() if gate == "failed" else answers,
         facts=_facts(counts, summary),
         not_checked=_not_checked(plan, cells, verdicts),
     )
@@ -79,21 +71,6 @@ def _advice(gate: str, summary: Mapping[str, Any]) -> str:
         return "Nothing unexpected was seen, which is not enough: what was not asked may fail."
     resume = " The run was interrupted: resume it." if summary["state"] == "interrupted" else ""
     return f"Read nothing into the numbers below.{resume}"
-
-
-def _newest(cells: pd.DataFrame, newest: MatrixCell, change: Comparison | None) -> str:
-    """How the newest release does, silent failures named apart."""
-    here = cells[(cells["subject"] == newest.subject) & ~cells["hypothetical"]]
-    silent = int(here["oracle"].isin(SILENT).sum())
-    told = (
-        f"{newest.subject}: {newest.ok:,} of {text.plural(newest.ok + newest.failing, 'cell')} ok"
-    )
-    if newest.failing:
-        told += f", {newest.failing:,} failing, {f'{silent:,}' if silent else 'none'} silently"
-    if change:
-        fixed, broken = f"{change.fixed_count:,} fixed", f"{change.broken_count:,} newly broken"
-        told += f". Against {change.before}: {fixed}, {broken}"
-    return f"{told}."
 
 
 def _facts(counts: Mapping[str, int], summary: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -13,15 +13,12 @@ from typing import Any
 import pandas as pd
 
 from harness.report import tables
-from harness.report.environment import environments
-from harness.report.frames import (
-    STANDINGS,
-    cell_frame,
-    ordered_subjects,
-    sample_frame,
-    verdict_frame,
-)
+from harness.report.answers import UNJUDGED, answers
+from harness.report.causes import live_causes
+from harness.report.environment import environments, torches_running
+from harness.report.frames import cell_frame, ordered_subjects, sample_frame, verdict_frame
 from harness.report.headline import headline
+from harness.report.matrix import build_matrix
 from harness.report.provenance import flatten
 from harness.report.rows import (
     comparison,
@@ -40,8 +37,6 @@ from harness.report.views import (
     HypotheticalRow,
     LiveCause,
     Matrix,
-    MatrixCell,
-    MatrixRow,
     MeasureRow,
     Provenance,
 )
@@ -49,7 +44,6 @@ from harness.rig.records import (
     CaseInfo,
     CellKey,
     CellRecord,
-    Oracle,
     SubjectKind,
     SubjectSpec,
 )
@@ -65,6 +59,7 @@ class ReportModel:
     scope: str
     emulated: bool
     headline: Headline
+    ran_on: tuple[str, ...]
     matrix: Matrix
     findings: tuple[FindingView, ...]
     notes: tuple[FindingView, ...]
@@ -114,33 +109,32 @@ def build_model(
     cells = cell_frame(records, cases, subjects, classes, plan)
     verdicts = verdict_frame(records, cases, subjects)
     samples = tables.stage_times(sample_frame(records, cases, subjects))
-    matrix = _matrix(tables.matrix(cells), subjects, environments(subjects, summary, provenance))
-    before, newest = _newest_two(subjects, cells)
-    whole = {row.subject: row.whole for row in matrix.rows}
-    change = comparison(verdicts, before, newest) if before and newest else None
+    environment = environments(subjects, summary, provenance)
+    matrix = build_matrix(tables.matrix(cells), subjects, environment)
+    releases = _releases_asked(subjects, cells)
+    newest = releases[-1] if releases else None
+    change = comparison(verdicts, *releases[-2:]) if len(releases) > 1 else None
+    answered = answers(cells, verdicts, releases, change)
+    order = [case.name for case in cases]
     return ReportModel(
         title=f"Inliner regression{f' · {run}' if run else ''}",
         scope=_scope(cells, matrix),
         emulated=any(key.executor == "emulated" for key in plan),
-        headline=headline(gate, summary, plan, cells, verdicts, whole.get(newest or ""), change),
+        headline=headline(gate, summary, plan, cells, verdicts, answered),
+        ran_on=torches_running(subjects, summary, provenance),
         matrix=matrix,
         findings=tuple(findings),
         notes=tuple(notes),
         good_news=tuple(good_news),
         comparison=change,
         newest=newest,
-        live=_live(causes, newest),
+        live=live_causes(causes, verdicts, newest, order) if newest else (),
         measures=measure_rows(samples, cells),
         control=control(cells, verdicts),
         hypothetical=hypothetical_rows(cells),
-        failing=failing_subjects(cells),
+        failing=failing_subjects(cells, [group.members for group in matrix.groups]),
         provenance=flatten(provenance),
     )
-
-
-def _severity(oracle: str) -> int:
-    """0 for the worst; what is no oracle, such as a harness's own fault, comes last."""
-    return Oracle(oracle).severity if oracle in list(Oracle) else len(Oracle)
 
 
 def _scope(cells: pd.DataFrame, matrix: Matrix) -> str:
@@ -155,97 +149,11 @@ def _scope(cells: pd.DataFrame, matrix: Matrix) -> str:
     )
 
 
-def _newest_two(
-    subjects: Sequence[SubjectSpec], cells: pd.DataFrame
-) -> tuple[str | None, str | None]:
-    """The newest release that was asked anything, and the one before it."""
-    asked = set(cells.loc[~cells["standing"].isin(["unsupported", "missing"]), "subject"])
-    releases = [
+def _releases_asked(subjects: Sequence[SubjectSpec], cells: pd.DataFrame) -> list[str]:
+    """The releases that were asked anything, the oldest first."""
+    asked = set(cells.loc[~cells["standing"].isin(UNJUDGED), "subject"])
+    return [
         spec.subject
         for spec in ordered_subjects(subjects)
         if spec.kind is SubjectKind.RELEASE and spec.subject in asked
     ]
-    padded = [None, None, *releases]
-    return padded[-2], padded[-1]
-
-
-def _matrix(
-    table: pd.DataFrame, subjects: Sequence[SubjectSpec], environment: Mapping[str, str]
-) -> Matrix:
-    families = tuple(str(name) for name in table.index.unique("family"))
-    found = {
-        (cell.subject, cell.family): cell
-        for cell in (_matrix_cell(row) for row in table.reset_index().to_dict("records"))
-    }
-    rows = []
-    for spec in ordered_subjects(subjects):
-        cells = tuple(found[spec.subject, family] for family in families)
-        rows.append(
-            MatrixRow(
-                subject=spec.subject,
-                kind=spec.kind.value,
-                environment=environment[spec.subject],
-                inliner=(spec.inliner_id or "")[:8],
-                shares=_shares(spec, subjects),
-                whole=_whole(spec.subject, cells),
-                cells=cells,
-            )
-        )
-    return Matrix(families, tuple(rows))
-
-
-def _shares(spec: SubjectSpec, subjects: Sequence[SubjectSpec]) -> tuple[str, ...]:
-    """The other subjects with the same inliner."""
-    if not spec.inliner_id:
-        return ()
-    return tuple(
-        other.subject
-        for other in ordered_subjects(subjects)
-        if other.inliner_id == spec.inliner_id and other.subject != spec.subject
-    )
-
-
-def _matrix_cell(row: Mapping[Any, Any]) -> MatrixCell:
-    counts = {name: int(row[name]) for name in (*STANDINGS, "unexpected")}
-    worst = "" if pd.isna(row["worst"]) else str(row["worst"])
-    tone = str(row["oracle"]) if worst else _tone(counts)
-    return MatrixCell(
-        subject=str(row["subject"]), family=str(row["family"]), worst=worst, tone=tone, **counts
-    )
-
-
-def _tone(counts: Mapping[str, int]) -> str:
-    """The colour of a cell in which nothing fails: a doubt outweighs a pass."""
-    for standing in ("missing", "unsupported", "ok"):
-        if counts[standing]:
-            return standing
-    return "none"
-
-
-def _whole(subject: str, cells: Sequence[MatrixCell]) -> MatrixCell:
-    """A row's sum. Its worst is that of its worst family."""
-    names = (*STANDINGS, "unexpected")
-    counts = {name: sum(getattr(cell, name) for cell in cells) for name in names}
-    worst = min(
-        (cell for cell in cells if cell.worst), key=lambda cell: _severity(cell.tone), default=None
-    )
-    return MatrixCell(
-        subject=subject,
-        family="",
-        worst=worst.worst if worst else "",
-        tone=worst.tone if worst else _tone(counts),
-        **counts,
-    )
-
-
-def _live(causes: Sequence[CauseView], newest: str | None) -> tuple[LiveCause, ...]:
-    """The causes that the newest release still has, worst first, with what shows each."""
-    if newest is None:
-        return ()
-    mine = [cause for cause in causes if newest in cause.subjects and cause.count]
-    mine.sort(key=lambda cause: (_severity(cause.oracle), cause.id))
-    return tuple(
-        LiveCause(cause, f"python -m harness explain {cause.cases[0]} --subject {newest}")
-        for cause in mine
-        if cause.cases
-    )

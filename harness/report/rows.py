@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -61,36 +61,38 @@ def _changes(frame: pd.DataFrame, message: str) -> tuple[ChangeView, ...]:
 
 
 def measure_rows(samples: pd.DataFrame, cells: pd.DataFrame) -> tuple[MeasureRow, ...]:
-    """A row for each (subject, route) that has a gated cell.
+    """A row for each (route, subject) that has a gated cell; twins of one inliner share theirs.
 
-    Seconds and sizes are over the cases that every subject finished on that route.
+    Seconds and sizes are over the cases that every subject finished on that route, so routes come
+    first: within one, the rows are of the same cases.
     """
     fair = tables.comparable(samples, ["route", "stage"])
     seconds = _by(tables.latency(fair), "subject", "route", "stage")
     archives = _by(tables.sizes(cells, "archive_bytes"), "subject", "route")
     engines = _by(tables.sizes(cells, "engine_bytes"), "subject", "route")
-    twins = _twins(cells)
     return tuple(
         MeasureRow(
-            subject=subject,
+            members=members,
             route=route,
             inlines=route not in NO_INLINER,
-            measured_as=", ".join(sorted(twins.get(subject, set()))),
-            stages={name: seconds.get((subject, route, name)) for name in tables.LATENCY_STAGES},
-            archive=archives.get((subject, route)),
-            engines=engines.get((subject, route)),
+            stages={name: seconds.get((members[0], route, name)) for name in tables.LATENCY_STAGES},
+            archive=archives.get((members[0], route)),
+            engines=engines.get((members[0], route)),
         )
-        for subject, route in _pairs(cells)
+        for route, members in _measured_once(cells)
     )
 
 
-def _twins(cells: pd.DataFrame) -> dict[str, set[str]]:
-    """The other subjects as which a subject was measured, because they share an inliner."""
-    twins: dict[str, set[str]] = {}
-    for row in cells[["subject", "measured_as"]].drop_duplicates().to_dict("records"):
-        if row["measured_as"] and row["measured_as"] != row["subject"]:
-            twins.setdefault(str(row["subject"]), set()).add(str(row["measured_as"]))
-    return twins
+def _measured_once(cells: pd.DataFrame) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each route with the subjects that were measured as one and the same, in order."""
+    names = ["route", "subject", "measured_as"]
+    gated = _gated(cells)[names].drop_duplicates(names[:2]).sort_values(names[:2])
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in gated.to_dict("records"):
+        source = str(row["measured_as"] or row["subject"])
+        groups.setdefault((str(row["route"]), source), []).append(str(row["subject"]))
+    for (route, _), members in groups.items():
+        yield route, tuple(members)
 
 
 def _by(table: pd.DataFrame, *names: str) -> dict[tuple[str, ...], Quartiles]:
@@ -101,13 +103,6 @@ def _by(table: pd.DataFrame, *names: str) -> dict[tuple[str, ...], Quartiles]:
         )
         for row in table.to_dict("records")
     }
-
-
-def _pairs(cells: pd.DataFrame) -> list[tuple[str, str]]:
-    """The (subject, route) pairs that have a gated cell, in order."""
-    names = ["subject", "route"]
-    pairs = _gated(cells)[names].drop_duplicates().sort_values(names)
-    return [(str(row["subject"]), str(row["route"])) for row in pairs.to_dict("records")]
 
 
 def _gated(cells: pd.DataFrame) -> pd.DataFrame:
@@ -149,20 +144,31 @@ def hypothetical_rows(cells: pd.DataFrame) -> tuple[HypotheticalRow, ...]:
     return tuple(rows)
 
 
-def failing_subjects(cells: pd.DataFrame) -> tuple[FailingSubject, ...]:
-    """Every failing gated cell, by subject and family, worst first."""
+def failing_subjects(
+    cells: pd.DataFrame, together: Sequence[Sequence[str]]
+) -> tuple[FailingSubject, ...]:
+    """Every failing gated cell, by subject and family, worst first.
+
+    Args:
+        together: neighbouring subjects to be shown once, as far as their cells fail alike.
+    """
     failing = _gated(cells)
     failing = failing[failing["standing"] == "failing"].sort_values(["oracle", "case", "route"])
-    return tuple(
-        FailingSubject(str(subject), tuple(_failing_groups(here)))
-        for subject, here in failing.groupby("subject", observed=True)
-    )
+    views: list[FailingSubject] = []
+    for subjects in together:
+        groups: dict[tuple[FailingGroup, ...], list[str]] = {}
+        for subject in subjects:
+            found = tuple(_failing_groups(failing[failing["subject"] == subject]))
+            if found:
+                groups.setdefault(found, []).append(subject)
+        views += [FailingSubject(tuple(names), found) for found, names in groups.items()]
+    return tuple(views)
 
 
 def _failing_groups(failing: pd.DataFrame) -> Iterator[FailingGroup]:
     for family, here in failing.groupby("family", observed=True):
-        shown = here.head(SHOWN_CELLS).to_dict("records")
-        yield FailingGroup(str(family), tuple(_failing_cell(row) for row in shown), len(here))
+        shown = tuple(_failing_cell(row) for row in here.head(SHOWN_CELLS).to_dict("records"))
+        yield FailingGroup(str(family), shown, len(here))
 
 
 def _failing_cell(row: Mapping[Any, Any]) -> FailingCell:

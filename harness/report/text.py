@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from harness.report import style
 from harness.report.views import MatrixCell, Quartiles
 
 NOT_MEASURED = "not measured"
+# Before a consonant that a vowel follows, with three letters on each side.
+_SYLLABLE = re.compile(r"(?<=[a-z]{3})(?=(?:ch|sh|th|ph|[bcdfgklmnprstv])[aeiou][a-z])")
 _UNITS = ("B", "kB", "MB", "GB")
 
 
@@ -36,6 +39,28 @@ def listed(words: Iterable[str], most: int = 4) -> str:
     return ", ".join(shown) + (f" and {rest} more" if rest else "")
 
 
+def span(members: Sequence[str]) -> str:
+    """Neighbours by their ends: ``2.7.0 – 2.10.0``; one by its name."""
+    return members[0] if len(members) == 1 else f"{members[0]} – {members[-1]}"
+
+
+def spans(names: Iterable[str], order: Sequence[str]) -> list[str]:
+    """Names that follow each other in ``order`` put together: ``2.3.0``, ``2.7.0 – 2.10.0``."""
+    runs: list[list[str]] = []
+    for name in sorted(names, key=order.index):
+        if runs and order.index(runs[-1][-1]) + 1 == order.index(name):
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return [span(run) for run in runs]
+
+
+def breakable(name: str) -> str:
+    """A name with soft hyphens in its long words, for the head of a narrow column."""
+    return " ".join(_SYLLABLE.sub("\u00ad", word) if len(word) > 9 else word
+                    for word in name.replace("_", " ").split(" "))  # fmt: skip
+
+
 def symptom(label: str) -> str:
     """What a label says happened, without the stage: ``wrong-values@run`` is ``wrong values``."""
     return label.partition("@")[0].replace("-", " ")
@@ -52,6 +77,12 @@ def cell_words(cell: MatrixCell) -> tuple[str, str]:
         return f"{sign} {cell.ok}", ""
     count = cell.missing or cell.unsupported
     return f"{sign} {count} of {cell.total}", "missing" if cell.missing else "not asked"
+
+
+def cell_brief(cell: MatrixCell) -> tuple[str, str]:
+    """A matrix cell's two lines where there is little room: ``✗ 3/12`` and ``values``."""
+    count, word = cell_words(cell)
+    return count.replace(" of ", "/"), word.removeprefix("wrong ")
 
 
 def cell_sentence(cell: MatrixCell) -> str:

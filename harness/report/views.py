@@ -44,6 +44,14 @@ class CauseView:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """One line of the first screen: what was asked, and the answer."""
+
+    asked: str
+    answer: str
+
+
+@dataclass(frozen=True)
 class Quartiles:
     """A median that carries its spread and the number of samples behind it."""
 
@@ -61,7 +69,7 @@ class Headline:
     sign: str
     words: str
     advice: str
-    newest: str
+    answers: tuple[Answer, ...]
     facts: tuple[tuple[str, str], ...]
     not_checked: tuple[str, ...]
 
@@ -87,11 +95,17 @@ class MatrixCell:
 
 @dataclass(frozen=True)
 class MatrixRow:
-    """A subject, what it ran with, and its cell in every family. ``whole`` sums them up."""
+    """A subject, what it ran with, and its cell in every family. ``whole`` sums them up.
+
+    ``torch`` and ``tensorrt`` are what a release pins, or empty; ``shares`` names the other
+    subjects with the same inliner.
+    """
 
     subject: str
     kind: str
     environment: str
+    torch: str
+    tensorrt: str
     inliner: str
     shares: tuple[str, ...]
     whole: MatrixCell
@@ -99,9 +113,30 @@ class MatrixRow:
 
 
 @dataclass(frozen=True)
+class MatrixGroup:
+    """Neighbouring rows that say the same, because their inliner is the same; mostly one row."""
+
+    rows: tuple[MatrixRow, ...]
+
+    @property
+    def first(self) -> MatrixRow:
+        return self.rows[0]
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        return tuple(row.subject for row in self.rows)
+
+    @property
+    def unlike(self) -> tuple[str, ...]:
+        """Subjects with the same inliner that say something else, and so stand elsewhere."""
+        return tuple(name for name in self.first.shares if name not in self.members)
+
+
+@dataclass(frozen=True)
 class Matrix:
     families: tuple[str, ...]
     rows: tuple[MatrixRow, ...]
+    groups: tuple[MatrixGroup, ...]
 
 
 @dataclass(frozen=True)
@@ -130,10 +165,32 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class LiveCause:
-    """A cause that the newest release still has, and how to see it."""
+class SeenAs:
+    """One ledger entry of a cause, and the cells of the newest release that fail as it says."""
 
-    cause: CauseView
+    id: str
+    oracle: str
+    label: str
+    why: str
+    cells: int
+
+
+@dataclass(frozen=True)
+class LiveCause:
+    """A cause that the newest release still has, worst verdict first, and how to see it.
+
+    ``cells``, ``cases`` (smallest first) and ``routes`` are those of the newest release alone.
+    """
+
+    id: str
+    why: str
+    oracle: str
+    label: str
+    upstream: tuple[str, ...]
+    cells: int
+    cases: tuple[str, ...]
+    routes: tuple[str, ...]
+    entries: tuple[SeenAs, ...]
     command: str
 
 
@@ -141,13 +198,13 @@ class LiveCause:
 class MeasureRow:
     """Seconds of each stage, and sizes in bytes; None where nothing was measured.
 
-    ``inlines`` tells a route without an inliner, where there is no inlining to measure.
+    ``members`` share an inliner and were measured once. ``inlines`` tells a route without an
+    inliner, where there is no inlining to measure.
     """
 
-    subject: str
+    members: tuple[str, ...]
     route: str
     inlines: bool
-    measured_as: str
     stages: Mapping[str, Quartiles | None]
     archive: Quartiles | None
     engines: Quartiles | None
@@ -193,7 +250,9 @@ class FailingGroup:
 
 @dataclass(frozen=True)
 class FailingSubject:
-    subject: str
+    """The failing cells of subjects that fail alike; mostly one subject."""
+
+    members: tuple[str, ...]
     groups: tuple[FailingGroup, ...]
 
     @property

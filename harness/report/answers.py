@@ -1,0 +1,134 @@
+"""The three questions of a release engineer, each answered in one line, from the frames alone.
+
+Which releases compute something else without a word; what is safe to use of the newest one; and
+what got worse in it. A cell that was not asked, or left no record, never speaks for a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from harness.report import text
+from harness.report.views import Answer, ChangeView, Comparison
+from harness.rig.records import Oracle
+
+SILENT = (Oracle.VALUES.value, Oracle.WIRING.value)
+"""Oracles whose failure no exception tells: the program runs, and computes something else."""
+
+UNJUDGED = ("unsupported", "missing")
+
+
+def answers(
+    cells: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    releases: Sequence[str],
+    change: Comparison | None,
+) -> tuple[Answer, ...]:
+    """A line a question; nothing where no release was asked.
+
+    Args:
+        releases: those that were asked anything, the oldest first.
+        change: the newest release against the one before it.
+    """
+    if not releases:
+        return ()
+    newest = releases[-1]
+    lines = [
+        Answer("Silent failures", silent_failures(cells, releases)),
+        Answer(f"Routes of {newest}", route_states(cells, verdicts, newest)),
+    ]
+    if change:
+        lines.append(Answer(f"Against {change.before}", _changed(change)))
+    return tuple(lines)
+
+
+def silent_failures(cells: pd.DataFrame, releases: Sequence[str]) -> str:
+    """Which releases have none; what the newest has, if it has any."""
+    gated = cells[~cells["hypothetical"] & cells["subject"].isin(releases)]
+    silent = {name: int(gated.loc[_of(gated, name), "oracle"].isin(SILENT).sum())
+              for name in releases}  # fmt: skip
+    unasked = {name for name in releases
+               if gated.loc[_of(gated, name), "standing"].isin(UNJUDGED).any()}  # fmt: skip
+    clean = [name for name in releases if not silent[name] and name not in unasked]
+    newest = releases[-1]
+    parts = []
+    if clean:
+        parts.append(f"none in {', '.join(text.spans(clean, releases))}")
+    elif all(silent.values()):
+        parts.append("in every release" if len(releases) > 1 else f"in {newest}")
+    if silent[newest]:
+        parts.append(f"{newest} has {_silent_of(gated, newest)}")
+    elif not clean or newest in unasked:
+        parts.append(f"none seen in {newest}, not all of which was asked")
+    with_some = [name for name in releases[:-1] if silent[name]]
+    if clean and with_some:
+        parts.append(f"some in {', '.join(text.spans(with_some, releases))}")
+    return _sentence(parts)
+
+
+def _silent_of(gated: pd.DataFrame, name: str) -> str:
+    """How many cells of a release fail silently, and where."""
+    here = gated[_of(gated, name)]
+    wrong = here[here["oracle"].isin(SILENT)]
+    families = text.listed(dict.fromkeys(str(family) for family in wrong["family"]), 3)
+    routes = " and ".join(dict.fromkeys(str(route) for route in wrong["route"].sort_values()))
+    return f"{len(wrong)} of {text.plural(len(here), 'cell')} ({families}; by {routes})"
+
+
+def route_states(cells: pd.DataFrame, verdicts: pd.DataFrame, subject: str) -> str:
+    """Each route of a subject: clean, clean of everything but metadata, or what fails in it.
+
+    A cell counts as clean but for metadata if no other oracle failed in it: a worse failure is
+    not hidden behind the one that the cell shows.
+    """
+    here = cells[_of(cells, subject) & ~cells["hypothetical"]]
+    failed = verdicts[_of(verdicts, subject) & (verdicts["outcome"] == "failed")]
+    beyond = set(failed.loc[failed["oracle"] != Oracle.METADATA.value, "cell_id"])
+    clean, other = [], []
+    for route, rows in here.groupby("route", observed=True):
+        worse = rows[rows["cell_id"].isin(beyond)]
+        unasked = int(rows["standing"].isin(UNJUDGED).sum())
+        metadata = int((rows["standing"] == "failing").sum()) - len(worse)
+        total = text.plural(len(rows), "cell")
+        if not len(worse) and not unasked:
+            what = f"nothing but metadata fails ({metadata} of {total})"
+            clean.append(f"by {route} {what if metadata else f'all {total} are ok'}")
+            continue
+        if not len(worse):
+            other.append(f"by {route} {unasked} of {total} were not asked")
+            continue
+        doubt = f", {unasked} not asked" if unasked else ""
+        what = f"{len(worse)} of {total} fail in more than metadata"
+        other.append(f"by {route} {what} ({_symptoms(worse)}{doubt})")
+    return _sentence([*clean, *other])
+
+
+def _symptoms(failing: pd.DataFrame) -> str:
+    """``3 wrong values, 8 error``: how often each symptom is met, worst first."""
+    ordered = failing.sort_values("oracle")["label"].map(text.symptom)
+    counts = ordered.value_counts(sort=False)
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
+def _changed(change: Comparison) -> str:
+    fixed = f"{change.fixed_count:,} fixed"
+    if not change.broken:
+        return f"Nothing newly broken, {fixed}."
+    named = text.listed(dict.fromkeys(_named(view) for view in change.broken), 3)
+    return f"{change.broken_count:,} newly broken: {named}; {fixed}."
+
+
+def _named(view: ChangeView) -> str:
+    return f"{view.case} ({view.after} by {' and '.join(view.routes)})"
+
+
+def _of(frame: pd.DataFrame, subject: str) -> pd.Series[bool]:
+    return frame["subject"] == subject
+
+
+def _sentence(parts: Sequence[str]) -> str:
+    """Clauses as one sentence."""
+    joined = "; ".join(parts)
+    return f"{joined[:1].upper()}{joined[1:]}."

@@ -1,0 +1,129 @@
+"""Ledger entries put together into causes.
+
+An entry excuses one oracle with one message, so one defect takes several: by scope, by release,
+by what it is seen as. Whoever writes the ledger says which belong together, in one of three ways:
+
+- they explain it in the same first sentence,
+- one begins with ``As`` and another's id (``As own-input-wiring: lint says so``),
+- one's id goes on where another's ends (``one-output-list``, ``one-output-list-from-2.11``).
+
+Nothing else is guessed: two entries that merely look alike stay two causes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pandas as pd
+
+from harness.report.views import CauseView, LiveCause, SeenAs
+from harness.rig.records import Oracle
+
+_AS = re.compile(r"As ([a-z0-9.]+(?:-[a-z0-9.]+)+)")
+
+
+def live_causes(
+    causes: Sequence[CauseView], verdicts: pd.DataFrame, subject: str, order: Sequence[str]
+) -> tuple[LiveCause, ...]:
+    """The causes that ``subject`` still has, worst first, as its own cells show them.
+
+    Args:
+        order: names of the cases, the smallest first.
+    """
+    failed = verdicts[
+        (verdicts["subject"] == subject)
+        & (verdicts["outcome"] == "failed")
+        & ~verdicts["hypothetical"]
+    ]
+    live = []
+    for group in cause_groups(causes):
+        seen = [(cause, _cells(failed, cause)) for cause in group if subject in cause.subjects]
+        seen = [(cause, cells) for cause, cells in seen if len(cells)]
+        if seen:
+            live.append(_live(group, seen, subject, order))
+    return tuple(sorted(live, key=lambda cause: (severity(cause.oracle), cause.id)))
+
+
+def severity(oracle: str) -> int:
+    """0 for the worst; what is no oracle, such as a harness's own fault, comes last."""
+    return Oracle(oracle).severity if oracle in list(Oracle) else len(Oracle)
+
+
+def cause_groups(causes: Sequence[CauseView]) -> list[tuple[CauseView, ...]]:
+    """The entries of each cause, the one that explains it first."""
+    ids = [cause.id for cause in causes]
+    groups: list[tuple[set[str], list[CauseView]]] = []
+    for cause in causes:
+        names, members = _names(cause, ids), [cause]
+        apart = []
+        for group in groups:
+            if group[0] & names:
+                names, members = names | group[0], group[1] + members
+            else:
+                apart.append(group)
+        groups = [*apart, (names, members)]
+    return [tuple(sorted(members, key=_explains)) for _, members in groups]
+
+
+def _names(cause: CauseView, ids: Sequence[str]) -> set[str]:
+    """What a cause is called by; those that share a name are one."""
+    names = {cause.id, *(other for other in ids if cause.id.startswith(f"{other}-"))}
+    referred = _referred(cause)
+    return names | {referred if referred else first_sentence(cause.why)}
+
+
+def _referred(cause: CauseView) -> str:
+    """The id of the entry that this one is explained by, or an empty string."""
+    match = _AS.match(cause.why)
+    return match[1].rstrip(".") if match else ""
+
+
+def _explains(cause: CauseView) -> tuple[bool, int, int, str]:
+    return bool(_referred(cause)), severity(cause.oracle), -cause.count, cause.id
+
+
+def first_sentence(why: str) -> str:
+    """Up to the first full stop that ends a sentence; a version's dots end none."""
+    return re.split(r"(?<=\.) (?=[A-Z0-9])", why.strip(), maxsplit=1)[0]
+
+
+def _cells(failed: pd.DataFrame, cause: CauseView) -> pd.DataFrame:
+    return failed[
+        failed["case"].isin(cause.cases)
+        & failed["route"].isin(cause.routes)
+        & (failed["oracle"] == cause.oracle)
+        & (failed["label"] == cause.label)
+    ]
+
+
+def _live(
+    group: Sequence[CauseView],
+    seen: Sequence[tuple[CauseView, pd.DataFrame]],
+    subject: str,
+    order: Sequence[str],
+) -> LiveCause:
+    cells = pd.concat([frame for _, frame in seen])
+    entries = sorted((cause for cause, _ in seen), key=_explains)
+    worst = min(entries, key=lambda cause: severity(cause.oracle))
+    cases = sorted(set(cells["case"]), key=order.index)
+    smallest = cells[cells["case"] == cases[0]].sort_values(["oracle", "route"]).iloc[0]
+    whole = len(entries) == 1 and entries[0] is group[0]
+    return LiveCause(
+        id=group[0].id,
+        why=group[0].why if whole else first_sentence(group[0].why),
+        oracle=worst.oracle,
+        label=worst.label,
+        upstream=tuple(dict.fromkeys(c.upstream for c in entries if _is_reference(c.upstream))),
+        cells=int(cells["cell_id"].nunique()),
+        cases=tuple(cases),
+        routes=tuple(str(route) for route in cells["route"].sort_values().unique()),
+        entries=tuple(SeenAs(c.id, c.oracle, c.label, c.why, len(frame)) for c, frame in seen),
+        command=(
+            f"python -m harness explain {cases[0]} --subject {subject} --route {smallest['route']}"
+        ),
+    )
+
+
+def _is_reference(upstream: str) -> bool:
+    return upstream not in ("", "unknown")
