@@ -46,6 +46,7 @@ class RunOptions:
     jobs: int = 2
     timeout_s: float = 120.0
     seed: int = 0
+    share: bool = True
     shard: tuple[int, int] | None = None
     out: Path = Path("results")
     ledger: Path = LEDGER_FILE
@@ -265,6 +266,7 @@ def _worker_setup(
         seed=options.seed,
         log_folder=folder.path / "workers",
         corpus_digest=folder.provenance().corpus_digest,
+        share=options.share,
     )
 
 

@@ -101,7 +101,7 @@ def releases_command(
         for release in catalogue:
             print(json.dumps({"version": release.version, "inliner_id": release.inliner_id}))
         return
-    rows = [
+    rows: list[tuple[str, ...]] = [
         ("release", "inliner", "torch", "TensorRT", "RTX", "CUDA", "ABI", "a user reaches", "save")
     ]
     rows += [_release_row(release) for release in catalogue]

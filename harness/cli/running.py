@@ -49,6 +49,9 @@ def run_command(
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
     timeout: Annotated[float, typer.Option(min=1.0, help="Seconds for one cell.")] = 120.0,
     seed: Annotated[int, typer.Option(help="Another set of weights and inputs.")] = 0,
+    share: Annotated[
+        bool, typer.Option(help="Export, save, load and judge equal programs once.")
+    ] = True,
     resume_run: Annotated[
         str, typer.Option("--resume", help="Finish a run that was cut off.")
     ] = "",
@@ -70,6 +73,7 @@ def run_command(
         jobs=jobs,
         timeout_s=timeout,
         seed=seed,
+        share=share,
         shard=_shard(shard),
         out=out_dir,
         ledger=ledger,

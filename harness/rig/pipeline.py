@@ -14,9 +14,12 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.fx import GraphModule
 
+from corpus.case import Inputs
 from harness.rig.clock import StageClock
-from harness.rig.inliners.protocol import Inliner, Inlining
+from harness.rig.inliners.passes import run_torch_export
+from harness.rig.inliners.protocol import Export, Inliner, Inlining
 from harness.rig.oracles import completion, metadata, signature, structure, values, wiring
 from harness.rig.oracles.finding import Finding, verdict_of
 from harness.rig.oracles.reading import Unreadable
@@ -32,7 +35,9 @@ from harness.rig.records import (
     Verdict,
     not_applicable,
 )
+from harness.rig.sharing import Judged, Shared, module_identity, program_identity
 
+_SHARED_STAGES = (Stage.SAVE, Stage.LOAD, Stage.RUN)
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -47,6 +52,8 @@ class CellRun:
     archive_bytes: int | None = None
     ended: Verdict = field(default_factory=completion.completed)
     callable: Any = None
+    identity: str = ""
+    known: Judged | None = None  # the results of an equal program, in place of its own
 
 
 def run_cell(
@@ -55,6 +62,7 @@ def run_cell(
     """Run one cell and judge it. An exception of an oracle is the harness's own and is raised."""
     route = Route(key.route)
     run = CellRun()
+    run.inlining.export = _sharing_export(prepared.shared)
     # Outside of what is judged: a machine without a temporary folder is nobody's verdict.
     with tempfile.TemporaryDirectory(prefix="cell-") as folder:
         try:
@@ -64,7 +72,13 @@ def run_cell(
                 raise  # nor is a full disk
             clock.leave()
             run.ended = completion.ended_by(error, clock.stage or Stage.EXPORT)
-    verdicts = tuple(_judge(prepared, route, run))
+    verdicts = tuple(_judge(prepared, route, run)) if run.known is None else run.known.verdicts
+    if run.identity and run.known is None and prepared.shared is not None:
+        prepared.shared.judged[run.identity] = Judged(
+            verdicts,
+            {stage: clock.seconds.get(stage, 0.0) for stage in _SHARED_STAGES},
+            run.archive_bytes,
+        )
     return CellRecord(
         key=key,
         state=CellState.ENDED,
@@ -112,6 +126,12 @@ def _drive(
         clock,
         run.inlining,
     )
+    run.identity = _identity(prepared, route, run)
+    known = prepared.shared.judged.get(run.identity) if prepared.shared else None
+    if known is not None:
+        run.known, run.archive_bytes = known, known.archive_bytes
+        clock.seconds.update(known.seconds)
+        return
     with clock.during(Stage.SAVE):
         torch.export.save(run.exported, archive)
     run.archive_bytes = archive.stat().st_size
@@ -120,6 +140,37 @@ def _drive(
     with _state_put_back(run.reloaded), clock.during(Stage.RUN):
         run.callable = run.reloaded.module()
         run.results = values.observe(run.callable, captured.calls)
+
+
+def _sharing_export(shared: Shared | None) -> Export | None:
+    """`torch.export.export`, once for all modules of one case that are equal."""
+    if shared is None:
+        return None
+    exports = shared.exports
+
+    def export(
+        module: GraphModule, example: Inputs, dynamic_shapes: Any, clock: StageClock
+    ) -> ExportedProgram:
+        identity = module_identity(module)
+        if identity in exports:
+            program, seconds = exports[identity]
+            clock.enter(Stage.EXPORT)
+            clock.leave()
+            clock.seconds[Stage.EXPORT] = seconds
+            return program
+        program = run_torch_export(module, example, dynamic_shapes, clock)
+        exports[identity] = program, clock.seconds[Stage.EXPORT]
+        return program
+
+    return export
+
+
+def _identity(prepared: PreparedCase, route: Route, run: CellRun) -> str:
+    """Equal for cells of one case whose results must be equal; empty where nothing is shared."""
+    inlined, exported = run.inlining.inlined, run.exported
+    if prepared.shared is None or prepared.damaged or inlined is None or exported is None:
+        return ""
+    return f"{route} {module_identity(inlined)} {program_identity(exported)}"
 
 
 @contextmanager

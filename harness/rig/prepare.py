@@ -22,6 +22,7 @@ from harness.rig.oracles.signature import expected_specs
 from harness.rig.oracles.values import Observed, observe
 from harness.rig.oracles.wiring import reference_reading
 from harness.rig.records import Stage
+from harness.rig.sharing import Shared
 from harness.rig.split import split_module
 
 
@@ -45,6 +46,7 @@ class PreparedCase:
     over: Inputs | None
     fingerprint: str
     against_eager: list[Finding] = field(default_factory=list)
+    shared: Shared | None = None  # None: nothing is shared between cells
 
     @property
     def case(self) -> Case:

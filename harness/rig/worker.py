@@ -78,6 +78,7 @@ class _Worker:
         self._channel = channel
         self.corpus_digest = corpus_digest()
         self._seed = int(setup["seed"])
+        self._share = bool(setup["share"])
         self.load_errors: dict[str, str] = {}
         self._inliners: dict[str, Inliner] = {}
         for data in setup["subjects"]:
@@ -95,6 +96,7 @@ class _Worker:
         from harness.rig.clock import StageClock
         from harness.rig.pipeline import ended_before_routes, run_cell
         from harness.rig.prepare import NotPrepared, prepare
+        from harness.rig.sharing import Shared
 
         cells = [CellKey(**key) for key in job["cells"]]
         clock = StageClock(lambda stage: self._at(None, stage))
@@ -107,6 +109,8 @@ class _Worker:
             for key in cells:
                 self._broken(key)
             return
+        if self._share:
+            prepared.shared = Shared()
         shared = clock.seconds
         for key in cells:
             clock = StageClock(lambda stage, key=key: self._at(key, stage))  # type: ignore[misc]

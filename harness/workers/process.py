@@ -29,11 +29,13 @@ class WorkerSetup:
     seed: int
     log_folder: Path
     corpus_digest: str
+    share: bool = True
 
     def message(self) -> dict[str, Any]:
         return {
             "library": str(self.library),
             "seed": self.seed,
+            "share": self.share,
             "subjects": [to_json(subject) for subject in self.subjects],
         }
 

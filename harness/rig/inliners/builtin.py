@@ -69,7 +69,8 @@ class BuiltinInliner:
         inlined = self._transform(split, clock, result)
         clock.leave()
         result.keep(inlined)
-        result.exported = run_torch_export(inlined, example, dynamic_shapes, clock)
+        export = result.export or run_torch_export
+        result.exported = export(inlined, example, dynamic_shapes, clock)
         return result.exported
 
     def _transform(self, split: GraphModule, clock: StageClock, result: Inlining) -> GraphModule:

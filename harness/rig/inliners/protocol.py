@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,6 +19,9 @@ class LoadError(Exception):
     """An inliner could not be loaded: what is missing, and where it was looked for."""
 
 
+Export = Callable[[GraphModule, Inputs, Any, StageClock], ExportedProgram]
+
+
 @dataclass
 class Inlining:
     """What came out of an inliner, filled in as far as it got.
@@ -30,6 +34,7 @@ class Inlining:
     inlined: GraphModule | None = None
     finished: bool = False
     exported: ExportedProgram | None = None
+    export: Export | None = None  # in place of `torch.export.export`, to share what is equal
 
     def keep(self, inlined: GraphModule) -> None:
         """Remember what `transform` returned, in a graph of its own.

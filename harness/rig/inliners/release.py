@@ -82,7 +82,8 @@ class ReleaseInliner:
                 create = self.exporter.create_trt_exp_program
                 result.exported = run_legacy_export(create, inlined, example, dynamic_shapes, clock)
             else:
-                result.exported = run_torch_export(inlined, example, dynamic_shapes, clock)
+                export = result.export or run_torch_export
+                result.exported = export(inlined, example, dynamic_shapes, clock)
         return result.exported
 
     def own_export(

@@ -35,8 +35,8 @@ def node_of(module: GraphModule, target: str) -> Node:
     return next(node for node in module.graph.nodes if str(node.target) == target)
 
 
-# What the positional form itself gets wrong: calls that it does not expect, one name for two values,
-# engines of no tensors, effects that it takes for dead code.
+# What the positional form itself gets wrong: calls that it does not expect, one name for two
+# values, engines of no tensors, effects that it takes for dead code.
 WRONG_IN_TRUTH = {
     "engine_without_inputs",
     "fallback_with_an_effect_alone",

@@ -1,0 +1,155 @@
+"""Sharing changes no verdict, and whatever could change one makes two programs unequal."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.fx import GraphModule
+
+from harness.rig.clock import StageClock
+from harness.rig.inliners.builtin import BuiltinInliner
+from harness.rig.inliners.protocol import Inliner
+from harness.rig.pipeline import run_cell
+from harness.rig.prepare import PreparedCase
+from harness.rig.records import CellKey, CellRecord
+from harness.rig.sharing import Shared, module_identity, program_identity
+
+Prepared = Callable[[str], PreparedCase]
+
+# A correct one, each way for 2.13.0 to be wrong, weights, a dynamic dimension, an effect.
+NAMES = [
+    "relu_four_steps",
+    "pr_4360",
+    "named_like_an_earlier_getitem",
+    "residual_over_a_fallback",
+    "inputs_in_both_orders",
+    "names_that_collide_without_dots",
+    "dynamic_batch_weights_in_fallbacks",
+    "fallback_with_an_effect_alone",
+    "one_name_with_two_values",
+]
+
+
+def verdicts(record: CellRecord) -> list[tuple[str, str, str]]:
+    return [(v.oracle.value, v.label, v.message) for v in record.verdicts]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sharing_changes_no_verdict(
+    inliners: dict[str, Inliner], prepared: Prepared, name: str
+) -> None:
+    alone, sharing = (copy.copy(prepared(name)) for _ in range(2))
+    sharing.shared = Shared()
+    for subject, inliner in inliners.items():
+        routes = {"torch": ("direct", "plain")}.get(subject, ("export",))
+        for route in (*routes, "legacy") if subject[0] == "2" else routes:
+            key = CellKey(name, "nonstrict", subject, route)
+            expected = run_cell(alone, inliner, key, StageClock())
+            assert verdicts(run_cell(sharing, inliner, key, StageClock())) == verdicts(expected)
+    assert sharing.shared.judged
+
+
+def test_a_program_that_is_equal_is_not_saved_again(
+    inliners: dict[str, Inliner], prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = copy.copy(prepared("relu_four_steps"))
+    case.shared = Shared()
+    saved: list[object] = []
+    save = torch.export.save
+
+    def counting(program: object, *args: object, **kwargs: object) -> None:
+        saved.append(program)
+        save(program, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(torch.export, "save", counting)
+    for subject in ("2.13.0", "2.14.0"):
+        key = CellKey("relu_four_steps", "nonstrict", subject, "export")
+        record = run_cell(case, inliners[subject], key, StageClock())
+        assert {"inline-engines", "export", "save", "load", "run"} <= set(record.seconds)
+        assert record.archive_bytes
+    assert len(saved) == 1
+
+
+def inlined(case: PreparedCase) -> GraphModule:
+    return BuiltinInliner("positional").transform(case.split)
+
+
+def rename(module: GraphModule) -> None:
+    next(node for node in module.graph.nodes if node.op == "call_function").name = "renamed"
+
+
+def rewire(module: GraphModule) -> None:
+    linears = [node for node in module.graph.nodes if "linear" in str(node.target)]
+    linears[0].args, linears[1].args = linears[1].args, linears[0].args
+
+
+def other_metadata(module: GraphModule) -> None:
+    node = next(node for node in module.graph.nodes if "linear" in str(node.target))
+    node.meta["val"] = node.meta["val"].double()
+
+
+def other_value(module: GraphModule) -> None:
+    with torch.no_grad():
+        module.get_parameter("first.bias")[0] += 1
+
+
+def frozen(module: GraphModule) -> None:
+    module.get_parameter("first.bias").requires_grad_(False)
+
+
+def other_strides(module: GraphModule) -> None:
+    weight = module.get_parameter("first.weight")
+    weight.data = weight.data.t().contiguous().t()
+
+
+def extra_metadata(module: GraphModule) -> None:
+    next(iter(module.graph.nodes)).meta["nn_module_stack"] = {}
+
+
+@pytest.mark.parametrize(
+    "change", [rename, rewire, other_metadata, other_value, frozen, other_strides, extra_metadata]
+)
+def test_every_change_of_a_module_makes_it_another_one(
+    prepared: Prepared, change: Callable[[GraphModule], None]
+) -> None:
+    case = prepared("linears_in_two_fallbacks")
+    same, changed = copy.deepcopy(inlined(case)), copy.deepcopy(inlined(case))
+    assert module_identity(same) == module_identity(inlined(case))
+    change(changed)
+    assert module_identity(changed) != module_identity(same)
+
+
+def test_every_change_of_a_program_makes_it_another_one() -> None:
+    def exported() -> torch.export.ExportedProgram:
+        torch.manual_seed(0)
+        shapes = ({0: torch.export.Dim("n", min=1, max=8)},)
+        return torch.export.export(
+            torch.nn.Linear(2, 2), (torch.ones(3, 2),), dynamic_shapes=shapes
+        )
+
+    identity = program_identity(exported())
+    assert program_identity(exported()) == identity
+    no_range = exported()
+    no_range.range_constraints.clear()
+    other_spec = exported()
+    spec = other_spec.graph_signature.input_specs[0]
+    other_spec.graph_signature.input_specs[0] = dataclasses.replace(spec, target="bias")
+    other_state = exported()
+    with torch.no_grad():
+        other_state.state_dict["bias"].add_(1)
+    for changed in (no_range, other_spec, other_state):
+        assert program_identity(changed) != identity
+
+
+def test_nothing_is_shared_once_the_split_is_damaged(
+    inliners: dict[str, Inliner], prepared: Prepared
+) -> None:
+    case = copy.copy(prepared("relu_once"))
+    case.shared, case.fingerprint = Shared(), "another"
+    key = CellKey("relu_once", "nonstrict", "positional", "export")
+    run_cell(case, inliners["positional"], key, StageClock())
+    assert case.shared.judged == {}
