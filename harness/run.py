@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from harness.catalogue_entry import subject_for_wheel
 from harness.corpus_client import Corpus, read_corpus, select_cases
 from harness.errors import SurroundingsError, Unavailable, UsageError
 from harness.expectations.ledger import Ledger
@@ -21,7 +22,13 @@ from harness.provenance import Provenance, collect_provenance, resume_mismatch
 from harness.releases import Catalogue, Release
 from harness.rig.records import CaseInfo, CellRecord, SubjectKind, SubjectSpec
 from harness.store import RunFolder, RunState
-from harness.subjects import builtin_subjects, exporter_subject, release_subject, torch_subject
+from harness.subjects import (
+    builtin_subjects,
+    exporter_subject,
+    release_subject,
+    torch_subject,
+    wheel_subject,
+)
 from harness.summary import summarise
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
@@ -38,6 +45,7 @@ class RunOptions:
 
     releases: str = ""
     exporter: Path | None = None
+    wheel: Path | None = None
     like: str = ""
     expression: str = ""
     families: tuple[str, ...] = ()
@@ -145,9 +153,13 @@ def choose_subjects(
         UsageError: an unknown release, or a file that is no exporter.
         SurroundingsError: a wheel with a wrong hash.
     """
-    if options.exporter is None:
+    if options.exporter is not None and options.wheel is not None:
+        raise UsageError("--exporter and --wheel are two candidates; judge one at a time")
+    if options.exporter is None and options.wheel is None:
         if options.like:
-            raise UsageError("--like says what --exporter is held against; give --exporter too")
+            raise UsageError(
+                "--like says what --exporter or --wheel is held against; give one of them too"
+            )
         releases = catalogue.select(options.releases) if options.releases else tuple(catalogue)
         chosen = [_release(toolchain, release) for release in releases]
         return (*chosen, *builtin_subjects(), torch_subject())
@@ -155,7 +167,12 @@ def choose_subjects(
     asked = catalogue.select(options.releases) if options.releases else (like,)
     releases = asked if like in asked else (*asked, like)
     chosen = [_release(toolchain, release) for release in releases]
-    return (*chosen, _exporter(toolchain, options.exporter, like), torch_subject())
+    if options.exporter is not None:
+        candidate = _exporter(toolchain, options.exporter, like)
+    else:
+        assert options.wheel is not None
+        candidate = _wheel(options.wheel, catalogue, like)
+    return (*chosen, candidate, torch_subject())
 
 
 def likes(subjects: Sequence[SubjectSpec]) -> dict[str, str]:
@@ -181,6 +198,17 @@ def _exporter(toolchain: Toolchain, path: Path, like: Release) -> SubjectSpec:
         return exporter_subject(path, like, None, str(reason))
 
 
+def _wheel(path: Path, catalogue: Catalogue, like: Release) -> SubjectSpec:
+    """A wheel of no release, such as a nightly; one of the catalogue's needs no --wheel."""
+    found = subject_for_wheel(path, catalogue)
+    if found in tuple(catalogue):
+        raise UsageError(
+            f"{path} is release {found.version} as it is in the catalogue; "
+            f"ask for it with --releases {found.version}"
+        )
+    return wheel_subject(found, path, like)
+
+
 def _found_again(
     before: Provenance, toolchain: Toolchain, catalogue: Catalogue
 ) -> tuple[SubjectSpec, ...]:
@@ -190,7 +218,10 @@ def _found_again(
             found.append(_release(toolchain, catalogue.get(spec.subject)))
         elif spec.kind is SubjectKind.FILE:
             like = catalogue.get(spec.release or "")
-            found.append(_exporter(toolchain, Path(spec.exporter_path or ""), like))
+            if spec.exporter_path is not None:
+                found.append(_exporter(toolchain, Path(spec.exporter_path), like))
+            else:
+                found.append(_wheel(Path(spec.wheel_path or ""), catalogue, like))
         else:
             found.append(spec)
     return tuple(found)

@@ -43,7 +43,7 @@ def one_error(printed: str) -> str:
     [
         (["run", "--releases", "9.9.9"], "9.9.9"),
         (["run", "--releases", ">=7"], "no release"),
-        (["run", "--like", "2.13.0"], "give --exporter too"),
+        (["run", "--like", "2.13.0"], "give one of them too"),
         (["run", "--exporter", "x.py", "--like", "1.0"], "1.0"),
         (["run", "--exporter", "no/such/file.py"], "no/such/file.py"),
         (["run", "--capture", "sideways"], "nonstrict or strict"),

@@ -28,6 +28,7 @@ app.command("summary")(results.summary_command)
 app.command("report")(results.report_command)
 app.command("ledger")(results.ledger_command)
 releases_app.callback()(inspecting.releases_command)
+releases_app.command("add")(inspecting.add_release_command)
 app.command("doctor")(inspecting.doctor_command)
 app.command("clean")(inspecting.clean_command)
 

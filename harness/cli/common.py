@@ -31,7 +31,7 @@ Exporter = Annotated[
     Path | None, typer.Option(help="An _exporter.py to judge, with a release's wheel around it.")
 ]
 Like = Annotated[
-    str, typer.Option(help="The release that --exporter is held against; the newest by default.")
+    str, typer.Option(help="The release that a candidate is held against; the newest by default.")
 ]
 Capture = Annotated[str, typer.Option(help="nonstrict or strict.")]
 Ledger = Annotated[Path, typer.Option(help="The ledger of expected failures.")]

@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 from harness import doctor as checks
+from harness.atomic import replace_file
+from harness.catalogue_entry import entry_for
 from harness.cli.common import (
     Capture,
     Exporter,
@@ -27,7 +29,7 @@ from harness.cli.common import (
 from harness.corpus_client import ask_rig, read_corpus, select_cases, split_text
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
-from harness.releases import Catalogue, Release, load_catalogue
+from harness.releases import CATALOGUE_FILE, Catalogue, Release, load_catalogue
 from harness.rig.records import SubjectSpec, to_json
 from harness.run import RUNTIME_SOURCE, RunOptions, choose_subjects
 from harness.subjects import builtin_subjects, torch_subject
@@ -93,9 +95,12 @@ def explain_command(
 
 
 def releases_command(
+    context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """The releases that can be judged, and which share an inliner."""
+    if context.invoked_subcommand is not None:
+        return
     catalogue = load_catalogue()
     if as_json:
         for release in catalogue:
@@ -112,6 +117,20 @@ def releases_command(
         if len(group) > 1:
             names = ", ".join(release.version for release in group)
             tell(f"one inliner: {names}")
+
+
+def add_release_command(
+    version: Annotated[str, typer.Argument(help="The new release.")],
+    wheel: Annotated[Path, typer.Option(help="Its wheel, as released.")],
+) -> None:
+    """Write a new release's entry into the catalogue, from its wheel."""
+    if version in load_catalogue().versions:
+        raise UsageError(f"{version} is in the catalogue already: {CATALOGUE_FILE}")
+    entry = entry_for(version, wheel)
+    replace_file(CATALOGUE_FILE, (CATALOGUE_FILE.read_text() + "\n" + entry).encode())
+    load_catalogue()  # it reads back, or says what is wrong
+    tell(entry.rstrip())
+    tell(f"added to {CATALOGUE_FILE}; look it over, and commit it")
 
 
 def _release_row(release: Release) -> tuple[str, ...]:

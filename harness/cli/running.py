@@ -37,6 +37,9 @@ def run_command(
         str, typer.Option(help='Versions with commas, or one specifier such as ">=2.11,<2.14".')
     ] = "",
     exporter: Exporter = None,
+    wheel: Annotated[
+        Path | None, typer.Option(help="A wheel of no release to judge, such as a nightly.")
+    ] = None,
     like: Like = "",
     expression: Annotated[
         str, typer.Option("-k", help="Only cases that match, as pytest's -k.")
@@ -65,6 +68,7 @@ def run_command(
     options = RunOptions(
         releases=releases,
         exporter=exporter,
+        wheel=wheel,
         like=like,
         expression=expression,
         families=tuple(family or ()),

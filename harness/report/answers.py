@@ -46,31 +46,32 @@ def answers(
 
 def silent_failures(cells: pd.DataFrame, releases: Sequence[str]) -> str:
     """Which releases have none; what the newest has, if it has any."""
-    gated = cells[~cells["hypothetical"] & cells["subject"].isin(releases)]
-    silent = {name: int(gated.loc[_of(gated, name), "oracle"].isin(SILENT).sum())
-              for name in releases}  # fmt: skip
-    unasked = {name for name in releases
-               if gated.loc[_of(gated, name), "standing"].isin(UNJUDGED).any()}  # fmt: skip
-    clean = [name for name in releases if not silent[name] and name not in unasked]
+    gated = cells[~cells["hypothetical"]]
+    of = {name: gated[gated["subject"] == name] for name in releases}
+    share = {name: float(here["oracle"].isin(SILENT).mean()) for name, here in of.items()}
+    unasked = [name for name, here in of.items() if here["standing"].isin(UNJUDGED).any()]
+    clean = [name for name in releases if not share[name] and name not in unasked]
     newest = releases[-1]
     parts = []
     if clean:
         parts.append(f"none in {', '.join(text.spans(clean, releases))}")
-    elif all(silent.values()):
-        parts.append("in every release" if len(releases) > 1 else f"in {newest}")
-    if silent[newest]:
-        parts.append(f"{newest} has {_silent_of(gated, newest)}")
-    elif not clean or newest in unasked:
-        parts.append(f"none seen in {newest}, not all of which was asked")
-    with_some = [name for name in releases[:-1] if silent[name]]
-    if clean and with_some:
-        parts.append(f"some in {', '.join(text.spans(with_some, releases))}")
+        some = [name for name in releases[:-1] if share[name]]
+        if some:
+            parts.append(f"some in {', '.join(text.spans(some, releases))}")
+    elif all(share.values()) and len(releases) > 1:
+        fewest = min(releases, key=lambda name: share[name])
+        parts.append("in every release" + (", fewest in the newest" if fewest == newest else ""))
+    if share[newest]:
+        parts.append(f"{newest} has {_silent_of(of[newest])}")
+    doubtful = [name for name in unasked if not share[name]]
+    if doubtful:
+        names = ", ".join(text.spans(doubtful, releases))
+        parts.append(f"none seen in {names}, where not all was asked")
     return _sentence(parts)
 
 
-def _silent_of(gated: pd.DataFrame, name: str) -> str:
+def _silent_of(here: pd.DataFrame) -> str:
     """How many cells of a release fail silently, and where."""
-    here = gated[_of(gated, name)]
     wrong = here[here["oracle"].isin(SILENT)]
     families = text.listed(dict.fromkeys(str(family) for family in wrong["family"]), 3)
     routes = " and ".join(dict.fromkeys(str(route) for route in wrong["route"].sort_values()))

@@ -12,13 +12,14 @@ Nothing else is guessed: two entries that merely look alike stay two causes.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
 import pandas as pd
 
 from harness.report.views import CauseView, LiveCause, SeenAs
-from harness.rig.records import Oracle
+from harness.rig.records import CaseInfo, Oracle
 
 _AS = re.compile(r"As ([a-z0-9.]+(?:-[a-z0-9.]+)+)")
 
@@ -43,6 +44,15 @@ def live_causes(
         if seen:
             live.append(_live(group, seen, subject, order))
     return tuple(sorted(live, key=lambda cause: (severity(cause.oracle), cause.id)))
+
+
+def smallest_first(cells: pd.DataFrame, cases: Sequence[CaseInfo]) -> list[str]:
+    """Cases by the bytes of their engines; in the order of the corpus where these are alike.
+
+    Engine bytes stand for the size of a program: they are known of programs that broke, too.
+    """
+    size = cells.groupby("case", observed=True)["engine_bytes"].min().dropna().to_dict()
+    return sorted((case.name for case in cases), key=lambda name: size.get(name, math.inf))
 
 
 def severity(oracle: str) -> int:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from harness.report import tables
 from harness.report.answers import UNJUDGED, answers
-from harness.report.causes import live_causes
+from harness.report.causes import live_causes, smallest_first
 from harness.report.environment import environments, torches_running
 from harness.report.frames import cell_frame, ordered_subjects, sample_frame, verdict_frame
 from harness.report.headline import headline
@@ -115,7 +115,6 @@ def build_model(
     newest = releases[-1] if releases else None
     change = comparison(verdicts, *releases[-2:]) if len(releases) > 1 else None
     answered = answers(cells, verdicts, releases, change)
-    order = [case.name for case in cases]
     return ReportModel(
         title=f"Inliner regression{f' · {run}' if run else ''}",
         scope=_scope(cells, matrix),
@@ -128,7 +127,7 @@ def build_model(
         good_news=tuple(good_news),
         comparison=change,
         newest=newest,
-        live=live_causes(causes, verdicts, newest, order) if newest else (),
+        live=live_causes(causes, verdicts, newest, smallest_first(cells, cases)) if newest else (),
         measures=measure_rows(samples, cells),
         control=control(cells, verdicts),
         hypothetical=hypothetical_rows(cells),

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -10,7 +14,14 @@ from markupsafe import Markup, escape
 
 from harness.report import plots, style, text
 from harness.report.model import ReportModel
+from harness.report.views import FindingView, MatrixGroup, MeasureRow
+from harness.rig.records import SubjectKind
 
+_KINDS = {
+    SubjectKind.FILE.value: "a file",
+    SubjectKind.BUILTIN.value: "built in",
+    SubjectKind.TORCH.value: "control, no inliner",
+}
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -25,7 +36,9 @@ def page(model: ReportModel) -> str:
 
 def _latency_picture(model: ReportModel) -> Markup:
     picture = plots.svg(plots.latency_figure(model.measures, model.emulated))
-    description = escape("Latency of inline, save and load; the table below has the same numbers")
+    description = escape(
+        "Latency of inline, export, save and load; the table below has the same numbers"
+    )
     # The SVG is this harness's own drawing; its text nodes were escaped when it was written.
     return Markup(plots.inlined(picture, "latency", description))
 
@@ -33,6 +46,47 @@ def _latency_picture(model: ReportModel) -> Markup:
 def anchor(*parts: str) -> str:
     """An id fit for a link."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")
+
+
+def beneath(group: MatrixGroup) -> str:
+    """What a row of the matrix says under its name."""
+    if len(group.members) > 2:
+        return ", ".join(group.members)
+    if group.unlike:
+        return f"inliner of {text.listed(group.unlike, 2)}"
+    if len(group.members) == 2:
+        return "one inliner"
+    kind = group.first.kind
+    return "" if kind == SubjectKind.RELEASE else _KINDS.get(kind, kind)
+
+
+def pinned(group: MatrixGroup, what: str) -> str:
+    """The versions of ``torch`` or ``tensorrt`` that a row's members pin, by their ends."""
+    versions = dict.fromkeys(getattr(row, what) for row in group.rows)
+    ends = text.span([version for version in versions if version] or [""])
+    return ends.replace(".post", "\u200b.post")  # where a narrow column may break it
+
+
+def groupby_kept(rows: Sequence[MeasureRow], name: str) -> list[tuple[str, list[MeasureRow]]]:
+    """Neighbours with one value of ``name``, in the order that they have; jinja's own sorts."""
+    return [(value, list(group)) for value, group in groupby(rows, attrgetter(name))]
+
+
+def together(findings: Sequence[FindingView]) -> list[tuple[tuple[str, ...], FindingView]]:
+    """Neighbours that differ in nothing but the subject, with their subjects."""
+    found: list[tuple[tuple[str, ...], FindingView]] = []
+    for finding in findings:
+        same = found and _but_for_subject(found[-1][1]) == _but_for_subject(finding)
+        if same:
+            subjects, first = found.pop()
+            found.append(((*subjects, finding.subject), first))
+        else:
+            found.append(((finding.subject,), finding))
+    return found
+
+
+def _but_for_subject(finding: FindingView) -> FindingView:
+    return replace(finding, subject="", command="")
 
 
 def _environment() -> Environment:
@@ -43,5 +97,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(style=style, text=text, anchor=anchor)
+    environment.globals.update(
+        style=style, text=text, anchor=anchor, beneath=beneath, pinned=pinned
+    )
+    environment.filters.update(groupby_kept=groupby_kept, together=together)
     return environment

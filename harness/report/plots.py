@@ -20,9 +20,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from harness.report import style, text
-from harness.report.views import Matrix, MatrixCell, MeasureRow, Quartiles
+from harness.report.views import Matrix, MatrixCell, MatrixGroup, MeasureRow, Quartiles
 
-PLOTTED_STAGES = ("inline", "save", "load")
+PLOTTED_STAGES = ("inline", "export", "save", "load")
 _MATRIX_KEY = (
     "Failing of all cells, known failures too, and the worst symptom.  "
     "✗ silently computes something else   ! fails aloud, or loses something   ✓ all ok   "
@@ -32,7 +32,7 @@ _MATRIX_KEY = (
 
 def matrix_figure(matrix: Matrix, title: str) -> Figure:
     """A heat map: each cell has its sign, its count and its worst symptom in words."""
-    columns, rows = len(matrix.families), len(matrix.rows)
+    columns, rows = len(matrix.families), len(matrix.groups)
     left = 2.6  # the subjects' column, in widths of a family's
     with mpl.rc_context(style.RC):
         figure = _figure(1.02 * (left + columns + 0.2), 0.52 * (rows + 2.5))
@@ -45,13 +45,21 @@ def matrix_figure(matrix: Matrix, title: str) -> Figure:
         for column, family in enumerate(matrix.families):
             name = "\n".join(textwrap.wrap(family.replace("_", " "), 13, break_long_words=False))
             axes.text(column + 0.5, -0.12, name, ha="center", va="bottom", fontsize=8)
-        for line, row in enumerate(matrix.rows):
-            under = textwrap.shorten(row.environment, 46, placeholder=" …")
-            axes.text(-left, line + 0.36, row.subject, fontweight="bold", va="center")
+        for line, group in enumerate(matrix.groups):
+            under = textwrap.shorten(_beneath(group), 46, placeholder=" …")
+            name = text.span(group.members)
+            axes.text(-left, line + 0.36, name, fontweight="bold", va="center")
             axes.text(-left, line + 0.72, under, fontsize=6.5, color=style.MUTED, va="center")
-            for column, cell in enumerate(row.cells):
+            for column, cell in enumerate(group.first.cells):
                 _draw_cell(axes, column, line, cell)
     return figure
+
+
+def _beneath(group: MatrixGroup) -> str:
+    """What a row was, or the members that it stands for."""
+    if len(group.members) == 1:
+        return group.first.environment
+    return f"one inliner: {', '.join(group.members)}"
 
 
 def _draw_cell(axes: Axes, column: int, line: int, cell: MatrixCell) -> None:
@@ -78,10 +86,14 @@ def _draw_cell(axes: Axes, column: int, line: int, cell: MatrixCell) -> None:
 
 
 def latency_figure(rows: Sequence[MeasureRow], emulated: bool) -> Figure:
-    """Median and quartiles of each stage, one panel a stage, one line a (subject, route)."""
+    """Median and quartiles of each stage: a panel a stage, a block a route, a line a subject.
+
+    Only what stands in one block is of the same cases, so blocks are set apart.
+    """
     shown = [row for row in rows if any(row.stages.get(stage) for stage in PLOTTED_STAGES)]
+    lines = _lines(shown)
     with mpl.rc_context(style.RC):
-        figure = _figure(10.4, 1.25 + 0.27 * max(len(shown), 3))
+        figure = _figure(11.6, 1.25 + 0.235 * max(lines[-1] + 1 if lines else 0, 3))
         engines = "engines are emulated" if emulated else "engines run on the device"
         height = figure.get_figheight()
         figure.text(
@@ -97,25 +109,41 @@ def latency_figure(rows: Sequence[MeasureRow], emulated: bool) -> Figure:
             return figure
         panels = figure.subplots(1, len(PLOTTED_STAGES), sharey=True)
         figure.subplots_adjust(
-            left=0.17, right=0.99, wspace=0.12, top=1 - 0.62 / height, bottom=0.42 / height
+            left=0.125, right=0.995, wspace=0.07, top=1 - 0.62 / height, bottom=0.3 / height
         )
         for axes, stage in zip(panels, PLOTTED_STAGES, strict=True):
-            _draw_panel(axes, stage, shown)
+            _draw_panel(axes, stage, shown, lines)
+        for line, row, before in zip(lines, shown, [None, *shown], strict=False):
+            if before is None or before.route != row.route:
+                label = f"by {row.route}"
+                panels[0].text(
+                    -0.02, line - 0.95, label, transform=panels[0].get_yaxis_transform(),
+                    ha="right", va="center", fontweight="bold", fontsize=8.5,
+                )  # fmt: skip
     return figure
 
 
-def _draw_panel(axes: Axes, stage: str, rows: Sequence[MeasureRow]) -> None:
+def _lines(rows: Sequence[MeasureRow]) -> list[float]:
+    """Where each row stands: below the one before, and further below at a new route."""
+    lines: list[float] = []
+    for row, before in zip(rows, [None, *rows], strict=False):
+        step = 1.0 if before and before.route == row.route else 2.2
+        lines.append(lines[-1] + step if lines else 1.0)
+    return lines
+
+
+def _draw_panel(axes: Axes, stage: str, rows: Sequence[MeasureRow], lines: Sequence[float]) -> None:
     axes.set_title(stage, pad=6)
     axes.set_xscale("log")
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_yticks(range(len(rows)), [f"{row.subject}  {row.route}" for row in rows])
+    axes.set_ylim(lines[-1] + 0.7, -0.4)
+    axes.set_yticks(lines, [text.span(row.members) for row in rows])
     known = [quartiles for row in rows if (quartiles := row.stages.get(stage))]
     low, high = _limits(known)
     axes.set_xlim(low, high)
     axes.xaxis.set_major_locator(FixedLocator(_ticks(low, high)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    for line, row in enumerate(rows):
+    for line, row in zip(lines, rows, strict=True):
         quartiles = row.stages.get(stage)
         colour, marker = style.ROUTES.get(row.route, (style.INK, "o"))
         if quartiles is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
@@ -87,12 +88,9 @@ def _measured_once(cells: pd.DataFrame) -> Iterator[tuple[str, tuple[str, ...]]]
     """Each route with the subjects that were measured as one and the same, in order."""
     names = ["route", "subject", "measured_as"]
     gated = _gated(cells)[names].drop_duplicates(names[:2]).sort_values(names[:2])
-    groups: dict[tuple[str, str], list[str]] = {}
-    for row in gated.to_dict("records"):
-        source = str(row["measured_as"] or row["subject"])
-        groups.setdefault((str(row["route"]), source), []).append(str(row["subject"]))
-    for (route, _), members in groups.items():
-        yield route, tuple(members)
+    sources = ((row, str(row["measured_as"] or row["subject"])) for row in gated.to_dict("records"))
+    for (route, _), rows in groupby(sources, lambda pair: (str(pair[0]["route"]), pair[1])):
+        yield route, tuple(str(row["subject"]) for row, _ in rows)
 
 
 def _by(table: pd.DataFrame, *names: str) -> dict[tuple[str, ...], Quartiles]:
@@ -154,21 +152,24 @@ def failing_subjects(
     """
     failing = _gated(cells)
     failing = failing[failing["standing"] == "failing"].sort_values(["oracle", "case", "route"])
-    views: list[FailingSubject] = []
-    for subjects in together:
-        groups: dict[tuple[FailingGroup, ...], list[str]] = {}
-        for subject in subjects:
-            found = tuple(_failing_groups(failing[failing["subject"] == subject]))
-            if found:
-                groups.setdefault(found, []).append(subject)
-        views += [FailingSubject(tuple(names), found) for found, names in groups.items()]
-    return tuple(views)
+    return tuple(
+        FailingSubject(tuple(members), found)
+        for subjects in together
+        for found, members in groupby(subjects, lambda name: _failing_groups(failing, name))
+        if found
+    )
 
 
-def _failing_groups(failing: pd.DataFrame) -> Iterator[FailingGroup]:
-    for family, here in failing.groupby("family", observed=True):
-        shown = tuple(_failing_cell(row) for row in here.head(SHOWN_CELLS).to_dict("records"))
-        yield FailingGroup(str(family), shown, len(here))
+def _failing_groups(failing: pd.DataFrame, subject: str) -> tuple[FailingGroup, ...]:
+    mine = failing[failing["subject"] == subject]
+    return tuple(
+        FailingGroup(
+            str(family),
+            tuple(_failing_cell(row) for row in here.head(SHOWN_CELLS).to_dict("records")),
+            len(here),
+        )
+        for family, here in mine.groupby("family", observed=True)
+    )
 
 
 def _failing_cell(row: Mapping[Any, Any]) -> FailingCell:

@@ -41,7 +41,7 @@ def listed(words: Iterable[str], most: int = 4) -> str:
 
 def span(members: Sequence[str]) -> str:
     """Neighbours by their ends: ``2.7.0 – 2.10.0``; one by its name."""
-    return members[0] if len(members) == 1 else f"{members[0]} – {members[-1]}"
+    return members[0] if len(members) == 1 else f"{members[0]} \u2013 {members[-1]}"
 
 
 def spans(names: Iterable[str], order: Sequence[str]) -> list[str]:
