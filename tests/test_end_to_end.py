@@ -154,6 +154,11 @@ def test_a_broken_wire_turns_the_gate_red_on_the_first_screen(
     assert "numbers differ" in screen
     assert "python -m harness explain inputs_read_in_reverse" in screen
     assert "relu_once" not in screen
+    # The command that the screen prints shows the cell.
+    command = next(line for line in screen.splitlines() if "harness explain" in line).split()
+    code, told, err = harness(*command[3:], "--out", tmp_path / "out")
+    assert code == 0, err
+    assert "should read" in told
 
 
 def test_an_exporter_that_changes_nothing_is_green_with_its_known_defects(

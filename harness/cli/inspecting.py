@@ -6,7 +6,6 @@ import difflib
 import itertools
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -16,10 +15,12 @@ from harness import doctor as checks
 from harness.atomic import replace_file
 from harness.catalogue_entry import entry_for
 from harness.cli.common import (
+    RESULTS,
     Capture,
     Exporter,
     Like,
     Offline,
+    Out,
     Wheelhouse,
     captures,
     out,
@@ -29,9 +30,10 @@ from harness.cli.common import (
 from harness.corpus_client import ask_rig, read_corpus, select_cases, split_text
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
-from harness.releases import CATALOGUE_FILE, Catalogue, Release, load_catalogue
-from harness.rig.records import SubjectSpec, to_json
+from harness.releases import CATALOGUE_FILE, Release, load_catalogue
+from harness.rig.records import SubjectKind, SubjectSpec, to_json
 from harness.run import RUNTIME_SOURCE, RunOptions, choose_subjects
+from harness.store import LATEST, RunFolder
 from harness.subjects import builtin_subjects, torch_subject
 from harness.toolchain import Toolchain, clean
 
@@ -76,11 +78,12 @@ def explain_command(
     like: Like = "",
     wheelhouse: Wheelhouse = None,
     offline: Offline = False,
+    out_dir: Out = RESULTS,
 ) -> None:
     """Run one cell again and tell its story: what was wired, what should have been."""
     _known_case(case)
     toolchain = toolchain_for(wheelhouse, offline)
-    spec = _subject(subject, exporter, like, toolchain)
+    spec = _subject(subject, exporter, like, toolchain, out_dir)
     if route and route not in spec.routes:
         raise UsageError(f"{spec.subject} has no route {route}; it has {', '.join(spec.routes)}")
     request = {
@@ -175,23 +178,36 @@ def _known_case(name: str) -> None:
         raise UsageError(f"no case is named {name}{hint} `python -m harness list` shows them all")
 
 
-def _subject(name: str, exporter: Path | None, like: str, toolchain: Toolchain) -> SubjectSpec:
-    for spec in (*builtin_subjects(), torch_subject()):
+def _subject(
+    name: str, exporter: Path | None, like: str, toolchain: Toolchain, out_dir: Path
+) -> SubjectSpec:
+    """The subject that a user names: built in, a release, a file, or a candidate of a run."""
+    if exporter is not None:
+        chosen = choose_subjects(
+            RunOptions(exporter=exporter, like=like), toolchain, load_catalogue()
+        )
+        return _asked(next(spec for spec in chosen if spec.exporter_path is not None))
+    if not name:
+        raise UsageError("name a --subject, such as 2.13.0, or give an --exporter")
+    # The commands that a run prints name its candidates by their subject alone.
+    for spec in (*builtin_subjects(), torch_subject(), *_candidates(out_dir)):
         if spec.subject == name:
             return spec
-    catalogue: Catalogue = load_catalogue()
-    if exporter is None and not name:
-        raise UsageError("name a --subject, such as 2.13.0, or give an --exporter")
-    releases = name if exporter is None else ""
-    options = RunOptions(releases=releases, exporter=exporter, like=like)
-    if exporter is None:
-        catalogue.get(name)  # a specifier would name several
-    wanted: Callable[[SubjectSpec], bool] = (
-        (lambda spec: spec.subject == name)
-        if exporter is None
-        else (lambda spec: spec.exporter_path is not None)
-    )
-    spec = next(filter(wanted, choose_subjects(options, toolchain, catalogue)))
+    catalogue = load_catalogue()
+    catalogue.get(name)  # a specifier would name several
+    chosen = choose_subjects(RunOptions(releases=name), toolchain, catalogue)
+    return _asked(next(spec for spec in chosen if spec.subject == name))
+
+
+def _candidates(out_dir: Path) -> list[SubjectSpec]:
+    """The candidates of the latest run, if there is one."""
+    if not (out_dir / LATEST).exists():
+        return []
+    subjects = RunFolder.open(LATEST, out_dir).provenance().subjects
+    return [spec for spec in subjects if spec.kind is SubjectKind.FILE]
+
+
+def _asked(spec: SubjectSpec) -> SubjectSpec:
     if spec.unavailable:
         raise SurroundingsError(f"{spec.subject} cannot be had: {spec.unavailable}")
     return spec

@@ -1,9 +1,13 @@
 """Ledger entries for what a run showed and the ledger does not know.
 
 An entry's scope is a product, cases x subjects x routes, and it demands a failure in each cell of
-it; a scope that is wider than what was seen would be red in the next run. So failures with one
-message are divided into products that hold exactly the failing cells: cases with the same set of
-(subject, route) go together, and such a set is divided into routes with the same subjects.
+it that is gated; one that does not fail so would be red in the next run. So the failures with one
+message are covered by products that hold no other gated cell. What they may hold besides is what
+cannot contradict them: cells that the run does not have (a built-in inliner by a route that it
+lacks) and hypothetical ones.
+
+The fewest products are found greedily: each time the one that holds the most failures which are
+not covered yet, cut down to the cases, subjects and routes that it is needed for.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import glob
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 from typing import TypeVar
 
 from harness.expectations.ledger import (
@@ -27,6 +32,9 @@ from harness.rig.records import CaseInfo, CellKey, CellRecord, CellState, Oracle
 
 #: The coordinates that an entry may name and mostly does not.
 _SETTINGS = ("capture", "lane", "builder", "environment")
+
+_Place = tuple[str, str, str]  # case, subject, route
+_Scope = tuple[list[str], list[str], list[str]]  # cases, subjects, routes
 
 T = TypeVar("T", bound=Hashable)
 V = TypeVar("V", bound=Hashable)
@@ -62,8 +70,8 @@ def propose(
     return [
         _entry(failure, scope, setting, taken)
         for failure in sorted(seen, key=_order)
-        for setting, keys in _by_setting(seen[failure], settings, gated)
-        for scope in _products(keys)
+        for setting, failing, others in _by_setting(seen[failure], settings, gated)
+        for scope in _products(failing, others)
     ]
 
 
@@ -102,35 +110,90 @@ def _settings_that_vary(records: Sequence[CellRecord]) -> tuple[str, ...]:
 
 def _by_setting(
     keys: Sequence[CellKey], names: Sequence[str], records: Sequence[CellRecord]
-) -> list[tuple[dict[str, str], list[CellKey]]]:
-    """Divide ``keys`` by those settings of which the run has several.
+) -> list[tuple[dict[str, str], set[_Place], set[_Place]]]:
+    """The places of ``keys``, and those of all other records, divided by the settings ``names``.
 
-    Where the failure is the same in all of them, it is not divided: the setting does not matter.
+    Where no other setting contradicts the failure, it is not divided: the setting does not matter.
     """
 
     def setting(key: CellKey) -> tuple[str, ...]:
         return tuple(getattr(key, name) for name in names)
 
-    parts = _grouped((setting(key), key) for key in keys)
-    scopes = {
-        frozenset((key.case, key.subject, key.route) for key in part) for part in parts.values()
-    }
-    if len(scopes) == 1 and set(parts) == {setting(record.key) for record in records}:
-        return [({}, list(keys))]
-    return [(dict(zip(names, values, strict=True)), parts[values]) for values in sorted(parts)]
+    failing = set(keys)
+    others = [record.key for record in records if record.key not in failing]
+    places, elsewhere = {_place(key) for key in keys}, {_place(key) for key in others}
+    if places.isdisjoint(elsewhere):
+        return [({}, places, elsewhere)]
+    parts = _grouped((setting(key), _place(key)) for key in keys)
+    apart = _grouped((setting(key), _place(key)) for key in others)
+    return [
+        (dict(zip(names, values, strict=True)), set(parts[values]), set(apart.get(values, ())))
+        for values in sorted(parts)
+    ]
 
 
-def _products(keys: Iterable[CellKey]) -> list[tuple[list[str], list[str], list[str]]]:
-    """Disjoint (cases, subjects, routes) whose products together are exactly the keys' cells."""
-    by_case = _grouped((key.case, (key.subject, key.route)) for key in keys)
-    cases_of = _grouped((frozenset(pairs), case) for case, pairs in by_case.items())
-    products = []
-    for pairs, cases in cases_of.items():
-        by_route = _grouped((route, subject) for subject, route in pairs)
-        routes_of = _grouped((frozenset(subjects), route) for route, subjects in by_route.items())
-        for subjects, routes in routes_of.items():
-            products.append((sorted(set(cases)), sorted(subjects, key=_by_age), sorted(routes)))
-    return sorted(products)
+def _place(key: CellKey) -> _Place:
+    return key.case, key.subject, key.route
+
+
+def _products(failing: set[_Place], others: set[_Place]) -> list[_Scope]:
+    """Few (cases, subjects, routes) whose products hold all of ``failing``, none of ``others``."""
+    candidates = _candidates(failing, others)
+    chosen: list[set[_Place]] = []
+    left = set(failing)
+    while left:
+        best = max(candidates, key=lambda scope: len(left & _cells(scope)))
+        cells = _cells(_spanned(left & _cells(best)))
+        chosen.append(cells & failing)
+        left -= cells
+    # What later ones cover together, an earlier one is not needed for.
+    for cells in list(chosen):
+        rest = [other for other in chosen if other is not cells]
+        if failing == set().union(*rest):
+            chosen = rest
+    return sorted(_spanned(cells) for cells in chosen)
+
+
+def _candidates(failing: set[_Place], others: set[_Place]) -> list[_Scope]:
+    """For each case and choice of its routes, the widest product that holds none of ``others``."""
+    pairs_of = _grouped((case, (subject, route)) for case, subject, route in failing)
+    not_of = _grouped((case, (subject, route)) for case, subject, route in others)
+    shapes = set()
+    for case, pairs in pairs_of.items():
+        barred = set(not_of.get(case, ()))
+        for routes in _subsets({route for _, route in pairs}):
+            subjects = {subject for subject, route in pairs if route in routes}
+            free = {s for s in subjects if barred.isdisjoint((s, route) for route in routes)}
+            if free:
+                shapes.add((tuple(sorted(free, key=_by_age)), routes))
+    return [
+        (
+            [
+                case
+                for case in sorted(pairs_of)
+                if others.isdisjoint(_cells(([case], subjects, routes)))
+            ],
+            list(subjects),
+            list(routes),
+        )
+        for subjects, routes in sorted(shapes)
+    ]
+
+
+def _subsets(routes: set[str]) -> Iterator[tuple[str, ...]]:
+    ordered = sorted(routes)
+    for size in range(1, len(ordered) + 1):
+        yield from combinations(ordered, size)
+
+
+def _cells(scope: tuple[Sequence[str], Sequence[str], Sequence[str]]) -> set[_Place]:
+    return set(product(*scope))
+
+
+def _spanned(cells: set[_Place]) -> _Scope:
+    """The narrowest product that holds these cells."""
+    cases, subjects, routes = (set(names) for names in zip(*cells, strict=True))
+    return sorted(cases), sorted(subjects, key=_by_age), sorted(routes)
 
 
 def _grouped(pairs: Iterable[tuple[T, V]]) -> dict[T, list[V]]:
@@ -147,7 +210,7 @@ def _by_age(subject: str) -> tuple[bool, tuple[int, ...], str]:
 
 def _entry(
     failure: _Failure,
-    scope: tuple[list[str], list[str], list[str]],
+    scope: _Scope,
     setting: Mapping[str, str],
     taken: set[str],
 ) -> Entry:

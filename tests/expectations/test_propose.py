@@ -13,7 +13,7 @@ from harness.errors import UsageError
 from harness.expectations.ledger import Entry, Ledger
 from harness.expectations.ledger_file import parse_ledger, to_toml
 from harness.expectations.propose import escaped_pattern, propose
-from harness.gate import CellClass, Gate, judge
+from harness.gate import Gate, judge
 from harness.rig.records import CellKey, CellRecord, Oracle, Stage, Verdict
 from tests.record_builders import by_id, case, entry, failed, key, planned, record, unsupported
 
@@ -39,19 +39,50 @@ def test_failures_that_form_a_product_are_one_entry() -> None:
     ]
 
 
-def test_cases_with_unlike_scopes_are_divided() -> None:
-    keys = [key("a", "2.13.0"), key("b", "2.13.0"), key("b", "2.10.0")]
-    assert scopes(propose(failing(*keys), Ledger(), CASES)) == [
-        (("a",), ("2.13.0",), ("export",)),
-        (("b",), ("2.10.0", "2.13.0"), ("export",)),
+def passing(*keys: CellKey) -> list[CellRecord]:
+    return [record(each) for each in keys]
+
+
+def test_cases_with_unlike_scopes_are_divided_so_that_no_passing_cell_is_covered() -> None:
+    bad = [key("a", "2.13.0"), key("b", "2.13.0"), key("b", "2.10.0")]
+    assert scopes(propose([*failing(*bad), *passing(key("a", "2.10.0"))], Ledger(), CASES)) == [
+        (("a", "b"), ("2.13.0",), ("export",)),
+        (("b",), ("2.10.0",), ("export",)),
     ]
 
 
 def test_a_scope_that_is_no_product_is_divided_by_route() -> None:
-    keys = [key("a", "2.13.0", "legacy"), key("a", "2.13.0"), key("a", "2.10.0", "legacy")]
-    assert scopes(propose(failing(*keys), Ledger(), CASES)) == [
+    bad = [key("a", "2.13.0", "legacy"), key("a", "2.13.0"), key("a", "2.10.0", "legacy")]
+    assert scopes(propose([*failing(*bad), *passing(key("a", "2.10.0"))], Ledger(), CASES)) == [
         (("a",), ("2.10.0", "2.13.0"), ("legacy",)),
         (("a",), ("2.13.0",), ("export",)),
+    ]
+
+
+def test_a_cell_that_the_run_does_not_have_divides_nothing() -> None:
+    # name-matching has no legacy route, and case b was not asked of 2.10.0.
+    bad = [key("a", "2.10.0", "legacy"), key("a", "2.13.0", "legacy"), key("a", "name-matching"),
+           key("a", "2.13.0"), key("b", "2.13.0", "legacy")]  # fmt: skip
+    assert scopes(propose([*failing(*bad), *passing(key("b", "torch"))], Ledger(), CASES)) == [
+        (("a", "b"), ("2.10.0", "2.13.0", "name-matching"), ("export", "legacy"))
+    ]
+
+
+def test_a_hypothetical_cell_divides_nothing_though_it_passes() -> None:
+    bad = [key("a", "2.10.0", "legacy"), key("a", "2.13.0", "legacy"), key("a", "2.13.0")]
+    apart = record(key("a", "2.10.0"), hypothetical=True)
+    assert scopes(propose([*failing(*bad), apart], Ledger(), CASES)) == [
+        (("a",), ("2.10.0", "2.13.0"), ("export", "legacy"))
+    ]
+
+
+def test_a_passing_cell_of_a_third_case_keeps_it_out_of_the_scope() -> None:
+    bad = [key("a", "2.10.0"), key("a", "2.13.0"), key("b", "2.10.0"), key("b", "2.13.0")]
+    bad += [key("odd1x", "2.13.0")]
+    found = propose([*failing(*bad), *passing(key("odd1x", "2.10.0"))], Ledger(), CASES)
+    assert scopes(found) == [
+        (("a", "b"), ("2.10.0", "2.13.0"), ("export",)),
+        (("odd1x",), ("2.13.0",), ("export",)),
     ]
 
 
@@ -116,6 +147,9 @@ def test_a_capture_mode_is_named_only_where_it_matters() -> None:
     assert both.capture is None
     (one,) = propose([*failing(key("a")), record(strict)], Ledger(), CASES)
     assert one.capture == "nonstrict"
+    # Case b, which nobody asked in strict mode, contradicts nothing.
+    (all_,) = propose(failing(key("a"), strict, key("b")), Ledger(), CASES)
+    assert all_.capture is None
 
 
 @given(st.text())
@@ -137,24 +171,50 @@ verdicts = st.builds(
 keys = st.sampled_from(KEYS) | st.sampled_from(KEYS).map(
     lambda each: dataclasses.replace(each, capture="strict")
 )
-runs = st.dictionaries(
-    keys, st.lists(verdicts, max_size=2) | st.just(None), min_size=1, max_size=len(KEYS)
-)
+outcomes = st.lists(verdicts, max_size=2) | st.just(None)
+runs = st.dictionaries(keys, st.tuples(outcomes, st.booleans()), min_size=1, max_size=len(KEYS))
+"""Of each cell: what fails, or None where it could not be asked; and whether it is hypothetical."""
+
+
+def records_of(run: dict[CellKey, tuple[list[Verdict] | None, bool]]) -> list[CellRecord]:
+    return [
+        unsupported(cell, hypothetical=apart)
+        if found is None
+        else record(cell, *found, hypothetical=apart)
+        for cell, (found, apart) in run.items()
+    ]
 
 
 @given(runs)
 def test_a_ledger_of_the_proposals_makes_its_run_green_and_each_entry_is_needed(
-    run: dict[CellKey, list[Verdict] | None],
+    run: dict[CellKey, tuple[list[Verdict] | None, bool]],
 ) -> None:
-    records = by_id(
-        *(unsupported(k) if found is None else record(k, *found) for k, found in run.items())
-    )
-    plan = [planned(each) for each in run]
+    records = by_id(*records_of(run))
+    plan = [planned(cell, apart) for cell, (_, apart) in run.items()]
     proposed = propose(records.values(), Ledger(), CASES)
     report = judge(plan, records, Ledger(tuple(proposed)), CASES, [])
     assert (report.gate, report.findings) == (Gate.GREEN, ())
-    assert CellClass.UNEXPECTED_FAILURE not in report.classes.values()
     for entry_ in proposed:
         rest = Ledger(tuple(each for each in proposed if each is not entry_))
         assert judge(plan, records, rest, CASES, []).gate is not Gate.GREEN
     assert propose(records.values(), Ledger(tuple(proposed)), CASES) == []
+
+
+@given(runs)
+def test_no_proposed_entry_covers_a_gated_cell_that_does_not_fail_so(
+    run: dict[CellKey, tuple[list[Verdict] | None, bool]],
+) -> None:
+    gated = [each for each in records_of(run) if not each.hypothetical]
+    for entry_ in propose(records_of(run), Ledger(), CASES):
+        for each in gated:
+            if entry_.covers(each.key, "exported"):
+                as_listed = entry_.expects(each.verdict(entry_.oracle)) or entry_.permits(each)
+                assert as_listed, (entry_, each.key)
+
+
+@given(runs)
+def test_proposals_do_not_hang_on_the_order_of_the_records(
+    run: dict[CellKey, tuple[list[Verdict] | None, bool]],
+) -> None:
+    records = records_of(run)
+    assert propose(records, Ledger(), CASES) == propose(records[::-1], Ledger(), CASES)
