@@ -104,7 +104,7 @@ def run(
         plan = shard(plan, *options.shard)
     provenance = _provenance(options, corpus, subjects)
     with RunFolder.create(options.out, provenance, plan) as folder:
-        return _execute(folder, options, toolchain, corpus, ledger, progress)
+        return _execute(folder, options, toolchain, corpus, ledger, progress, subjects)
 
 
 def resume(
@@ -121,14 +121,15 @@ def resume(
         before = folder.provenance()
         options = dataclasses.replace(options, seed=before.seeds[0])
         corpus = read_corpus(toolchain.python)
-        now = _provenance(options, corpus, _found_again(before, toolchain, catalogue))
+        subjects = _found_again(before, toolchain, catalogue)
+        now = _provenance(options, corpus, subjects)
         differs = resume_mismatch(before, now)
         if differs:
             raise UsageError(
                 f"{folder.run_id} cannot be resumed, its verdicts would be mixed: "
                 f"{'; '.join(differs)}; start a new run"
             )
-        return _execute(folder, options, toolchain, corpus, ledger, progress, now.subjects)
+        return _execute(folder, options, toolchain, corpus, ledger, progress, subjects)
 
 
 def reopen(which: str, out: Path, corpus: Corpus, ledger_file: Path = LEDGER_FILE) -> JudgedRun:
@@ -231,10 +232,17 @@ def _provenance(options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectS
     return collect_provenance(
         root=PROJECT_ROOT,
         corpus_digest=corpus.digest,
-        subjects=subjects,
+        subjects=[_without_cache(spec) for spec in subjects],
         seeds=(options.seed,),
         command_line=options.command_line,
     )
+
+
+def _without_cache(spec: SubjectSpec) -> SubjectSpec:
+    """A release's wheel by its name and hash: where it is cached is this machine's business."""
+    if spec.kind is not SubjectKind.RELEASE or spec.wheel_path is None:
+        return spec
+    return dataclasses.replace(spec, wheel_path=Path(spec.wheel_path).name)
 
 
 def _execute(
@@ -244,7 +252,7 @@ def _execute(
     corpus: Corpus,
     ledger: Ledger,
     progress: Progress,
-    subjects: Sequence[SubjectSpec] | None = None,
+    subjects: Sequence[SubjectSpec],
 ) -> JudgedRun:
     """Run what is missing of a folder's plan, then judge the whole and write the results."""
     started = time.perf_counter()
@@ -288,12 +296,12 @@ def _worker_setup(
     folder: RunFolder,
     options: RunOptions,
     toolchain: Toolchain,
-    subjects: Sequence[SubjectSpec] | None,
+    subjects: Sequence[SubjectSpec],
 ) -> WorkerSetup:
     return WorkerSetup(
         python=toolchain.python,
         library=toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env()),
-        subjects=subjects or folder.provenance().subjects,
+        subjects=subjects,
         seed=options.seed,
         log_folder=folder.path / "workers",
         corpus_digest=folder.provenance().corpus_digest,

@@ -81,7 +81,7 @@ def run_command(
         shard=_shard(shard),
         out=out_dir,
         ledger=ledger,
-        command_line=tuple(sys.argv),
+        command_line=("python", "-m", "harness", *sys.argv[1:]),
     )
     toolchain = toolchain_for(wheelhouse, offline)
     progress = progress_for(err)
