@@ -139,45 +139,31 @@ def _place(key: CellKey) -> _Place:
 def _products(failing: set[_Place], others: set[_Place]) -> list[_Scope]:
     """Few (cases, subjects, routes) whose products hold all of ``failing``, none of ``others``."""
     candidates = _candidates(failing, others)
-    chosen: list[set[_Place]] = []
+    chosen = []
     left = set(failing)
     while left:
         best = max(candidates, key=lambda scope: len(left & _cells(scope)))
-        cells = _cells(_spanned(left & _cells(best)))
-        chosen.append(cells & failing)
-        left -= cells
-    # What later ones cover together, an earlier one is not needed for.
-    for cells in list(chosen):
-        rest = [other for other in chosen if other is not cells]
-        if failing == set().union(*rest):
-            chosen = rest
-    return sorted(_spanned(cells) for cells in chosen)
+        chosen.append(_spanned(left & _cells(best)))
+        left -= _cells(chosen[-1])
+    return sorted(chosen)
 
 
 def _candidates(failing: set[_Place], others: set[_Place]) -> list[_Scope]:
-    """For each case and choice of its routes, the widest product that holds none of ``others``."""
+    """For each case and choice of its routes, the widest product that holds none of ``others``.
+
+    A single route of a case always gives one that holds the case, so each failure is in one.
+    """
     pairs_of = _grouped((case, (subject, route)) for case, subject, route in failing)
-    not_of = _grouped((case, (subject, route)) for case, subject, route in others)
-    shapes = set()
-    for case, pairs in pairs_of.items():
-        barred = set(not_of.get(case, ()))
-        for routes in _subsets({route for _, route in pairs}):
-            subjects = {subject for subject, route in pairs if route in routes}
-            free = {s for s in subjects if barred.isdisjoint((s, route) for route in routes)}
-            if free:
-                shapes.add((tuple(sorted(free, key=_by_age)), routes))
+    shapes = {
+        (tuple(sorted({s for s, route in pairs if route in routes}, key=_by_age)), routes)
+        for pairs in pairs_of.values()
+        for routes in _subsets({route for _, route in pairs})
+    }
     return [
-        (
-            [
-                case
-                for case in sorted(pairs_of)
-                if others.isdisjoint(_cells(([case], subjects, routes)))
-            ],
-            list(subjects),
-            list(routes),
-        )
+        ([case for case in sorted(pairs_of)
+          if others.isdisjoint(product([case], subjects, routes))], list(subjects), list(routes))
         for subjects, routes in sorted(shapes)
-    ]
+    ]  # fmt: skip
 
 
 def _subsets(routes: set[str]) -> Iterator[tuple[str, ...]]:

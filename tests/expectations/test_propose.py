@@ -46,8 +46,8 @@ def passing(*keys: CellKey) -> list[CellRecord]:
 def test_cases_with_unlike_scopes_are_divided_so_that_no_passing_cell_is_covered() -> None:
     bad = [key("a", "2.13.0"), key("b", "2.13.0"), key("b", "2.10.0")]
     assert scopes(propose([*failing(*bad), *passing(key("a", "2.10.0"))], Ledger(), CASES)) == [
-        (("a", "b"), ("2.13.0",), ("export",)),
-        (("b",), ("2.10.0",), ("export",)),
+        (("a",), ("2.13.0",), ("export",)),
+        (("b",), ("2.10.0", "2.13.0"), ("export",)),
     ]
 
 

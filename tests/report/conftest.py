@@ -292,6 +292,34 @@ def full_run() -> Run:
     return run
 
 
+def share_an_inliner(run: Run) -> Run:
+    """2.10.0 and 2.13.0 with one inliner, and so with one fate: by legacy alone, copied over."""
+    run.subjects = [
+        dataclasses.replace(spec, inliner_id="a" * 64, routes=("legacy",), hypothetical_routes=())
+        if spec.subject in ("2.10.0", "2.13.0")
+        else spec
+        for spec in run.subjects
+    ]
+    run.plan = [key for key in run.plan if (key.subject, key.route) not in _LEFT_OUT]
+    of = {record.key: record for record in run.records}
+    run.records = [
+        dataclasses.replace(
+            of[dataclasses.replace(key, subject="2.10.0")], key=key, measured_as="2.10.0"
+        )
+        if key.subject == "2.13.0"
+        else of[key]
+        for key in run.plan
+    ]
+    for key in run.plan:
+        if key.subject == "2.13.0":
+            original = dataclasses.replace(key, subject="2.10.0")
+            run.classes[key.cell_id] = run.classes[original.cell_id]
+    return run
+
+
+_LEFT_OUT = {("2.10.0", "export"), ("2.13.0", "export")}
+
+
 def planted_red(run: Run) -> Run:
     """A wire broken in 2.14.0: one unexpected failure, with its finding."""
     key = CellKey("case_name_collisions", "nonstrict", "2.14.0", "legacy")

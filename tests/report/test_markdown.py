@@ -5,6 +5,7 @@ import dataclasses
 from markdown_it import MarkdownIt
 
 from harness.report.markdown import COMMENT_LIMIT, cell_code, code, escaped, markdown
+from tests.report.conftest import share_an_inliner
 
 
 def rendered(text):
@@ -22,6 +23,19 @@ def test_every_subject_and_family_is_in_the_matrix(run):
         assert f"| **{spec.subject}** |" in text
     for case in run.cases:
         assert f" {case.family.replace('_', ' ')} |" in text
+
+
+def test_every_answer_is_an_item_above_the_matrix(model):
+    text = markdown(model)
+    first = text[: text.index("### Subjects")]
+    assert first.count("\n- **") == len(model.headline.answers) == 3
+    assert "- **Silent failures**: None in 2.14.0" in first
+
+
+def test_releases_that_say_the_same_are_one_row(run):
+    text = markdown(share_an_inliner(run).model())
+    assert "| **2.10.0 \u2013 2.13.0** |" in text
+    assert "| **2.10.0** |" not in text
 
 
 def test_every_row_of_a_table_has_the_cells_of_its_header(red):

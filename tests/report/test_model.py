@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from harness.report.model import build_model
+from tests.report.conftest import share_an_inliner
 
 
 def test_the_headline_says_green_and_how_many_cells_ended(model):
@@ -38,16 +39,24 @@ def test_a_missing_cell_is_a_broken_harness_and_no_number_is_praised(run):
     run.gate = "failed"
     head = run.model().headline
     assert head.words == "Failed: the harness broke, 1 cell missing"
-    assert head.newest == ""
+    assert head.answers == ()
     assert "1 planned cell left no record." in head.not_checked
 
 
-def test_the_first_screen_tells_how_the_newest_release_does(model):
-    # 16 gated cells of 2.14.0, two families failing by two routes, neither by values or wiring.
-    assert model.headline.newest == (
-        "2.14.0: 12 of 16 cells ok, 4 failing, none silently. "
-        "Against 2.13.0: 10 fixed, 2 newly broken."
-    )
+def test_the_first_screen_answers_what_is_safe_for_what_and_what_broke(model):
+    assert [(line.asked, line.answer) for line in model.headline.answers] == [
+        ("Silent failures", "None in 2.14.0; some in 2.10.0 \u2013 2.13.0."),
+        (
+            "Routes of 2.14.0",
+            "By legacy 1 of 8 cells fail in more than metadata (1 wrong signature); "
+            "by export 1 of 8 cells fail in more than metadata (1 wrong signature).",
+        ),
+        (
+            "Against 2.13.0",
+            "2 newly broken: case_dynamic_dims (wrong-signature@load by legacy and export); "
+            "10 fixed.",
+        ),
+    ]
 
 
 def test_emulated_engines_are_named_as_not_checked(model):
@@ -65,32 +74,6 @@ def test_an_oracle_that_judged_nothing_is_named_as_not_checked(run):
     assert "No verdict at all of: signature." in run.model().headline.not_checked
 
 
-def test_every_subject_and_family_is_in_the_matrix(run):
-    matrix = run.model().matrix
-    assert [row.subject for row in matrix.rows] == [
-        "2.10.0", "2.13.0", "2.14.0", "name-matching", "positional", "torch",
-    ]  # fmt: skip
-    assert list(matrix.families) == [case.family for case in run.cases]
-    assert all(len(row.cells) == 8 for row in matrix.rows)
-
-
-def test_a_row_sums_its_families_and_has_the_worst_of_them(run):
-    row = next(row for row in run.model().matrix.rows if row.subject == "2.13.0")
-    assert (row.whole.ok, row.whole.failing, row.whole.total) == (4, 12, 16)
-    assert row.whole.worst == "wrong-values@run"
-
-
-def test_subjects_that_share_an_inliner_say_so(run):
-    run.subjects = [
-        dataclasses.replace(spec, inliner_id="a" * 64) if spec.subject == "2.10.0" else spec
-        for spec in run.subjects
-    ]
-    shares = {row.subject: row.shares for row in run.model().matrix.rows}
-    assert shares["2.10.0"] == ("2.13.0",)
-    assert shares["2.13.0"] == ("2.10.0",)
-    assert shares["2.14.0"] == ()
-
-
 def test_an_environment_names_what_is_pinned_and_what_ran(model):
     environment = {row.subject: row.environment for row in model.matrix.rows}
     assert environment["2.10.0"] == "torch 2.10 (ran 2.13.0), TensorRT 10.14.1"
@@ -98,8 +81,46 @@ def test_an_environment_names_what_is_pinned_and_what_ran(model):
 
 def test_live_causes_are_those_of_the_newest_release_worst_first(model):
     live = model.live
-    assert [item.cause.id for item in live] == ["keyword-order", "engine-getitem-metadata"]
-    assert live[0].command == "python -m harness explain case_dynamic_dims --subject 2.14.0"
+    assert [cause.id for cause in live] == ["keyword-order", "engine-getitem-metadata"]
+    assert live[0].command == (
+        "python -m harness explain case_dynamic_dims --subject 2.14.0 --route legacy"
+    )
+
+
+def test_the_torch_that_ran_is_named_once_where_it_is_one(run):
+    assert run.model().ran_on == ("2.13.0",)
+
+
+def test_subjects_that_were_measured_as_one_have_one_row_of_latency(run):
+    run.records = [
+        dataclasses.replace(record, measured_as="2.10.0")
+        if record.key.subject in ("2.10.0", "2.13.0")
+        else record
+        for record in run.records
+    ]
+    rows = [(row.route, row.members) for row in run.model().measures]
+    assert rows[:4] == [
+        ("legacy", ("2.10.0", "2.13.0")),
+        ("legacy", ("2.14.0",)),
+        ("export", ("2.13.0",)),  # by this route 2.10.0 is hypothetical
+        ("export", ("2.14.0",)),
+    ]
+
+
+def test_failing_cells_of_one_matrix_row_are_listed_once_as_far_as_they_are_the_same(run):
+    names = [subject.members for subject in run.model().failing]
+    assert names == [(name,) for name in ("2.10.0", "2.13.0", "2.14.0", "name-matching", "torch")]
+    alike = share_an_inliner(run)
+    assert [subject.members for subject in alike.model().failing][:1] == [("2.10.0", "2.13.0")]
+    at = next(n for n, record in enumerate(run.records) if record.key.subject == "2.13.0"
+              and record.failures)  # fmt: skip
+    record = run.records[at]
+    other = tuple(
+        dataclasses.replace(verdict, message="another message") if verdict.failed else verdict
+        for verdict in record.verdicts
+    )
+    run.records[at] = dataclasses.replace(record, verdicts=other)
+    assert [subject.members for subject in run.model().failing][:2] == [("2.10.0",), ("2.13.0",)]
 
 
 def test_findings_keep_the_order_of_the_gate(red):
@@ -122,7 +143,8 @@ def test_hypothetical_routes_are_listed_apart(model):
 
 
 def test_a_number_that_was_not_measured_is_none(model):
-    torch = [row for row in model.measures if row.subject == "torch"]
+    torch = [row for row in model.measures if row.members == ("torch",)]
+    assert torch
     assert all(row.stages["load"] is None and row.engines is None for row in torch)
 
 

@@ -3,11 +3,14 @@
 import dataclasses
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import pytest
+from markupsafe import escape
 
-from harness.report.page import anchor, page
-from harness.report.views import FindingView
+from harness.report.page import anchor, beneath, page, together
+from harness.report.views import FindingView, MatrixGroup
+from tests.report.conftest import share_an_inliner
 
 VOID = {"meta", "link", "br", "col", "hr", "img", "input"}
 
@@ -78,9 +81,76 @@ def test_tables_have_scoped_headers_and_regions_have_names(text):
 
 def test_every_subject_and_family_is_on_the_page(run, text):
     for name in [spec.subject for spec in run.subjects]:
-        assert f'<th scope="row">{name}' in text
+        assert f'<span class="name">{name}</span>' in text
     for case in run.cases:
-        assert f'<th scope="col">{case.family.replace("_", " ")}</th>' in text
+        family = case.family.replace("_", " ")
+        assert f'<th scope="col">{family}</th>' in text.replace("\u00ad", "")
+
+
+def test_releases_that_say_the_same_are_one_row_that_names_them(run):
+    text = page(share_an_inliner(run).model())
+    Outline(text)
+    assert '<span class="name">2.10.0 \u2013 2.13.0</span><small>one inliner</small>' in text
+    assert '<span class="name">2.10.0</span>' not in text
+    assert '<th scope="row">2.13.0</th>' in text  # in the list of what each subject is
+    assert "2.10 \u2013 2.13</td>" in text  # what they pin
+    targets = {attrs["href"][1:] for tag, attrs in Outline(text).tags if tag == "a"}
+    assert targets <= set(Outline(text).ids)
+
+
+def test_a_row_of_many_names_every_member_and_a_lone_one_whom_it_shares_with(run):
+    matrix = run.model().matrix
+    row = matrix.rows[0]
+    many = tuple(dataclasses.replace(row, subject=name) for name in ("2.7.0", "2.8.0", "2.9.0"))
+    assert beneath(MatrixGroup(many)) == "2.7.0, 2.8.0, 2.9.0"
+    assert beneath(MatrixGroup((dataclasses.replace(row, shares=("2.7.0",)),))) == (
+        "inliner of 2.7.0"
+    )
+    assert [beneath(group) for group in matrix.groups] == [
+        "", "", "", "built in", "built in", "control, no inliner",
+    ]  # fmt: skip
+
+
+def test_every_answer_stands_above_the_matrix(model, text):
+    first = text[text.index("<h1>") : text.index('id="matrix"')]
+    assert len(model.headline.answers) == 3
+    for line in model.headline.answers:
+        assert f"<dt>{line.asked}</dt><dd>{line.answer}</dd>" in first
+
+
+def test_headings_descend_one_level_at_a_time(red):
+    levels = [
+        int(tag[1]) for tag, _ in Outline(page(red.model())).tags if re.fullmatch("h[1-6]", tag)
+    ]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_landmarks_have_names_of_their_own(text):
+    tags = Outline(text).tags
+    names = [attrs.get("aria-labelledby", attrs.get("aria-label"))
+             for tag, attrs in tags
+             if tag in ("section", "nav") or attrs.get("role") == "region"]  # fmt: skip
+    assert len(names) == len(set(names))
+
+
+def test_findings_that_differ_in_the_subject_alone_are_one_row(red):
+    finding = red.findings[0]
+    others = [dataclasses.replace(finding, subject=name) for name in ("2.13.0", "positional")]
+    unlike = dataclasses.replace(finding, subject="torch", reason="another reason")
+    rows = together([finding, *others, unlike])
+    assert [subjects for subjects, _ in rows] == [("2.14.0", "2.13.0", "positional"), ("torch",)]
+    assert rows[0][1] is finding
+    red.findings = [finding, *others, unlike]
+    assert "<td>2.14.0, 2.13.0, positional</td>" in page(red.model())
+
+
+def test_a_cause_of_several_entries_is_told_once_with_its_entries_folded(run):
+    cause = run.causes[1]
+    run.causes.append(dataclasses.replace(cause, id=f"{cause.id}-later"))
+    text = page(run.model())
+    assert text.count(f"<h3>{escape(cause.why)}</h3>") == 1
+    assert "2 ledger entries" in text
 
 
 def test_a_message_cannot_break_out_of_the_page(red, planted):

@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 import matplotlib as mpl
 
 from harness.report import plots, style
+from tests.report.conftest import share_an_inliner
 
 
 def words(figure):
@@ -25,8 +26,17 @@ def test_the_matrix_picture_names_every_subject_and_signs_every_cell(model):
 def test_the_latency_picture_says_that_engines_are_emulated(model):
     shown = words(plots.latency_figure(model.measures, emulated=True))
     assert "Latency in milliseconds; engines are emulated" in shown
-    assert {"inline", "save", "load"} <= set(shown)
-    assert "2.13.0  legacy" in shown
+    assert {"inline", "export", "save", "load"} <= set(shown)
+    assert {"by legacy", "by export", "by direct", "by plain"} <= set(shown)
+    assert shown.count("2.13.0") == 2  # by legacy and by export
+
+
+def test_releases_of_one_row_are_one_line_of_the_pictures(run):
+    model = share_an_inliner(run).model()
+    shown = words(plots.matrix_figure(model.matrix, "title"))
+    assert "2.10.0 \u2013 2.13.0" in shown
+    assert "one inliner: 2.10.0, 2.13.0" in shown
+    assert words(plots.latency_figure(model.measures, True)).count("2.10.0 \u2013 2.13.0") == 1
 
 
 def test_a_median_is_labelled_with_its_number(model):

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from harness.report import text
 from harness.report.provenance import flatten
+from harness.report.views import MatrixCell
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,27 @@ def test_provenance_is_flat_facts_and_long_lists_apart():
     found = flatten({"torch": {"version": "2.13.0"}, "gpu": None, "freeze": list("abcdef")})
     assert found.facts == (("torch version", "2.13.0"), ("gpu", "not recorded"))
     assert found.lists == (("freeze", tuple("abcdef")),)
+
+
+def test_names_that_follow_each_other_are_told_by_their_ends():
+    order = ["2.3.0", "2.4.0", "2.5.0", "2.6.0"]
+    assert text.spans(["2.5.0", "2.3.0", "2.6.0"], order) == ["2.3.0", "2.5.0 \u2013 2.6.0"]
+    assert text.spans([], order) == []
+    assert text.spans(reversed(order), order) == ["2.3.0 \u2013 2.6.0"]
+
+
+def test_a_long_word_may_break_between_syllables_and_a_short_one_may_not():
+    assert text.breakable("real_architectures").replace("\u00ad", "-") == "real archi-tec-tu-res"
+    assert text.breakable("values read twice") == "values read twice"
+
+
+@given(st.text())
+def test_a_breakable_name_is_the_name(name):
+    plain = name.replace("_", " ")
+    assert text.breakable(name).replace("\u00ad", "") == plain.replace("\u00ad", "")
+
+
+def test_a_matrix_cell_has_two_short_lines():
+    cell = MatrixCell("s", "f", 9, 3, 0, 0, 0, "wrong-metadata@export", "metadata")
+    assert text.cell_words(cell) == ("! 3 of 12", "wrong metadata")
+    assert text.cell_brief(cell) == ("! 3/12", "metadata")

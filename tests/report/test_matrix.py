@@ -1,0 +1,88 @@
+"""The matrix: a row a subject, and rows that say the same of one inliner put together."""
+
+import dataclasses
+
+from harness.rig.records import SubjectKind
+from tests.report.conftest import release, share_an_inliner
+
+
+def members(run):
+    return [group.members for group in run.model().matrix.groups]
+
+
+def with_inliner(run, *names):
+    """The run, in which these subjects have one inliner; its cells stay as they are."""
+    run.subjects = [
+        dataclasses.replace(spec, inliner_id="a" * 64) if spec.subject in names else spec
+        for spec in run.subjects
+    ]
+    return run
+
+
+def test_every_subject_and_family_is_in_the_matrix(run):
+    matrix = run.model().matrix
+    assert [row.subject for row in matrix.rows] == [
+        "2.10.0", "2.13.0", "2.14.0", "name-matching", "positional", "torch",
+    ]  # fmt: skip
+    assert list(matrix.families) == [case.family for case in run.cases]
+    assert all(len(row.cells) == 8 for row in matrix.rows)
+
+
+def test_a_row_sums_its_families_and_has_the_worst_of_them(run):
+    row = next(row for row in run.model().matrix.rows if row.subject == "2.13.0")
+    assert (row.whole.ok, row.whole.failing, row.whole.total) == (4, 12, 16)
+    assert row.whole.worst == "wrong-values@run"
+
+
+def test_subjects_that_share_an_inliner_say_so(run):
+    shares = {row.subject: row.shares for row in with_inliner(run, "2.10.0").model().matrix.rows}
+    assert shares["2.10.0"] == ("2.13.0",)
+    assert shares["2.13.0"] == ("2.10.0",)
+    assert shares["2.14.0"] == ()
+
+
+def test_a_row_knows_what_its_release_pins(model):
+    pins = {row.subject: (row.torch, row.tensorrt) for row in model.matrix.rows}
+    assert pins["2.10.0"] == ("2.10", "10.14.1")
+    assert pins["torch"] == ("", "")
+
+
+def test_releases_of_one_inliner_with_equal_cells_are_one_group(run):
+    assert members(share_an_inliner(run))[:2] == [("2.10.0", "2.13.0"), ("2.14.0",)]
+
+
+def test_every_subject_is_in_exactly_one_group(run):
+    matrix = share_an_inliner(run).model().matrix
+    assert [row for group in matrix.groups for row in group.rows] == list(matrix.rows)
+
+
+def test_releases_of_one_inliner_that_differ_in_one_cell_stay_apart_and_say_so(run):
+    groups = with_inliner(run, "2.10.0", "2.13.0").model().matrix.groups
+    assert [group.members for group in groups[:2]] == [("2.10.0",), ("2.13.0",)]
+    assert groups[0].unlike == ("2.13.0",)
+
+
+def test_releases_that_are_equal_by_chance_stay_apart(run):
+    share_an_inliner(run)
+    run.subjects = [
+        dataclasses.replace(spec, inliner_id=spec.subject) if spec.inliner_id else spec
+        for spec in run.subjects
+    ]
+    assert members(run)[:2] == [("2.10.0",), ("2.13.0",)]
+
+
+def test_a_release_between_two_that_say_the_same_keeps_them_apart(run):
+    share_an_inliner(run)
+    run.subjects.append(release("2.12.0", "2.12", "10.16", "c"))
+    assert members(run)[:3] == [("2.10.0",), ("2.12.0",), ("2.13.0",)]
+
+
+def test_a_file_is_not_lost_in_the_row_of_the_release_that_it_is_a_copy_of(run):
+    share_an_inliner(run)
+    run.subjects = [
+        dataclasses.replace(spec, kind=SubjectKind.FILE) if spec.subject == "2.13.0" else spec
+        for spec in run.subjects
+    ]
+    groups = run.model().matrix.groups
+    assert all(len(group.members) == 1 for group in groups)
+    assert next(g for g in groups if g.members == ("2.13.0",)).unlike == ("2.10.0",)
