@@ -10,25 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from harness.catalogue_entry import subject_for_wheel
+from harness.choosing import choose_subjects, found_again, likes
 from harness.corpus_client import Corpus, read_corpus, select_cases
-from harness.errors import SurroundingsError, Unavailable, UsageError
+from harness.errors import SurroundingsError, UsageError
 from harness.expectations.ledger import Ledger
 from harness.expectations.ledger_file import LEDGER_FILE, read_ledger
 from harness.findings import Gate, GateReport
 from harness.gate import judge
 from harness.plan import PlannedCell, derived, make_plan, shard
 from harness.provenance import Provenance, collect_provenance, resume_mismatch
-from harness.releases import Catalogue, Release
+from harness.releases import Catalogue
 from harness.rig.records import CaseInfo, CellRecord, SubjectKind, SubjectSpec
 from harness.store import RunFolder, RunState
-from harness.subjects import (
-    builtin_subjects,
-    exporter_subject,
-    release_subject,
-    torch_subject,
-    wheel_subject,
-)
 from harness.summary import summarise
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
@@ -96,7 +89,14 @@ def run(
             already, can be resumed.
     """
     ledger = read_ledger(options.ledger)  # before anything takes long: a typo in it is cheap here
-    subjects = choose_subjects(options, toolchain, catalogue)
+    subjects = choose_subjects(
+        toolchain,
+        catalogue,
+        releases=options.releases,
+        exporter=options.exporter,
+        wheel=options.wheel,
+        like=options.like,
+    )
     corpus = read_corpus(toolchain.python)
     cases = select_cases(corpus.cases, options.expression, options.families)
     plan = make_plan(cases, subjects, options.captures, options.routes or None)
@@ -121,7 +121,7 @@ def resume(
         before = folder.provenance()
         options = dataclasses.replace(options, seed=before.seeds[0])
         corpus = read_corpus(toolchain.python)
-        subjects = _found_again(before, toolchain, catalogue)
+        subjects = found_again(before, toolchain, catalogue)
         now = _provenance(options, corpus, subjects)
         differs = resume_mismatch(before, now)
         if differs:
@@ -140,92 +140,6 @@ def reopen(which: str, out: Path, corpus: Corpus, ledger_file: Path = LEDGER_FIL
     """
     folder = RunFolder.open(which, out)
     return _judged(folder, corpus.cases, read_ledger(ledger_file))
-
-
-def choose_subjects(
-    options: RunOptions, toolchain: Toolchain, catalogue: Catalogue
-) -> tuple[SubjectSpec, ...]:
-    """The releases, built-in inliners, exporter file and control of a run.
-
-    An exporter file is held against one release, so that release and the control are all it needs
-    beside it, unless others are asked for.
-
-    Raises:
-        UsageError: an unknown release, or a file that is no exporter.
-        SurroundingsError: a wheel with a wrong hash.
-    """
-    if options.exporter is not None and options.wheel is not None:
-        raise UsageError("--exporter and --wheel are two candidates; judge one at a time")
-    if options.exporter is None and options.wheel is None:
-        if options.like:
-            raise UsageError(
-                "--like says what --exporter or --wheel is held against; give one of them too"
-            )
-        releases = catalogue.select(options.releases) if options.releases else tuple(catalogue)
-        chosen = [_release(toolchain, release) for release in releases]
-        return (*chosen, *builtin_subjects(), torch_subject())
-    like = catalogue.get(options.like) if options.like else catalogue.newest
-    asked = catalogue.select(options.releases) if options.releases else (like,)
-    releases = asked if like in asked else (*asked, like)
-    chosen = [_release(toolchain, release) for release in releases]
-    if options.exporter is not None:
-        candidate = _exporter(toolchain, options.exporter, like)
-    else:
-        assert options.wheel is not None
-        candidate = _wheel(options.wheel, catalogue, like)
-    return (*chosen, candidate, torch_subject())
-
-
-def likes(subjects: Sequence[SubjectSpec]) -> dict[str, str]:
-    """For each exporter file, the release that it is held against."""
-    return {
-        spec.subject: spec.release
-        for spec in subjects
-        if spec.kind is SubjectKind.FILE and spec.release is not None
-    }
-
-
-def _release(toolchain: Toolchain, release: Release) -> SubjectSpec:
-    try:
-        return release_subject(release, toolchain.wheel(release))
-    except Unavailable as reason:
-        return release_subject(release, None, str(reason))
-
-
-def _exporter(toolchain: Toolchain, path: Path, like: Release) -> SubjectSpec:
-    try:
-        return exporter_subject(path, like, toolchain.wheel(like))
-    except Unavailable as reason:
-        return exporter_subject(path, like, None, str(reason))
-
-
-def _wheel(path: Path, catalogue: Catalogue, like: Release) -> SubjectSpec:
-    """A wheel of no release, such as a nightly; one of the catalogue's needs no --wheel."""
-    found = subject_for_wheel(path, catalogue)
-    if found in tuple(catalogue):
-        raise UsageError(
-            f"{path} is release {found.version} as it is in the catalogue; "
-            f"ask for it with --releases {found.version}"
-        )
-    return wheel_subject(found, path, like)
-
-
-def _found_again(
-    before: Provenance, toolchain: Toolchain, catalogue: Catalogue
-) -> tuple[SubjectSpec, ...]:
-    found: list[SubjectSpec] = []
-    for spec in before.subjects:
-        if spec.kind is SubjectKind.RELEASE:
-            found.append(_release(toolchain, catalogue.get(spec.subject)))
-        elif spec.kind is SubjectKind.FILE:
-            like = catalogue.get(spec.release or "")
-            if spec.exporter_path is not None:
-                found.append(_exporter(toolchain, Path(spec.exporter_path), like))
-            else:
-                found.append(_wheel(Path(spec.wheel_path or ""), catalogue, like))
-        else:
-            found.append(spec)
-    return tuple(found)
 
 
 def _provenance(options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectSpec]) -> Provenance:

@@ -14,6 +14,7 @@ import typer
 from harness import doctor as checks
 from harness.atomic import replace_file
 from harness.catalogue_entry import entry_for
+from harness.choosing import choose_subjects
 from harness.cli.common import (
     RESULTS,
     Capture,
@@ -32,7 +33,7 @@ from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
 from harness.releases import CATALOGUE_FILE, Release, load_catalogue
 from harness.rig.records import SubjectKind, SubjectSpec, to_json
-from harness.run import RUNTIME_SOURCE, RunOptions, choose_subjects
+from harness.run import RUNTIME_SOURCE
 from harness.store import LATEST, RunFolder
 from harness.subjects import builtin_subjects, torch_subject
 from harness.toolchain import Toolchain, clean
@@ -183,9 +184,7 @@ def _subject(
 ) -> SubjectSpec:
     """The subject that a user names: built in, a release, a file, or a candidate of a run."""
     if exporter is not None:
-        chosen = choose_subjects(
-            RunOptions(exporter=exporter, like=like), toolchain, load_catalogue()
-        )
+        chosen = choose_subjects(toolchain, load_catalogue(), exporter=exporter, like=like)
         return _asked(next(spec for spec in chosen if spec.exporter_path is not None))
     if not name:
         raise UsageError("name a --subject, such as 2.13.0, or give an --exporter")
@@ -195,7 +194,7 @@ def _subject(
             return spec
     catalogue = load_catalogue()
     catalogue.get(name)  # a specifier would name several
-    chosen = choose_subjects(RunOptions(releases=name), toolchain, catalogue)
+    chosen = choose_subjects(toolchain, catalogue, releases=name)
     return _asked(next(spec for spec in chosen if spec.subject == name))
 
 

@@ -59,8 +59,8 @@ def silent_failures(cells: pd.DataFrame, releases: Sequence[str]) -> str:
         if some:
             parts.append(f"some in {', '.join(text.spans(some, releases))}")
     elif all(share.values()) and len(releases) > 1:
-        fewest = min(releases, key=lambda name: share[name])
-        parts.append("in every release" + (", fewest in the newest" if fewest == newest else ""))
+        fewest = share[newest] == min(share.values())
+        parts.append("in every release" + (", fewest in the newest" if fewest else ""))
     if share[newest]:
         parts.append(f"{newest} has {_silent_of(of[newest])}")
     doubtful = [name for name in unasked if not share[name]]

@@ -93,7 +93,7 @@ def _not_checked(
     if any(key.executor == "emulated" for key in plan):
         lines.append("Engines were emulated on a CPU: no TensorRT engine ran.")
     if any(key.builder == "segment" for key in plan):
-        lines.append("Engine build and engine bytes were not measured: builder segment.")
+        lines.append("None was built either: engine bytes are those of pickled segments.")
     gated = verdicts[~verdicts["hypothetical"]]
     judged = set(gated.loc[gated["outcome"] != "n/a", "oracle"])
     silent = [oracle.value for oracle in Oracle if oracle.value not in judged]

@@ -57,8 +57,9 @@ def spans(names: Iterable[str], order: Sequence[str]) -> list[str]:
 
 def breakable(name: str) -> str:
     """A name with soft hyphens in its long words, for the head of a narrow column."""
-    return " ".join(_SYLLABLE.sub("\u00ad", word) if len(word) > 9 else word
-                    for word in name.replace("_", " ").split(" "))  # fmt: skip
+    return re.sub(
+        r"[A-Za-z]{9,}", lambda word: _SYLLABLE.sub("\u00ad", word[0]), name.replace("_", " ")
+    )
 
 
 def symptom(label: str) -> str:

@@ -88,6 +88,17 @@ def test_an_older_release_with_fewer_silent_failures_is_not_hidden(run):
     assert silent(run).startswith("In every release; 2.14.0 has 8 of 16 cells")
 
 
+def test_the_newest_has_the_fewest_also_where_it_shares_that_with_another(run):
+    for name in RELEASES:
+        run.records = [
+            dataclasses.replace(record, verdicts=verdicts({Oracle.VALUES: "differs"}))
+            if record.key.subject == name
+            else record
+            for record in run.records
+        ]
+    assert silent(run).startswith("In every release, fewest in the newest; 2.14.0 has 16 of 16")
+
+
 def test_a_route_that_fails_in_metadata_alone_is_called_so(run):
     change(run, "2.14.0", "dynamic_dims", {})
     assert routes(run, "2.14.0").startswith(

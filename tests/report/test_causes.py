@@ -50,7 +50,7 @@ def test_an_entry_that_refers_to_another_joins_its_cause():
 
 def test_a_reference_in_passing_joins_nothing():
     assert groups(
-        cause("half-weight", "The weight is stated as float32; and as shape-analysis besides."),
+        cause("half-weight", "The weight is stated as float32. As shape-analysis, it is wrong."),
         cause("shape-analysis", "The sizes of one run."),
     ) == [["half-weight"], ["shape-analysis"]]
 
@@ -110,6 +110,11 @@ def test_a_listed_cause_that_the_newest_release_does_not_show_is_not_live(run):
     run.causes[0] = dataclasses.replace(run.causes[0], subjects=("2.13.0", "2.14.0"))
     assert "name-matching" not in {item.id for item in live(run)}
     assert "name-matching" in {item.id for item in live(run, "2.13.0")}
+
+
+def test_a_hypothetical_cell_is_no_live_cell(run):
+    routes = {item.id: item.routes for item in live(run, "2.10.0")}
+    assert routes["engine-getitem-metadata"] == ("legacy",)
 
 
 def test_a_cause_of_two_entries_counts_a_cell_once_and_keeps_both_entries(run):

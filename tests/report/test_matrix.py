@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from harness.report.matrix import grouped
 from harness.rig.records import SubjectKind
 from tests.report.conftest import release, share_an_inliner
 
@@ -78,11 +79,10 @@ def test_a_release_between_two_that_say_the_same_keeps_them_apart(run):
 
 
 def test_a_file_is_not_lost_in_the_row_of_the_release_that_it_is_a_copy_of(run):
-    share_an_inliner(run)
-    run.subjects = [
-        dataclasses.replace(spec, kind=SubjectKind.FILE) if spec.subject == "2.13.0" else spec
-        for spec in run.subjects
-    ]
-    groups = run.model().matrix.groups
-    assert all(len(group.members) == 1 for group in groups)
-    assert next(g for g in groups if g.members == ("2.13.0",)).unlike == ("2.10.0",)
+    row = share_an_inliner(run).model().matrix.rows[0]
+    twin = dataclasses.replace(row, subject="2.13.0", shares=("2.10.0",))
+    file = dataclasses.replace(twin, kind=SubjectKind.FILE.value)
+    assert [group.members for group in grouped([row, twin])] == [("2.10.0", "2.13.0")]
+    apart = grouped([row, file])
+    assert [group.members for group in apart] == [("2.10.0",), ("2.13.0",)]
+    assert apart[0].unlike == ("2.13.0",)

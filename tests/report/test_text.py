@@ -56,6 +56,7 @@ def test_names_that_follow_each_other_are_told_by_their_ends():
 def test_a_long_word_may_break_between_syllables_and_a_short_one_may_not():
     assert text.breakable("real_architectures").replace("\u00ad", "-") == "real archi-tec-tu-res"
     assert text.breakable("values read twice") == "values read twice"
+    assert text.breakable("multi-output engines") == "multi-output engines"
 
 
 @given(st.text())

@@ -34,21 +34,9 @@ from torch.utils._sympy.functions import FloorDiv, Mod
 from harness.rig.engines.builder import payload_digest
 from harness.rig.engines.emulated import NAME_SLOT, engine_slots
 from harness.rig.engines.module import EngineModule
+from harness.rig.oracles.ops import CASTS, IDENTITIES, bound_arguments, has_effect, mutates
 from harness.rig.oracles.terms import Kind, Term, TermTable
 from harness.rig.oracles.values import content_digest
-
-_IDENTITIES = frozenset(
-    {
-        torch.ops.aten.detach.default,
-        torch.ops.aten.lift_fresh_copy.default,
-        torch.ops.aten.alias.default,
-        # In-place by schema; what they change, autograd and aliasing, is no part of a term.
-        torch.ops.aten.detach_.default,
-        torch.ops.aten.lift_fresh.default,
-    }
-)
-
-_CASTS = frozenset({"aten.scalar_tensor.default", "aten.to.device", "aten.to.dtype"})
 
 _SIZE_ARITHMETIC: dict[Any, Callable[..., sympy.Expr]] = {
     operator.add: operator.add,
@@ -137,7 +125,7 @@ class GraphReader:
         # On demand and without recursion: a graph whose nodes stand in the wrong order, which is
         # what lint complains of, still says which wire goes where. What may have an effect comes
         # first, in the order of the graph: a child can hold an impure op, and be read by nobody.
-        roots = [node for node in graph.nodes if node.op == "call_module" or _has_effect(node)]
+        roots = [node for node in graph.nodes if node.op == "call_module" or has_effect(node)]
         for root in [*roots, output]:
             self._evaluate(root, values, attribute, scope)
         returned = output.args[0]
@@ -182,7 +170,7 @@ class GraphReader:
             raise Unreadable(f"{node.op} {node.name}")
         if node.target is operator.getitem:
             return self._item(self._argument(node.args[0], values), node.args[1])
-        if node.target in _IDENTITIES:
+        if node.target in IDENTITIES:
             return self._argument(node.args[0], values)
         if node.target is torch.ops.tensorrt.execute_engine.default:
             inputs = self._argument(node.args[0], values)
@@ -244,13 +232,13 @@ class GraphReader:
         return self.table.make(kind, index, (source,))
 
     def _op(self, node: Node, values: dict[Node, Any], scope: _Scope) -> Term:
-        arguments = tuple(self._argument(item, values) for item in _bound_arguments(node))
+        arguments = tuple(self._argument(item, values) for item in bound_arguments(node))
         name = str(node.target)
-        if not _has_effect(node):
+        if not has_effect(node):
             return self.table.make(Kind.OP, name, arguments, note=name)
         effect = self.table.make(Kind.EFFECT, (name, len(scope.effects)), arguments, note=name)
         scope.effects.append(effect)
-        if _mutates(node) and isinstance(node.args[0], Node):
+        if mutates(node) and isinstance(node.args[0], Node):
             values[node.args[0]] = effect  # whoever reads it from here on reads the new value
         return effect
 
@@ -352,44 +340,6 @@ def _lifted_value(program: ExportedProgram, target: str) -> Any:
 def _uncast(given: Term) -> Term:
     """An engine's input without the cast that makes a tensor of a size."""
     term = given
-    while term.kind is Kind.OP and term.label in _CASTS:
+    while term.kind is Kind.OP and term.label in CASTS:
         term = term.children[0]
     return term if term.kind is Kind.SIZE else given
-
-
-def _has_effect(node: Node) -> bool:
-    return _mutates(node) or _is_random(node)
-
-
-def _mutates(node: Node) -> bool:
-    return (
-        isinstance(node.target, torch._ops.OpOverload)
-        and node.target._schema.is_mutable
-        and node.target not in _IDENTITIES
-    )
-
-
-def _is_random(node: Node) -> bool:
-    target = node.target
-    if not isinstance(target, torch._ops.OpOverload):
-        return False
-    if torch.Tag.nondeterministic_seeded not in target.tags:
-        return False
-    names = [argument.name for argument in target._schema.arguments]
-    # Dropout of a model in eval mode draws nothing.
-    return "train" not in names or bool(_bound_arguments(node)[names.index("train")])
-
-
-def _bound_arguments(node: Node) -> list[Any]:
-    """An op's arguments in its schema's order, defaults filled in."""
-    if not isinstance(node.target, torch._ops.OpOverload):
-        return [*node.args, *(value for _, value in sorted(node.kwargs.items()))]
-    bound: list[Any] = []
-    for index, argument in enumerate(node.target._schema.arguments):
-        if index < len(node.args):
-            bound.append(node.args[index])
-        elif argument.name in node.kwargs:
-            bound.append(node.kwargs[argument.name])
-        else:
-            bound.append(argument.default_value)
-    return bound
