@@ -30,8 +30,7 @@ from harness.releases import (
     inliner_id,
     is_wheel_of,
 )
-from harness.rig.records import Route
-from harness.subjects import REQUIRED_CALLS
+from harness.rig.records import REQUIRED_CALLS, Route
 from harness.toolchain.cache import sha256_of
 
 PROJECT: Final = "torch-tensorrt"

@@ -15,16 +15,10 @@ from typing import Final
 
 from harness.errors import SurroundingsError, UsageError
 from harness.releases import CATALOGUE_FILE, EXPORTER_MODULE, Release, inliner_id
-from harness.rig.records import Route, SubjectKind, SubjectSpec
+from harness.rig.records import REQUIRED_CALLS, Route, SubjectKind, SubjectSpec
 
 TORCH_SUBJECT: Final = "torch"
 BUILTIN_SUBJECTS: Final = ("name-matching", "positional")
-REQUIRED_CALLS: Final = (
-    "transform",
-    "inline_trt_modules",
-    "inline_torch_modules",
-    "create_trt_exp_program",
-)
 
 
 def release_subject(

@@ -19,6 +19,14 @@ from typing import Any
 
 SCHEMA = 1
 
+# What an `_exporter.py` must define: the controller reads the file for them, the rig calls them.
+REQUIRED_CALLS = (
+    "transform",
+    "inline_trt_modules",
+    "inline_torch_modules",
+    "create_trt_exp_program",
+)
+
 
 class UnknownSchema(ValueError):
     """A record was written by a schema that this reader does not know."""

@@ -21,13 +21,6 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.records import Route, Stage
 
-REQUIRED_CALLS = (
-    "transform",
-    "inline_trt_modules",
-    "inline_torch_modules",
-    "create_trt_exp_program",
-)
-
 
 @contextmanager
 def timed_passes(namespace: dict[str, Any], clock: StageClock, result: Inlining) -> Iterator[None]:

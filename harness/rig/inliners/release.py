@@ -24,7 +24,6 @@ from torch.fx import GraphModule
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.inliners.passes import (
-    REQUIRED_CALLS,
     accepted,
     run_legacy_export,
     run_torch_export,
@@ -32,7 +31,7 @@ from harness.rig.inliners.passes import (
 )
 from harness.rig.inliners.protocol import Inlining, LoadError
 from harness.rig.inliners.surroundings import EXPORTER, PACKAGE, load_shape_analysis, stand_ins
-from harness.rig.records import Route, SubjectSpec
+from harness.rig.records import REQUIRED_CALLS, Route, SubjectSpec
 
 
 class ReleaseInliner:
