@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from harness.rig.records import Stage
@@ -19,6 +19,7 @@ class StageClock:
 
     def __init__(self, on_enter: Callable[[Stage], None] = lambda stage: None) -> None:
         self.seconds: dict[Stage, float] = {}
+        self.spent_seconds = 0.0
         self.stage: Stage | None = None
         self._on_enter = on_enter
         self._since = 0.0
@@ -34,7 +35,12 @@ class StageClock:
         if self.stage is not None and self._since:
             elapsed = time.perf_counter() - self._since
             self.seconds[self.stage] = self.seconds.get(self.stage, 0.0) + elapsed
+            self.spent_seconds += elapsed
         self._since = 0.0
+
+    def credit(self, seconds: Mapping[Stage, float]) -> None:
+        """State what stages took when an equal program went through them."""
+        self.seconds.update(seconds)
 
     @contextmanager
     def during(self, stage: Stage) -> Iterator[None]:

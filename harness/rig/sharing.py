@@ -1,8 +1,9 @@
 """What is equal is done once: two inliners that make the same program get the same verdicts.
 
-Most subjects inline most cases alike. Exporting, saving, loading, running and judging are functions
-of the program alone, so a program that is equal in every respect to one that was judged already,
-in graph, names, metadata, state and signature, is given that one's results. `--no-share` does
+Most subjects inline most cases alike. Saving, loading, running and judging are functions of the
+program alone, so a program that is equal in every respect to one that was judged already, in graph,
+names, metadata, state and signature, is given that one's results; so is an inlined module, and one
+that computes what another does is not exported again. `--no-share` does
 everything for everyone, and a test holds that it changes no verdict.
 """
 
@@ -15,41 +16,63 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.export.graph_signature import CustomObjArgument
 from torch.fx import Graph, GraphModule
 
 from harness.rig.engines.emulated import engine_slots
+from harness.rig.oracles.finding import Answers
 from harness.rig.oracles.values import content_digest
 from harness.rig.records import Stage, Verdict
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What became of a program, for the next one that is equal to it."""
+class Exported:
+    """A program that `torch.export` made, and how long that took."""
 
-    verdicts: tuple[Verdict, ...]
-    seconds: Mapping[Stage, float]
-    archive_bytes: int | None
+    program: ExportedProgram
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of a program, for the next one that is equal to it.
+
+    ``ended`` is the verdict on completion; ``seconds`` those of save, load and run.
+    """
+
+    answers: Answers
+    ended: Verdict
+    reloaded: bool
+    ran: bool
+    seconds: Mapping[Stage, float] = field(default_factory=dict)
+    archive_bytes: int | None = None
 
 
 @dataclass
 class Shared:
-    """What the cells of one case have made so far."""
+    """What the cells of one case have made so far, by identity."""
 
-    exports: dict[str, tuple[ExportedProgram, float]] = field(default_factory=dict)
-    judged: dict[str, Judged] = field(default_factory=dict)
+    exports: dict[str, Exported] = field(default_factory=dict)
+    inlined: dict[str, Answers] = field(default_factory=dict)
+    programs: dict[str, Judged] = field(default_factory=dict)
 
 
 def module_identity(module: GraphModule) -> str:
     """Equal for two modules exactly if they hold the same graph, metadata and attributes."""
-    attributes = {
-        str(node.target): _attribute(module, str(node.target))
+    return _digest([*_graph_lines(module.graph), *_held(module)])
+
+
+def computation_identity(module: GraphModule) -> str:
+    """Equal for two modules exactly if they compute alike by the same names.
+
+    `torch.export` runs a module's code and works all metadata out again, so metadata is left out:
+    up to 2.5 an inliner writes other metadata than later ones, and the same program comes of it.
+    """
+    lines = (
+        f"{node.name} {node.op} {node.target} {node.args} {node.kwargs}"
         for node in module.graph.nodes
-        if node.op == "get_attr"
-    }
-    persistent = sorted(module.state_dict().keys())
-    info = getattr(module.graph._codegen, "pytree_info", None)
-    held = [f"{name} {_value(value)}" for name, value in sorted(attributes.items())]
-    return _digest([*_graph_lines(module.graph), *held, str(persistent), str(info)])
+    )
+    return _digest([*lines, *_held(module)])
 
 
 def program_identity(program: ExportedProgram) -> str:
@@ -69,6 +92,16 @@ def program_identity(program: ExportedProgram) -> str:
     )
 
 
+def _held(module: GraphModule) -> Iterator[str]:
+    """Every attribute that the graph reads, which of them are persistent, how it is called."""
+    paths = {str(node.target) for node in module.graph.nodes if node.op == "get_attr"}
+    for path in sorted(paths):
+        yield f"{path} {_value(_attribute(module, path))}"
+    yield str(sorted(module.state_dict().keys()))
+    yield str(getattr(module.graph._codegen, "pytree_info", None))
+    yield str(sorted(module.meta))
+
+
 def _graph_lines(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         meta = _described(node.meta.get("val"))
@@ -83,15 +116,18 @@ def _described(value: Any) -> Any:
         return f"{kind} {value.dtype} {tuple(value.shape)} {value.stride()} {value.device}"
     if isinstance(value, list | tuple):
         return type(value)(_described(item) for item in value)
+    if isinstance(value, CustomObjArgument):  # its text has the address of a fake in it
+        return f"{value.name} {value.class_fqn}"
     if isinstance(value, dict):
         return {key: _described(item) for key, item in value.items()}
     return repr(value)
 
 
 def _attribute(module: torch.nn.Module, path: str) -> Any:
+    """An attribute, or None: an inliner may leave a graph that reads what its module has not."""
     value: Any = module
     for part in path.split("."):
-        value = getattr(value, part)
+        value = getattr(value, part, None)
     return value
 
 
@@ -99,7 +135,7 @@ def _value(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         kind = type(value).__name__
         return f"{kind} {content_digest(value)} {value.stride()} {value.requires_grad}"
-    return _digest(engine_slots(value))
+    return "absent" if value is None else _digest(engine_slots(value))
 
 
 def _digest(lines: Any) -> str:

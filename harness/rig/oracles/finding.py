@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.rig.records import Oracle, Outcome, Stage, Symptom, Verdict, passed
@@ -21,6 +21,17 @@ class Finding:
     stage: Stage
     kind: str
     detail: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one oracle found in one thing; ``unreadable`` is why it could not look, or not on."""
+
+    findings: tuple[Finding, ...] = ()
+    unreadable: str = ""
+
+
+Answers = Mapping[Oracle, Answer]
 
 
 def verdict_of(oracle: Oracle, symptom: Symptom, findings: Iterable[Finding]) -> Verdict:

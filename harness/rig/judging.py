@@ -1,0 +1,175 @@
+"""What the oracles say of a cell: of the module that the inliner made, and of its program.
+
+The two are asked apart, since each can be equal to what another inliner made: an answer is then
+given again, not worked out again (`sharing`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from harness.rig.disk import CameBack
+from harness.rig.oracles import metadata, signature, structure, values, wiring
+from harness.rig.oracles.finding import Answer, Answers, Finding, verdict_of
+from harness.rig.oracles.reading import Unreadable
+from harness.rig.prepare import PreparedCase
+from harness.rig.records import Oracle, Route, Stage, Symptom, Verdict, not_applicable
+
+SYMPTOMS = {
+    Oracle.VALUES: Symptom.WRONG_VALUES,
+    Oracle.WIRING: Symptom.WRONG_WIRING,
+    Oracle.STRUCTURE: Symptom.WRONG_STRUCTURE,
+    Oracle.SIGNATURE: Symptom.WRONG_SIGNATURE,
+    Oracle.METADATA: Symptom.WRONG_METADATA,
+}
+
+
+Findings = Callable[[], Iterator[Finding]]
+
+
+def about_inlined(
+    prepared: PreparedCase, inlined: GraphModule, *, finished: bool, cleaned: bool, ran: bool
+) -> Answers:
+    """The oracles on the module that `transform` made.
+
+    Args:
+        finished: whether `transform` returned.
+        cleaned: whether it came as far as to clean the graph: from then on all wires are there.
+        ran: whether the program ran; one that did not proves nothing by its values.
+    """
+    questions: dict[Oracle, Findings] = {}
+    if ran:
+        questions[Oracle.VALUES] = lambda: _inlined_values(prepared, inlined)
+    if cleaned:
+        questions[Oracle.WIRING] = lambda: wiring.check_inlined(
+            prepared.reader, prepared.reading, prepared.user_inputs, inlined
+        )
+    if finished:
+        questions[Oracle.STRUCTURE] = lambda: structure.check_inlined(prepared.split, inlined)
+    return _ask(questions)
+
+
+def about_program(prepared: PreparedCase, route: Route, back: CameBack) -> Answers:
+    """The oracles on an exported program, and on what came back of it from disk."""
+    questions: dict[Oracle, Findings] = {
+        Oracle.VALUES: lambda: _program_values(prepared, route, back),
+        Oracle.WIRING: lambda: _program_wiring(prepared, route, back),
+        Oracle.STRUCTURE: lambda: _each(back, structure.check_program),
+        Oracle.SIGNATURE: lambda: _signature(prepared, back),
+        Oracle.METADATA: lambda: _metadata(prepared, back),
+    }
+    return _ask(questions)
+
+
+def verdicts(
+    answers: Sequence[Answers], ended: Verdict, *, reloaded: bool, ran: bool
+) -> tuple[Verdict, ...]:
+    """One verdict an oracle, from all that was answered, in the order of severity.
+
+    What was found stands, however far the cell got; what found nothing has to have been asked in
+    full to be a pass.
+
+    Args:
+        ended: the verdict on completion.
+        reloaded: whether the program came back from disk.
+        ran: whether it ran.
+    """
+    not_reached = f"not reached: ended at {ended.stage if ended.failed else None}"
+
+    def verdict(oracle: Oracle) -> Verdict:
+        if oracle is Oracle.COMPLETION:
+            return ended
+        given = [answer[oracle] for answer in answers if oracle in answer]
+        found = [finding for answer in given for finding in answer.findings]
+        unreadable = next((answer.unreadable for answer in given if answer.unreadable), "")
+        if not found and unreadable:
+            return not_applicable(oracle, f"not readable: {unreadable}")
+        # A structure is there to be looked at as soon as the program is.
+        if found or (reloaded if oracle is Oracle.STRUCTURE else ran):
+            return verdict_of(oracle, SYMPTOMS[oracle], found)
+        return not_applicable(oracle, not_reached)
+
+    return tuple(verdict(oracle) for oracle in Oracle)
+
+
+def _ask(questions: Mapping[Oracle, Findings]) -> Answers:
+    answers = {}
+    for oracle, find in questions.items():
+        found: list[Finding] = []
+        unreadable = ""
+        try:
+            found.extend(find())  # keeps what was found before it raised
+        except Unreadable as error:
+            unreadable = str(error)
+        answers[oracle] = Answer(tuple(found), unreadable)
+    return answers
+
+
+def _inlined_values(prepared: PreparedCase, inlined: GraphModule) -> Iterator[Finding]:
+    module = copy.deepcopy(inlined)  # running it may change state that is shared
+    module.recompile()  # a transformed module still has the code of the split one
+    try:
+        results = values.observe(module, prepared.captured.calls)
+    except Exception as error:  # noqa: BLE001 - the subject's module, and so its verdict
+        kind = f"inlined module raises {type(error).__name__}"
+        yield Finding(Stage.INLINE_FALLBACKS, kind, str(error).partition("\n")[0])
+        return
+    yield from _differences(prepared.reference, results, Stage.INLINE_FALLBACKS, "inlined module: ")
+
+
+def _program_values(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
+    if route is not Route.PLAIN:
+        yield from prepared.against_eager
+    if back.results is None:
+        return
+    if route is Route.PLAIN:
+        tolerance = prepared.case.eager_tolerance or None
+        yield from _differences(prepared.eager, back.results, Stage.RUN, "", tolerance)
+    else:
+        yield from _differences(prepared.reference, back.results, Stage.RUN, "")
+
+
+def _differences(
+    expected: values.Observed,
+    got: values.Observed,
+    stage: Stage,
+    whose: str,
+    tolerance: float | None = None,
+) -> Iterator[Finding]:
+    found = expected.difference(got, tolerance)
+    if found is not None:
+        yield Finding(stage, f"{whose}{found.kind}", found.detail)
+
+
+def _program_wiring(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
+    if route is Route.PLAIN:
+        raise Unreadable("there is no split module to hold the model against")
+    reader, expected, inputs = prepared.reader, prepared.reading, prepared.user_inputs
+    for program, stage in back.programs:
+        yield from wiring.check_program(reader, expected, inputs, program, stage)
+
+
+def _each(
+    back: CameBack, check: Callable[[ExportedProgram, Stage], Iterator[Finding]]
+) -> Iterator[Finding]:
+    for program, stage in back.programs:
+        yield from check(program, stage)
+
+
+def _signature(prepared: PreparedCase, back: CameBack) -> Iterator[Finding]:
+    bounds = prepared.captured.program.bounds
+    for program, stage in back.programs:
+        yield from signature.check_program(program, prepared.specs, bounds, stage)
+    if back.results is not None and prepared.over is not None:
+        yield from signature.check_refusal(back.callable, prepared.over)
+
+
+def _metadata(prepared: PreparedCase, back: CameBack) -> Iterator[Finding]:
+    if back.results is None:
+        return  # a graph that does not run computes nothing to hold its metadata against
+    for program, stage in back.programs:
+        yield from metadata.check_program(program, prepared.captured.calls[1], stage)
