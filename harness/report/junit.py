@@ -35,10 +35,14 @@ def junit(
         suite = TestSuite(spec.subject)
         for name, value in _versions(spec, provenance).items():
             suite.add_property(name, _clean(value))
-        for key in keys:
-            if key.subject == spec.subject:
-                given = classes.get(key.cell_id, "")
-                suite.add_testcase(_cell(key, record_of.get(key), family_of[key.case], given))
+        # All at once: `add_testcase` counts the whole suite again for each.
+        suite.add_testcases(
+            [
+                _cell(key, record_of.get(key), family_of[key.case], classes.get(key.cell_id, ""))
+                for key in keys
+                if key.subject == spec.subject
+            ]
+        )
         xml.add_testsuite(suite)
     xml.update_statistics()
     text: bytes = xml.tostring()

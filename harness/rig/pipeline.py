@@ -65,6 +65,7 @@ def run_cell(
         if _no_room(error):
             raise  # a full disk is nobody's verdict
         ended = _ended_by(error, clock)
+        prepared.look_for_damage()
         about_program = judging.about_program(prepared, route, CameBack())
         judged = Judged(about_program, ended, reloaded=False, ran=False)
     else:
@@ -107,7 +108,7 @@ def _judge_program(
     prepared: PreparedCase, route: Route, exported: ExportedProgram, clock: StageClock
 ) -> Judged:
     """Send a program to disk and back and judge it, or say what became of an equal one."""
-    shared = None if prepared.damaged else prepared.shared
+    shared = None if prepared.look_for_damage() else prepared.shared
     if shared is None:
         return _send_and_judge(prepared, route, exported, clock)
     # Plain's program has no engines; were it equal to another route's, it is judged otherwise.

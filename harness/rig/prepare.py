@@ -22,7 +22,7 @@ from harness.rig.oracles.signature import expected_specs
 from harness.rig.oracles.values import Observed, observe
 from harness.rig.oracles.wiring import reference_reading
 from harness.rig.records import Stage
-from harness.rig.sharing import Shared
+from harness.rig.sharing import Shared, graph_lines
 from harness.rig.split import split_module
 
 
@@ -47,6 +47,7 @@ class PreparedCase:
     fingerprint: str
     against_eager: list[Finding] = field(default_factory=list)
     shared: Shared | None = None  # None: nothing is shared between cells
+    damaged: bool = False  # a cell changed what all cells share; to be prepared anew
 
     @property
     def case(self) -> Case:
@@ -56,10 +57,10 @@ class PreparedCase:
     def engine_bytes(self) -> int:
         return sum(len(engine.payload) for engine in self.engines.values())
 
-    @property
-    def damaged(self) -> bool:
-        """Whether a cell changed what all cells share; it must then be prepared anew."""
-        return fingerprint(self.split) != self.fingerprint
+    def look_for_damage(self) -> bool:
+        """See whether the split is still what it was, and remember it if not."""
+        self.damaged = fingerprint(self.split) != self.fingerprint
+        return self.damaged
 
     def torch_only(self) -> torch.nn.Module:
         """The model without any engine, for the `plain` control."""
@@ -127,11 +128,10 @@ def _against_eager(case: Case, eager: Observed, reference: Observed) -> list[Fin
 
 def fingerprint(split: GraphModule) -> str:
     """Changes when a graph, its metadata, a child or a parameter of the split was written to."""
-    parts = [split.graph.python_code("self").src]
-    parts.extend(f"{node.name}: {node.meta.get('val')}" for node in split.graph.nodes)
+    parts = list(graph_lines(split.graph))
     for name, child in split.named_children():
-        source = child.graph.python_code("self").src if isinstance(child, GraphModule) else "engine"
-        parts.append(f"{name}: {source}")
+        parts.append(name)
+        parts.extend(graph_lines(child.graph) if isinstance(child, GraphModule) else ["engine"])
     for name, tensor in [*split.named_parameters(), *split.named_buffers()]:
         parts.append(f"{name}: {tensor.dtype} {tuple(tensor.shape)} version {tensor._version}")
     parts.extend(engine_children(split))

@@ -198,7 +198,6 @@ class CaseInfo:
     origin: str
     catches: str
     fallback: tuple[str, ...] = ()
-    dynamic: bool = False
     wiring: bool = False
     requires: tuple[str, ...] = ()
 

@@ -59,7 +59,7 @@ class Shared:
 
 def module_identity(module: GraphModule) -> str:
     """Equal for two modules exactly if they hold the same graph, metadata and attributes."""
-    return _digest([*_graph_lines(module.graph), *_held(module)])
+    return _digest([*graph_lines(module.graph), *_held(module)])
 
 
 def computation_identity(module: GraphModule) -> str:
@@ -81,7 +81,7 @@ def program_identity(program: ExportedProgram) -> str:
     constants = [f"{name} {_value(value)}" for name, value in sorted(program.constants.items())]
     return _digest(
         [
-            *_graph_lines(program.graph),
+            *graph_lines(program.graph),
             str(program.graph_signature),
             str(program.range_constraints),
             str(program.module_call_graph),
@@ -102,7 +102,8 @@ def _held(module: GraphModule) -> Iterator[str]:
     yield str(sorted(module.meta))
 
 
-def _graph_lines(graph: Graph) -> Iterator[str]:
+def graph_lines(graph: Graph) -> Iterator[str]:
+    """A line a node: its wiring, its value's metadata, and which other metadata it has."""
     for node in graph.nodes:
         meta = _described(node.meta.get("val"))
         keys = sorted(str(key) for key in node.meta)

@@ -8,7 +8,8 @@ Out:  {"event": "ready", ...}                      after torch is imported and i
       {"event": "stage", "cell": ID, "stage": S}   so that whoever watches knows where a worker died
       {"event": "record", "record": {...}}         one ended cell
       {"event": "broken", "cell": ID, "traceback": TEXT}   the harness failed, not the subject
-      {"event": "done"}                            the job's end
+      {"event": "done", "spent": {"worker_s": S, "stages_s": S}}    the job's end, and how long it
+                         took: in all, and inside of stages; work that was shared counts once
 
 What torch and the subjects print goes to stderr: the protocol has a descriptor of its own.
 """
@@ -54,8 +55,10 @@ def main() -> None:
         import_seconds=time.perf_counter() - started,
     )
     for line in sys.stdin:
-        worker.serve(json.loads(line))
-        _send(channel, event="done")
+        began = time.perf_counter()
+        in_stages = worker.serve(json.loads(line))
+        spent = {"worker_s": time.perf_counter() - began, "stages_s": in_stages}
+        _send(channel, event="done", spent=spent)
 
 
 class _Worker:
@@ -90,8 +93,11 @@ class _Worker:
             except LoadError as error:
                 self.load_errors[spec.subject] = str(error)
 
-    def serve(self, job: Mapping[str, Any]) -> None:
-        """Run one case's cells; each ends in a record or in `broken`."""
+    def serve(self, job: Mapping[str, Any]) -> float:
+        """Run one case's cells; each ends in a record or in `broken`.
+
+        Returns the seconds that were spent inside of stages.
+        """
         from corpus.case import find_case
         from harness.rig.clock import StageClock
         from harness.rig.pipeline import ended_before_routes, run_cell
@@ -104,17 +110,18 @@ class _Worker:
             prepared = prepare(find_case(job["case"]), job["capture"], self._seed, clock)
         except NotPrepared as error:
             self._send_all(ended_before_routes(key, error.cause, error.stage) for key in cells)
-            return
+            return clock.spent_seconds
         except Exception:  # noqa: BLE001 - reported as the harness's own fault, never swallowed
             for key in cells:
                 self._broken(key)
-            return
+            return clock.spent_seconds
         if self._share:
             prepared.shared = Shared()
+        spent = clock.spent_seconds
         shared = clock.seconds
         for key in cells:
             clock = StageClock(lambda stage, key=key: self._at(key, stage))  # type: ignore[misc]
-            clock.seconds.update(shared)
+            clock.credit(shared)
             shared = {}  # what the cells of a case share is told once, in the first record
             try:
                 record = run_cell(prepared, self._inliners[key.subject], key, clock)
@@ -124,6 +131,8 @@ class _Worker:
                 self._send_all([record])
             if prepared.damaged:  # that cell's verdict says so; the next ones get a sound case
                 prepared = prepare(find_case(job["case"]), job["capture"], self._seed, clock)
+            spent += clock.spent_seconds
+        return spent
 
     def _at(self, key: CellKey | None, stage: Stage) -> None:
         _send(self._channel, event="stage", cell=key and key.cell_id, stage=stage.value)
