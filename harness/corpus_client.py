@@ -65,7 +65,11 @@ def ask_rig(python: str, module: str, *arguments: str, stdin: str | None = None)
 
 
 def select_cases(
-    cases: Sequence[CaseInfo], expression: str = "", families: Collection[str] = ()
+    cases: Sequence[CaseInfo],
+    expression: str = "",
+    families: Collection[str] = (),
+    *,
+    quick: bool = False,
 ) -> tuple[CaseInfo, ...]:
     """The cases that an expression and families choose.
 
@@ -73,6 +77,7 @@ def select_cases(
         expression: words that a case's name or family must contain, with `and`, `or`, `not`: as
             pytest's -k, without brackets. Empty for all.
         families: families' names, or parts of them; empty for all.
+        quick: of the quick cases alone.
 
     Raises:
         UsageError: nothing is chosen, a family is unknown, or the expression is malformed.
@@ -84,12 +89,14 @@ def select_cases(
     chosen = tuple(
         case
         for case in cases
-        if _chosen(expression, f"{case.name} {case.family}".lower())
+        if (case.quick or not quick)
+        and _chosen(expression, f"{case.name} {case.family}".lower())
         and (not families or any(name.lower() in case.family.lower() for name in families))
     )
     if not chosen:
         raise UsageError(
-            f"no case matches {expression or ', '.join(families)!r}; `python -m harness list` "
+            f"no {'quick ' if quick else ''}case matches "
+            f"{expression or ', '.join(families)!r}; `python -m harness list` "
             "shows them all"
         )
     return chosen

@@ -44,6 +44,7 @@ class RunOptions:
     families: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()
     captures: tuple[str, ...] = ("nonstrict",)
+    quick: bool = False
     jobs: int = 2
     timeout_s: float = 120.0
     seed: int = 0
@@ -98,7 +99,7 @@ def run(
         like=options.like,
     )
     corpus = read_corpus(toolchain.python)
-    cases = select_cases(corpus.cases, options.expression, options.families)
+    cases = select_cases(corpus.cases, options.expression, options.families, quick=options.quick)
     plan = make_plan(cases, subjects, options.captures, options.routes or None)
     if options.shard is not None:
         plan = shard(plan, *options.shard)

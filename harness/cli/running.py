@@ -45,6 +45,9 @@ def run_command(
         str, typer.Option("-k", help="Only cases that match, as pytest's -k.")
     ] = "",
     family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only the few cases that show most defects.")
+    ] = False,
     routes: Annotated[str, typer.Option(help="legacy, export, direct, plain; with commas.")] = "",
     capture: Annotated[str, typer.Option(help="nonstrict, strict, or both, with a comma.")] = (
         "nonstrict"
@@ -72,6 +75,7 @@ def run_command(
         like=like,
         expression=expression,
         families=tuple(family or ()),
+        quick=quick,
         routes=listed(routes),
         captures=captures(capture),
         jobs=jobs,

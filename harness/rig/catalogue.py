@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from torch.fx import GraphModule
 
 from corpus.case import Case, UnknownCase, all_cases, corpus_digest, find_case
+from corpus.quick import QUICK
 from harness.rig.capture import capture
 from harness.rig.records import CaseInfo, to_json
 from harness.rig.split import split_module
@@ -31,6 +32,7 @@ def describe(case: Case) -> CaseInfo:
         catches=case.catches,
         fallback=case.fallback,
         wiring=case.wiring,
+        quick=case.name in QUICK,
         requires=case.requires,
     )
 

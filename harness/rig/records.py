@@ -200,6 +200,7 @@ class CaseInfo:
     fallback: tuple[str, ...] = ()
     wiring: bool = False
     requires: tuple[str, ...] = ()
+    quick: bool = False
 
 
 @dataclass(frozen=True)
