@@ -39,6 +39,9 @@ class Family(enum.StrEnum):
     INTERFACES = "model interfaces"
     SCALE = "deep chains and wide fans"
     ARCHITECTURES = "real architectures"
+    FUNCTIONAL_EXPORT = "functional export"
+    UNFLATTEN = "unflatten"
+    DRAWN = "drawn combinations"
 
 
 class Origin(enum.StrEnum):
@@ -84,7 +87,9 @@ class Case:
 
     ``catches`` is one sentence on the defect that the case would catch. ``eager_tolerance`` is the
     relative and absolute difference allowed against the eager model, 0.0 for bit for bit; split,
-    inlined and reloaded program are always compared bit for bit.
+    inlined and reloaded program are always compared bit for bit. ``capture`` is the one mode
+    that it is captured in, whatever a run asks for; None leaves it to the run. ``full``
+    says that it is for a full run alone.
     """
 
     name: str
@@ -97,6 +102,8 @@ class Case:
     wiring: bool = False
     eager_tolerance: float = 0.0
     requires: tuple[str, ...] = ()
+    capture: str | None = None
+    full: bool = False
 
     @property
     def seed(self) -> int:
@@ -109,6 +116,7 @@ class UnknownCase(KeyError):
 
 
 _REGISTRY: dict[str, Case] = {}
+_ELSEWHERE: dict[str, Path] = {}  # module -> source, of cases that take the place of the project's
 
 
 def case(
@@ -121,6 +129,8 @@ def case(
     wiring: bool = False,
     eager_tolerance: float = 0.0,
     requires: Sequence[str] = (),
+    full: bool = False,
+    capture: str | None = None,
 ) -> Callable[[Callable[[], Program]], Callable[[], Program]]:
     """Register a function as a case of that name."""
 
@@ -139,6 +149,8 @@ def case(
             wiring=wiring,
             eager_tolerance=eager_tolerance,
             requires=tuple(requires),
+            full=full,
+            capture=capture,
         )
         return build
 
@@ -147,11 +159,24 @@ def case(
 
 def all_cases() -> tuple[Case, ...]:
     """Every case, by family and then in the order of declaration."""
-    families = importlib.import_module("corpus.families")
-    for module in pkgutil.iter_modules(families.__path__):
-        importlib.import_module(f"corpus.families.{module.name}")
+    if not _ELSEWHERE:
+        families = importlib.import_module("corpus.families")
+        for module in pkgutil.iter_modules(families.__path__):
+            importlib.import_module(f"corpus.families.{module.name}")
+    cases = [
+        item for item in _REGISTRY.values() if not _ELSEWHERE or item.build.__module__ in _ELSEWHERE
+    ]
     order = list(Family)
-    return tuple(sorted(_REGISTRY.values(), key=lambda item: order.index(item.family)))
+    return tuple(sorted(cases, key=lambda item: order.index(item.family)))
+
+
+def cases_are_those_of(modules: Sequence[str], files: Sequence[Path]) -> tuple[Case, ...]:
+    """Let the cases of these imported modules be all cases of this process, from now on.
+
+    ``files`` are their sources, which the corpus digest then covers too.
+    """
+    _ELSEWHERE.update(zip(modules, files, strict=True))
+    return all_cases()
 
 
 def find_case(name: str) -> Case:
@@ -169,9 +194,10 @@ def find_case(name: str) -> Case:
 def corpus_digest() -> str:
     """SHA-256 over the corpus's sources: runs with one digest tried the same programs."""
     root = Path(__file__).parent
+    own = (path for path in root.rglob("*") if path.suffix in {".py", ".json"})
+    sources = {path.relative_to(root).as_posix(): path for path in own}
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*")):
-        if path.suffix in {".py", ".json"}:
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0")
-            digest.update(path.read_bytes() + b"\0")
+    for name, path in sorted((sources | _ELSEWHERE).items()):
+        digest.update(name.encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()

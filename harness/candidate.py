@@ -5,7 +5,9 @@ must not be is worse than the release on any oracle.
 
 An oracle that was not asked of the release, because the release did not get that far, is a
 special case: the candidate got further, and what fails there was hidden before. That turns the
-gate red for values and wiring only, because a program that is silently wrong is worse than none.
+gate red but for metadata, because a program that is silently wrong is worse than none.
+
+To be unflattened is asked for, and worse is a note, where it is a capability and no defect.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.findings import CellClass, Finding, said
-from harness.rig.records import CellRecord, CellState, Oracle, Outcome, Verdict
+from harness.rig.records import CellRecord, CellState, Oracle, Outcome, Verdict, gates
 
-_RED_WHEN_NEWLY_VISIBLE = (Oracle.VALUES, Oracle.WIRING, Oracle.STRUCTURE, Oracle.SIGNATURE)
+_NOTED_WHEN_NEWLY_VISIBLE = (Oracle.METADATA, Oracle.UNFLATTEN)
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,13 @@ def _compare_verdicts(candidate: CellRecord, like: CellRecord) -> Comparison:
                 good_news.append(_finding(candidate, verdict, reason, CellClass.OK))
         elif other.outcome is Outcome.NOT_APPLICABLE and further:
             reason = f"newly visible: {said(verdict)}; {release} did not get so far"
-            red = oracle in _RED_WHEN_NEWLY_VISIBLE
+            red = oracle not in _NOTED_WHEN_NEWLY_VISIBLE
             (findings if red else notes).append(_finding(candidate, verdict, reason))
         elif not other.failed:
             reason = f"worse than {release}: {said(verdict)}, but {release} is {said(other)}"
-            findings.append(_finding(candidate, verdict, reason))
-        elif not _same(verdict, other):
+            defect = gates(oracle, candidate.key.route)
+            (findings if defect else notes).append(_finding(candidate, verdict, reason))
+        elif not _same(verdict, other) and gates(oracle, candidate.key.route):
             reason = f"fails differently: {said(verdict)}, but {release} has {said(other)}"
             findings.append(_finding(candidate, verdict, reason))
     # A question that was lost is mostly the consequence of a failure that is a finding already.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.errors import SurroundingsError, UsageError
+from harness.exitcodes import ExitCode
 from harness.rig.records import CaseInfo, case_from_json
 from harness.toolchain.environment import PROJECT_ROOT
 
@@ -18,31 +20,48 @@ class Corpus:
 
     cases: tuple[CaseInfo, ...]
     digest: str
+    places: tuple[str, ...] = ()  # where the cases are, if they are not the project's own
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(case.name for case in self.cases)
 
 
-def read_corpus(python: str) -> Corpus:
+def read_corpus(python: str, places: Sequence[str] = ()) -> Corpus:
     """Ask the rig for every case.
 
+    Args:
+        places: files, folders or entry points whose cases take the place of the project's own.
+
     Raises:
+        UsageError: a place holds no cases, or cannot be imported.
         SurroundingsError: the rig's Python cannot load the corpus.
     """
-    lines = [json.loads(line) for line in ask_rig(python, "catalogue", "cases").splitlines()]
-    return Corpus(tuple(case_from_json(line) for line in lines[:-1]), lines[-1]["corpus_digest"])
+    printed = ask_rig(python, "catalogue", *_options(places), "cases")
+    lines = [json.loads(line) for line in printed.splitlines()]
+    cases = tuple(case_from_json(line) for line in lines[:-1])
+    return Corpus(cases, lines[-1]["corpus_digest"], tuple(places))
 
 
-def split_text(python: str, case: str, capture: str) -> str:
-    """A case's split graph as text. Raises SurroundingsError as `read_corpus`."""
-    return ask_rig(python, "catalogue", "show", case, "--capture", capture)
+def split_text(python: str, case: str, capture: str, places: Sequence[str] = ()) -> str:
+    """A case's split graph as text. Raises as `read_corpus`."""
+    return ask_rig(python, "catalogue", *_options(places), "show", case, "--capture", capture)
+
+
+def absolute(places: Iterable[str]) -> tuple[str, ...]:
+    """Paths as every process finds them, wherever it runs; entry points as they are."""
+    return tuple(str(Path(place).resolve()) if Path(place).exists() else place for place in places)
+
+
+def _options(places: Iterable[str]) -> list[str]:
+    return [f"--corpus={place}" for place in places]
 
 
 def ask_rig(python: str, module: str, *arguments: str, stdin: str | None = None) -> str:
     """Run one module of the rig to its end and return what it printed.
 
     Raises:
+        UsageError: it was asked for what is not there, which it said in its last line.
         SurroundingsError: it failed; with the last line that it wrote.
     """
     try:
@@ -58,6 +77,8 @@ def ask_rig(python: str, module: str, *arguments: str, stdin: str | None = None)
         raise SurroundingsError(f"{python}: cannot be run ({error.strerror})") from error
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        if done.returncode == ExitCode.USAGE:
+            raise UsageError(last)
         raise SurroundingsError(
             f"harness.rig.{module} failed: {last}; `python -m harness doctor` tells what is missing"
         )

@@ -53,7 +53,7 @@ def evidence_text(record: CellRecord) -> str:
         lines += [f"    {line}" for line in verdict.evidence.splitlines()]
         lines += [""]
     for verdict in record.verdicts:
-        if not verdict.failed:
-            reason = f": {verdict.message}" if verdict.outcome is Outcome.NOT_APPLICABLE else ""
+        if verdict not in record.failures:
+            reason = f": {verdict.message}" if verdict.outcome is not Outcome.OK else ""
             lines += [f"{verdict.oracle.value}: {verdict.label}{reason}"]
     return "\n".join(lines) + "\n"

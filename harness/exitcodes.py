@@ -23,7 +23,7 @@ class ExitCode(enum.IntEnum):
 
 _MEANINGS = {
     ExitCode.GREEN: "green: every cell ended, and every verdict is ok or exactly as listed",
-    ExitCode.RED: "red: an unlisted failure, or a listed one that passes",
+    ExitCode.RED: "red: an unlisted failure, a listed one that passes, or an inexact ledger",
     ExitCode.USAGE: "wrong use: what was asked for cannot be done as asked",
     ExitCode.INCONCLUSIVE: "inconclusive: something could not be asked",
     ExitCode.FAILED: "failed: the harness or its surroundings broke; says nothing of the subjects",

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.exitcodes import ExitCode
+from harness.expectations.faults import LedgerFault
 from harness.rig.records import CellKey, Oracle, Verdict
+from harness.verdict import Remaining, verdict_words
 
 
 class Gate(enum.StrEnum):
@@ -91,18 +93,21 @@ class GateReport:
     """A judged run.
 
     ``classes`` has every planned cell, by ``cell_id``. ``findings`` (worst first) are what keeps
-    the gate from green. ``notes`` are findings about a candidate that do not: newly visible
-    failures of the lesser oracles, and questions that were lost. ``good_news`` is where a
-    candidate is better than what it is held against. ``torchs_own`` has the (cell_id, oracle) of
-    every failure, listed or not, that the plain control shows as well.
+    the gate from green, and so are ``ledger_faults``. ``notes`` are findings about a candidate
+    that do not: newly visible failures of the lesser oracles, and questions that were lost.
+    ``good_news`` is where a candidate is better than what it is held against. ``torchs_own`` has
+    the (cell_id, oracle) of every failure, listed or not, that the plain control shows as well.
+    ``remaining`` is what is known to fail in the newest release.
     """
 
     gate: Gate
     classes: Mapping[str, CellClass]
     findings: tuple[Finding, ...] = ()
+    ledger_faults: tuple[LedgerFault, ...] = ()
     notes: tuple[Finding, ...] = ()
     good_news: tuple[Finding, ...] = ()
     torchs_own: frozenset[tuple[str, Oracle]] = field(default_factory=frozenset)
+    remaining: Remaining | None = None
 
     def count(self, cell_class: CellClass) -> int:
         return Counter(self.classes.values())[cell_class]
@@ -113,14 +118,13 @@ def said(verdict: Verdict) -> str:
     return f"{verdict.label}: {verdict.message}" if verdict.message else verdict.label
 
 
-def gate_line(report: GateReport) -> str:
-    """The gate and what it counted, in one line."""
-    counts = [
-        f", {cell_class.value.replace('_', ' ')} {report.count(cell_class)}"
-        for cell_class in reversed(CellClass)
-        if report.count(cell_class)
-    ]
-    return f"gate: {report.gate.value}; cells: planned {len(report.classes)}{''.join(counts)}"
+def gate_lines(report: GateReport) -> list[str]:
+    """The gate in the words of the reports, and what it counted."""
+    counts = {"planned": len(report.classes)}
+    counts |= {cell_class.value: report.count(cell_class) for cell_class in reversed(CellClass)}
+    words = verdict_words(report.gate.value, counts, len(report.ledger_faults), report.remaining)
+    shown = [f"{name.replace('_', ' ')} {n}" for name, n in counts.items() if n]
+    return [f"gate: {words[:1].lower()}{words[1:]}", f"cells: {', '.join(shown) or 'none'}"]
 
 
 def first_screen(report: GateReport, limit: int = 8, run: str = "latest") -> list[str]:
@@ -130,12 +134,15 @@ def first_screen(report: GateReport, limit: int = 8, run: str = "latest") -> lis
         limit: how many findings to show.
         run: the run as the commands shall name it.
     """
-    lines = [gate_line(report)]
+    lines = gate_lines(report)
     for finding in report.findings[:limit]:
         lines.append(f"  {_describe(finding)}")
         lines.append(f"      {explain_command(finding.key)}")
     if len(report.findings) > limit:
         lines.append(f"  and {len(report.findings) - limit} more findings")
+    lines += [f"  ledger: {fault.reason}" for fault in report.ledger_faults[:limit]]
+    if len(report.ledger_faults) > limit:
+        lines.append(f"  and {len(report.ledger_faults) - limit} more faults in the ledger")
     if report.good_news:
         lines.append(f"  good news: {len(report.good_news)} verdicts are better than before")
     if report.findings:

@@ -1,9 +1,10 @@
 """Expected against observed: the class of every cell, the findings, and a run's verdict. Pure.
 
 Green: every planned cell ended, and every oracle's verdict is ok, n/a, or exactly as listed.
-Red: a failure that is not listed, or a listed one that does not happen. Inconclusive: something
-could not be asked, and nobody has listed that. Failed: a cell is missing; that is a fault of the
-harness and says nothing of the subjects. Failed wins over red, and red over inconclusive.
+Red: a failure that is not listed, or a listed one that does not happen, or a ledger that is not
+exact (`expectations.faults`). Inconclusive: something could not be asked, and nobody has listed
+that. Failed: a cell is missing; that is a fault of the harness and says nothing of the subjects.
+Failed wins over red, and red over inconclusive.
 
 Hypothetical cells, which no user can reach, are classed and never judged. But they too must end:
 whether a harness ran its cells has nothing to do with who can reach them.
@@ -17,10 +18,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from harness.candidate import Comparison, compare
 from harness.errors import UsageError
+from harness.expectations.faults import LedgerFault, overlaps
 from harness.expectations.ledger import Entry, Ledger, origins_of
-from harness.findings import CellClass, Finding, Gate, GateReport, first_screen, gate_line, said
+from harness.findings import CellClass, Finding, Gate, GateReport, first_screen, said
 from harness.plan import PlannedCell
 from harness.rig.records import (
+    TOO_OLD,
     CaseInfo,
     CellKey,
     CellRecord,
@@ -32,9 +35,11 @@ from harness.rig.records import (
     SubjectSpec,
     Symptom,
     Verdict,
+    gates,
 )
+from harness.verdict import remaining
 
-__all__ = ["CellClass", "Finding", "Gate", "GateReport", "first_screen", "gate_line", "judge"]
+__all__ = ["CellClass", "Finding", "Gate", "GateReport", "first_screen", "judge"]
 
 
 def judge(
@@ -42,8 +47,9 @@ def judge(
     records: Mapping[str, CellRecord],
     ledger: Ledger,
     cases: Iterable[CaseInfo],
-    subjects: Iterable[SubjectSpec],
+    subjects: Collection[SubjectSpec],
     likes: Mapping[str, str] | None = None,
+    idle: Sequence[LedgerFault] = (),
 ) -> GateReport:
     """Judge a run.
 
@@ -51,12 +57,16 @@ def judge(
         records: the ended cells by ``cell_id``.
         cases: at least those of the plan; for their origins.
         likes: for each subject of kind FILE, the subject that it is held against.
+        idle: what the ledger says of cells that no run would judge.
 
     Raises:
         UsageError: a FILE subject of the plan has no partner in ``likes``.
     """
     partners = _partners(plan, subjects, likes or {})
     origins = origins_of(cases)
+    ledgers = {
+        name: ledger.of_case(name, origins.get(name)) for name in {cell.key.case for cell in plan}
+    }
     controls = _control_failures(records.values())
     judged = {}
     for cell in plan:
@@ -73,17 +83,21 @@ def judge(
             other = records.get(dataclasses.replace(cell.key, subject=partner).cell_id)
             result = compare(record, None if _fault(other) else other)
         else:
-            result = _judge_by_ledger(record, ledger, origin)
+            result = _judge_by_ledger(record, ledgers[cell.key.case], origin)
         judged[cell.key.cell_id] = result
     findings = [finding for result in judged.values() for finding in result.findings]
     classes = {cell_id: result.cell_class for cell_id, result in judged.items()}
+    expected = [c for c in plan if not c.hypothetical and c.key.subject not in partners]
+    faults = (*idle, *overlaps(expected, records, ledgers, origins))
     return GateReport(
-        gate=_gate(classes.values(), findings),
+        gate=_gate(classes.values(), findings, faults),
         classes=classes,
+        ledger_faults=faults,
         findings=_marked(findings, controls),
         notes=_marked([note for result in judged.values() for note in result.notes], controls),
         good_news=_marked([good for r in judged.values() for good in r.good_news], controls),
         torchs_own=_torchs_own(records.values(), controls),
+        remaining=remaining(records.values(), subjects),
     )
 
 
@@ -91,21 +105,30 @@ def _judge_by_ledger(record: CellRecord, ledger: Ledger, origin: str | None) -> 
     if record.state is CellState.UNSUPPORTED:
         if ledger.permitting(record, origin):
             return Comparison(CellClass.UNSUPPORTED)
-        reason = f"could not be asked: {record.reason}"
-        finding = Finding(record.key, CellClass.UNSUPPORTED, reason)
-        return Comparison(CellClass.UNSUPPORTED, findings=(finding,))
+        return _undecided(record, f"could not be asked: {record.reason}")
     findings = []
+    unknown = [verdict for verdict in record.verdicts if verdict.message == TOO_OLD]
     for oracle in Oracle:
         verdict = record.verdict(oracle)
+        if verdict in unknown or not gates(oracle, record.key.route):
+            continue
         entries = ledger.demanding(record.key, oracle, origin)
         deviation = _judge_verdict(record.key, verdict, entries)
         if deviation is not None:
             findings.append(deviation)
     told = {finding.oracle for finding in findings}
     findings.extend(finding for finding in _unasked(record) if finding.oracle not in told)
+    if unknown and not findings:
+        names = ", ".join(verdict.oracle.value for verdict in unknown)
+        return _undecided(record, f"{names}: {TOO_OLD}")
     classes = [finding.cell_class for finding in findings]
     classes.append(_class_unjudged(record))
     return Comparison(min(classes, key=lambda each: each.precedence), findings=tuple(findings))
+
+
+def _undecided(record: CellRecord, reason: str) -> Comparison:
+    finding = Finding(record.key, CellClass.UNSUPPORTED, reason)
+    return Comparison(CellClass.UNSUPPORTED, findings=(finding,))
 
 
 def _unasked(record: CellRecord) -> list[Finding]:
@@ -126,7 +149,9 @@ def _unasked(record: CellRecord) -> list[Finding]:
             verdict,
         )
         for verdict in record.verdicts
-        if verdict.outcome is Outcome.NOT_APPLICABLE and verdict.oracle not in exempt
+        if verdict.outcome is Outcome.NOT_APPLICABLE
+        and verdict.oracle not in exempt
+        and verdict.message != TOO_OLD
     ]
 
 
@@ -183,10 +208,12 @@ def _speaks(record: CellRecord, oracle: Oracle) -> bool:
     return any(verdict.oracle is oracle for verdict in record.verdicts)
 
 
-def _gate(classes: Collection[CellClass], findings: Collection[Finding]) -> Gate:
+def _gate(
+    classes: Collection[CellClass], findings: Collection[Finding], faults: Collection[LedgerFault]
+) -> Gate:
     if not classes or CellClass.MISSING in classes:  # nothing asked is nothing proved
         return Gate.FAILED
-    if {CellClass.UNEXPECTED_FAILURE, CellClass.UNEXPECTED_PASS} & set(classes):
+    if faults or {CellClass.UNEXPECTED_FAILURE, CellClass.UNEXPECTED_PASS} & set(classes):
         return Gate.RED
     # What is left of findings can only be unsupported cells that nobody listed.
     return Gate.INCONCLUSIVE if findings else Gate.GREEN

@@ -13,7 +13,7 @@ import dataclasses
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from harness.errors import UsageError
 from harness.rig.records import (
@@ -27,6 +27,9 @@ from harness.rig.records import (
     check_schema,
     to_json,
 )
+
+#: How a run can ask for its cases to be captured.
+CAPTURES: Final = ("nonstrict", "strict", "functional")
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ def make_plan(
 ) -> tuple[PlannedCell, ...]:
     """Every case, in every capture mode, through every subject and each route that it has.
 
+    A case that has a capture mode of its own is tried in that one alone.
+
     Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
     for all that a subject has.
 
@@ -63,7 +68,7 @@ def make_plan(
     plan = tuple(
         _planned(case, capture, subject, route, first)
         for case in cases
-        for capture in captures
+        for capture in ((case.capture,) if case.capture else captures)
         for subject in subjects
         for route in subject.routes
         if routes is None or route in routes

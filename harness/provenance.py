@@ -51,6 +51,7 @@ class Provenance:
     memory_bytes: int
     clock_source: str
     gpu: str | None = None
+    corpus: tuple[str, ...] = ()  # where the cases are, if they are not the project's own
 
 
 def collect_provenance(
@@ -60,6 +61,7 @@ def collect_provenance(
     subjects: Sequence[SubjectSpec],
     seeds: Sequence[int],
     command_line: Sequence[str],
+    corpus: Sequence[str] = (),
 ) -> Provenance:
     """Look at this machine, this environment and the checkout at ``root``; never raises for them.
 
@@ -86,6 +88,7 @@ def collect_provenance(
         cpu_cores=_cpu_cores(),
         memory_bytes=int(psutil.virtual_memory().total),
         clock_source=_clock_source(),
+        corpus=tuple(corpus),
     )
 
 
@@ -110,8 +113,8 @@ def provenance_from_json(data: Mapping[str, Any], where: str) -> Provenance:
     check_schema(data, where)
     fields = {name: value for name, value in data.items() if name != "schema"}
     fields["subjects"] = tuple(subject_from_json(item) for item in fields["subjects"])
-    for name in ("command_line", "seeds", "pip_freeze"):
-        fields[name] = tuple(fields[name])
+    for name in ("command_line", "seeds", "pip_freeze", "corpus"):
+        fields[name] = tuple(fields.get(name, ()))
     return Provenance(**fields)
 
 

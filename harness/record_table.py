@@ -1,23 +1,43 @@
 """A run's records as one typed table: a row for each cell and oracle.
 
 Every planned cell has at least one row: one without verdicts (unsupported, or missing) has a
-single row without an oracle, so that no cell vanishes from a count.
+single row without an oracle, so that no cell vanishes from a count. So plan and records can be
+read back, all but the evidence; it is how a run is published.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.errors import UsageError
 from harness.plan import PlannedCell
-from harness.rig.records import SCHEMA, CaseInfo, CellKey, CellRecord, CellState, Stage, Verdict
+from harness.rig.records import (
+    READABLE,
+    SCHEMA,
+    CaseInfo,
+    CellKey,
+    CellRecord,
+    CellState,
+    Stage,
+    Verdict,
+    verdict_from_json,
+    with_later_oracles,
+)
 
 MISSING = "missing"
+
+
+def _seconds_column(stage: str) -> str:
+    return f"seconds_{stage.replace('-', '_')}"
+
 
 _COLUMNS = pa.schema(
     [
@@ -35,9 +55,10 @@ _COLUMNS = pa.schema(
         ("stage", pa.string()),
         ("message", pa.string()),
         ("label", pa.string()),
-        *((f"seconds_{stage.value.replace('-', '_')}", pa.float64()) for stage in Stage),
+        *((_seconds_column(stage), pa.float64()) for stage in Stage),
         ("archive_bytes", pa.int64()),
         ("engine_bytes", pa.int64()),
+        ("steps", pa.int64()),
         ("attempts", pa.int64()),
         ("ended_at_unix_s", pa.float64()),
     ],
@@ -77,6 +98,63 @@ def parquet_bytes(
     return buffer.getvalue()
 
 
+def read_parquet(path: Path) -> tuple[tuple[PlannedCell, ...], dict[str, CellRecord]]:
+    """The plan and the ended cells, by ``cell_id``, of a `parquet_bytes` file.
+
+    Raises:
+        UsageError: it is damaged, or its columns are not those that this harness writes.
+    """
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"{path}: foreign or damaged: {error}") from error
+    schema = int((table.schema.metadata or {}).get(b"schema", 0))
+    if schema == 1:  # from before the number of steps was told
+        at, steps = _COLUMNS.get_field_index("steps"), _COLUMNS.field("steps")
+        table = table.add_column(at, steps, pa.nulls(len(table), pa.int64()))
+    if not table.schema.equals(_COLUMNS) or schema not in READABLE:
+        raise UsageError(
+            f"{path}: not the columns that this harness writes; read it with the commit that is "
+            "named in its run.json"
+        )
+    plan, records = [], {}
+    for cell_id, rows in itertools.groupby(table.to_pylist(), lambda row: str(row["cell_id"])):
+        head, *rest = rows
+        planned = _planned(head)
+        plan.append(planned)
+        if head["state"] != MISSING:
+            records[cell_id] = _record(planned, head, rest, schema)
+    return tuple(plan), records
+
+
+def _planned(row: Mapping[str, Any]) -> PlannedCell:
+    key = CellKey(**{field.name: row[field.name] for field in dataclasses.fields(CellKey)})
+    unsupported = row["message"] if row["state"] == CellState.UNSUPPORTED else ""
+    return PlannedCell(key, row["hypothetical"], row["measured_as"], unsupported)
+
+
+def _record(
+    cell: PlannedCell, head: Mapping[str, Any], rest: Sequence[Mapping[str, Any]], schema: int
+) -> CellRecord:
+    seconds = {stage.value: head[_seconds_column(stage)] for stage in Stage}
+    rows = [row for row in (head, *rest) if row["oracle"]]
+    verdicts = tuple(verdict_from_json({**row, "evidence": ""}) for row in rows)
+    return CellRecord(
+        key=cell.key,
+        state=CellState(head["state"]),
+        verdicts=with_later_oracles(verdicts, schema),
+        reason="" if verdicts else head["message"],
+        hypothetical=cell.hypothetical,
+        measured_as=cell.measured_as,
+        seconds={stage: value for stage, value in seconds.items() if value is not None},
+        archive_bytes=head["archive_bytes"],
+        engine_bytes=head["engine_bytes"],
+        steps=head["steps"],
+        attempts=head["attempts"],
+        ended_at_unix_s=head["ended_at_unix_s"],
+    )
+
+
 def _rows(
     cell: PlannedCell, record: CellRecord | None, case: CaseInfo | None
 ) -> Iterator[dict[str, Any]]:
@@ -95,10 +173,11 @@ def _rows(
         "state": record.state.value,
         "archive_bytes": record.archive_bytes,
         "engine_bytes": record.engine_bytes,
+        "steps": record.steps,
         "attempts": record.attempts,
         "ended_at_unix_s": record.ended_at_unix_s,
     }
-    head |= {f"seconds_{stage.replace('-', '_')}": s for stage, s in record.seconds.items()}
+    head |= {_seconds_column(stage): seconds for stage, seconds in record.seconds.items()}
     if not record.verdicts:
         said = CellState.UNSUPPORTED.value if record.label == "unsupported" else MISSING
         yield {**head, "outcome": said, "label": said, "message": record.reason}

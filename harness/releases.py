@@ -253,3 +253,12 @@ def is_wheel_of(name: str, version: str) -> bool:
         return project == "torch-tensorrt" and found == Version(version)
     except (InvalidWheelFilename, InvalidVersion):
         return False
+
+
+def is_linux_wheel(name: str) -> bool:
+    """Whether a file name is that of a wheel for Linux on x86_64."""
+    try:
+        _, _, _, tags = parse_wheel_filename(name)
+    except InvalidWheelFilename:
+        return False
+    return any(re.fullmatch(r"(many)?linux.*_x86_64", tag.platform) for tag in tags)

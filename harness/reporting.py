@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from harness.atomic import replace_file
+from harness.expectations.faults import LedgerFault
 from harness.expectations.ledger import Entry, EntryUse, uses
 from harness.findings import Finding, explain_command
 from harness.provenance import provenance_to_json
 from harness.report.junit import junit
-from harness.report.model import CauseView, FindingView, ReportModel, build_model
+from harness.report.model import LEDGER, CauseView, FindingView, ReportModel, build_model
 from harness.report.write import write_report
 from harness.run import JudgedRun
 
@@ -33,6 +34,7 @@ def write_run_report(judged: JudgedRun, summary: dict[str, Any]) -> list[Path]:
         judged.subjects,
         _classes(judged),
         provenance_to_json(judged.provenance),
+        [fault.reason for fault in judged.report.ledger_faults],
     )
     replace_file(path, text.encode())
     return [*written, path]
@@ -47,7 +49,10 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         subjects=judged.subjects,
         gate=judged.report.gate.value,
         classes=_classes(judged),
-        findings=[finding_view(finding) for finding in judged.report.findings],
+        findings=[
+            *(finding_view(finding) for finding in judged.report.findings),
+            *(fault_view(fault, judged.folder.run_id) for fault in judged.report.ledger_faults),
+        ],
         notes=[finding_view(finding) for finding in judged.report.notes],
         good_news=[finding_view(finding) for finding in judged.report.good_news],
         causes=list(_causes(judged)),
@@ -77,6 +82,19 @@ def finding_view(finding: Finding) -> FindingView:
         reason=finding.reason,
         command=explain_command(finding.key),
         torchs_own=finding.torchs_own,
+    )
+
+
+def fault_view(fault: LedgerFault, run_id: str) -> FindingView:
+    """A fault of the ledger in the report's words: its entries stand where a case would."""
+    return FindingView(
+        case=", ".join(fault.entry_ids),
+        subject="the ledger",
+        route="",
+        oracle=LEDGER,
+        label="not exact",
+        reason=fault.reason,
+        command=f"python -m harness ledger {run_id}",
     )
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from harness.choosing import choose_subjects, found_again, likes
 from harness.corpus_client import Corpus, read_corpus, select_cases
 from harness.errors import SurroundingsError, UsageError
+from harness.expectations.faults import idle_selectors
 from harness.expectations.ledger import Ledger
 from harness.expectations.ledger_file import LEDGER_FILE, read_ledger
 from harness.findings import Gate, GateReport
@@ -21,7 +22,9 @@ from harness.plan import PlannedCell, derived, make_plan, shard
 from harness.provenance import Provenance, collect_provenance, resume_mismatch
 from harness.releases import Catalogue
 from harness.rig.records import CaseInfo, CellRecord, SubjectKind, SubjectSpec
+from harness.spent import read_spent, spent_log
 from harness.store import RunFolder, RunState
+from harness.subjects import known_subjects
 from harness.summary import summarise
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
@@ -42,9 +45,10 @@ class RunOptions:
     like: str = ""
     expression: str = ""
     families: tuple[str, ...] = ()
+    quick: bool = False
+    corpus: tuple[str, ...] = ()  # places of cases that take the place of the project's own
     routes: tuple[str, ...] = ()
     captures: tuple[str, ...] = ("nonstrict",)
-    quick: bool = False
     jobs: int = 2
     timeout_s: float = 120.0
     seed: int = 0
@@ -80,6 +84,15 @@ class JudgedRun:
     broken: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Expected:
+    """The ledger, and all that it may speak of, whatever part of it a run takes."""
+
+    ledger: Ledger
+    corpus: Corpus
+    catalogue: Catalogue
+
+
 def run(
     options: RunOptions, toolchain: Toolchain, catalogue: Catalogue, progress: Progress
 ) -> JudgedRun:
@@ -89,7 +102,7 @@ def run(
         UsageError, SurroundingsError: as their docstrings say; the run folder, if there is one
             already, can be resumed.
     """
-    ledger = read_ledger(options.ledger)  # before anything takes long: a typo in it is cheap here
+    ledger = _ledger(options.ledger, options.corpus)  # before anything takes long: a typo is cheap
     subjects = choose_subjects(
         toolchain,
         catalogue,
@@ -98,14 +111,15 @@ def run(
         wheel=options.wheel,
         like=options.like,
     )
-    corpus = read_corpus(toolchain.python)
+    corpus = read_corpus(toolchain.python, options.corpus)
     cases = select_cases(corpus.cases, options.expression, options.families, quick=options.quick)
     plan = make_plan(cases, subjects, options.captures, options.routes or None)
     if options.shard is not None:
         plan = shard(plan, *options.shard)
     provenance = _provenance(options, corpus, subjects)
     with RunFolder.create(options.out, provenance, plan) as folder:
-        return _execute(folder, options, toolchain, corpus, ledger, progress, subjects)
+        expected = Expected(ledger, corpus, catalogue)
+        return _execute(folder, options, toolchain, expected, progress, subjects)
 
 
 def resume(
@@ -117,11 +131,11 @@ def resume(
         UsageError: no such run, or it was made of another corpus, inliner or torch.
         SurroundingsError: as `run`.
     """
-    ledger = read_ledger(options.ledger)
     with RunFolder.open(which, options.out) as folder:
         before = folder.provenance()
+        ledger = _ledger(options.ledger, before.corpus)
         options = dataclasses.replace(options, seed=before.seeds[0])
-        corpus = read_corpus(toolchain.python)
+        corpus = read_corpus(toolchain.python, before.corpus)
         subjects = found_again(before, toolchain, catalogue)
         now = _provenance(options, corpus, subjects)
         differs = resume_mismatch(before, now)
@@ -130,23 +144,37 @@ def resume(
                 f"{folder.run_id} cannot be resumed, its verdicts would be mixed: "
                 f"{'; '.join(differs)}; start a new run"
             )
-        return _execute(folder, options, toolchain, corpus, ledger, progress, subjects)
+        expected = Expected(ledger, corpus, catalogue)
+        return _execute(folder, options, toolchain, expected, progress, subjects)
 
 
-def reopen(which: str, out: Path, corpus: Corpus, ledger_file: Path = LEDGER_FILE) -> JudgedRun:
+def reopen(
+    which: str, out: Path, python: str, catalogue: Catalogue, ledger_file: Path = LEDGER_FILE
+) -> JudgedRun:
     """A run as it lies on the disk, judged by today's ledger.
+
+    Args:
+        python: the rig's, to ask for the run's corpus.
 
     Raises:
         UsageError: no such run, or it is damaged, or of cases that are no longer there.
+        SurroundingsError: the rig's Python cannot load the corpus.
     """
     folder = RunFolder.open(which, out)
-    return _judged(folder, corpus.cases, read_ledger(ledger_file))
+    corpus = read_corpus(python, folder.provenance().corpus)
+    return _judged(folder, Expected(_ledger(ledger_file, corpus.places), corpus, catalogue))
+
+
+def _ledger(file: Path, corpus: Sequence[str]) -> Ledger:
+    """The ledger; the project's own speaks of the project's cases, and of nobody else's."""
+    return Ledger() if corpus and file == LEDGER_FILE else read_ledger(file)
 
 
 def _provenance(options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectSpec]) -> Provenance:
     return collect_provenance(
         root=PROJECT_ROOT,
         corpus_digest=corpus.digest,
+        corpus=corpus.places,
         subjects=[_without_cache(spec) for spec in subjects],
         seeds=(options.seed,),
         command_line=options.command_line,
@@ -164,8 +192,7 @@ def _execute(
     folder: RunFolder,
     options: RunOptions,
     toolchain: Toolchain,
-    corpus: Corpus,
-    ledger: Ledger,
+    expected: Expected,
     progress: Progress,
     subjects: Sequence[SubjectSpec],
 ) -> JudgedRun:
@@ -192,7 +219,7 @@ def _execute(
         raise
     for record in derived(folder.plan(), records):
         add(record)
-    judged = dataclasses.replace(_judged(folder, corpus.cases, ledger), broken=broken)
+    judged = dataclasses.replace(_judged(folder, expected), broken=broken)
     summary = summarise(
         state=RunState.COMPLETE.value,
         report=judged.report,
@@ -201,6 +228,7 @@ def _execute(
         cases=judged.cases,
         provenance=judged.provenance,
         wall_s=time.perf_counter() - started,
+        spent=read_spent(folder.path),
     )
     folder.write_results(summary, judged.cases)
     folder.write_state(RunState.COMPLETE)
@@ -220,6 +248,7 @@ def _worker_setup(
         seed=options.seed,
         log_folder=folder.path / "workers",
         corpus_digest=folder.provenance().corpus_digest,
+        corpus=folder.provenance().corpus,
         share=options.share,
     )
 
@@ -235,16 +264,24 @@ def _run_missing(
     jobs = make_jobs(missing)
     if not jobs:
         return {}
-    result = asyncio.run(
-        run_jobs(jobs, setup, count=options.jobs, timeout_s=options.timeout_s, on_record=add)
-    )
+    with spent_log(folder.path) as on_spent:
+        result = asyncio.run(
+            run_jobs(
+                jobs,
+                setup,
+                count=options.jobs,
+                timeout_s=options.timeout_s,
+                on_record=add,
+                on_spent=on_spent,
+            )
+        )
     return result.broken
 
 
-def _judged(folder: RunFolder, cases: Sequence[CaseInfo], ledger: Ledger) -> JudgedRun:
+def _judged(folder: RunFolder, expected: Expected) -> JudgedRun:
     provenance, plan, records = folder.provenance(), folder.plan(), folder.records()
-    known = {case.name for case in cases}
-    gone = sorted({cell.key.case for cell in plan} - known)
+    ledger, cases = expected.ledger, expected.corpus.cases
+    gone = sorted({cell.key.case for cell in plan} - set(expected.corpus.names))
     if gone:
         raise UsageError(
             f"{folder.run_id} has cases that this corpus does not: {', '.join(gone)}; read it "
@@ -253,7 +290,8 @@ def _judged(folder: RunFolder, cases: Sequence[CaseInfo], ledger: Ledger) -> Jud
     planned = {cell.key.case for cell in plan}
     chosen = tuple(case for case in cases if case.name in planned)
     subjects = provenance.subjects
-    report = judge(plan, records, ledger, chosen, subjects, likes(subjects))
+    idle = idle_selectors(ledger, cases, known_subjects(expected.catalogue))
+    report = judge(plan, records, ledger, chosen, subjects, likes(subjects), idle)
     return JudgedRun(folder, report, plan, records, chosen, subjects, ledger, provenance)
 
 

@@ -3,6 +3,7 @@
     results/<run id>/run.json          provenance; a folder is a run once this is there
                      plan.jsonl        every cell, written before the first one starts
                      journal.jsonl     one line an ended cell, appended and fsynced
+                     spent.jsonl       one line a job that ended: what it took (harness.spent)
                      state.json        how far the run is
                      lock              held by the one process that writes
                      failures/         at the end: one text file a failing cell
@@ -10,7 +11,8 @@
                      summary.json      at the end, last of all
     results/latest                     a symbolic link to the newest run
 
-But for the journal, every file is replaced whole, so what is there can be read at any moment.
+But for the journal, every file is replaced whole, so what is there can be read at any moment. Of a
+published run only the results were kept: it is read from records.parquet.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -35,7 +38,7 @@ from harness.provenance import (
     provenance_to_json,
     with_fresh_id,
 )
-from harness.record_table import parquet_bytes
+from harness.record_table import parquet_bytes, read_parquet
 from harness.rig.records import (
     SCHEMA,
     CaseInfo,
@@ -66,6 +69,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         """``path`` is an existing run folder; use `create` or `open`."""
         self.path = path
+        self._table = path / "records.parquet"
         # Not thread-local: the lock belongs to this object, whichever thread calls it.
         self._lock = FileLock(path / "lock", thread_local=False)
         self._journal: Journal | None = None
@@ -118,6 +122,12 @@ class RunFolder:
     def run_id(self) -> str:
         return self.path.name
 
+    @property
+    def published(self) -> bool:
+        """Whether only its results were kept."""
+        kept = any((self.path / name).exists() for name in ("plan.jsonl", "journal.jsonl"))
+        return self._table.is_file() and not kept
+
     def provenance(self) -> Provenance:
         """Raises UsageError if run.json is damaged or of an unknown schema."""
         path = self.path / "run.json"
@@ -128,6 +138,8 @@ class RunFolder:
 
     def plan(self) -> tuple[PlannedCell, ...]:
         """Raises UsageError if plan.jsonl is missing, damaged or of an unknown schema."""
+        if self.published:
+            return self._published[0]
         if self._plan is None:
             path = self.path / "plan.jsonl"
             try:
@@ -151,6 +163,8 @@ class RunFolder:
         Raises:
             UsageError: as `journal`; or a line is no record, or not of this plan.
         """
+        if self.published:
+            return dict(self._published[1])
         path = self.path / "journal.jsonl"
         planned = {cell.key.cell_id for cell in self.plan()}
         records: dict[str, CellRecord] = {}
@@ -165,18 +179,13 @@ class RunFolder:
             records[record.key.cell_id] = record
         return records
 
-    def missing(self) -> tuple[PlannedCell, ...]:
-        """The planned cells without a record, in the plan's order."""
-        records = self.records()
-        return tuple(cell for cell in self.plan() if cell.key.cell_id not in records)
-
     def state(self) -> RunState:
         """How far the run is; a running one that no process holds was killed: interrupted.
 
         Raises:
             UsageError: state.json is damaged or of an unknown schema.
         """
-        path = self.path / "state.json"
+        path = self.path / ("summary.json" if self.published else "state.json")
         try:
             state = RunState(_read_json(path)["state"])
         except (KeyError, TypeError, ValueError) as error:
@@ -189,7 +198,8 @@ class RunFolder:
         """Add an ended cell; it is on the disk when this returns.
 
         Raises:
-            UsageError: another process writes this run, or its journal is damaged.
+            UsageError: another process writes this run, or its journal is damaged, or it is a
+                published one.
             SurroundingsError: it cannot be written.
         """
         self._writing().append(to_json(record))
@@ -208,9 +218,7 @@ class RunFolder:
         self._writing()
         records = self.records()
         write_failures(self.path / "failures", records.values())
-        replace_file(
-            self.path / "records.parquet", parquet_bytes(self.plan(), records, cases, self.run_id)
-        )
+        replace_file(self._table, parquet_bytes(self.plan(), records, cases, self.run_id))
         _write_json(self.path / "summary.json", summary)
 
     def close(self) -> None:
@@ -231,7 +239,13 @@ class RunFolder:
     ) -> None:
         self.close()
 
+    @cached_property
+    def _published(self) -> tuple[tuple[PlannedCell, ...], dict[str, CellRecord]]:
+        return read_parquet(self._table)
+
     def _writing(self) -> Journal:
+        if self.published:
+            raise UsageError(f"{self.path}: published, and so finished; start a new run")
         if self._journal is None:
             with written_to(self.path):
                 try:

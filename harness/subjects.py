@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.errors import SurroundingsError, UsageError
-from harness.releases import CATALOGUE_FILE, EXPORTER_MODULE, Release, inliner_id
+from harness.releases import CATALOGUE_FILE, EXPORTER_MODULE, Catalogue, Release, inliner_id
 from harness.rig.records import REQUIRED_CALLS, Route, SubjectKind, SubjectSpec
 
 TORCH_SUBJECT: Final = "torch"
@@ -132,6 +132,12 @@ def torch_subject() -> SubjectSpec:
         kind=SubjectKind.TORCH,
         routes=(Route.DIRECT.value, Route.PLAIN.value),
     )
+
+
+def known_subjects(catalogue: Catalogue) -> tuple[SubjectSpec, ...]:
+    """All that a ledger can speak of, with their routes; no wheel is looked at."""
+    releases = (release_subject(each, None, "its wheel was not asked for") for each in catalogue)
+    return (*releases, *builtin_subjects(), torch_subject())
 
 
 def checked_exporter(path: Path) -> bytes:

@@ -10,6 +10,7 @@ from harness.findings import CellClass, GateReport
 from harness.plan import PlannedCell
 from harness.provenance import Provenance
 from harness.rig.records import SCHEMA, CaseInfo, CellRecord, Outcome, Stage, SubjectSpec
+from harness.spent import Spent
 
 #: What a worker does once for all cells of a case, so that each of their records may repeat it.
 _SHARED_STAGES = (Stage.CAPTURE, Stage.SPLIT, Stage.COMPILE)
@@ -24,6 +25,7 @@ def summarise(
     cases: Iterable[CaseInfo],
     provenance: Provenance,
     wall_s: float,
+    spent: Spent | None,
 ) -> dict[str, Any]:
     """The summary of a run, as JSON data.
 
@@ -32,6 +34,7 @@ def summarise(
         records: the ended cells by ``cell_id``.
         cases: at least those of the plan.
         wall_s: seconds that the run took; what came before a resume may be included.
+        spent: what the workers told of their time, None where they told nothing.
 
     Raises:
         KeyError: ``cases`` or the provenance's subjects lack one of the plan.
@@ -51,7 +54,13 @@ def summarise(
         "families": len({family_of[name] for name in planned_cases}),
         "corpus_digest": provenance.corpus_digest,
         "inliners": _inliners(plan, records, provenance),
-        "seconds": {"wall": wall_s, **_stage_seconds(plan, records)},
+        "seconds": {
+            "wall": wall_s,
+            "workers": spent and spent.worker_s,
+            "in_stages": spent and spent.stages_s,
+            "stage_share": spent and spent.stage_share,
+            **_stage_seconds(plan, records),
+        },
     }
 
 
@@ -105,7 +114,11 @@ def _row(
 def _stage_seconds(
     plan: Sequence[PlannedCell], records: Mapping[str, CellRecord]
 ) -> dict[str, float]:
-    """Seconds spent in each stage. Copied records spent none; shared stages count once a case."""
+    """Seconds of each stage as the records tell them; what shared stages took, once a case.
+
+    Copied records count nothing. Of work that equal programs shared, each record tells the time, so
+    these sums are more than was spent: `Spent` is not.
+    """
     totals = {stage.value: 0.0 for stage in Stage}
     shared: dict[tuple[str, str, str], float] = {}
     for cell in plan:

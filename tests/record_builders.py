@@ -29,7 +29,10 @@ SYMPTOMS = {
     Oracle.COMPLETION: Symptom.ERROR,
     Oracle.STRUCTURE: Symptom.WRONG_STRUCTURE,
     Oracle.SIGNATURE: Symptom.WRONG_SIGNATURE,
+    Oracle.STATE: Symptom.LOST_STATE,
     Oracle.METADATA: Symptom.WRONG_METADATA,
+    Oracle.UNFLATTEN: Symptom.NOT_UNFLATTENABLE,
+    Oracle.DETERMINISM: Symptom.NONDETERMINISTIC,
 }
 
 

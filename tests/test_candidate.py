@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.candidate import Comparison, compare
 from harness.findings import CellClass
-from harness.rig.records import CellRecord, Oracle, Stage, Verdict, not_applicable, passed
+from harness.rig.records import CellRecord, Oracle, Stage, Verdict, gates, not_applicable, passed
 from tests.record_builders import failed, key, record, stopped, unsupported
 
 FILE, LIKE = key("a", "file:1a"), key("a", "2.14.0")
@@ -23,7 +23,15 @@ def test_two_that_pass_are_alike() -> None:
     assert against([], []) == Comparison(CellClass.OK)
 
 
-@pytest.mark.parametrize("oracle", list(Oracle))
+def test_a_capability_that_is_lost_is_noted_and_no_finding() -> None:
+    result = against([], [failed(Oracle.UNFLATTEN, "off")])
+    assert (result.cell_class, result.findings) == (CellClass.OK, ())
+    assert [note.oracle for note in result.notes] == [Oracle.UNFLATTEN]
+    other = against([failed(Oracle.UNFLATTEN)], [failed(Oracle.UNFLATTEN, "off")])
+    assert other == Comparison(CellClass.OK)
+
+
+@pytest.mark.parametrize("oracle", [o for o in Oracle if gates(o, FILE.route)])
 def test_a_new_failure_of_any_oracle_is_worse(oracle: Oracle) -> None:
     result = against([], [failed(oracle, "off")])
     assert result.cell_class is CellClass.UNEXPECTED_FAILURE
@@ -70,7 +78,9 @@ def test_where_the_release_stopped_the_candidate_may_stop_likewise() -> None:
     assert compare(stopped(FILE), stopped(LIKE)) == Comparison(CellClass.EXPECTED_FAILURE)
 
 
-@pytest.mark.parametrize("oracle", [o for o in Oracle if o is not Oracle.COMPLETION])
+@pytest.mark.parametrize(
+    "oracle", [o for o in Oracle if o not in (Oracle.COMPLETION, Oracle.UNFLATTEN)]
+)
 def test_a_failure_that_only_getting_further_shows_is_red_but_for_metadata(
     oracle: Oracle,
 ) -> None:
@@ -137,6 +147,10 @@ def test_a_candidate_that_is_not_worse_fails_nothing_that_the_release_passes(
     file: CellRecord, like: CellRecord
 ) -> None:
     result = compare(file, like)
-    lost = [o for o in Oracle if like.verdict(o).label == "ok" and file.verdict(o).label != "ok"]
+    lost = [
+        o
+        for o in Oracle
+        if gates(o, FILE.route) and like.verdict(o).label == "ok" and file.verdict(o).label != "ok"
+    ]
     assert bool(result.findings) >= bool(lost)
     assert (result.cell_class is CellClass.UNEXPECTED_FAILURE) is bool(result.findings)

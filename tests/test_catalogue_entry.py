@@ -152,7 +152,9 @@ class TestAbi:
         assert 'abi = "10"  # assumed: the wheel does not say' in entry_for("9.1.0", path)
 
     def test_a_release_before_2_3_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match=r"2\.2\.0 is older than any release"):
+        with pytest.raises(
+            UsageError, match=r"2\.2\.0 cannot be judged: it has no torch_tensorrt\.save"
+        ):
             read(wheel(tmp_path, "2.2.0", **{ABI: None}))
 
 
@@ -274,3 +276,11 @@ class TestRefusals:
         assert read(path).version == "9.1.0"
         with pytest.raises(UsageError, match="its file name is not the released one"):
             entry_for("9.1.0", path)
+
+    def test_an_entry_is_of_a_wheel_for_linux(self, tmp_path: Path) -> None:
+        path = wheel(tmp_path).rename(tmp_path / "torch_tensorrt-9.1.0-cp311-cp311-win_amd64.whl")
+        with pytest.raises(UsageError, match=r"win_amd64\.whl: it is not for Linux on x86_64"):
+            entry_for("9.1.0", path)
+
+    def test_an_entry_is_named_as_the_wheel_names_itself(self, tmp_path: Path) -> None:
+        assert entry_for("9.1", wheel(tmp_path)).startswith('[release."9.1.0"]')

@@ -11,8 +11,8 @@ import pytest
 
 from harness import cli
 from harness.cli import inspecting
-from harness.expectations.ledger_file import LEDGER_FILE
-from harness.releases import load_catalogue
+from harness.releases import CATALOGUE_FILE, load_catalogue
+from harness.toolchain import Toolchain
 
 Run = Callable[..., tuple[int, str]]
 
@@ -46,7 +46,7 @@ def one_error(printed: str) -> str:
         (["run", "--like", "2.13.0"], "give one of them too"),
         (["run", "--exporter", "x.py", "--like", "1.0"], "1.0"),
         (["run", "--exporter", "no/such/file.py"], "no/such/file.py"),
-        (["run", "--capture", "sideways"], "nonstrict or strict"),
+        (["run", "--capture", "sideways"], "nonstrict, strict or functional"),
         (["run", "--shard", "1-4"], "I/N"),
         (["run", "--ledger", "no/such/ledger.toml"], "no/such/ledger.toml"),
         (["run", "--wheelhouse", "no/such/folder"], "no/such/folder"),
@@ -58,6 +58,7 @@ def one_error(printed: str) -> str:
         (["list", "-k", "a b"], "expected words joined by"),
         (["list", "--family", "nothing"], "no family is named like"),
         (["summary", "no-such-run"], "no run 'no-such-run'"),
+        (["history", "no-such-run"], "no run 'no-such-run'"),
     ],
 )
 def test_wrong_use_is_exit_code_2_and_one_message(
@@ -160,6 +161,55 @@ def test_releases_are_listed_with_what_they_pin(harness: Run) -> None:
         assert release.inliner_id[:12] in printed
 
 
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Path:
+    """A copy of the catalogue without its newest release."""
+    text, cut, _ = CATALOGUE_FILE.read_text().partition(
+        f'[release."{load_catalogue().newest.version}"]'
+    )
+    assert cut
+    path = tmp_path / "releases.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_release_is_added_from_a_wheelhouse_as_the_committed_catalogue_has_it(
+    harness: Run, catalogue: Path, toolchain: Toolchain
+) -> None:
+    newest = load_catalogue().newest
+    wheels = toolchain.wheel(newest).parent
+    add = ("releases", "add", newest.version, "--catalogue", catalogue, "--wheelhouse", wheels)
+    code, printed = harness(*add)
+    assert code == 0, printed
+    assert load_catalogue(catalogue) == load_catalogue()
+    assert newest.wheel in printed
+    code, printed = harness(*add)
+    assert (code, f"{newest.version} is in the catalogue already" in one_error(printed)) == (
+        2,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ("2.13", "2.13 is in the catalogue already"),  # 2.13.0 is
+        ("2.2.0", "2.2.0 cannot be judged: it has no torch_tensorrt.save"),
+        ("newest", "'newest' is no version"),
+        ("99.0", "has no wheel of torch-tensorrt 99.0"),
+    ],
+)
+def test_a_release_that_cannot_be_added_is_exit_code_2_and_the_catalogue_stays(
+    harness: Run, catalogue: Path, version: str, message: str, tmp_path: Path
+) -> None:
+    before = catalogue.read_text()
+    code, printed = harness(
+        "releases", "add", version, "--catalogue", catalogue, "--wheelhouse", tmp_path
+    )
+    assert (code, message in one_error(printed)) == (2, True)
+    assert catalogue.read_text() == before
+
+
 def test_cases_are_listed_with_what_they_catch(harness: Run) -> None:
     code, printed = harness("list", "--json", "--family", "nested")
     assert code == 0
@@ -173,17 +223,6 @@ def test_a_split_graph_is_shown(harness: Run) -> None:
     assert code == 0
     assert "_run_on_acc_0" in printed
     assert "getitem" in printed
-
-
-def test_the_committed_ledger_names_only_what_exists(harness: Run) -> None:
-    from harness.corpus_client import read_corpus
-    from harness.expectations.ledger import stale_selectors
-    from harness.expectations.ledger_file import read_ledger
-    from harness.subjects import BUILTIN_SUBJECTS, TORCH_SUBJECT
-
-    subjects = [*load_catalogue().versions, *BUILTIN_SUBJECTS, TORCH_SUBJECT]
-    cases = read_corpus(sys.executable).cases
-    assert stale_selectors(read_ledger(LEDGER_FILE), cases, subjects) == []
 
 
 def test_clean_removes_what_can_be_made_again(

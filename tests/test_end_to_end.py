@@ -67,7 +67,7 @@ def table(run: Path) -> dict[str, list[str]]:
 def test_the_run_folder_holds_what_the_design_says(finished: Path) -> None:
     for name in (
         "run.json", "plan.jsonl", "journal.jsonl", "records.parquet", "summary.json",
-        "report.md", "report.html", "junit.xml", "matrix.csv", "failures",
+        "report.md", "report.html", "junit.xml", "frames/matrix.csv", "failures", "spent.jsonl",
     ):  # fmt: skip
         assert (finished / name).exists(), name
     provenance = json.loads((finished / "run.json").read_text())
@@ -88,6 +88,9 @@ def test_the_summary_is_a_partition_of_the_plan(finished: Path) -> None:
     assert sum(cells[name] for name in classes) + cells["missing"] == planned
     assert sum(row["cells"] for row in summary["inliners"]) == planned
     assert (summary["state"], summary["gate"]) == ("complete", "green")
+    seconds = summary["seconds"]
+    assert 0 < seconds["in_stages"] < seconds["workers"]
+    assert seconds["stage_share"] == seconds["in_stages"] / seconds["workers"]
 
 
 def test_the_records_are_a_table_for_pandas(finished: Path) -> None:

@@ -14,6 +14,8 @@ from harness.expectations.ledger import Entry, Ledger
 from harness.expectations.propose import propose
 from harness.gate import CellClass, Finding, Gate, GateReport, first_screen, judge
 from harness.rig.records import (
+    SINCE_SCHEMA_2,
+    TOO_OLD,
     CellKey,
     CellRecord,
     CellState,
@@ -22,6 +24,7 @@ from harness.rig.records import (
     SubjectKind,
     Symptom,
     Verdict,
+    gates,
     not_applicable,
     passed,
 )
@@ -129,11 +132,12 @@ def test_a_listed_failure_that_was_not_asked_is_red() -> None:
     assert "but was not asked: no" in the_finding(report).reason
 
 
-def test_of_two_entries_for_one_verdict_either_may_match() -> None:
+def test_of_two_entries_for_one_verdict_neither_may_be_there_whatever_is_seen() -> None:
     other = entry(id="other", message="bang")
     for message in ("boom", "bang"):
         report = judged(record(key(), failed(Oracle.VALUES, message)), entries=(entry(), other))
-        assert report.gate is Gate.GREEN
+        assert (report.gate, report.findings) == (Gate.RED, ())
+        assert [fault.entry_ids for fault in report.ledger_faults] == [("known", "other")]
     report = judged(record(key(), failed(Oracle.VALUES, "crash")), entries=(entry(), other))
     assert the_finding(report).entry_ids == ("known", "other")
 
@@ -179,6 +183,26 @@ def test_what_could_not_be_asked_is_inconclusive_and_red_wins_over_it() -> None:
     assert the_finding(report).reason == "could not be asked: no compiler"
     both = judged(unsupported(key()), record(key("b"), failed(Oracle.VALUES)))
     assert both.gate is Gate.RED
+
+
+def test_not_to_be_unflattened_is_a_defect_on_direct_and_elsewhere_a_capability() -> None:
+    for route in ("legacy", "export", "plain"):
+        cell = record(key(route=route), failed(Oracle.UNFLATTEN))
+        report = judged(cell)
+        assert (report.gate, the_class(report), report.findings) == (Gate.GREEN, CellClass.OK, ())
+        assert (cell.label, cell.verdict(Oracle.UNFLATTEN).failed) == ("ok", True)
+    report = judged(record(key(route="direct"), failed(Oracle.UNFLATTEN)))
+    assert (report.gate, the_finding(report).oracle) == (Gate.RED, Oracle.UNFLATTEN)
+
+
+def test_a_record_from_before_an_oracle_is_inconclusive_whatever_the_ledger_demands() -> None:
+    old = record(key(), *(not_applicable(oracle, TOO_OLD) for oracle in SINCE_SCHEMA_2))
+    for entries in ((), (entry(SINCE_SCHEMA_2[0]),)):
+        report = judged(old, entries=entries)
+        assert (report.gate, the_class(report)) == (Gate.INCONCLUSIVE, CellClass.UNSUPPORTED)
+        assert TOO_OLD in the_finding(report).reason
+    stale = judged(old, entries=(entry(Oracle.VALUES),))
+    assert (stale.gate, the_class(stale)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
 
 
 def test_a_listed_unsupported_cell_is_not_inconclusive_and_never_a_pass() -> None:
@@ -331,7 +355,8 @@ def test_a_file_subject_whose_release_said_nothing_is_held_against_nothing() -> 
 def test_the_first_screen_names_case_oracle_reason_and_both_commands() -> None:
     report = judged(record(key(), failed(Oracle.WIRING, "engine 0 reads\ninput 1")))
     assert first_screen(report, run="RUN") == [
-        "gate: red; cells: planned 1, unexpected failure 1",
+        "gate: red: 1 unexpected failure",
+        "cells: planned 1, unexpected failure 1",
         "  wiring: a [2.13.0 export]: not listed: wrong-wiring@run: engine 0 reads input 1",
         "      python -m harness explain a --subject 2.13.0 --route export",
         "to update the ledger: python -m harness ledger RUN --propose",
@@ -341,26 +366,44 @@ def test_the_first_screen_names_case_oracle_reason_and_both_commands() -> None:
 def test_the_first_screen_is_short_and_says_how_much_it_leaves_out() -> None:
     cells = [record(key(f"case-{n}"), failed(Oracle.VALUES, "long " * 500)) for n in range(20)]
     lines = first_screen(judged(*cells), limit=3)
-    assert len(lines) == 1 + 2 * 3 + 2
+    assert len(lines) == 2 + 2 * 3 + 2
     assert "and 17 more findings" in lines[-2]
     assert max(map(len, lines)) < 400
 
 
-def test_the_first_screen_of_a_green_run_is_one_line() -> None:
-    assert first_screen(judged(record(key()), record(key("b")))) == [
-        "gate: green; cells: planned 2, ok 2"
+def test_the_first_screen_of_a_green_run_says_what_is_known_to_fail_all_the_same() -> None:
+    made = record(key(), failed(Oracle.VALUES))
+    assert first_screen(judged(made, record(key("b")), entries=(entry(),))) == [
+        "gate: green: nothing unexpected; "
+        "2.13.0 still has 1 silent, 0 loud and 0 lesser known failures in 2 cells",
+        "cells: planned 2, ok 1, expected failure 1",
     ]
+
+
+def test_the_first_screen_names_the_entries_of_a_ledger_that_is_not_exact() -> None:
+    repeated = tuple(entry(id=f"e{n}") for n in range(5))
+    made = record(key(), failed(Oracle.VALUES))
+    lines = first_screen(judged(made, entries=repeated), limit=3)
+    assert lines[0] == "gate: red: 10 faults in the ledger"
+    assert [line.split(" both")[0] for line in lines[2:5]] == [
+        f'  ledger: entries "e0" and "e{n}"' for n in (1, 2, 3)
+    ]
+    assert lines[5:] == ["  and 7 more faults in the ledger"]
 
 
 def test_the_command_for_a_strict_capture_says_so() -> None:
     strict = dataclasses.replace(key(), capture="strict")
     lines = first_screen(judged(record(strict, failed(Oracle.VALUES))))
-    assert lines[2].endswith("--route export --capture strict")
+    assert lines[3].endswith("--route export --capture strict")
 
 
 KEYS = [key(c, s, r) for c in "ab" for s in ("2.13.0", "torch") for r in ("legacy", "export")]
 verdicts = st.builds(failed, st.sampled_from(Oracle), st.sampled_from(["boom", "bang"]))
 runs = st.dictionaries(st.sampled_from(KEYS), st.lists(verdicts, max_size=3), min_size=1)
+
+
+def gating(cell: CellKey) -> list[Oracle]:
+    return [oracle for oracle in Oracle if gates(oracle, cell.route)]
 
 
 def green_run(
@@ -385,7 +428,8 @@ def test_adding_a_false_entry_turns_a_green_run_red(
 ) -> None:
     records, entries = green_run(run)
     cell = data.draw(st.sampled_from(records))
-    oracle = data.draw(st.sampled_from([o for o in Oracle if not cell.verdict(o).failed] or [None]))
+    passing = [o for o in gating(cell.key) if not cell.verdict(o).failed]
+    oracle = data.draw(st.sampled_from(passing or [None]))
     if oracle is None:
         return
     false = entry(
@@ -418,7 +462,7 @@ def test_any_new_failure_turns_a_green_run_red(
 ) -> None:
     records, entries = green_run(run)
     at = data.draw(st.integers(0, len(records) - 1))
-    oracle = data.draw(st.sampled_from(Oracle))
+    oracle = data.draw(st.sampled_from(gating(records[at].key)))
     old = records[at]
     verdicts_ = [*(v for v in old.verdicts if v.oracle is not oracle), failed(oracle, "new")]
     records[at] = dataclasses.replace(old, verdicts=tuple(verdicts_))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -40,6 +41,16 @@ def test_every_case_goes_through_every_capture_subject_and_route_with_cases_side
             ("torch", "direct"),
             ("torch", "plain"),
         )
+    ]
+
+
+def test_a_case_with_a_capture_mode_of_its_own_is_tried_in_that_one_alone() -> None:
+    own = dataclasses.replace(case("b"), capture="functional")
+    plan = make_plan([own, case("a")], [TORCH], ["nonstrict", "strict"], {"plain"})
+    assert [(cell.key.case, cell.key.capture) for cell in plan] == [
+        ("b", "functional"),
+        ("a", "nonstrict"),
+        ("a", "strict"),
     ]
 
 

@@ -19,7 +19,7 @@ from harness.provenance import (
     resume_mismatch,
     resume_warnings,
 )
-from harness.rig.records import UnknownSchema
+from harness.rig.records import SCHEMA, UnknownSchema
 from tests.record_builders import provenance, subject
 
 SUBJECTS = (subject("2.13.0", "legacy", "export", wheel_sha256="ab"), subject("positional"))
@@ -141,14 +141,14 @@ def test_it_goes_to_json_and_back_without_loss(tmp_path: Path) -> None:
     found = collect(tmp_path)
     data = json.loads(json.dumps(provenance_to_json(found)))
     assert provenance_from_json(data, "run.json") == found
-    assert data["schema"] == 1
+    assert data["schema"] == SCHEMA
     assert data["subjects"][0]["wheel_sha256"] == "ab"
     assert data["subjects"][0]["inliner_id"] == "id of 2.13.0"
 
 
 def test_an_unknown_schema_is_refused() -> None:
-    data = {**provenance_to_json(provenance()), "schema": 2}
-    with pytest.raises(UnknownSchema, match=r"run\.json: schema 2"):
+    data = {**provenance_to_json(provenance()), "schema": SCHEMA + 1}
+    with pytest.raises(UnknownSchema, match=rf"run\.json: schema {SCHEMA + 1}"):
         provenance_from_json(data, "run.json")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -47,7 +48,7 @@ def test_a_new_run_holds_its_plan_its_provenance_and_no_record(
     run.close()
     found = RunFolder.open(run.path)
     assert (found.plan(), found.provenance()) == (plan, origin)
-    assert (found.records(), found.missing()) == ({}, plan)
+    assert found.records() == {}
     assert found.state() is RunState.PLANNED
     assert found.run_id == "20260102T030405Z-abcdef"
 
@@ -122,12 +123,11 @@ def test_a_file_that_cannot_be_replaced_leaves_no_temporary_file(run: RunFolder)
     assert not [path for path in run.path.iterdir() if path.name.startswith(".")]
 
 
-def test_appended_records_are_read_back_and_the_rest_is_missing(run: RunFolder) -> None:
+def test_appended_records_are_read_back_without_loss(run: RunFolder) -> None:
     made = record(key("b"), failed(Oracle.WIRING), seconds={"save": 0.5}, archive_bytes=7)
     run.append(made)
     again = RunFolder.open(run.path)
     assert again.records() == {made.key.cell_id: made}
-    assert [cell.key.case for cell in again.missing()] == ["a", "c"]
 
 
 def test_of_two_records_of_a_cell_the_last_counts(run: RunFolder) -> None:
@@ -160,11 +160,11 @@ def test_after_a_kill_in_mid_write_the_last_record_is_missing_and_the_next_one_f
     journal = run.path / "journal.jsonl"
     journal.write_bytes(journal.read_bytes()[:-5])
     again = RunFolder.open(run.path)
-    assert [cell.key.case for cell in again.missing()] == ["b", "c"]
+    assert set(again.records()) == {key("a").cell_id}
     assert "journal.jsonl:2: dropped" in again.journal().dropped
     again.append(record(key("c")))
     assert "journal.jsonl:2: dropped" in again.repaired
-    assert [cell.key.case for cell in again.missing()] == ["b"]
+    assert set(again.records()) == {key("a").cell_id, key("c").cell_id}
 
 
 def test_two_writers_never_write_one_run(run: RunFolder) -> None:
@@ -296,3 +296,47 @@ def test_a_record_survives_the_journal_without_loss(run: RunFolder) -> None:
     run.append(made)
     (found,) = run.records().values()
     assert to_json(found) == to_json(made)
+
+
+def test_a_published_run_is_read_from_its_results_all_but_the_evidence(
+    run: RunFolder, plan: tuple[PlannedCell, ...]
+) -> None:
+    made = record(
+        key("a"),
+        failed(Oracle.VALUES, "off"),
+        seconds={"save": 0.5},
+        archive_bytes=7,
+        steps=3,
+        attempts=2,
+        ended_at_unix_s=1.5,
+    )
+    run.append(made)
+    run.append(not_asked(key("b"), "no compiler"))
+    run.write_results({"schema": SCHEMA, "state": "complete"}, CASES)
+    run.close()
+    for name in ("plan.jsonl", "journal.jsonl", "state.json"):
+        (run.path / name).unlink()
+    found = RunFolder.open(run.path)
+    assert [cell.key for cell in found.plan()] == [cell.key for cell in plan]
+    bare = tuple(dataclasses.replace(verdict, evidence="") for verdict in made.verdicts)
+    assert found.records() == {
+        made.key.cell_id: dataclasses.replace(made, verdicts=bare),
+        key("b").cell_id: not_asked(key("b"), "no compiler"),
+    }
+    assert found.state() is RunState.COMPLETE
+    with pytest.raises(UsageError, match="published, and so finished"):
+        found.append(made)
+
+
+def test_a_published_table_of_other_columns_or_none_is_refused(run: RunFolder) -> None:
+    run.write_results({"schema": SCHEMA}, CASES)
+    run.close()
+    for name in ("plan.jsonl", "journal.jsonl"):
+        (run.path / name).unlink()
+    path = run.path / "records.parquet"
+    pd.DataFrame({"case": ["a"]}).to_parquet(path)
+    with pytest.raises(UsageError, match=r"records.parquet: not the columns"):
+        RunFolder.open(run.path).plan()
+    path.write_bytes(b"PAR1")
+    with pytest.raises(UsageError, match=r"records.parquet: foreign or damaged"):
+        RunFolder.open(run.path).records()

@@ -11,6 +11,7 @@ from harness.expectations.ledger import Ledger
 from harness.gate import judge
 from harness.plan import make_plan
 from harness.rig.records import CellRecord, Oracle, Stage
+from harness.spent import Spent
 from harness.summary import summarise
 from tests.record_builders import (
     by_id,
@@ -32,7 +33,7 @@ SUBJECTS = [OLD, SAME]
 PLAN = make_plan(CASES, SUBJECTS, ["nonstrict"])
 
 
-def summary(records: dict[str, CellRecord], *entries: object) -> dict:
+def summary(records: dict[str, CellRecord], *entries: object, spent: Spent | None = None) -> dict:
     ledger = Ledger(tuple(entries))  # type: ignore[arg-type]
     return summarise(
         state="complete",
@@ -42,6 +43,7 @@ def summary(records: dict[str, CellRecord], *entries: object) -> dict:
         cases=[*CASES, case("not-planned", "three")],
         provenance=provenance(*SUBJECTS),
         wall_s=12.5,
+        spent=spent,
     )
 
 
@@ -68,7 +70,8 @@ def test_the_fields_are_these_and_no_others() -> None:
         "missing",
         "ended",
     }
-    assert set(made["seconds"]) == {"wall", *map(str, Stage)}
+    told = {"wall", "workers", "in_stages", "stage_share"}
+    assert set(made["seconds"]) == {*told, *map(str, Stage)}
     for row in made["inliners"]:
         assert set(row) == {
             "subject",
@@ -139,6 +142,14 @@ def test_seconds_count_what_was_spent_once() -> None:
     seconds = summary(records)["seconds"]
     assert (seconds["wall"], seconds["capture"], seconds["split"]) == (12.5, 4.0, 2.0)
     assert (seconds["save"], seconds["load"]) == (1.5, 0.0)
+
+
+def test_the_share_of_stages_is_of_what_workers_spent_and_null_where_they_told_nothing() -> None:
+    copies = by_id(*(record(cell.key, seconds={"save": 100.0}) for cell in PLAN))
+    seconds = summary(copies, spent=Spent(worker_s=20.0, stages_s=16.0))["seconds"]
+    assert (seconds["workers"], seconds["in_stages"], seconds["stage_share"]) == (20.0, 16.0, 0.8)
+    untold = summary(copies)["seconds"]
+    assert [untold[name] for name in ("workers", "in_stages", "stage_share")] == [None] * 3
 
 
 verdicts = st.sampled_from([*Oracle]).map(failed)

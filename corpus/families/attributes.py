@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch._higher_order_ops import while_loop
 
 from corpus.case import Family, Origin, Program, case
 from corpus.handmade import SplitBuilder
@@ -27,6 +28,24 @@ class LinearInFallback(torch.nn.Module):
 )
 def linear_in_fallback() -> Program:
     return Program(floats((2, 8)), model=LinearInFallback())
+
+
+class LinearBesideAnOutput(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.project(x + 1), x * 2
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="a weight lifted with made-up strides, where no one-output engine's metadata hides it",
+    fallback=[LINEAR],
+)
+def linear_beside_an_output() -> Program:
+    return Program(floats((2, 8)), model=LinearBesideAnOutput())
 
 
 class TwoLinears(torch.nn.Module):
@@ -258,3 +277,103 @@ class Counting(torch.nn.Module):
 )
 def fallback_with_an_effect_alone() -> Program:
     return Program(floats((2, 8)), model=Counting())
+
+
+class Branches(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        chosen = torch.cond(y.sum() > 0, lambda a: a * 2, lambda a: a - 3, (y,))
+        return chosen * y
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="the two branches of a cond in a fallback, which are neither parameter nor buffer",
+    fallback=["cond", "_operator.getitem"],
+    wiring=True,
+)
+def cond_in_fallback() -> Program:
+    return Program(floats((2, 8)), model=Branches())
+
+
+class Loop(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        start = torch.zeros((), dtype=torch.int64)
+        _, grown = while_loop(
+            lambda count, value: count < 3, lambda count, value: (count + 1, value * 2), (start, y)
+        )
+        return grown - y
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="the condition and the body of a while_loop in a fallback",
+    fallback=["while_loop", "_operator.getitem"],
+    wiring=True,
+)
+def while_loop_in_fallback() -> Program:
+    return Program(floats((2, 8)), model=Loop())
+
+
+def _doubled(row: torch.Tensor) -> torch.Tensor:
+    return row * 2 - 1
+
+
+class Mapped(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = torch._higher_order_ops.map(_doubled, x + 1)  # type: ignore[arg-type]
+        return rows * x
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="the body of a map in a fallback",
+    fallback=["map_impl", "_operator.getitem"],
+    wiring=True,
+)
+def map_in_fallback() -> Program:
+    return Program(floats((2, 8)), model=Mapped())
+
+
+class TwoBuffers(torch.nn.Module):
+    total: torch.Tensor
+    last: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(8))
+        self.register_buffer("last", torch.ones(8))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = x * 2
+        self.total.add_(y.sum(0))
+        self.last.mul_(0.5)
+        return torch.relu(y) + self.last, self.total
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="two buffers that fallbacks write to, one of them returned: written to in other order",
+    fallback=["aten.add_.Tensor", "aten.mul_.Tensor"],
+    wiring=True,
+)
+def two_mutated_buffers() -> Program:
+    return Program(floats((2, 8)), model=TwoBuffers())
+
+
+class Drawing(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        # Drawn, and 3 every time: a program can be held against another bit for bit.
+        return torch.relu(y + torch.randint_like(y, 3, 4)) * 2
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="a random op in a fallback that is moved, doubled or taken for a constant",
+    fallback=["aten.randint_like.low_dtype", "aten.randint_like.default"],
+    wiring=True,
+)
+def random_op_in_fallback() -> Program:
+    return Program(floats((2, 8)), model=Drawing())

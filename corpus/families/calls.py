@@ -107,3 +107,76 @@ def only_engines() -> Program:
     pair = builder.engine(lambda a: (a + 1, a * 2), x)
     last = builder.engine(lambda a, b: a - b, builder.item(pair, 0), builder.item(pair, 1))
     return Program(floats((2, 8)), split=builder.finish(last))
+
+
+@case(
+    Family.CALLS,
+    catches="a fallback with a child of its own, which its parent does not have under that name",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def fallback_with_a_child() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    relu = builder.fallback(lambda a: torch.relu(a) * 2, engine, nested=True)
+    return Program(floats((2, 8)), split=builder.finish(relu))
+
+
+@case(
+    Family.CALLS,
+    catches="ops of the parent's own between its children, which no pass may touch",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def loose_ops_beside_children() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    doubled = builder.op(torch.ops.aten.mul.Tensor, engine, 2)
+    relu = builder.fallback(torch.relu, doubled, placeholders=["inner"])
+    difference = builder.op(torch.ops.aten.sub.Tensor, relu, engine)
+    return Program(floats((2, 8)), split=builder.finish(difference))
+
+
+@case(
+    Family.CALLS,
+    catches="a parent with neither engine nor fallback, where every pass finds nothing to do",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def no_child_at_all() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    relu = builder.op(torch.ops.aten.relu.default, x)
+    difference = builder.op(torch.ops.aten.sub.Tensor, relu, x)
+    return Program(floats((2, 8)), split=builder.finish(difference))
+
+
+class OneEngine(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x + 1) * 2
+
+
+@case(
+    Family.CALLS,
+    catches="a model that is one engine, without any fallback to inline",
+    wiring=True,
+)
+def one_engine_alone() -> Program:
+    return Program(floats((2, 8)), model=OneEngine())
+
+
+@case(
+    Family.CALLS,
+    catches="the name that an engine's attribute gets is taken, as in a model compiled before",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def engine_attribute_there_already() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    taken = builder.constant("_run_on_acc_0_engine", torch.randn(8))
+    product = builder.fallback(lambda a, b: torch.relu(a) * b, engine, taken)
+    return Program(floats((2, 8)), split=builder.finish(product))

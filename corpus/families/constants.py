@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from corpus.case import Family, Program, case
+from corpus.case import Family, Origin, Program, case
+from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 
 RELU = "aten.relu.default"
@@ -64,6 +65,21 @@ def upper_case_parameter_returned() -> Program:
     return Program(floats((2, 8)), model=ParameterReturned())
 
 
+@case(
+    Family.CONSTANTS,
+    catches="a parameter named W that a fallback hands out: its node is w, and the output names w",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def upper_case_parameter_of_a_fallback_returned() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: (a + 1, a * 2), x)
+    weight = torch.nn.Parameter(torch.randn(8))
+    held = builder.fallback(lambda a, w: w, builder.item(engine, 0), attributes={"W": weight})
+    return Program(floats((2, 8)), split=builder.finish(held, builder.item(engine, 1)))
+
+
 class ScalarConstant(torch.nn.Module):
     step: torch.Tensor
 
@@ -98,3 +114,36 @@ class TableInEngine(torch.nn.Module):
 )
 def engine_without_inputs() -> Program:
     return Program(floats((2, 8)), model=TableInEngine())
+
+
+@case(
+    Family.CONSTANTS,
+    catches="a tensor of the parent's own that an engine and a fallback read",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def constant_of_the_parent() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    table = builder.constant("table", torch.randn(8))
+    engine = builder.engine(lambda a, b: a * 2 - b, x, table)
+    product = builder.fallback(lambda a, b: torch.relu(a) * b, engine, table)
+    return Program(floats((2, 8)), split=builder.finish(product))
+
+
+class HeavyEngine(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = torch.nn.Linear(512, 640)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.project(x)) - 1
+
+
+@case(
+    Family.CONSTANTS,
+    catches="an engine of more than a megabyte that is cut off, or held twice",
+    fallback=[RELU],
+)
+def engine_of_a_megabyte() -> Program:
+    return Program(floats((2, 512)), model=HeavyEngine())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from corpus.case import Family, Program, case
+from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU, Alternating
 from corpus.families.attributes import LINEAR, TwoLinears
 from corpus.families.multi_output_engines import ChunkHalves
-from corpus.inputs import DYNAMIC, floats
+from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats
 
 BOUNDS = (1, 8)
 
@@ -102,3 +102,66 @@ def size_into_engine() -> Program:
     return Program(
         floats((DYNAMIC, 8)), model=SizeIntoEngine(), dynamic_shapes=batch(), bounds=BOUNDS
     )
+
+
+class TwoDimensions(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x + 1) * 2 - x.mean(-1, keepdim=True)
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="two dynamic dimensions of one input that become one, or change places",
+    fallback=[RELU],
+    wiring=True,
+)
+def two_dynamic_dimensions() -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    columns = torch.export.Dim("columns", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        floats((DYNAMIC, DYNAMIC)),
+        model=TwoDimensions(),
+        dynamic_shapes=({0: rows, 1: columns},),
+        bounds=BOUNDS,
+    )
+
+
+class TwiceAsMany(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.cat([torch.relu(x + 1), x * 2]) - torch.relu(y)
+
+
+def _with_twice_as_many(generator: torch.Generator, size: int | None) -> Inputs:
+    rows = DEFAULT_SIZE if size is None else size
+    return Inputs(tuple(torch.randn(n, 8, generator=generator) for n in (rows, 2 * rows)))
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a dimension declared as twice another: its relation is lost, or its bounds",
+    fallback=[RELU],
+    wiring=True,
+)
+def derived_dimension() -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        _with_twice_as_many,
+        model=TwiceAsMany(),
+        dynamic_shapes=({0: rows}, {0: 2 * rows}),
+        bounds=BOUNDS,
+    )
+
+
+class Nonzero(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nonzero(x + 1) * 2 + 1
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a size that depends on the numbers, from a fallback into an engine",
+    fallback=["aten.nonzero.default"],
+    wiring=True,
+)
+def data_dependent_size() -> Program:
+    return Program(floats((2, 8)), model=Nonzero())

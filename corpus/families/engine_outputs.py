@@ -87,6 +87,21 @@ def outputs_of_three_types() -> Program:
 
 @case(
     Family.ENGINE_OUTPUTS,
+    catches="one engine, its float read by a fallback, its int returned: all stated as float32",
+    fallback=[RELU],
+    wiring=True,
+)
+def outputs_of_two_types() -> Program:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            y = x * 2
+            return torch.relu(y), y.argmax(-1)
+
+    return Program(floats((2, 8)), model=Model())
+
+
+@case(
+    Family.ENGINE_OUTPUTS,
     catches="a 0-d output beside an ordinary one",
     fallback=[RELU],
     wiring=True,
@@ -109,5 +124,34 @@ def transposed_output() -> Program:
     class Model(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.relu((x * 2).t()) + 1
+
+    return Program(floats((2, 8)), model=Model())
+
+
+@case(
+    Family.ENGINE_OUTPUTS,
+    catches="an engine's outputs handed on as one list, with no getitem to tell them apart",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def outputs_read_whole() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: (a + 1, a * 2), x)
+    difference = builder.fallback(lambda pair: torch.relu(pair[0]) - pair[1], engine)
+    return Program(floats((2, 8)), split=builder.finish(difference))
+
+
+@case(
+    Family.ENGINE_OUTPUTS,
+    catches="an output without elements, beside an ordinary one",
+    fallback=[RELU],
+    wiring=True,
+)
+def empty_output() -> Program:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = x + 1
+            return torch.cat([torch.relu(y[:0]), torch.relu(y)]) * 2
 
     return Program(floats((2, 8)), model=Model())

@@ -155,3 +155,94 @@ def returns_a_parameter() -> Program:
     made = builder.fallback(lambda a, w: (torch.relu(a), w), engine, attributes={"weight": weight})
     last = builder.engine(lambda a, b: a * 2 - b, builder.item(made, 0), builder.item(made, 1))
     return Program(floats((2, 8)), split=builder.finish(last))
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a pair within a pair, whose elements are getitems of a getitem",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def returns_a_pair_in_a_pair() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    made = builder.fallback(lambda a: ((torch.relu(a), torch.abs(a)), a - 7), engine)
+    pair, rest = builder.item(made, 0), builder.item(made, 1)
+    inner = [builder.item(pair, index) for index in range(2)]
+    last = builder.engine(lambda a, b, c: a * 2 - b / (c * c + 1), *inner, rest)
+    return Program(floats((2, 8)), split=builder.finish(last))
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a buffer that a fallback hands out as it is",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def returns_a_buffer() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    made = builder.fallback(
+        lambda a, w: (torch.relu(a), w), engine, attributes={"table": torch.randn(8)}
+    )
+    last = builder.engine(lambda a, b: a * 2 - b, builder.item(made, 0), builder.item(made, 1))
+    return Program(floats((2, 8)), split=builder.finish(last))
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a number beside the tensors that a fallback returns",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def returns_a_number_beside_tensors() -> Program:
+    return _one_fallback(lambda a: (torch.relu(a), 7, torch.abs(a)), 0, 2)
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a fallback's tuple handed on as it is to another fallback",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def tuple_read_whole() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    made = builder.fallback(lambda a: (torch.relu(a), torch.abs(a)), engine)
+    last = builder.fallback(lambda pair: pair[0] * 2 - pair[1], made)
+    return Program(floats((2, 8)), split=builder.finish(last))
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a fallback's tuple of which one reader takes an element and another takes it whole",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def tuple_read_whole_and_by_element() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    made = builder.fallback(lambda a: (torch.relu(a), torch.abs(a)), engine)
+    second = builder.engine(lambda a: a * 3, builder.item(made, 1))
+    last = builder.fallback(lambda pair, b: pair[0] * 2 - pair[1] + b, made, second)
+    return Program(floats((2, 8)), split=builder.finish(last))
+
+
+class Diagonal(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        return torch.diagonal(y) * 2 - y[:, :2].sum(0)
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a fallback's output that is a view of its input, where an engine's never is",
+    fallback=["aten.diagonal.default"],
+    wiring=True,
+)
+def returns_a_view_of_its_input() -> Program:
+    return Program(floats((2, 8)), model=Diagonal())

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import torch
+from torch.fx.graph import CodeGen
 
-from corpus.case import Family, Inputs, Program, case
+from corpus.case import Family, Inputs, Origin, Program, case
+from corpus.handmade import SplitBuilder
 from corpus.inputs import floats, keyword_floats
+from corpus.structures import DataPair, NamedPair
 
 RELU = "aten.relu.default"
 
 
 class Keywords(torch.nn.Module):
     def forward(self, x: torch.Tensor, *, scale: torch.Tensor, shift: torch.Tensor) -> torch.Tensor:
-        return torch.relu(x * scale + 1) - shift
+        return torch.relu((x + 1) * scale) - shift
 
 
 @case(
@@ -108,3 +111,172 @@ def _with_number(generator: torch.Generator, size: int | None) -> Inputs:
 )
 def number_as_input() -> Program:
     return Program(_with_number, model=NumberAsInput())
+
+
+@case(
+    Family.INTERFACES,
+    catches="a split module without pytrees, as lowering leaves one whose buffers it lifted",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def split_without_pytrees() -> Program:
+    builder = SplitBuilder()
+    x, y = builder.input("x", 2, 8), builder.input("y", 2, 8)
+    engine = builder.engine(lambda a, b: (a * 2, a - b), x, y)
+    relu = builder.fallback(torch.relu, builder.item(engine, 0))
+    split = builder.finish(relu, builder.item(engine, 1))
+    split.graph.set_codegen(CodeGen())
+    split.recompile()
+    return Program(floats((2, 8), (2, 8)), split=split)
+
+
+class Default(torch.nn.Module):
+    def forward(self, x: torch.Tensor, scale: float = 2.0, shift: float = 1.0) -> torch.Tensor:
+        return torch.relu(x * scale) - shift
+
+
+@case(
+    Family.INTERFACES,
+    catches="arguments with defaults that the call leaves out, and that nobody must ask for",
+    fallback=[RELU],
+    wiring=True,
+)
+def defaults_left_out() -> Program:
+    return Program(floats((2, 8)), model=Default())
+
+
+class Containers(torch.nn.Module):
+    def forward(
+        self, rows: list[torch.Tensor], pair: NamedPair, data: DataPair, nothing: None
+    ) -> torch.Tensor:
+        first = torch.relu(rows[0] - rows[1]) * pair.second
+        return torch.relu(first - pair.first) + data.first / (data.second * data.second + 1)
+
+
+def _containers(generator: torch.Generator, size: int | None) -> Inputs:
+    a, b, c, d, e, f = (torch.randn(2, 8, generator=generator) for _ in range(6))
+    return Inputs(([a, b], NamedPair(c, d), DataPair(e, f), None))
+
+
+@case(
+    Family.INTERFACES,
+    catches="a list, a named tuple, a dataclass and None as arguments, bound in another order",
+    fallback=[RELU],
+    wiring=True,
+)
+def containers_as_inputs() -> Program:
+    return Program(_containers, model=Containers())
+
+
+class ContainersOut(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[NamedPair, None, DataPair]:
+        y = torch.relu(x + 1)
+        return NamedPair(y * 2, x - 1), None, DataPair(y - x, torch.relu(x * 3))
+
+
+@case(
+    Family.INTERFACES,
+    catches="a named tuple, None and a dataclass that the model returns, and that come back flat",
+    fallback=[RELU],
+    wiring=True,
+)
+def containers_as_outputs() -> Program:
+    return Program(floats((2, 8)), model=ContainersOut())
+
+
+class NothingOut(torch.nn.Module):
+    total: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(8))
+
+    def forward(self, x: torch.Tensor) -> None:
+        self.total.add_(torch.relu(x + 1).sum(0))
+
+
+@case(
+    Family.INTERFACES,
+    catches="a model that returns nothing and only writes to a buffer, deleted as dead code",
+    fallback=["aten.add_.Tensor"],
+    wiring=True,
+)
+def no_output_at_all() -> Program:
+    return Program(floats((2, 8)), model=NothingOut())
+
+
+class Everything(torch.nn.Module):
+    """A model that reaches for all that an interface has, over fallbacks of many kinds."""
+
+    table: torch.Tensor
+    passing: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(8, 8)
+        self.second = torch.nn.Linear(8, 8)
+        self.second.weight = self.first.weight
+        self.frozen = torch.nn.Parameter(torch.randn(8), requires_grad=False)
+        self.whole = torch.nn.Parameter(torch.randint(1, 9, (8,)), requires_grad=False)
+        self.narrow = torch.nn.Parameter(torch.randn(8).half())
+        self.first_weight = torch.nn.Parameter(torch.randn(8))
+        self.register_buffer("table", torch.rand(8))
+        self.register_buffer("passing", torch.rand(8), persistent=False)
+        self.plain = torch.rand(8)
+
+    def forward(
+        self,
+        x: torch.Tensor,
+        named: dict[str, torch.Tensor],
+        rows: list[torch.Tensor],
+        pair: tuple[torch.Tensor, torch.Tensor],
+        fields: NamedPair,
+        data: DataPair,
+        unused: torch.Tensor,
+        factor: float = 2.0,
+        *,
+        scale: torch.Tensor,
+        shift: torch.Tensor,
+    ) -> tuple[object, ...]:
+        held = (x * factor + named["a"]) * scale - shift
+        mixed = torch.mul(torch.mul(held, self.frozen), self.table)
+        mixed = torch.mul(torch.mul(mixed + rows[0], self.whole), self.plain)
+        mixed = torch.mul(torch.mul(mixed - rows[1], self.first_weight), self.passing)
+        mixed = torch.mul((mixed + pair[0]).half(), self.narrow).float() - pair[1]
+        gated = torch.relu(mixed) + fields.first - torch.relu(held) * fields.second
+        parts = torch.cat([gated, gated * 2], -1).chunk(2, -1)
+        again = torch.relu(torch.relu(parts[1]).chunk(2, -1)[0]) + 1
+        projected = self.second(torch.relu(self.first(gated) + data.first) - data.second)
+        means = torch.relu(projected.mean() + 1)
+        drawn = torch.relu(gated + torch.randint_like(gated, 3, 4)) * means
+        empty = torch.cat([torch.relu(drawn[:0]), drawn])
+        return (
+            NamedPair(empty, x),
+            DataPair(again, projected.argmax(-1) + 1),
+            {"a": torch.diagonal(gated) * 2},
+            [gated - held],
+        )
+
+
+def _everything(generator: torch.Generator, size: int | None) -> Inputs:
+    def made() -> torch.Tensor:
+        return torch.randn(2, 8, generator=generator)
+
+    args = (
+        *(made(), {"a": made()}, [made(), made()], (made(), made())),
+        *(NamedPair(made(), made()), DataPair(made(), made()), made()),
+    )
+    return Inputs(args, {"shift": made(), "scale": made()})
+
+
+@case(
+    Family.INTERFACES,
+    catches="every way to take and give at once: one bound wrongly among many that are right",
+    fallback=[
+        *(RELU, "aten.mul.Tensor", "aten.linear.default", "aten.diagonal.default"),
+        "aten.randint_like.low_dtype",
+    ],
+    wiring=True,
+)
+def every_interface_at_once() -> Program:
+    return Program(_everything, model=Everything())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
-from corpus.case import Family, Program, case
+from corpus.case import Family, Origin, Program, case
 from corpus.families.alternating_relu import RELU, Alternating
+from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 
 
@@ -17,6 +20,26 @@ from corpus.inputs import floats
 )
 def chain_of_forty() -> Program:
     return Program(floats((2, 8)), model=Alternating(40))
+
+
+@case(
+    Family.SCALE,
+    catches="nine steps, as many as real models have: time that grows faster than they do",
+    fallback=[RELU],
+    wiring=True,
+)
+def chain_of_nine() -> Program:
+    return Program(floats((2, 8)), model=Alternating(9))
+
+
+@case(
+    Family.SCALE,
+    catches="thirteen steps, more than most real models have: time that grows faster than they do",
+    fallback=[RELU],
+    wiring=True,
+)
+def chain_of_thirteen() -> Program:
+    return Program(floats((2, 8)), model=Alternating(13))
 
 
 class FanOut(torch.nn.Module):
@@ -58,3 +81,22 @@ class FanIn(torch.nn.Module):
 )
 def fan_in_of_twelve() -> Program:
     return Program(floats((12, 4)), model=FanIn())
+
+
+def _moved(by: int, a: torch.Tensor) -> torch.Tensor:
+    return a * 0.9 + by
+
+
+@case(
+    Family.SCALE,
+    catches="more than a hundred children: names with three digits, and time that grows too fast",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def chain_of_a_hundred_children() -> Program:
+    builder = SplitBuilder()
+    value = builder.input("x", 2, 8)
+    for number in range(52):
+        engine = builder.engine(functools.partial(_moved, number), value)
+        value = builder.fallback(torch.relu, engine)
+    return Program(floats((2, 8)), split=builder.finish(value))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from corpus.case import Family, Program, case
+from corpus.case import Family, Origin, Program, case
+from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 
 RELU = "aten.relu.default"
@@ -58,3 +59,36 @@ class InputTwice(torch.nn.Module):
 )
 def inputs_in_both_orders() -> Program:
     return Program(floats((2, 8), (2, 8)), model=InputTwice())
+
+
+@case(
+    Family.SHARED_VALUES,
+    catches="one engine's output read by three fallbacks: the third meets the nodes of two",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def value_read_by_three_fallbacks() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    made = [
+        builder.fallback(lambda a: torch.relu(a) * 2, engine),
+        builder.fallback(lambda a: torch.abs(a) - 3, engine),
+        builder.fallback(lambda a: torch.sigmoid(a) * 5, engine),
+    ]
+    last = builder.engine(lambda a, b, c: a - b / (c + 1), *made)
+    return Program(floats((2, 8)), split=builder.finish(last))
+
+
+@case(
+    Family.SHARED_VALUES,
+    catches="one value for both inputs of an engine, whose bindings become one",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def one_value_for_two_engine_inputs() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    relu = builder.fallback(torch.relu, x)
+    engine = builder.engine(lambda a, b: a * 3 - b * b, relu, relu)
+    return Program(floats((2, 8)), split=builder.finish(engine))

@@ -16,7 +16,7 @@ from torch import nn
 WIDTH, HEADS, INNER, VOCABULARY = 16, 2, 32, 32
 
 
-def _package() -> Any:
+def package() -> Any:
     return importlib.import_module("transformers")
 
 
@@ -25,7 +25,7 @@ class Bert(nn.Module):
 
     def __init__(self, tokens: int = 6) -> None:
         super().__init__()
-        config = _package().BertConfig(
+        config = package().BertConfig(
             vocab_size=VOCABULARY,
             hidden_size=WIDTH,
             num_hidden_layers=1,
@@ -34,7 +34,7 @@ class Bert(nn.Module):
             max_position_embeddings=tokens,
             attn_implementation="eager",
         )
-        self.bert = _package().BertModel(config)
+        self.bert = package().BertModel(config)
         mask = torch.ones(1, tokens, tokens)
         mask[..., -1] = 0
         self.register_buffer("mask", mask)
@@ -49,7 +49,7 @@ class Vit(nn.Module):
 
     def __init__(self, classes: int = 5) -> None:
         super().__init__()
-        config = _package().ViTConfig(
+        config = package().ViTConfig(
             hidden_size=WIDTH,
             num_hidden_layers=1,
             num_attention_heads=HEADS,
@@ -59,14 +59,14 @@ class Vit(nn.Module):
             num_labels=classes,
             attn_implementation="eager",
         )
-        self.vit = _package().ViTForImageClassification(config)
+        self.vit = package().ViTForImageClassification(config)
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         return self.vit(image).logits
 
 
 def _t5_config() -> Any:
-    return _package().T5Config(
+    return package().T5Config(
         vocab_size=VOCABULARY,
         d_model=WIDTH,
         d_kv=WIDTH // HEADS,
@@ -83,7 +83,7 @@ class T5(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.t5 = _package().T5Model(_t5_config())
+        self.t5 = package().T5Model(_t5_config())
 
     def forward(self, ids: torch.Tensor, decoder_ids: torch.Tensor) -> torch.Tensor:
         return self.t5(input_ids=ids, decoder_input_ids=decoder_ids).last_hidden_state
@@ -94,7 +94,7 @@ class T5Encoder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.t5 = _package().T5EncoderModel(_t5_config())
+        self.t5 = package().T5EncoderModel(_t5_config())
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         return self.t5(input_ids=ids).last_hidden_state
@@ -105,7 +105,7 @@ class Llama(nn.Module):
 
     def __init__(self, tokens: int = 6) -> None:
         super().__init__()
-        config = _package().LlamaConfig(
+        config = package().LlamaConfig(
             vocab_size=VOCABULARY,
             hidden_size=WIDTH,
             num_hidden_layers=1,
@@ -116,7 +116,7 @@ class Llama(nn.Module):
             use_cache=False,
             attn_implementation="eager",
         )
-        self.llama = _package().LlamaForCausalLM(config)
+        self.llama = package().LlamaForCausalLM(config)
         future = torch.full((1, 1, tokens, tokens), torch.finfo(torch.float32).min).triu(1)
         self.register_buffer("future", future)
 

@@ -6,8 +6,9 @@ import sys
 
 import typer
 
-from harness.cli import inspecting, results, running
+from harness.cli import covering, history, inspecting, results, running
 from harness.cli.common import err, fail
+from harness.cli.locking import corpus_app
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
 
@@ -19,14 +20,17 @@ app = typer.Typer(
 )
 releases_app = typer.Typer(invoke_without_command=True, help="The catalogue of releases.")
 app.add_typer(releases_app, name="releases")
+app.add_typer(corpus_app, name="corpus")
 
 app.command("run")(running.run_command)
 app.command("list")(inspecting.list_command)
 app.command("show")(inspecting.show_command)
 app.command("explain")(inspecting.explain_command)
+app.command("coverage")(covering.coverage_command)
 app.command("summary")(results.summary_command)
 app.command("report")(results.report_command)
 app.command("ledger")(results.ledger_command)
+app.command("history")(history.history_command)
 releases_app.callback()(inspecting.releases_command)
 releases_app.command("add")(inspecting.add_release_command)
 app.command("doctor")(inspecting.doctor_command)

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from harness.errors import UsageError
 from harness.exitcodes import ExitCode
+from harness.plan import CAPTURES
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 
@@ -33,7 +34,14 @@ Exporter = Annotated[
 Like = Annotated[
     str, typer.Option(help="The release that a candidate is held against; the newest by default.")
 ]
-Capture = Annotated[str, typer.Option(help="nonstrict or strict.")]
+CorpusPlaces = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--corpus",
+        help="Cases of your own in place of the project's: a file, a folder, an entry point.",
+    ),
+]
+Capture = Annotated[str, typer.Option(help="nonstrict, strict or functional.")]
 Ledger = Annotated[Path, typer.Option(help="The ledger of expected failures.")]
 
 
@@ -69,7 +77,7 @@ def listed(text: str) -> tuple[str, ...]:
 
 def captures(text: str) -> tuple[str, ...]:
     modes = listed(text)
-    unknown = [mode for mode in modes if mode not in {"nonstrict", "strict"}]
+    unknown = [mode for mode in modes if mode not in CAPTURES]
     if unknown or not modes:
-        raise UsageError(f"--capture {text!r}: nonstrict or strict")
+        raise UsageError(f"--capture {text!r}: nonstrict, strict or functional")
     return modes

@@ -6,18 +6,21 @@ import difflib
 import itertools
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from packaging.version import Version
 
 from harness import doctor as checks
 from harness.atomic import replace_file
-from harness.catalogue_entry import entry_for
+from harness.catalogue_entry import checked_version, entry_for
 from harness.choosing import choose_subjects
 from harness.cli.common import (
     RESULTS,
     Capture,
+    CorpusPlaces,
     Exporter,
     Like,
     Offline,
@@ -28,7 +31,7 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
-from harness.corpus_client import ask_rig, read_corpus, select_cases, split_text
+from harness.corpus_client import absolute, ask_rig, read_corpus, select_cases, split_text
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
 from harness.releases import CATALOGUE_FILE, Release, load_catalogue
@@ -42,11 +45,12 @@ from harness.toolchain import Toolchain, clean
 def list_command(
     expression: Annotated[str, typer.Option("-k", help="Only cases that match.")] = "",
     family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
+    corpus: CorpusPlaces = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """The cases, and the defect that each one would catch."""
-    corpus = read_corpus(sys.executable)
-    cases = select_cases(corpus.cases, expression, tuple(family or ()))
+    known = read_corpus(sys.executable, absolute(corpus or ()))
+    cases = select_cases(known.cases, expression, tuple(family or ()))
     if as_json:
         for case in cases:
             print(json.dumps(to_json(case)))
@@ -58,15 +62,18 @@ def list_command(
             handmade = " (handmade)" if case.origin == "handmade" else ""
             tell(f"  {case.name:{width}}  {case.catches}{handmade}")
     families = len({case.family for case in cases})
-    out.print(f"{len(cases)} cases in {families} families, corpus {corpus.digest[:12]}")
+    out.print(f"{len(cases)} cases in {families} families, corpus {known.digest[:12]}")
 
 
 def show_command(
-    case: Annotated[str, typer.Argument(help="A case's name.")], capture: Capture = "nonstrict"
+    case: Annotated[str, typer.Argument(help="A case's name.")],
+    capture: Capture = "nonstrict",
+    corpus: CorpusPlaces = None,
 ) -> None:
     """A case's split graph: what stands in engines, what falls back, what feeds what."""
-    _known_case(case)
-    print(split_text(sys.executable, case, captures(capture)[0]), end="")
+    places = absolute(corpus or ())
+    _known_case(case, places)
+    print(split_text(sys.executable, case, captures(capture)[0], places), end="")
 
 
 def explain_command(
@@ -74,6 +81,7 @@ def explain_command(
     subject: Annotated[str, typer.Option(help="A release, name-matching, positional, torch.")] = "",
     route: Annotated[str, typer.Option(help="One route; all of the subject's by default.")] = "",
     capture: Capture = "nonstrict",
+    corpus: CorpusPlaces = None,
     seed: Annotated[int, typer.Option(help="As in the run.")] = 0,
     exporter: Exporter = None,
     like: Like = "",
@@ -82,13 +90,15 @@ def explain_command(
     out_dir: Out = RESULTS,
 ) -> None:
     """Run one cell again and tell its story: what was wired, what should have been."""
-    _known_case(case)
+    places = absolute(corpus or ())
+    _known_case(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
     spec = _subject(subject, exporter, like, toolchain, out_dir)
     if route and route not in spec.routes:
         raise UsageError(f"{spec.subject} has no route {route}; it has {', '.join(spec.routes)}")
     request = {
         "library": str(toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env())),
+        "corpus": places,
         "subject": to_json(spec),
         "case": case,
         "capture": captures(capture)[0],
@@ -125,16 +135,25 @@ def releases_command(
 
 def add_release_command(
     version: Annotated[str, typer.Argument(help="The new release.")],
-    wheel: Annotated[Path, typer.Option(help="Its wheel, as released.")],
+    wheel: Annotated[
+        Path | None, typer.Option(help="Its wheel, as released; else pip fetches it.")
+    ] = None,
+    wheelhouse: Wheelhouse = None,
+    offline: Offline = False,
+    file: Annotated[
+        Path, typer.Option("--catalogue", help="The catalogue to add to.")
+    ] = CATALOGUE_FILE,
 ) -> None:
     """Write a new release's entry into the catalogue, from its wheel."""
-    if version in load_catalogue().versions:
-        raise UsageError(f"{version} is in the catalogue already: {CATALOGUE_FILE}")
-    entry = entry_for(version, wheel)
-    replace_file(CATALOGUE_FILE, (CATALOGUE_FILE.read_text() + "\n" + entry).encode())
-    load_catalogue()  # it reads back, or says what is wrong
+    wanted = checked_version(version)
+    if wanted in {Version(known) for known in load_catalogue(file).versions}:
+        raise UsageError(f"{version} is in the catalogue already: {file}")
+    path = wheel or toolchain_for(wheelhouse, offline).released_wheel(version)
+    entry = entry_for(version, path)
+    replace_file(file, (file.read_text(encoding="utf-8") + "\n" + entry).encode())
+    load_catalogue(file)  # it reads back, or says what is wrong
     tell(entry.rstrip())
-    tell(f"added to {CATALOGUE_FILE}; look it over, and commit it")
+    tell(f"added to {file} from {path}; look it over, and commit it")
 
 
 def _release_row(release: Release) -> tuple[str, ...]:
@@ -171,8 +190,8 @@ def clean_command(
     out.print(f"{freed / 1e6:.1f} MB freed")
 
 
-def _known_case(name: str) -> None:
-    corpus = read_corpus(sys.executable)
+def _known_case(name: str, places: Sequence[str]) -> None:
+    corpus = read_corpus(sys.executable, places)
     if name not in corpus.names:
         near = difflib.get_close_matches(name, corpus.names, n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else ""

@@ -10,15 +10,14 @@ import typer
 from rich.table import Table
 
 from harness.cli.common import RESULTS, Ledger, Out, RunName, out, tell
-from harness.corpus_client import read_corpus
-from harness.expectations.ledger import obsolete, stale_selectors, uses
+from harness.expectations.ledger import obsolete, uses
 from harness.expectations.ledger_file import LEDGER_FILE, to_toml
 from harness.expectations.propose import propose
 from harness.findings import first_screen
 from harness.releases import load_catalogue
 from harness.reporting import read_summary, write_run_report
 from harness.run import JudgedRun, reopen
-from harness.subjects import BUILTIN_SUBJECTS, TORCH_SUBJECT
+from harness.spent import read_spent
 from harness.summary import summarise
 
 
@@ -28,7 +27,7 @@ def summary_command(
     out_dir: Out = RESULTS,
 ) -> int:
     """A run in numbers; the exit code is its gate's."""
-    judged = reopen(run_name, out_dir, read_corpus(sys.executable))
+    judged = reopen(run_name, out_dir, sys.executable, load_catalogue())
     summary = read_summary(judged.folder.path) or summary_now(judged)
     if as_json:
         print(json.dumps(summary, indent=2))
@@ -42,7 +41,7 @@ def report_command(
     out_dir: Out = RESULTS,
 ) -> None:
     """Write a run's report anew, judged by today's ledger."""
-    judged = reopen(run_name, out_dir, read_corpus(sys.executable))
+    judged = reopen(run_name, out_dir, sys.executable, load_catalogue())
     for path in write_run_report(judged, current_summary(judged)):
         out.print(path, soft_wrap=True)
 
@@ -56,8 +55,7 @@ def ledger_command(
     ledger: Ledger = LEDGER_FILE,
 ) -> None:
     """The ledger against a run: what matched, what no longer does, what is new."""
-    corpus = read_corpus(sys.executable)
-    judged = reopen(run_name, out_dir, corpus, ledger)
+    judged = reopen(run_name, out_dir, sys.executable, load_catalogue(), ledger)
     records = list(judged.records.values())
     new = propose(records, judged.ledger, judged.cases)
     if proposing:
@@ -69,9 +67,8 @@ def ledger_command(
             count += f", {len(use.unmatched)} NOT"
         tell(f"{use.entry.id} ({use.entry.oracle}): {count}")
         tell(f"    {use.entry.why}")
-    subjects = [*load_catalogue().versions, *BUILTIN_SUBJECTS, TORCH_SUBJECT]
-    for line in stale_selectors(judged.ledger, corpus.cases, subjects):
-        tell(f"stale: {line}")
+    for fault in judged.report.ledger_faults:
+        tell(f"not exact: {fault.reason}")
     for entry in obsolete(records, judged.ledger, judged.cases):
         tell(f"to remove: {entry.id}: nothing fails as it says")
     for entry in new:
@@ -99,6 +96,7 @@ def summary_now(judged: JudgedRun) -> dict[str, Any]:
         cases=judged.cases,
         provenance=judged.provenance,
         wall_s=0.0,
+        spent=read_spent(judged.folder.path),
     )
 
 

@@ -11,6 +11,7 @@ import typer
 
 from harness.cli.common import (
     RESULTS,
+    CorpusPlaces,
     Exporter,
     Ledger,
     Like,
@@ -23,9 +24,12 @@ from harness.cli.common import (
     toolchain_for,
 )
 from harness.cli.results import current_summary
+from harness.corpus_client import absolute
 from harness.errors import UsageError
+from harness.expectations.history_file import read_history
 from harness.expectations.ledger_file import LEDGER_FILE
 from harness.findings import first_screen
+from harness.history import history_line, history_of
 from harness.progress import progress_for
 from harness.releases import load_catalogue
 from harness.reporting import write_run_report
@@ -48,6 +52,7 @@ def run_command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Only the few cases that show most defects.")
     ] = False,
+    corpus: CorpusPlaces = None,
     routes: Annotated[str, typer.Option(help="legacy, export, direct, plain; with commas.")] = "",
     capture: Annotated[str, typer.Option(help="nonstrict, strict, or both, with a comma.")] = (
         "nonstrict"
@@ -76,6 +81,7 @@ def run_command(
         expression=expression,
         families=tuple(family or ()),
         quick=quick,
+        corpus=absolute(corpus or ()),
         routes=listed(routes),
         captures=captures(capture),
         jobs=jobs,
@@ -106,6 +112,12 @@ def show_verdict(judged: JudgedRun) -> int:
     write_run_report(judged, current_summary(judged))
     for line in first_screen(judged.report, run=judged.folder.run_id):
         tell(line)
+    catalogue = load_catalogue()
+    fixes = read_history(catalogue.versions)
+    histories = history_of(fixes, judged.records.values(), catalogue)
+    told = history_line(histories, judged.folder.run_id)
+    if told is not None:
+        tell(told)
     tell(f"report: {folder / 'report.html'}")
     return int(judged.report.gate.exit_code)
 

@@ -63,9 +63,14 @@ class Entry:
             and self.lane in (None, key.lane)
             and self.builder in (None, key.builder)
             and self.environment in (None, key.environment)
-            and self.origin in (None, origin)
             and any(selects_subject(selector, key.subject) for selector in self.subjects)
-            and any(selects_case(selector, key.case) for selector in self.cases)
+            and self.names(key.case, origin)
+        )
+
+    def names(self, case: str, origin: str | None) -> bool:
+        """Whether a case is in its scope."""
+        return self.origin in (None, origin) and any(
+            selects_case(selector, case) for selector in self.cases
         )
 
     def expects(self, verdict: Verdict) -> bool:
@@ -92,6 +97,10 @@ class Ledger:
     """All entries."""
 
     entries: tuple[Entry, ...] = ()
+
+    def of_case(self, case: str, origin: str | None) -> Ledger:
+        """What it says of one case: all that matters to the cells of that case."""
+        return Ledger(tuple(entry for entry in self.entries if entry.names(case, origin)))
 
     def demanding(self, key: CellKey, oracle: Oracle, origin: str | None) -> tuple[Entry, ...]:
         """The entries that expect this cell to fail this oracle."""
@@ -145,34 +154,6 @@ def obsolete(
 ) -> list[Entry]:
     """The entries to remove: covered by this run, and matched nowhere in it."""
     return [use.entry for use in uses(records, ledger, cases) if use.obsolete]
-
-
-def stale_selectors(
-    ledger: Ledger, cases: Iterable[CaseInfo], subjects: Iterable[str]
-) -> list[str]:
-    """One sentence for each selector that selects nothing.
-
-    Args:
-        cases: the whole corpus, not a run's part of it.
-        subjects: all subject names, every release of the catalogue included.
-    """
-    names = {case.name: case.origin for case in cases}
-    there = tuple(subjects)
-    stale = []
-    for entry in ledger.entries:
-        stale += [
-            f"entry {entry.id!r}: cases: {selector!r} names no case of the corpus"
-            for selector in entry.cases
-            if not any(selects_case(selector, name) for name in names)
-        ]
-        stale += [
-            f"entry {entry.id!r}: subjects: {selector!r} names no known subject"
-            for selector in entry.subjects
-            if not any(selects_subject(selector, subject) for subject in there)
-        ]
-        if entry.origin is not None and entry.origin not in names.values():
-            stale.append(f"entry {entry.id!r}: origin: no case has {entry.origin!r}")
-    return stale
 
 
 def origins_of(cases: Iterable[CaseInfo]) -> dict[str, str]:

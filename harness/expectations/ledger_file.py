@@ -18,7 +18,7 @@ from harness.expectations.ledger import (
     parsed_specifier,
     parsed_version,
 )
-from harness.rig.records import Oracle, Route, Stage, Symptom
+from harness.rig.records import Oracle, Route, Stage, Symptom, gates
 
 LEDGER_FILE = Path(__file__).with_name("ledger.toml")
 LEDGER_SCHEMA = 1
@@ -102,9 +102,16 @@ def _entry(table: Mapping[str, Any]) -> Entry:
     _check_subjects(table["subjects"])
     for route in table["routes"]:
         _check_known("route", route, [*map(str, Route)])
+    oracle = Oracle(_check_known("oracle", table["oracle"], [*map(str, Oracle)]))
+    idle = [route for route in table["routes"] if not gates(oracle, route)]
+    if idle:
+        raise ValueError(
+            f"{oracle.value} is no defect on route {', '.join(idle)}, but a capability that the "
+            "report counts; take the route out"
+        )
     return Entry(
         id=table["id"],
-        oracle=Oracle(_check_known("oracle", table["oracle"], [*map(str, Oracle)])),
+        oracle=oracle,
         symptom=_check_known("symptom", table["symptom"], [*map(str, Symptom), UNSUPPORTED]),
         stage=_stage(table),
         message=table["message"],

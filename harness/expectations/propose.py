@@ -137,14 +137,17 @@ def _place(key: CellKey) -> _Place:
 
 
 def _products(failing: set[_Place], others: set[_Place]) -> list[_Scope]:
-    """Few (cases, subjects, routes) whose products hold all of ``failing``, none of ``others``."""
-    candidates = _candidates(failing, others)
+    """Few (cases, subjects, routes) whose products hold all of ``failing``, none of ``others``.
+
+    No two of them share a cell: one of two entries that do could be deleted unnoticed.
+    """
     chosen = []
-    left = set(failing)
+    left, taken = set(failing), set(others)
     while left:
-        best = max(candidates, key=lambda scope: len(left & _cells(scope)))
+        best = max(_candidates(left, taken), key=lambda scope: len(left & _cells(scope)))
         chosen.append(_spanned(left & _cells(best)))
         left -= _cells(chosen[-1])
+        taken |= _cells(chosen[-1])
     return sorted(chosen)
 
 

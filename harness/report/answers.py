@@ -13,9 +13,7 @@ import pandas as pd
 from harness.report import text
 from harness.report.views import Answer, ChangeView, Comparison
 from harness.rig.records import Oracle
-
-SILENT = (Oracle.VALUES.value, Oracle.WIRING.value)
-"""Oracles whose failure no exception tells: the program runs, and computes something else."""
+from harness.verdict import SILENT
 
 UNJUDGED = ("unsupported", "missing")
 

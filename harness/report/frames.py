@@ -24,6 +24,8 @@ from harness.rig.records import (
     Route,
     SubjectKind,
     SubjectSpec,
+    Verdict,
+    gates,
 )
 
 KEY = tuple(field.name for field in dataclasses.fields(CellKey))
@@ -33,6 +35,7 @@ _coordinates = operator.attrgetter(*KEY)  # ten times as fast as dataclasses.ast
 
 STANDINGS = ("ok", "failing", "unsupported", "missing")
 MISSING = "missing"
+UNABLE = "unable"
 
 
 def ordered_subjects(subjects: Iterable[SubjectSpec]) -> tuple[SubjectSpec, ...]:
@@ -94,6 +97,7 @@ _CELL_COLUMNS = {
     "measured_as": _TEXT,
     "archive_bytes": "Int64",
     "engine_bytes": "Int64",
+    "steps": "Int64",
 }
 _VERDICT_COLUMNS = {
     **_KEY_COLUMNS,
@@ -111,6 +115,8 @@ _SAMPLE_COLUMNS = {
     **_KEY_COLUMNS,
     "family": _TEXT,
     "hypothetical": "bool",
+    "measured_as": _TEXT,
+    "steps": "Int64",
     "stage": _TEXT,
     "seconds": "float64",
 }
@@ -119,7 +125,10 @@ _SAMPLE_COLUMNS = {
 def verdict_frame(
     records: Sequence[CellRecord], cases: Sequence[CaseInfo], subjects: Sequence[SubjectSpec]
 ) -> pd.DataFrame:
-    """One row a (cell, oracle); an oracle that was not asked says ``n/a``, and why."""
+    """One row a (cell, oracle); an oracle that was not asked says ``n/a``, and why.
+
+    A failure that is no defect on its route (`gates`) is ``unable``, and counts nowhere.
+    """
     by_name = {case.name: case for case in cases}
     rows = []
     for record in records:
@@ -133,13 +142,19 @@ def verdict_frame(
                     *head,
                     record.hypothetical,
                     oracle.value,
-                    verdict.outcome.value,
+                    _outcome(verdict, record.key.route),
                     verdict.label,
                     record.reason if unasked else verdict.message,
                     verdict.evidence,
                 )
             )
     return _frame(rows, _VERDICT_COLUMNS, cases, subjects)
+
+
+def _outcome(verdict: Verdict, route: str) -> str:
+    if verdict.failed and not gates(verdict.oracle, route):
+        return UNABLE
+    return verdict.outcome.value
 
 
 def cell_frame(
@@ -189,12 +204,13 @@ def _cell_row(record: CellRecord, case: CaseInfo, given_class: str | None) -> tu
         record.measured_as,
         record.archive_bytes,
         record.engine_bytes,
+        record.steps,
     )
 
 
 def _missing_row(key: CellKey, case: CaseInfo, hypothetical: bool) -> tuple[Any, ...]:
     known = (*_coordinates(key), key.cell_id, case.family, case.origin, hypothetical)
-    return (*known, MISSING, MISSING, None, "", MISSING, "", None, None)
+    return (*known, MISSING, MISSING, None, "", MISSING, "", None, None, None)
 
 
 def sample_frame(
@@ -208,9 +224,10 @@ def sample_frame(
     rows = []
     for record in records:
         broke = record.verdict(Oracle.COMPLETION)
+        family = family_of[record.key.case]
+        told = (record.hypothetical, record.measured_as, record.steps)
+        head = (*_coordinates(record.key), family, *told)
         for stage, seconds in record.seconds.items():
             if not (broke.failed and broke.stage == stage):
-                key = _coordinates(record.key)
-                family = family_of[record.key.case]
-                rows.append((*key, family, record.hypothetical, str(stage), seconds))
+                rows.append((*head, str(stage), seconds))
     return _frame(rows, _SAMPLE_COLUMNS, cases, subjects)

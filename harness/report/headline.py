@@ -12,9 +12,17 @@ from typing import Any
 import pandas as pd
 
 from harness.report import text
-from harness.report.views import Answer, Headline
+from harness.report.views import Answer, FindingView, Headline
 from harness.rig.records import CellKey, Oracle
+from harness.verdict import Remaining, verdict_words
 
+LEDGER = "ledger"
+"""What stands in a finding where an oracle would, if the ledger itself is at fault."""
+
+_KINDS = (
+    " Silent: the program runs, and computes something else. Loud: an error in place of a program. "
+    "Lesser: right numbers, but something else is wrong, such as the metadata."
+)
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 
 
@@ -25,46 +33,27 @@ def headline(
     cells: pd.DataFrame,
     verdicts: pd.DataFrame,
     answers: tuple[Answer, ...],
+    findings: Sequence[FindingView],
+    left: Remaining | None,
 ) -> Headline:
     """Everything that the top of the report says; a broken harness answers nothing."""
     counts: Mapping[str, int] = summary["cells"]
+    faults = sum(finding.oracle == LEDGER for finding in findings)
     return Headline(
         state=gate,
         sign=SIGNS[gate],
-        words=_words(gate, counts),
-        advice=_advice(gate, summary),
+        words=verdict_words(gate, counts, faults, left),
+        advice=_advice(gate, summary, left),
         answers=() if gate == "failed" else answers,
         facts=_facts(counts, summary),
         not_checked=_not_checked(plan, cells, verdicts),
     )
 
 
-def _words(gate: str, counts: Mapping[str, int]) -> str:
+def _advice(gate: str, summary: Mapping[str, Any], left: Remaining | None) -> str:
     if gate == "green":
-        return "Green: may ship"
-    if gate == "inconclusive":
-        asked = counts["planned"] - counts["unsupported"]
-        if not counts["planned"]:
-            return "Inconclusive: nothing was asked"
-        if not asked:
-            return f"Inconclusive: none of {text.plural(counts['planned'], 'cell')} could be asked"
-        return f"Inconclusive: {counts['unsupported']:,} of {counts['planned']:,} cells not asked"
-    if gate == "failed":
-        missing = counts["missing"]
-        lost = f", {text.plural(missing, 'cell')} missing" if missing else ""
-        return f"Failed: the harness broke{lost}"
-    failures, passes = counts["unexpected_failure"], counts["unexpected_pass"]
-    parts = []
-    if failures or not passes:
-        parts.append(text.plural(failures, "unexpected failure"))
-    if passes:
-        parts.append(f"{passes:,} unexpected pass{'' if passes == 1 else 'es'}")
-    return f"Red: {' and '.join(parts)}"
-
-
-def _advice(gate: str, summary: Mapping[str, Any]) -> str:
-    if gate == "green":
-        return "Every verdict is ok, or a known failure of the ledger."
+        known = _KINDS if left is not None and left.failing else ""
+        return f"Every verdict is ok, or a failure that the ledger lists.{known}"
     if gate == "red":
         return "Do not ship before what nobody expected is explained."
     if gate == "inconclusive":

@@ -25,8 +25,12 @@ def junit(
     subjects: Sequence[SubjectSpec],
     classes: Mapping[str, str],
     provenance: Mapping[str, Any],
+    ledger_faults: Sequence[str] = (),
 ) -> str:
-    """The text of junit.xml. A planned cell without a record is an error of the harness."""
+    """The text of junit.xml. A planned cell without a record is an error of the harness.
+
+    The ledger has a suite of its own where something is wrong with it: no cell fails for that.
+    """
     family_of = {case.name: case.family for case in cases}
     record_of = {record.key: record for record in records}
     keys = list(dict.fromkeys([*plan, *record_of]))
@@ -44,6 +48,10 @@ def junit(
             ]
         )
         xml.add_testsuite(suite)
+    if ledger_faults:
+        suite = TestSuite("ledger")
+        suite.add_testcases([_ledger_fault(reason) for reason in ledger_faults])
+        xml.add_testsuite(suite)
     xml.update_statistics()
     text: bytes = xml.tostring()
     return text.decode()
@@ -60,6 +68,12 @@ def _versions(spec: SubjectSpec, provenance: Mapping[str, Any]) -> dict[str, str
         "tensorrt_pinned": spec.tensorrt_pinned,
     }
     return {name: value for name, value in known.items() if value}
+
+
+def _ledger_fault(reason: str) -> TestCase:
+    case = TestCase("the ledger is exact", "ledger")
+    case.result = [Failure(_clean(reason))]
+    return case
 
 
 def _cell(key: CellKey, record: CellRecord | None, family: str, given_class: str) -> TestCase:

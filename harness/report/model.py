@@ -7,18 +7,20 @@ disagree; none of them computes a number.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
-from harness.report import tables
+from harness.report import tables, text
 from harness.report.answers import UNJUDGED, answers
 from harness.report.causes import live_causes, smallest_first
 from harness.report.environment import environments, torches_running
 from harness.report.frames import cell_frame, ordered_subjects, sample_frame, verdict_frame
-from harness.report.headline import headline
+from harness.report.headline import LEDGER, headline
 from harness.report.matrix import build_matrix
+from harness.report.neighbours import NeighbourView, neighbours
+from harness.report.over_steps import OverSteps, over_steps
 from harness.report.provenance import flatten
 from harness.report.rows import (
     comparison,
@@ -27,6 +29,7 @@ from harness.report.rows import (
     hypothetical_rows,
     measure_rows,
 )
+from harness.report.run_frames import RunFrames, matrix_frame, summary_frame
 from harness.report.views import (
     CauseView,
     Comparison,
@@ -47,8 +50,9 @@ from harness.rig.records import (
     SubjectKind,
     SubjectSpec,
 )
+from harness.verdict import remaining
 
-__all__ = ["CauseView", "FindingView", "ReportModel", "build_model"]
+__all__ = ["LEDGER", "CauseView", "FindingView", "ReportModel", "build_model"]
 
 
 @dataclass(frozen=True)
@@ -65,13 +69,16 @@ class ReportModel:
     notes: tuple[FindingView, ...]
     good_news: tuple[FindingView, ...]
     comparison: Comparison | None
+    neighbours: tuple[NeighbourView, ...]
     newest: str | None
     live: tuple[LiveCause, ...]
     measures: tuple[MeasureRow, ...]
+    over_steps: OverSteps | None
     control: Control
     hypothetical: tuple[HypotheticalRow, ...]
     failing: tuple[FailingSubject, ...]
     provenance: Provenance
+    frames: RunFrames = field(repr=False, compare=False)
 
     @property
     def measured(self) -> bool:
@@ -108,32 +115,55 @@ def build_model(
     """
     cells = cell_frame(records, cases, subjects, classes, plan)
     verdicts = verdict_frame(records, cases, subjects)
-    samples = tables.stage_times(sample_frame(records, cases, subjects))
+    timings = sample_frame(records, cases, subjects)
+    samples = tables.stage_times(timings)
     environment = environments(subjects, summary, provenance)
     matrix = build_matrix(tables.matrix(cells), subjects, environment)
     releases = _releases_asked(subjects, cells)
     newest = releases[-1] if releases else None
     change = comparison(verdicts, *releases[-2:]) if len(releases) > 1 else None
     answered = answers(cells, verdicts, releases, change)
+    measures = measure_rows(samples, cells)
     return ReportModel(
         title=f"Inliner regression{f' · {run}' if run else ''}",
         scope=_scope(cells, matrix),
         emulated=any(key.executor == "emulated" for key in plan),
-        headline=headline(gate, summary, plan, cells, verdicts, answered),
+        headline=headline(
+            gate, summary, plan, cells, verdicts, answered, findings, remaining(records, subjects)
+        ),
         ran_on=torches_running(subjects, summary, provenance),
         matrix=matrix,
         findings=tuple(findings),
         notes=tuple(notes),
         good_news=tuple(good_news),
         comparison=change,
+        neighbours=neighbours(cells, releases),
         newest=newest,
         live=live_causes(causes, verdicts, newest, smallest_first(cells, cases)) if newest else (),
-        measures=measure_rows(samples, cells),
+        measures=measures,
+        over_steps=over_steps(samples, releases),
         control=control(cells, verdicts),
         hypothetical=hypothetical_rows(cells),
         failing=failing_subjects(cells, [group.members for group in matrix.groups]),
-        provenance=flatten(provenance),
+        provenance=flatten({**provenance, **_stage_share(summary)}),
+        frames=RunFrames(
+            cells=cells,
+            verdicts=verdicts,
+            timings=timings,
+            matrix=matrix_frame(matrix),
+            summary=summary_frame(cells, matrix, measures),
+        ),
     )
+
+
+def _stage_share(summary: Mapping[str, Any]) -> dict[str, str]:
+    """What part of the workers' time went into stages, where they told it."""
+    seconds = summary["seconds"]
+    share = seconds.get("stage_share")
+    if share is None:
+        return {}
+    spent = f"{text.number(seconds['in_stages'])} of {text.number(seconds['workers'])} s"
+    return {"time inside stages": f"{share:.0%} of the workers' time since import ({spent})"}
 
 
 def _scope(cells: pd.DataFrame, matrix: Matrix) -> str:

@@ -8,20 +8,24 @@ from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from typing import TypeVar
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
+from matplotlib.figure import Figure
 
 from harness.report import plots, style, text
 from harness.report.model import ReportModel
-from harness.report.views import FindingView, MatrixGroup, MeasureRow
-from harness.rig.records import SubjectKind
+from harness.report.step_plot import step_figure
+from harness.report.views import FindingView, MatrixGroup
+from harness.rig.records import Oracle, SubjectKind
 
 _KINDS = {
     SubjectKind.FILE.value: "a file",
     SubjectKind.BUILTIN.value: "built in",
     SubjectKind.TORCH.value: "control, no inliner",
 }
+Row = TypeVar("Row")
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -30,17 +34,25 @@ def page(model: ReportModel) -> str:
     return (
         _environment()
         .get_template("report.html")
-        .render(model=model, latency_picture=_latency_picture(model))
+        .render(
+            model=model,
+            latency_picture=_picture(
+                plots.latency_figure(model.measures, model.emulated),
+                "latency",
+                "Latency of inline, export, save and load; the table below has the same numbers",
+            ),
+            step_picture=_picture(
+                step_figure(model.over_steps, model.emulated),
+                "steps",
+                "The same over the number of steps; the table below has the medians",
+            ),
+        )
     )
 
 
-def _latency_picture(model: ReportModel) -> Markup:
-    picture = plots.svg(plots.latency_figure(model.measures, model.emulated))
-    description = escape(
-        "Latency of inline, export, save and load; the table below has the same numbers"
-    )
+def _picture(figure: Figure, name: str, description: str) -> Markup:
     # The SVG is this harness's own drawing; its text nodes were escaped when it was written.
-    return Markup(plots.inlined(picture, "latency", description))
+    return Markup(plots.inlined(plots.svg(figure), name, escape(description)))
 
 
 def anchor(*parts: str) -> str:
@@ -67,7 +79,7 @@ def pinned(group: MatrixGroup, what: str) -> str:
     return ends.replace(".post", "\u200b.post")  # where a narrow column may break it
 
 
-def groupby_kept(rows: Sequence[MeasureRow], name: str) -> list[tuple[str, list[MeasureRow]]]:
+def groupby_kept(rows: Sequence[Row], name: str) -> list[tuple[str, list[Row]]]:
     """Neighbours with one value of ``name``, in the order that they have; jinja's own sorts."""
     return [(value, list(group)) for value, group in groupby(rows, attrgetter(name))]
 
@@ -98,7 +110,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        style=style, text=text, anchor=anchor, beneath=beneath, pinned=pinned
+        style=style,
+        text=text,
+        oracles=[oracle.value for oracle in Oracle],
+        anchor=anchor,
+        beneath=beneath,
+        pinned=pinned,
     )
     environment.filters.update(groupby_kept=groupby_kept, together=together)
     return environment

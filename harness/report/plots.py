@@ -23,6 +23,9 @@ from harness.report import style, text
 from harness.report.views import Matrix, MatrixCell, MatrixGroup, MeasureRow, Quartiles
 
 PLOTTED_STAGES = ("inline", "export", "save", "load")
+_MARKERS = re.compile(
+    r'<use [^>]*? style="(?P<look>[^"]*)"/>(?:\s*<use [^>]*? style="(?P=look)"/>)+'
+)
 _MATRIX_KEY = (
     "Failing of all cells, known failures too, and the worst symptom.  "
     "✗ silently computes something else   ! fails aloud, or loses something   ✓ all ok   "
@@ -35,7 +38,7 @@ def matrix_figure(matrix: Matrix, title: str) -> Figure:
     columns, rows = len(matrix.families), len(matrix.groups)
     left = 2.6  # the subjects' column, in widths of a family's
     with mpl.rc_context(style.RC):
-        figure = _figure(1.02 * (left + columns + 0.2), 0.52 * (rows + 2.5))
+        figure = new_figure(1.02 * (left + columns + 0.2), 0.52 * (rows + 2.5))
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         axes.set_xlim(-left - 0.1, columns + 0.1)
@@ -93,7 +96,7 @@ def latency_figure(rows: Sequence[MeasureRow], emulated: bool) -> Figure:
     shown = [row for row in rows if any(row.stages.get(stage) for stage in PLOTTED_STAGES)]
     lines = _lines(shown)
     with mpl.rc_context(style.RC):
-        figure = _figure(11.6, 1.25 + 0.235 * max(lines[-1] + 1 if lines else 0, 3))
+        figure = new_figure(11.6, 1.25 + 0.235 * max(lines[-1] + 1 if lines else 0, 3))
         engines = "engines are emulated" if emulated else "engines run on the device"
         height = figure.get_figheight()
         figure.text(
@@ -140,7 +143,7 @@ def _draw_panel(axes: Axes, stage: str, rows: Sequence[MeasureRow], lines: Seque
     known = [quartiles for row in rows if (quartiles := row.stages.get(stage))]
     low, high = _limits(known)
     axes.set_xlim(low, high)
-    axes.xaxis.set_major_locator(FixedLocator(_ticks(low, high)))
+    axes.xaxis.set_major_locator(FixedLocator(ticks(low, high)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     for line, row in zip(lines, rows, strict=True):
@@ -164,7 +167,7 @@ def _draw_panel(axes: Axes, stage: str, rows: Sequence[MeasureRow], lines: Seque
         )
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float) -> list[float]:
     """Every decade, and 2 and 5 between where there are few of them."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low < 50 else (1,)
@@ -183,7 +186,7 @@ def _limits(known: Sequence[Quartiles]) -> tuple[float, float]:
     return low * (high / low) ** -0.04, high * (high / low) ** 0.16
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
@@ -194,7 +197,13 @@ def svg(figure: Figure) -> str:
     buffer = io.StringIO()
     with mpl.rc_context(style.RC):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return buffer.getvalue()
+    return _MARKERS.sub(_styled_once, buffer.getvalue())
+
+
+def _styled_once(markers: re.Match[str]) -> str:
+    """Markers of one look with their style on the group: two thirds of a scatter plot is style."""
+    look = f' style="{markers["look"]}"'
+    return f"<g{look}>{markers[0].replace(look, '')}</g>"
 
 
 def png(figure: Figure) -> bytes:

@@ -1,6 +1,7 @@
 """The one style sheet: what a colour, a sign and a line mean, for the plots and for the page.
 
-Colours are Okabe and Ito's, which stay apart for every common kind of colour vision. No meaning
+Colours are Okabe and Ito's, and three of Tol's for the mildest oracles; they stay apart for every
+common kind of colour vision. No meaning
 hangs on colour alone: a sign and a word stand beside each.
 """
 
@@ -20,7 +21,10 @@ TONES: Mapping[str, str] = {
     "completion": ORANGE,
     "structure": YELLOW,
     "signature": BLUE,
+    "state": "#332288",
     "metadata": SKY,
+    "unflatten": "#999933",
+    "determinism": "#882255",
     "ok": GREEN,
     "unsupported": "#9a9993",
     "missing": "#b8b7b0",
@@ -31,7 +35,10 @@ TONES: Mapping[str, str] = {
 STRENGTH: Mapping[str, float] = {
     "structure": 0.5,
     "signature": 0.4,
+    "state": 0.35,
     "metadata": 0.4,
+    "unflatten": 0.35,
+    "determinism": 0.3,
     "ok": 0.14,
     "unsupported": 0.22,
     "none": 0.0,
@@ -45,7 +52,10 @@ SIGNS: Mapping[str, str] = {
     "completion": "!",
     "structure": "!",
     "signature": "!",
+    "state": "!",
     "metadata": "!",
+    "unflatten": "!",
+    "determinism": "!",
     "ok": "✓",
     "unsupported": "?",
     "missing": "∅",

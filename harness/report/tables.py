@@ -68,7 +68,10 @@ def stage_times(samples: pd.DataFrame) -> pd.DataFrame:
     parts = gated[gated["stage"].isin([stage.value for stage in INLINE_STAGES])]
     keys = [*KEY, "family", "hypothetical"]
     whole = parts.groupby(keys, observed=True, as_index=False).agg(
-        seconds=("seconds", "sum"), parts=("stage", "nunique")
+        seconds=("seconds", "sum"),
+        parts=("stage", "nunique"),
+        measured_as=("measured_as", "first"),
+        steps=("steps", "first"),
     )
     whole = whole[whole["parts"] == len(INLINE_STAGES)].drop(columns="parts").assign(stage=INLINE)
     others = gated[gated["stage"].isin(LATENCY_STAGES)]

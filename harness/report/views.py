@@ -14,7 +14,8 @@ from dataclasses import dataclass
 class FindingView:
     """One thing that a person should look at, and the command that shows it.
 
-    ``oracle`` may also be ``missing`` or ``unsupported``, where the cell as a whole is meant.
+    ``oracle`` may also be ``missing`` or ``unsupported``, where the cell as a whole is meant, or
+    ``ledger``, where entries of the ledger are at fault: they stand for the case, by no route.
     ``torchs_own``: plain ``torch.export`` of this case fails likewise.
     """
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
-from harness.atomic import replace_file
-from harness.report import plots
+from harness.atomic import replace_file, written_to
+from harness.report import plots, step_plot
 from harness.report.markdown import markdown
 from harness.report.model import ReportModel
 from harness.report.page import page
-from harness.report.views import Matrix
-
-CSV_COLUMNS = (
-    "subject", "kind", "environment", "inliner", "family", "ok", "failing", "unsupported",
-    "missing", "total", "unexpected", "worst",
-)  # fmt: skip
+from harness.report.run_frames import FRAMES_FOLDER, frame_files
 
 
 def write_report(folder: Path, model: ReportModel) -> list[Path]:
@@ -33,21 +26,12 @@ def write_report(folder: Path, model: ReportModel) -> list[Path]:
         "matrix.svg": plots.svg(matrix).encode(),
         "matrix.png": plots.png(matrix),
         "latency.svg": plots.svg(latency).encode(),
-        "matrix.csv": matrix_csv(model.matrix).encode(),
+        "steps.svg": plots.svg(step_plot.step_figure(model.over_steps, model.emulated)).encode(),
+        **{f"{FRAMES_FOLDER}/{name}": data for name, data in frame_files(model.frames).items()},
     }
+    frames = folder / FRAMES_FOLDER
+    with written_to(frames):
+        frames.mkdir(exist_ok=True)
     for name, data in contents.items():
         replace_file(folder / name, data)
     return [folder / name for name in contents]
-
-
-def matrix_csv(matrix: Matrix) -> str:
-    """The matrix in long form: a line a (subject, family)."""
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, CSV_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in matrix.rows:
-        shared = {name: getattr(row, name) for name in CSV_COLUMNS[:4]}
-        for cell in row.cells:
-            counts = {name: getattr(cell, name) for name in CSV_COLUMNS[4:]}
-            writer.writerow({**shared, **counts})
-    return buffer.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs, Program
+from harness.rig.functional_export import functional_tracer
 
 CALLS = 3  # seeded inputs that every program is run on
 
@@ -46,7 +48,7 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
     """Build a case and capture it.
 
     Args:
-        mode: "nonstrict" or "strict".
+        mode: "nonstrict", "strict" or "functional"; a case that has a mode of its own keeps to it.
         seed: added to the case's own, for another set of inputs and weights.
     """
     torch.manual_seed(case.seed + seed)
@@ -57,7 +59,11 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
     assert program.model is not None
     model = program.model.eval()
     _tell_state_apart(model)
-    exported = export_like_a_user(model, calls[0], program.dynamic_shapes, strict=mode == "strict")
+    mode = case.capture or mode
+    with functional_tracer() if mode == "functional" else contextlib.nullcontext():
+        exported = export_like_a_user(
+            model, calls[0], program.dynamic_shapes, strict=mode != "nonstrict"
+        )
     return CapturedProgram(case, program, model, exported, calls)
 
 

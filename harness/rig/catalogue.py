@@ -4,6 +4,8 @@
 
 cases           every case as a record, a JSON object a line, then the corpus's digest
 show CASE       the split module of a case as text
+
+Each with --corpus PLACE, once or more, for cases from elsewhere.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Sequence
 
 from torch.fx import GraphModule
 
+from corpus import elsewhere
 from corpus.case import Case, UnknownCase, all_cases, corpus_digest, find_case
 from corpus.quick import QUICK
 from harness.rig.capture import capture
@@ -34,6 +37,7 @@ def describe(case: Case) -> CaseInfo:
         wiring=case.wiring,
         quick=case.name in QUICK,
         requires=case.requires,
+        capture=case.capture,
     )
 
 
@@ -60,15 +64,21 @@ def _lines(module: GraphModule) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Answer one question on stdout; 2 for an unknown case, named on stderr."""
+    """Answer one question on stdout; 2 for an unknown case or corpus, named on stderr."""
     warnings.filterwarnings("ignore")
     parser = argparse.ArgumentParser(prog="harness.rig.catalogue")
+    parser.add_argument("--corpus", action="append", default=[])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("cases")
     show = commands.add_parser("show")
     show.add_argument("case")
     show.add_argument("--capture", default="nonstrict")
     chosen = parser.parse_args(arguments)
+    try:
+        elsewhere.load(chosen.corpus)
+    except elsewhere.NoCorpus as error:
+        print(error, file=sys.stderr)
+        return 2
     if chosen.command == "cases":
         for case in all_cases():
             print(json.dumps(to_json(describe(case))))

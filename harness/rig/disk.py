@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ class CameBack:
     reloaded: ExportedProgram | None = None
     callable: Any = None
     results: values.Observed | None = None
+    # What two archives of it load as, if their bytes differ.
+    saved_twice: tuple[ExportedProgram, ExportedProgram] | None = None
     archive_bytes: int | None = None
 
     @property
@@ -52,6 +55,21 @@ def send_to_disk(
     with _state_put_back(back.reloaded), clock.during(Stage.RUN):
         back.callable = back.reloaded.module()
         back.results = values.observe(back.callable, calls)
+
+
+def save_again(back: CameBack, archive: Path) -> None:
+    """Save ``back.exported`` a second time; if that is another archive, load it and the first.
+
+    The first is loaded anew, since `ExportedProgram.module` leaves marks in a program.
+
+    Raises:
+        Exception: whatever saving and loading raise.
+    """
+    second = archive.parent / "again" / archive.name  # an archive's name is inside it, too
+    second.parent.mkdir()
+    torch.export.save(back.exported, second)  # type: ignore[arg-type]
+    if not filecmp.cmp(archive, second, shallow=False):
+        back.saved_twice = (torch.export.load(archive), torch.export.load(second))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
+from corpus import elsewhere
 from corpus.case import find_case
 from harness.rig.clock import StageClock
 from harness.rig.engines.emulated import load_runtime
@@ -31,8 +32,8 @@ def story(request: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a cell's story.
 
     Args:
-        request: ``library``, ``subject`` (a SubjectSpec), ``case``, ``capture``, ``routes``,
-            ``seed``.
+        request: ``library``, ``corpus`` (places of cases from elsewhere), ``subject`` (a
+            SubjectSpec), ``case``, ``capture``, ``routes``, ``seed``.
 
     Raises:
         NotPrepared: the case cannot be captured, split or compiled.
@@ -40,6 +41,7 @@ def story(request: Mapping[str, Any]) -> Iterator[str]:
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     load_runtime(Path(request["library"]))
+    elsewhere.load(request["corpus"])
     spec = subject_from_json(request["subject"])
     case = find_case(request["case"])
     prepared = prepare(case, request["capture"], int(request["seed"]), StageClock())

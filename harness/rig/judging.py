@@ -13,18 +13,31 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from harness.rig.disk import CameBack
-from harness.rig.oracles import metadata, signature, structure, values, wiring
+from harness.rig.oracles import (
+    determinism,
+    metadata,
+    signature,
+    state,
+    structure,
+    unflatten,
+    values,
+    wiring,
+)
 from harness.rig.oracles.finding import Answer, Answers, Finding, verdict_of
 from harness.rig.oracles.reading import Unreadable
 from harness.rig.prepare import PreparedCase
 from harness.rig.records import Oracle, Route, Stage, Symptom, Verdict, not_applicable
+from harness.rig.sharing import module_lines, program_lines
 
 SYMPTOMS = {
     Oracle.VALUES: Symptom.WRONG_VALUES,
     Oracle.WIRING: Symptom.WRONG_WIRING,
     Oracle.STRUCTURE: Symptom.WRONG_STRUCTURE,
     Oracle.SIGNATURE: Symptom.WRONG_SIGNATURE,
+    Oracle.STATE: Symptom.LOST_STATE,
     Oracle.METADATA: Symptom.WRONG_METADATA,
+    Oracle.UNFLATTEN: Symptom.NOT_UNFLATTENABLE,
+    Oracle.DETERMINISM: Symptom.NONDETERMINISTIC,
 }
 
 
@@ -32,7 +45,13 @@ Findings = Callable[[], Iterator[Finding]]
 
 
 def about_inlined(
-    prepared: PreparedCase, inlined: GraphModule, *, finished: bool, cleaned: bool, ran: bool
+    prepared: PreparedCase,
+    inlined: GraphModule,
+    *,
+    finished: bool,
+    cleaned: bool,
+    ran: bool,
+    transform_again: Callable[[], GraphModule] | None,
 ) -> Answers:
     """The oracles on the module that `transform` made.
 
@@ -40,6 +59,7 @@ def about_inlined(
         finished: whether `transform` returned.
         cleaned: whether it came as far as to clean the graph: from then on all wires are there.
         ran: whether the program ran; one that did not proves nothing by its values.
+        transform_again: makes the module once more; None where the split is no longer what it was.
     """
     questions: dict[Oracle, Findings] = {}
     if ran:
@@ -50,6 +70,10 @@ def about_inlined(
         )
     if finished:
         questions[Oracle.STRUCTURE] = lambda: structure.check_inlined(prepared.split, inlined)
+    if finished and transform_again is not None:
+        questions[Oracle.DETERMINISM] = lambda: determinism.check_transform(
+            module_lines(inlined), lambda: module_lines(transform_again())
+        )
     return _ask(questions)
 
 
@@ -60,7 +84,10 @@ def about_program(prepared: PreparedCase, route: Route, back: CameBack) -> Answe
         Oracle.WIRING: lambda: _program_wiring(prepared, route, back),
         Oracle.STRUCTURE: lambda: _each(back, structure.check_program),
         Oracle.SIGNATURE: lambda: _signature(prepared, back),
+        Oracle.STATE: lambda: _state(prepared, route, back),
         Oracle.METADATA: lambda: _metadata(prepared, back),
+        Oracle.UNFLATTEN: lambda: _unflatten(prepared, route, back),
+        Oracle.DETERMINISM: lambda: _saves(back),
     }
     return _ask(questions)
 
@@ -166,6 +193,33 @@ def _signature(prepared: PreparedCase, back: CameBack) -> Iterator[Finding]:
         yield from signature.check_program(program, prepared.specs, bounds, stage)
     if back.results is not None and prepared.over is not None:
         yield from signature.check_refusal(back.callable, prepared.over)
+
+
+def _state(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
+    expected = prepared.model_state if route is Route.PLAIN else prepared.state
+    digest = prepared.reader.digest
+    for program, stage in back.programs:
+        yield from state.check_program(expected, program, digest, stage)
+    if back.results is not None:
+        yield from state.check_module(expected, back.callable, digest)
+
+
+def _unflatten(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
+    if back.results is None or back.reloaded is None:
+        return
+    calls = prepared.captured.calls
+    if route is Route.PLAIN:
+        tolerance = prepared.case.eager_tolerance or None
+        yield from unflatten.check_program(back.reloaded, calls, prepared.eager, tolerance)
+        return
+    children = unflatten.called_children(prepared.split) if route is Route.DIRECT else None
+    yield from unflatten.check_program(back.reloaded, calls, prepared.reference, children=children)
+
+
+def _saves(back: CameBack) -> Iterator[Finding]:
+    if back.saved_twice is not None:
+        first, second = map(program_lines, back.saved_twice)
+        yield from determinism.check_saves(first, second)
 
 
 def _metadata(prepared: PreparedCase, back: CameBack) -> Iterator[Finding]:

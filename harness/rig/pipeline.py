@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,9 @@ from torch.fx import GraphModule
 from corpus.case import Inputs
 from harness.rig import judging
 from harness.rig.clock import StageClock
-from harness.rig.disk import CameBack, send_to_disk
+from harness.rig.disk import CameBack, save_again, send_to_disk
 from harness.rig.inliners.passes import run_torch_export
-from harness.rig.inliners.protocol import Export, Inliner, Inlining
+from harness.rig.inliners.protocol import Export, Inlined, Inliner, Inlining, InliningAlone
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Answer, Answers, Finding
 from harness.rig.prepare import PreparedCase
@@ -72,7 +74,11 @@ def run_cell(
         judged = _judge_program(prepared, route, exported, clock)
     answers = [judged.answers]
     if inlining.inlined is not None:
-        answers.insert(0, _about_inlined(prepared, inlining, judged))
+
+        def transform_again() -> GraphModule:
+            return inline_again(inliner, prepared, route)
+
+        answers.insert(0, _about_inlined(prepared, inlining, judged, transform_again))
     if prepared.damaged:
         answers.append({Oracle.STRUCTURE: Answer((_DAMAGED,))})
     return CellRecord(
@@ -111,8 +117,9 @@ def _judge_program(
     shared = None if prepared.look_for_damage() else prepared.shared
     if shared is None:
         return _send_and_judge(prepared, route, exported, clock)
-    # Plain's program has no engines; were it equal to another route's, it is judged otherwise.
-    identity = f"{route is Route.PLAIN} {program_identity(exported)}"
+    # The controls are asked more, or otherwise: an equal program of another route is no answer.
+    asked = route if route in (Route.PLAIN, Route.DIRECT) else "inlined"
+    identity = f"{asked} {program_identity(exported)}"
     known = shared.programs.get(identity)
     if known is not None:
         clock.credit(known.seconds)
@@ -129,7 +136,9 @@ def _send_and_judge(
     # Outside of what is judged: a machine without a temporary folder is nobody's verdict.
     with tempfile.TemporaryDirectory(prefix="cell-") as folder:
         try:
-            send_to_disk(back, prepared.captured.calls, Path(folder) / "program.pt2", clock)
+            archive = Path(folder) / "program.pt2"
+            send_to_disk(back, prepared.captured.calls, archive, clock)
+            save_again(back, archive)
         except Exception as error:
             if _no_room(error):
                 raise
@@ -144,7 +153,27 @@ def _send_and_judge(
     )
 
 
-def _about_inlined(prepared: PreparedCase, inlining: Inlining, judged: Judged) -> Answers:
+def inline_again(inliner: Inliner, prepared: PreparedCase, route: Route) -> GraphModule:
+    """The module that an inliner makes of the split, and no program.
+
+    Raises:
+        Exception: whatever `transform` raises.
+    """
+    inlining = InliningAlone()
+    captured = prepared.captured
+    shapes = captured.program.dynamic_shapes
+    with suppress(Inlined):
+        inliner.produce(prepared.split, route, captured.example, shapes, StageClock(), inlining)
+    assert inlining.inlined is not None
+    return inlining.inlined
+
+
+def _about_inlined(
+    prepared: PreparedCase,
+    inlining: Inlining,
+    judged: Judged,
+    transform_again: Callable[[], GraphModule],
+) -> Answers:
     inlined = inlining.inlined
     assert inlined is not None
 
@@ -155,6 +184,7 @@ def _about_inlined(prepared: PreparedCase, inlining: Inlining, judged: Judged) -
             finished=inlining.finished,
             cleaned=inlining.finished or judged.ended.stage is Stage.CLEAN,
             ran=judged.ran,
+            transform_again=None if prepared.damaged else transform_again,
         )
 
     shared = None if prepared.damaged else prepared.shared

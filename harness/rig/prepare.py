@@ -19,6 +19,7 @@ from harness.rig.engines.module import compile_engines, engine_children
 from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import GraphReader, Reading
 from harness.rig.oracles.signature import expected_specs
+from harness.rig.oracles.state import ExpectedState, of_model, of_split
 from harness.rig.oracles.values import Observed, observe
 from harness.rig.oracles.wiring import reference_reading
 from harness.rig.records import Stage
@@ -30,12 +31,14 @@ from harness.rig.split import split_module
 class PreparedCase:
     """One case in one capture mode, and what every cell of it is held against.
 
-    ``split`` is shared: a cell must leave it as it was, which ``fingerprint`` tells. ``reference``
+    ``split`` is shared: a cell must leave it as it was, which ``fingerprint`` tells. ``steps`` is
+    how many engines and fallbacks it has, whatever a cell does to it. ``reference``
     holds the split module's own results, one a call; ``against_eager`` what is wrong with them.
     """
 
     captured: CapturedProgram
     split: GraphModule
+    steps: int
     engines: Mapping[str, BuiltEngine]
     reference: Observed
     eager: Observed
@@ -43,6 +46,8 @@ class PreparedCase:
     reader: GraphReader
     reading: Reading
     user_inputs: int
+    state: ExpectedState
+    model_state: ExpectedState  # of the model, for the `plain` control
     over: Inputs | None
     fingerprint: str
     against_eager: list[Finding] = field(default_factory=list)
@@ -100,11 +105,14 @@ def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase
         eager = observe(copy.deepcopy(captured.eager), captured.calls)
         reader = GraphReader()
         reading, user_inputs = reference_reading(reader, split)
+        split_state = of_split(split, reading, reader.digest)
+        model_state = of_model(captured.eager, captured.exported, reader.digest)
     except Exception as error:
         raise NotPrepared(error, stage) from error
     return PreparedCase(
         captured=captured,
         split=split,
+        steps=sum(name.startswith("_run_on_") for name, _ in split.named_children()),
         engines=engines,
         reference=reference,
         eager=eager,
@@ -112,6 +120,8 @@ def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase
         reader=reader,
         reading=reading,
         user_inputs=user_inputs,
+        state=split_state,
+        model_state=model_state,
         over=over_bound_inputs(captured),
         fingerprint=fingerprint(split),
         against_eager=_against_eager(case, eager, reference),

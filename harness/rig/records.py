@@ -7,6 +7,8 @@ name ends in its unit.
 
 History of ``SCHEMA``:
     1  the first: one verdict an oracle, stage seconds, archive and engine bytes.
+    2  the oracles state, unflatten and determinism, and ``steps``. A record of schema 1 is read as
+       one that was not asked these and does not know the other.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-SCHEMA = 1
+SCHEMA = 2
+READABLE = frozenset({1, SCHEMA})
 
 # What an `_exporter.py` must define: the controller reads the file for them, the rig calls them.
 REQUIRED_CALLS = (
@@ -69,12 +72,24 @@ class Oracle(enum.StrEnum):
     COMPLETION = "completion"
     STRUCTURE = "structure"
     SIGNATURE = "signature"
+    STATE = "state"
     METADATA = "metadata"
+    UNFLATTEN = "unflatten"
+    DETERMINISM = "determinism"
 
     @property
     def severity(self) -> int:
         """0 for the worst."""
         return list(Oracle).index(self)
+
+
+# Oracles that records of schema 1 know nothing of.
+SINCE_SCHEMA_2 = (Oracle.STATE, Oracle.UNFLATTEN, Oracle.DETERMINISM)
+
+
+def gates(oracle: Oracle, route: str) -> bool:
+    """Whether a failure is a defect; to be unflattened after inlining is a capability to report."""
+    return oracle is not Oracle.UNFLATTEN or route == Route.DIRECT.value
 
 
 class Symptom(enum.StrEnum):
@@ -86,7 +101,10 @@ class Symptom(enum.StrEnum):
     FLAKY = "flaky"
     WRONG_STRUCTURE = "wrong-structure"
     WRONG_SIGNATURE = "wrong-signature"
+    LOST_STATE = "lost-state"
     WRONG_METADATA = "wrong-metadata"
+    NOT_UNFLATTENABLE = "not-unflattenable"
+    NONDETERMINISTIC = "nondeterministic"
 
 
 class Outcome(enum.StrEnum):
@@ -167,6 +185,16 @@ def not_applicable(oracle: Oracle, reason: str) -> Verdict:
     return Verdict(oracle, Outcome.NOT_APPLICABLE, message=reason)
 
 
+TOO_OLD = "not asked: recorded before this oracle existed"
+
+
+def with_later_oracles(verdicts: tuple[Verdict, ...], schema: int) -> tuple[Verdict, ...]:
+    """A cell's verdicts as this schema has them: what was not asked at the time is n/a."""
+    if schema == SCHEMA or not verdicts:
+        return verdicts
+    return (*verdicts, *(not_applicable(oracle, TOO_OLD) for oracle in SINCE_SCHEMA_2))
+
+
 @dataclass(frozen=True)
 class SubjectSpec:
     """What a rig needs to know to load one subject.
@@ -199,13 +227,18 @@ class CaseInfo:
     catches: str
     fallback: tuple[str, ...] = ()
     wiring: bool = False
-    requires: tuple[str, ...] = ()
     quick: bool = False
+    requires: tuple[str, ...] = ()
+    capture: str | None = None  # the one mode that it is captured in; None: whatever a run asks for
 
 
 @dataclass(frozen=True)
 class CellRecord:
-    """One ended cell: one line of the journal."""
+    """One ended cell: one line of the journal.
+
+    ``steps`` is the number of engines and fallbacks of the case's split module, None where there
+    was none.
+    """
 
     key: CellKey
     state: CellState
@@ -216,6 +249,7 @@ class CellRecord:
     seconds: Mapping[str, float] = field(default_factory=dict)
     archive_bytes: int | None = None
     engine_bytes: int | None = None
+    steps: int | None = None
     attempts: int = 1
     ended_at_unix_s: float = 0.0
 
@@ -228,8 +262,12 @@ class CellRecord:
 
     @property
     def failures(self) -> tuple[Verdict, ...]:
-        """Failed verdicts, worst oracle first."""
-        failed = [verdict for verdict in self.verdicts if verdict.failed]
+        """Failed verdicts that are defects, worst oracle first."""
+        failed = [
+            verdict
+            for verdict in self.verdicts
+            if verdict.failed and gates(verdict.oracle, self.key.route)
+        ]
         return tuple(sorted(failed, key=lambda verdict: verdict.oracle.severity))
 
     @property
@@ -257,11 +295,12 @@ def to_json(record: Any) -> dict[str, Any]:
 
 
 def check_schema(data: Mapping[str, Any], where: str) -> None:
-    """Raise UnknownSchema unless ``data`` is of this module's schema."""
+    """Raise UnknownSchema unless ``data`` is of a schema that this module reads."""
     found = data.get("schema")
-    if found != SCHEMA:
+    if found not in READABLE:
+        readable = " and ".join(map(str, sorted(READABLE)))
         raise UnknownSchema(
-            f"{where}: schema {found!r}, but this harness reads schema {SCHEMA}; "
+            f"{where}: schema {found!r}, but this harness reads schema {readable}; "
             "read it with the harness version that wrote it"
         )
 
@@ -285,16 +324,18 @@ def cell_from_json(data: Mapping[str, Any], where: str = "record") -> CellRecord
         KeyError, ValueError: a field is missing or has an unknown value.
     """
     check_schema(data, where)
+    verdicts = tuple(verdict_from_json(item) for item in data["verdicts"])
     return CellRecord(
         key=CellKey(**data["key"]),
         state=CellState(data["state"]),
-        verdicts=tuple(verdict_from_json(item) for item in data["verdicts"]),
+        verdicts=with_later_oracles(verdicts, data["schema"]),
         reason=data["reason"],
         hypothetical=data["hypothetical"],
         measured_as=data["measured_as"],
         seconds=dict(data["seconds"]),
         archive_bytes=data["archive_bytes"],
         engine_bytes=data["engine_bytes"],
+        steps=data.get("steps"),
         attempts=data["attempts"],
         ended_at_unix_s=data["ended_at_unix_s"],
     )

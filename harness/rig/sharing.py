@@ -59,7 +59,12 @@ class Shared:
 
 def module_identity(module: GraphModule) -> str:
     """Equal for two modules exactly if they hold the same graph, metadata and attributes."""
-    return _digest([*graph_lines(module.graph), *_held(module)])
+    return _digest(module_lines(module))
+
+
+def module_lines(module: GraphModule) -> list[str]:
+    """What identifies a module, for a person to see where two part."""
+    return [*graph_lines(module.graph), *_held(module)]
 
 
 def computation_identity(module: GraphModule) -> str:
@@ -76,27 +81,29 @@ def computation_identity(module: GraphModule) -> str:
 
 
 def program_identity(program: ExportedProgram) -> str:
-    """Equal for two programs exactly if they would be saved alike."""
-    state = [f"{name} {_value(value)}" for name, value in sorted(program.state_dict.items())]
-    constants = [f"{name} {_value(value)}" for name, value in sorted(program.constants.items())]
-    return _digest(
-        [
-            *graph_lines(program.graph),
-            str(program.graph_signature),
-            str(program.range_constraints),
-            str(program.module_call_graph),
-            str(_described(program.example_inputs)),
-            *state,
-            *constants,
-        ]
-    )
+    """Equal for two programs exactly if they would be saved and unflattened alike."""
+    return _digest(program_lines(program))
+
+
+def program_lines(program: ExportedProgram) -> list[str]:
+    """What identifies a program, for a person to see where two part."""
+    return [
+        *graph_lines(program.graph),
+        *_held(program.graph_module),
+        str(program.graph_signature),
+        str(program.range_constraints),
+        str(program.module_call_graph),
+        str(_described(program.example_inputs)),
+        *_values(program.state_dict),
+        *_values(program.constants),
+        *(str(node.meta.get("nn_module_stack")) for node in program.graph.nodes),
+    ]
 
 
 def _held(module: GraphModule) -> Iterator[str]:
     """Every attribute that the graph reads, which of them are persistent, how it is called."""
     paths = {str(node.target) for node in module.graph.nodes if node.op == "get_attr"}
-    for path in sorted(paths):
-        yield f"{path} {_value(_attribute(module, path))}"
+    yield from _values({path: _attribute(module, path) for path in paths})
     yield str(sorted(module.state_dict().keys()))
     yield str(getattr(module.graph._codegen, "pytree_info", None))
     yield str(sorted(module.meta))
@@ -116,7 +123,7 @@ def _described(value: Any) -> Any:
         kind = type(value).__name__
         return f"{kind} {value.dtype} {tuple(value.shape)} {value.stride()} {value.device}"
     if isinstance(value, list | tuple):
-        return type(value)(_described(item) for item in value)
+        return type(value).__name__, [_described(item) for item in value]
     if isinstance(value, CustomObjArgument):  # its text has the address of a fake in it
         return f"{value.name} {value.class_fqn}"
     if isinstance(value, dict):
@@ -132,10 +139,21 @@ def _attribute(module: torch.nn.Module, path: str) -> Any:
     return value
 
 
+def _values(held: Mapping[str, Any]) -> Iterator[str]:
+    """A line a value, with the number of the memory that it shares with values before it."""
+    memories: dict[int, int] = {}
+    for name, value in sorted(held.items()):
+        shared = isinstance(value, torch.Tensor)
+        memory = value.untyped_storage()._cdata if shared else id(value)
+        yield f"{name} {_value(value)} memory {memories.setdefault(memory, len(memories))}"
+
+
 def _value(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         kind = type(value).__name__
         return f"{kind} {content_digest(value)} {value.stride()} {value.requires_grad}"
+    if isinstance(value, GraphModule):  # a branch of a cond, the body of a loop
+        return module_identity(value)
     return "absent" if value is None else _digest(engine_slots(value))
 
 

@@ -102,6 +102,8 @@ def split_module(
     module.graph.eliminate_dead_code()
     module.graph.lint()
     module.recompile()
+    if not any(node.op in CALLABLE_NODE_OPS for node in module.graph.nodes):
+        return module  # the splitter refuses it; torch_tensorrt.dynamo.compile hands it back
     split = _Splitter(module, fallback, min_block_size).partition()
     for name in ("_in_spec", "_out_spec"):
         if hasattr(module, name):

@@ -2,7 +2,7 @@
 
     python -m harness.rig.worker        started by harness.workers, never by hand
 
-In:   {"library": PATH, "seed": N, "subjects": [SubjectSpec...], "corpus": [PATH...]}  once, then
+In:   {"library": PATH, "seed": N, "subjects": [SubjectSpec...], "corpus": [PLACE...]}  once, then
       {"case": NAME, "capture": MODE, "cells": [CellKey...], "hypothetical": [BOOL...]}  a job each
 Out:  {"event": "ready", ...}                      after torch is imported and inliners are loaded
       {"event": "stage", "cell": ID, "stage": S}   so that whoever watches knows where a worker died
@@ -70,6 +70,7 @@ class _Worker:
 
         import torch
 
+        from corpus import elsewhere
         from corpus.case import corpus_digest
         from harness.rig.engines.emulated import load_runtime
         from harness.rig.inliners.loader import load_inliner
@@ -78,6 +79,7 @@ class _Worker:
         warnings.filterwarnings("ignore")
         torch.set_num_threads(1)
         load_runtime(Path(setup["library"]))
+        elsewhere.load(setup["corpus"])
         self._channel = channel
         self.corpus_digest = corpus_digest()
         self._seed = int(setup["seed"])

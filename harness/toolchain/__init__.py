@@ -15,6 +15,7 @@ from harness.releases import Release
 from harness.toolchain import native
 from harness.toolchain.cache import clean
 from harness.toolchain.environment import EnvironmentFacts, probe
+from harness.toolchain.released import released_wheel
 from harness.toolchain.wheels import WheelSource
 
 __all__ = ["EnvironmentFacts", "Toolchain", "clean"]
@@ -56,6 +57,15 @@ class Toolchain:
             SurroundingsError: a file with a wrong hash, a cache that cannot be written, no pip.
         """
         return self._wheels.wheel(release)
+
+    def released_wheel(self, version: str) -> Path:
+        """The wheel of a version that is in no catalogue, unverified: there is no hash for it yet.
+
+        Raises:
+            UsageError: there is no such version, or no such wheelhouse.
+            SurroundingsError: no registry can be reached, or the cache cannot be written.
+        """
+        return released_wheel(self._wheels, version)
 
     def wheel_at_hand(self, release: Release) -> Path | None:
         """The wheel, unverified, if it would not have to be fetched."""

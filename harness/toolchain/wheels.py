@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -92,29 +92,41 @@ class WheelSource:
             raise
 
     def _download(self, release: Release, folder: Path) -> Path:
-        command = [self.python, "-m", "pip", *pip_arguments(release), "-d", str(folder)]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False
-            )
-        except subprocess.TimeoutExpired as error:
-            raise Unavailable(
-                f"{release.wheel}: pip fetched nothing in {DOWNLOAD_TIMEOUT_S:.0f} s"
-            ) from error
-        except OSError as error:
-            raise SurroundingsError(
-                f"{self.python}: cannot be run ({error.strerror}); name a Python that has pip"
-            ) from error
-        if done.returncode != 0:
-            reason = last_meaningful_line(done.stderr)
-            if any(mark in done.stderr for mark in _OWN_FAILURES):
-                raise SurroundingsError(f"pip could not fetch {release.wheel}: {reason}")
+        refused = run_pip(self.python, pip_arguments(release), folder, release.wheel)
+        if refused:
+            reason = last_meaningful_line(refused)
             raise Unavailable(f"pip could not fetch {release.wheel}: {reason}")
         fetched = folder / release.wheel
         if not fetched.is_file():
             found = ", ".join(sorted(entry.name for entry in folder.iterdir())) or "nothing"
             raise SurroundingsError(f"pip fetched {found} where {release.wheel} was asked for")
         return fetched
+
+
+def run_pip(python: str, arguments: Sequence[str], folder: Path, what: str) -> str:
+    """Let pip download into ``folder``; empty, or all that it wrote of why it did not.
+
+    Args:
+        what: what is fetched, for messages.
+
+    Raises:
+        Unavailable: it took too long.
+        SurroundingsError: it cannot be run, or fails for a reason of this machine's own.
+    """
+    command = [python, "-m", "pip", *arguments, "-d", str(folder)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Unavailable(f"{what}: pip fetched nothing in {DOWNLOAD_TIMEOUT_S:.0f} s") from error
+    except OSError as error:
+        raise SurroundingsError(
+            f"{python}: cannot be run ({error.strerror}); name a Python that has pip"
+        ) from error
+    if done.returncode != 0 and any(mark in done.stderr for mark in _OWN_FAILURES):
+        raise SurroundingsError(f"pip could not fetch {what}: {last_meaningful_line(done.stderr)}")
+    return "" if done.returncode == 0 else done.stderr or "pip said nothing"
 
 
 def mismatch(path: Path, release: Release) -> str:
@@ -134,6 +146,17 @@ def pip_arguments(release: Release) -> list[str]:
     _, _, _, tags = parse_wheel_filename(release.wheel)
     interpreter, abi = next((tag.interpreter, tag.abi) for tag in tags)
     platforms = sorted({tag.platform for tag in tags})
+    return download_arguments(release.version, interpreter, abi, platforms)
+
+
+def download_arguments(
+    version: str, interpreter: str, abi: str, platforms: Iterable[str]
+) -> list[str]:
+    """What pip is told to find a wheel of this version for these tags.
+
+    Args:
+        interpreter: such as ``cp311``.
+    """
     return [
         "download",
         "--no-deps",
@@ -148,7 +171,7 @@ def pip_arguments(release: Release) -> list[str]:
         "--disable-pip-version-check",
         "--no-input",
         "--progress-bar=off",
-        f"torch-tensorrt=={release.version}",
+        f"torch-tensorrt=={version}",
     ]
 
 
@@ -160,6 +183,11 @@ def last_meaningful_line(stderr: str) -> str:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     last = (errors or lines or ["pip said nothing"])[-1]
-    if any("connection broken by" in line for line in lines):
+    if is_unreachable(stderr):
         return f"no registry could be reached ({last})"
     return last
+
+
+def is_unreachable(stderr: str) -> bool:
+    """Whether pip met a broken connection on its way."""
+    return "connection broken by" in stderr

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.errors import SurroundingsError, UsageError
 from harness.rig.records import CellRecord, Stage, SubjectKind, Symptom, cell_from_json
+from harness.spent import Spent
 from harness.workers.jobs import Job, broken_off, settle_second_attempt
 from harness.workers.process import Worker, WorkerDied, WorkerSetup, WorkerTimeout
 
@@ -35,8 +36,12 @@ async def run_jobs(
     count: int,
     timeout_s: float,
     on_record: Callable[[CellRecord], None],
+    on_spent: Callable[[Spent], None],
 ) -> PoolResult:
     """Run every job; at most ``count`` workers, ``timeout_s`` for each cell.
+
+    Args:
+        on_spent: is told what each job took, second attempts too, once its worker has said so.
 
     Raises:
         SurroundingsError: a worker does not start, or a release cannot be loaded.
@@ -47,7 +52,7 @@ async def run_jobs(
         queue.put_nowait(job)
     result = PoolResult()
     lanes = [
-        _Lane(number, queue, setup, timeout_s, on_record, result)
+        _Lane(number, queue, setup, timeout_s, on_record, on_spent, result)
         for number in range(min(count, len(jobs)))
     ]
     try:
@@ -77,6 +82,7 @@ class _Lane:
         setup: WorkerSetup,
         timeout_s: float,
         on_record: Callable[[CellRecord], None],
+        on_spent: Callable[[Spent], None],
         result: PoolResult,
     ) -> None:
         self._number = number
@@ -84,6 +90,7 @@ class _Lane:
         self._setup = setup
         self._timeout_s = timeout_s
         self._on_record = on_record
+        self._on_spent = on_spent
         self._result = result
         self._worker: Worker | None = None
 
@@ -152,6 +159,7 @@ class _Lane:
                 event = await worker.next_event(max(0.0, deadline - clock()))
                 match event["event"]:
                     case "done":
+                        self._on_spent(Spent(**event["spent"]))
                         return ended, None
                     case "stage":
                         if event["cell"] != cell_id:

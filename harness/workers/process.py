@@ -29,6 +29,7 @@ class WorkerSetup:
     seed: int
     log_folder: Path
     corpus_digest: str
+    corpus: Sequence[str] = ()
     share: bool = True
 
     def message(self) -> dict[str, Any]:
@@ -36,6 +37,7 @@ class WorkerSetup:
             "library": str(self.library),
             "seed": self.seed,
             "share": self.share,
+            "corpus": list(self.corpus),
             "subjects": [to_json(subject) for subject in self.subjects],
         }
 

@@ -17,7 +17,7 @@ from harness.rig.split import split_module
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = [case for case in all_cases() if case.family is Family.ARCHITECTURES]
-HUB = {"bert", "vit", "t5", "llama"}
+HUB = {"bert", "clip", "gpt2", "llama", "t5", "vit", "whisper"}
 
 
 def architecture(case: Case) -> str:
@@ -38,8 +38,9 @@ def targets(children: list[GraphModule]) -> set[str]:
 
 
 def test_there_are_architectures_of_every_kind() -> None:
-    kinds = {"resnet", "mobilenet", "unet", "lstm", "gru", "detector", "experts", "diffusion"}
-    assert kinds | HUB <= set(ARCHITECTURES)
+    kinds = {"resnet", "mobilenet", "unet", "detector", "yolo", "lstm", "gru", "experts"}
+    assert kinds | {"diffusion", "graph"} | HUB <= set(ARCHITECTURES)
+    assert len(ARCHITECTURES) >= 16
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)

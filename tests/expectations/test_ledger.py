@@ -17,11 +17,10 @@ from harness.expectations.ledger import (
     obsolete,
     selects_case,
     selects_subject,
-    stale_selectors,
     uses,
 )
 from harness.expectations.ledger_file import LEDGER_FILE, parse_ledger, read_ledger, to_toml
-from harness.rig.records import Oracle, Outcome, Route, Stage, Symptom
+from harness.rig.records import Oracle, Outcome, Route, Stage, Symptom, gates
 from tests.record_builders import case, entry, failed, key, record, stopped, unsupported
 
 GOOD = to_toml([entry()])
@@ -160,6 +159,10 @@ def test_an_unsupported_entry_permits_a_reason_and_expects_no_failure() -> None:
         (changed(why="UNEXPLAINED"), "not explained"),
         (changed(why="two\nlines"), "why must be one line"),
         (changed(why=" "), "why must be a string that is not empty"),
+        (
+            changed(oracle=Oracle.UNFLATTEN, routes=("direct", "legacy")),
+            "unflatten is no defect on route legacy",
+        ),
         (changed(symptom="unsupported"), 'unsupported goes with oracle = "completion"'),
         (
             changed(symptom="unsupported", oracle=Oracle.COMPLETION),
@@ -205,7 +208,7 @@ entries = st.builds(
     builder=st.none() | words,
     environment=st.none() | words,
     origin=st.none() | words,
-)
+).filter(lambda made: all(gates(made.oracle, route) for route in made.routes))
 
 
 @given(st.lists(entries, max_size=3, unique_by=lambda each: each.id))
@@ -218,21 +221,6 @@ def test_a_pattern_is_written_readably() -> None:
     text = to_toml([entry(message=r"expected \d+, got \(1\)", why='it\'s "so"')])
     assert r"message = 'expected \d+, got \(1\)'" in text
     assert r"""why = "it's \"so\"" """.strip() in text
-
-
-def test_selectors_that_choose_nothing_in_the_whole_corpus_and_catalogue_are_stale() -> None:
-    ledger = Ledger(
-        (
-            entry(cases=("a", "gone-*"), subjects=("<2.2", "2.13.0", "torch"), origin="exported"),
-            entry(id="other", origin="product"),
-        )
-    )
-    stale = stale_selectors(ledger, [case("a")], ["2.13.0", "torch"])
-    assert stale == [
-        "entry 'known': cases: 'gone-*' names no case of the corpus",
-        "entry 'known': subjects: '<2.2' names no known subject",
-        "entry 'other': origin: no case has 'product'",
-    ]
 
 
 def test_an_entry_that_matches_nowhere_is_obsolete_and_one_that_does_partly_is_too_wide() -> None:

@@ -1,7 +1,7 @@
 """The frames: one row a thing, nothing lost, ordered as the report shows it."""
 
 from harness.report.frames import cell_frame, ordered_subjects, sample_frame, verdict_frame
-from harness.rig.records import Oracle
+from harness.rig.records import CellKey, Oracle
 
 ORDER = ["2.10.0", "2.13.0", "2.14.0", "name-matching", "positional", "torch"]
 
@@ -59,3 +59,21 @@ def test_the_time_until_an_exception_is_no_sample(run):
     frame = sample_frame(run.records, run.cases, run.subjects)
     broke = frame[(frame["case"] == "case_shared_values") & (frame["subject"] == "2.13.0")]
     assert set(broke["stage"]) == {"inline-engines"}
+
+
+def test_steps_and_who_really_ran_are_told_of_cells_and_of_samples(run):
+    for frame in (cells_of(run), sample_frame(run.records, run.cases, run.subjects)):
+        steps = frame.loc[frame["case"] == "case_nested_getitems", "steps"]
+        assert set(steps) == {6}
+        assert frame["measured_as"].dtype == "string"
+
+
+def test_what_is_no_defect_by_its_route_is_unable_and_not_failed(run):
+    run.cases = run.cases[:1]
+    run.records.clear()
+    name = run.cases[0].name
+    for subject, route in (("torch", "direct"), ("2.14.0", "export")):
+        run.add(CellKey(name, "nonstrict", subject, route), {Oracle.UNFLATTEN: "not enough"})
+    frame = verdict_frame(run.records, run.cases, run.subjects)
+    told = frame[frame["oracle"] == "unflatten"].set_index("route")["outcome"]
+    assert told.to_dict() == {"direct": "failed", "export": "unable"}

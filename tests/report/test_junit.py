@@ -41,6 +41,14 @@ def test_an_unexpected_pass_fails_too(run):
     assert failure.get("message").startswith("unexpected pass")
 
 
+def test_a_ledger_that_is_not_exact_fails_in_a_suite_of_its_own(run):
+    parts = (run.plan, run.records, run.cases, run.subjects, run.classes, run.provenance)
+    root = ET.fromstring(junit(*parts, ["one and other"]))
+    (failure,) = root.findall(".//testsuite[@name='ledger']/testcase/failure")
+    assert failure.get("message") == "one and other"
+    assert root.get("failures") == "1"
+
+
 def test_an_unsupported_cell_is_skipped_with_its_reason(run):
     run.unsupported("no wheel")
     skipped = cases_of(run).findall(".//skipped")

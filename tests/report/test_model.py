@@ -1,16 +1,28 @@
 """The model: the first screen in words, and each section's rows."""
 
 import dataclasses
+import re
 
 import pytest
 
+from harness.expectations.faults import LedgerFault
+from harness.expectations.ledger import Ledger
+from harness.findings import Gate, first_screen
+from harness.gate import judge
+from harness.plan import PlannedCell
+from harness.report.markdown import markdown
 from harness.report.model import build_model
-from tests.report.conftest import share_an_inliner
+from harness.report.page import page
+from harness.reporting import fault_view
+from tests.report.conftest import GREEN, share_an_inliner
 
 
 def test_the_headline_says_green_and_how_many_cells_ended(model):
     head = model.headline
-    assert head.words == "Green: may ship"
+    assert head.words == GREEN
+    assert head.advice.startswith(
+        "Every verdict is ok, or a failure that the ledger lists. Silent:"
+    )
     assert dict(head.facts)["cells ended"] == "80 / 80"
     assert dict(head.facts)["known failures"] == "37"
 
@@ -23,6 +35,26 @@ def test_an_unexpected_pass_is_red_too(run):
     run.classes[run.plan[0].cell_id] = "unexpected_pass"
     run.gate = "red"
     assert run.model().headline.words == "Red: 1 unexpected pass"
+
+
+def test_a_ledger_that_is_not_exact_is_red_and_its_entries_are_named(run):
+    fault = LedgerFault(("one", "other"), "both list values of 1 cell")
+    run.findings.append(fault_view(fault, "RUN"))
+    run.gate = "red"
+    model = run.model()
+    words = "Red: 1 fault in the ledger"
+    assert model.headline.words == words
+    for form in (page(model), markdown(model)):
+        assert words in form
+        assert re.search(r"one, other\S* in the ledger: both list values", form)
+
+
+def test_the_console_says_what_the_report_says(run):
+    plan = [PlannedCell(record.key, record.hypothetical, "") for record in run.records]
+    records = {record.key.cell_id: record for record in run.records}
+    report = judge(plan, records, Ledger(), run.cases, run.subjects)
+    green = dataclasses.replace(report, gate=Gate.GREEN, findings=())
+    assert first_screen(green)[0] == f"gate: {GREEN[:1].lower()}{GREEN[1:]}"
 
 
 def test_the_headline_says_what_was_not_asked_and_why(run):
@@ -135,6 +167,23 @@ def test_the_control_tells_what_is_torchs_own(model):
     assert control.failures == (
         ("case_architectures", "wrong-metadata@inline-engines", "strides differ from eager"),
     )
+
+
+def test_the_share_of_stages_is_told_where_the_workers_told_it(run):
+    def facts(seconds):
+        parts = {
+            name: getattr(run, name)
+            for name in ("plan", "records", "cases", "subjects", "gate", "classes", "provenance")
+        }
+        summary = {**run.summary, "seconds": {"wall": 41.7, **seconds}}
+        model = build_model(**parts, findings=(), causes=(), summary=summary)
+        return dict(model.provenance.facts)
+
+    spent = {"workers": 80.0, "in_stages": 64.0, "stage_share": 0.8}
+    told = "80% of the workers' time since import (64.0 of 80.0 s)"
+    assert facts(spent)["time inside stages"] == told
+    assert "time inside stages" not in facts(dict.fromkeys(spent))
+    assert "time inside stages" not in facts({})  # a run of before it was kept
 
 
 def test_hypothetical_routes_are_listed_apart(model):

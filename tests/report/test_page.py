@@ -8,9 +8,11 @@ from itertools import pairwise
 import pytest
 from markupsafe import escape
 
+from harness.report import style
 from harness.report.page import anchor, beneath, page, together
 from harness.report.views import FindingView, MatrixGroup
-from tests.report.conftest import share_an_inliner
+from harness.rig.records import Oracle
+from tests.report.conftest import GREEN, share_an_inliner
 
 VOID = {"meta", "link", "br", "col", "hr", "img", "input"}
 
@@ -46,9 +48,9 @@ def text(model):
 
 
 def test_the_gate_stands_in_the_title_and_the_only_h1(text):
-    assert "<h1>Green: may ship</h1>" in text
+    assert f"<h1>{GREEN}</h1>" in text
     assert text.count("<h1>") == 1
-    assert "<title>✓ Green: may ship" in text
+    assert "<title>✓ Green: nothing unexpected" in text
 
 
 def test_the_page_refers_to_nothing_outside_itself(text):
@@ -196,6 +198,26 @@ def test_what_was_not_measured_is_printed_so_and_never_as_zero(model):
     assert "emulated" in body
 
 
+def test_latency_over_steps_is_a_picture_and_a_table_with_both_inliners(model, text):
+    body = text[text.index('id="steps"') : text.index('id="control"')]
+    assert "2.13.0 is the newest release that wires by name" in body
+    assert "36 of 36 pairs of export, save and load are one measurement" in body
+    assert 'aria-label="The same over the number of steps' in body
+    rows = body[body.index("<table") :]
+    assert '<th scope="row">9 \u2013 16</th>' in rows
+    assert "38.5 → 24.5<small>n 3</small>" in rows  # 7 times 5.5 and 3.5 ms
+
+
+def test_latency_over_steps_is_not_measured_without_steps_or_without_both_inliners(run):
+    run.records = [dataclasses.replace(record, steps=None) for record in run.records]
+    text = page(run.model())
+    assert "Not measured: no case has a number of steps" in text
+    run.plan = [key for key in run.plan if key.subject != "2.14.0"]
+    run.records = [record for record in run.records if record.key.subject != "2.14.0"]
+    run.subjects = [spec for spec in run.subjects if spec.subject != "2.14.0"]
+    assert "Not measured: this takes a release that wires by name" in page(run.model())
+
+
 def test_a_run_that_could_ask_nothing_still_renders_and_says_so(run):
     run.unsupported("no wheel")
     run.gate = "inconclusive"
@@ -212,8 +234,16 @@ def test_an_empty_run_still_renders_and_says_so(run):
     text = page(type(run)(gate="inconclusive").model())
     Outline(text)
     assert "nothing was asked" in text
-    assert "may ship" not in text
+    assert "nothing unexpected" not in text
 
 
 def test_the_same_run_gives_the_same_page(model):
     assert page(model) == page(model)
+
+
+def test_every_oracle_has_a_colour_a_sign_and_a_place_in_the_legend(text):
+    assert set(Oracle) <= set(style.TONES)
+    assert set(style.SIGNS) == set(style.TONES)
+    assert len(set(style.TONES.values())) == len(style.TONES)
+    for oracle in Oracle:
+        assert f'<span class="swatch t-{oracle}"></span>{oracle}</li>' in text

@@ -7,21 +7,24 @@ import pytest
 from harness.errors import SurroundingsError
 from harness.report.write import write_report
 
+NAMES = ["cells", "verdicts", "timings", "matrix", "summary"]
 FILES = [
-    "report.html", "report.md", "matrix.svg", "matrix.png", "latency.svg", "matrix.csv",
+    "report.html", "report.md", "matrix.svg", "matrix.png", "latency.svg", "steps.svg",
+    *(f"frames/{name}.{kind}" for name in NAMES for kind in ("csv", "parquet")),
 ]  # fmt: skip
 
 
 def test_every_form_is_written_and_nothing_else_is_left(model, tmp_path):
     written = write_report(tmp_path, model)
-    assert [path.name for path in written] == FILES
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES)
+    assert [str(path.relative_to(tmp_path)) for path in written] == FILES
+    left = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert sorted(str(path.relative_to(tmp_path)) for path in left) == sorted(FILES)
     assert all(path.stat().st_size for path in written)
 
 
 def test_the_csv_has_a_line_a_subject_and_family(model, tmp_path):
     write_report(tmp_path, model)
-    with (tmp_path / "matrix.csv").open(newline="") as file:
+    with (tmp_path / "frames" / "matrix.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 6 * 8
     (row,) = [row for row in rows if (row["subject"], row["family"]) == ("2.13.0", "shared_values")]
@@ -32,6 +35,11 @@ def test_the_csv_has_a_line_a_subject_and_family(model, tmp_path):
 def test_a_folder_that_cannot_be_written_is_told_in_words(model, tmp_path):
     with pytest.raises(SurroundingsError, match="cannot write"):
         write_report(tmp_path / "absent", model)
+
+
+def test_a_second_report_takes_the_place_of_the_first(model, tmp_path):
+    write_report(tmp_path, model)
+    assert len(write_report(tmp_path, model)) == len(FILES)
 
 
 def test_an_unasked_and_an_empty_run_are_written_too(run, tmp_path):

@@ -47,6 +47,13 @@ def test_without_fallbacks_there_is_one_engine() -> None:
     assert names(split()) == ["_run_on_acc_0"]
 
 
+def test_a_graph_without_an_op_is_handed_back_whole() -> None:
+    captured = capture(find_case("functional_without_an_op"), "nonstrict")
+    whole = captured.fresh_module()
+    assert split_module(whole, captured.case.fallback, 1) is whole
+    assert names(whole) == []
+
+
 def test_a_segment_below_the_block_size_joins_the_one_before_it() -> None:
     module = split(RELU, min_block_size=2)
     assert names(module) == ["_run_on_gpu_0", "_run_on_acc_1", "_run_on_gpu_2"]

@@ -64,4 +64,4 @@ for line in sys.stdin:
         os.kill(os.getpid(), signal.SIGKILL)
     for key in job["cells"]:
         run_cell(key)
-    send(event="done")
+    send(event="done", spent={"worker_s": 2.0, "stages_s": 1.5})

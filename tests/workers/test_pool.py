@@ -16,6 +16,7 @@ import pytest
 from harness.errors import SurroundingsError
 from harness.plan import PlannedCell
 from harness.rig.records import CellKey, CellRecord, Oracle
+from harness.spent import Spent
 from harness.workers.jobs import make_jobs
 from harness.workers.pool import PoolResult, run_jobs
 from harness.workers.process import WorkerSetup
@@ -42,7 +43,11 @@ def plan(*cases: str, routes: tuple[str, ...] = ("legacy", "export")) -> list[Pl
 
 
 def run(
-    setup: WorkerSetup, cells: list[PlannedCell], timeout_s: float = 30.0, count: int = 2
+    setup: WorkerSetup,
+    cells: list[PlannedCell],
+    timeout_s: float = 30.0,
+    count: int = 2,
+    spent: list[Spent] | None = None,
 ) -> tuple[dict[tuple[str, str], CellRecord], PoolResult]:
     records: dict[tuple[str, str], CellRecord] = {}
 
@@ -52,7 +57,14 @@ def run(
         records[key] = record
 
     result = asyncio.run(
-        run_jobs(make_jobs(cells), setup, count=count, timeout_s=timeout_s, on_record=keep)
+        run_jobs(
+            make_jobs(cells),
+            setup,
+            count=count,
+            timeout_s=timeout_s,
+            on_record=keep,
+            on_spent=(spent if spent is not None else []).append,
+        )
     )
     return records, result
 
@@ -108,6 +120,15 @@ def test_a_fault_of_the_harness_leaves_no_record_and_its_traceback(setup: Worker
     assert "ZeroDivisionError" in text
 
 
+def test_each_job_tells_what_it_spent_and_one_that_died_tells_nothing(setup: WorkerSetup) -> None:
+    spent: list[Spent] = []
+    run(setup, plan("fine", "other"), spent=spent)
+    assert spent == [Spent(worker_s=2.0, stages_s=1.5)] * 2
+    spent.clear()
+    run(setup, plan("crash-once"), spent=spent)  # died, alone again, then nothing was left
+    assert len(spent) == 1
+
+
 def test_a_worker_that_does_not_start_is_told_with_its_log(setup: WorkerSetup) -> None:
     with pytest.raises(SurroundingsError, match=r"did not start .*code 7.*worker-0\.log"):
         run(_seeded(setup, 13), plan("fine"), count=1)
@@ -132,6 +153,7 @@ def test_no_worker_outlives_the_pool(setup: WorkerSetup) -> None:
                 count=1,
                 timeout_s=60.0,
                 on_record=lambda record: None,
+                on_spent=lambda spent: None,
             )
         )
         async with asyncio.timeout(30):

@@ -82,6 +82,11 @@ def engine_slots(engine: Any) -> tuple[str, ...]:
     return tuple(real._emulated_slot(at) for at in range(torch.ops.tensorrt.SERIALIZATION_LEN()))
 
 
+def engine_digest(slots: Sequence[str]) -> str:
+    """What tells one engine from another: another profile or binding order is another engine."""
+    return payload_digest("\0".join(slots).encode())
+
+
 def _real(engine: Any) -> Any:
     """The script object behind torch's fake wrappers."""
     return getattr(engine, "real_obj", engine)

@@ -46,6 +46,19 @@ class Inlining:
         self.finished = True
 
 
+class Inlined(Exception):
+    """`transform` returned, and nothing more was asked for."""
+
+
+@dataclass
+class InliningAlone(Inlining):
+    """Stops an inliner when `transform` has returned, by raising `Inlined`."""
+
+    def keep(self, inlined: GraphModule) -> None:
+        super().keep(inlined)
+        raise Inlined
+
+
 class Inliner(Protocol):
     """Turns a split module into an exported program, by one of its routes."""
 

@@ -44,7 +44,7 @@ def check_program(program: ExportedProgram, call: Inputs, stage: Stage) -> Itera
     recorder = _Recorder(program)
     # A graph may write to its inputs and to the state that is lifted: copies take that.
     own = copy.deepcopy(call)
-    flat = program._graph_module_flat_inputs(own.args, dict(own.kwargs))
+    flat = _flat_inputs(program, own)
     copies = [item.detach().clone() if isinstance(item, torch.Tensor) else item for item in flat]
     with torch.no_grad():
         recorder.run(*copies)
@@ -60,6 +60,22 @@ def check_program(program: ExportedProgram, call: Inputs, stage: Stage) -> Itera
             said = _stride_mismatch(meta, value)
         if said is not None:
             yield Finding(stage, f"{role}: {said[0]}", f"{node.name}: {said[1]}")
+
+
+def _flat_inputs(program: ExportedProgram, call: Inputs) -> list[Any]:
+    """What the graph's placeholders are given: state, then the call's leaves.
+
+    As the program's own `_graph_module_flat_inputs`, without its comparison of pytrees, which
+    raises a TypeError on every program that takes a named tuple.
+    """
+    leaves, _ = program._get_flat_args_with_check(call.args, dict(call.kwargs))
+    targets = [
+        str(spec.target)
+        for spec in program.graph_signature.input_specs
+        if spec.kind is not InputKind.USER_INPUT
+    ]
+    held = {**program.constants, **program.state_dict}
+    return [*(held[target] for target in targets), *leaves]
 
 
 def _bind_symbols(

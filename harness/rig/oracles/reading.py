@@ -11,6 +11,8 @@ Normalisations, each because two correct programs may differ in it:
     casts        a size given to an engine is the size, whether the engine's module makes a tensor
                  of it, as `TorchTensorRTModule.forward` does, or the graph
     elements     an element of a list that the graph itself makes is what stands there
+    branches     the graphs that a cond, a loop or a map holds are read as what they return of their
+                 own inputs, since export names their nodes anew
     identities   `detach`, `lift_fresh_copy` and `alias` are what they are applied to: export adds
                  and drops them
     dead code    nodes that no output needs are not read, assertions among them
@@ -31,8 +33,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import GraphModule, Node
 from torch.utils._sympy.functions import FloorDiv, Mod
 
-from harness.rig.engines.builder import payload_digest
-from harness.rig.engines.emulated import NAME_SLOT, engine_slots
+from harness.rig.engines.emulated import NAME_SLOT, engine_digest, engine_slots
 from harness.rig.engines.module import EngineModule
 from harness.rig.oracles.ops import CASTS, IDENTITIES, bound_arguments, has_effect, mutates
 from harness.rig.oracles.terms import Kind, Term, TermTable
@@ -163,7 +164,10 @@ class GraphReader:
             # Every placeholder of the graph is bound; this one was erased, and is still read.
             return self.table.make(Kind.DANGLING, 0, note=f"erased placeholder {node.name}")
         if node.op == "get_attr":
-            return self._value(attribute(str(node.target)), str(node.target))
+            held = attribute(str(node.target))
+            if isinstance(held, GraphModule):
+                return self._branch(held)
+            return self._value(held, str(node.target))
         if node.op == "call_module":
             return self._child(node, values, attribute, scope)
         if node.op != "call_function":
@@ -219,6 +223,17 @@ class GraphReader:
             return reading.outputs
         return reading.outputs[0]
 
+    def _branch(self, module: GraphModule) -> Term:
+        """A higher-order op's graph: its outputs as a function of its own inputs."""
+        inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+        bound = {
+            node: self.table.make(Kind.INPUT, ("branch", index), note=f"branch input {index}")
+            for index, node in enumerate(inputs)
+        }
+        reading = self._read(module.graph, bound, _attribute_of(module))
+        parts = (*reading.outputs, *reading.effects)
+        return self.table.make(Kind.LIST, ("branch", len(inputs)), parts)
+
     def _engine(self, engine: Term, inputs: Sequence[Term]) -> Term:
         given = tuple(_uncast(item) for item in inputs)
         return self.table.make(Kind.ENGINE, engine.label, given, note=engine.note)
@@ -261,15 +276,14 @@ class GraphReader:
 
     def _value(self, value: Any, name: str) -> Term:
         if isinstance(value, torch.Tensor):
-            return self.table.make(Kind.STATE, self._digest(value), note=f"parameter {name}")
+            return self.table.make(Kind.STATE, self.digest(value), note=f"parameter {name}")
         if isinstance(value, torch.ScriptObject) or hasattr(value, "real_obj"):
-            # Every slot: another profile or binding order is another engine, whatever its bytes.
             slots = engine_slots(value)
-            digest = payload_digest("\0".join(slots).encode())
-            return self.table.make(Kind.CONSTANT, digest, note=slots[NAME_SLOT])
+            return self.table.make(Kind.CONSTANT, engine_digest(slots), note=slots[NAME_SLOT])
         raise Unreadable(f"attribute {name} is a {type(value).__name__}")
 
-    def _digest(self, tensor: torch.Tensor) -> str:
+    def digest(self, tensor: torch.Tensor) -> str:
+        """A tensor's content as text, worked out once; nobody may write to it in between."""
         known = self._digests.get(id(tensor))
         if known is None:
             # The tensor is kept, or its id could come to mean another one.

@@ -8,7 +8,7 @@ named by its payload.
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 
@@ -68,6 +68,20 @@ class TermTable:
         if found is None:
             found = self._terms[key] = Term(kind, label, children, note)
         return found
+
+
+def labels(terms: Iterable[Term], kind: Kind) -> set[Hashable]:
+    """The labels of all terms of a kind that these are made of."""
+    stack, seen, found = list(terms), set(), set()
+    while stack:
+        term = stack.pop()
+        if id(term) in seen:
+            continue
+        seen.add(id(term))
+        stack.extend(term.children)
+        if term.kind is kind:
+            found.add(term.label)
+    return found
 
 
 @dataclass(frozen=True)

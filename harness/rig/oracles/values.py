@@ -1,7 +1,8 @@
 """The values oracle: what a program computes, bit for bit.
 
 NaN equals NaN of any payload; signed zeros are told apart; structure, shape and dtype are part of a
-value; strides are not, since an engine returns contiguous memory.
+value; strides are not, since an engine returns contiguous memory. What is drawn at random is
+compared by shape and statistics (`draws`).
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import copy
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
 
 from corpus.case import Inputs
+from harness.rig.oracles import draws
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,12 @@ class ValueDifference:
 
 
 def first_difference(
-    expected: Any, got: Any, tolerance: float | None = None
+    expected: Any, got: Any, tolerance: float | None = None, *, may_be_empty: bool = False
 ) -> ValueDifference | None:
     """Where two results of one call differ first, or None.
 
-    An empty comparison is a difference: a program without outputs proves nothing.
+    An empty comparison is a difference: a program without outputs proves nothing, unless
+    ``may_be_empty`` says that something else is compared.
 
     Args:
         tolerance: relative and absolute, for the eager model; None for bit for bit. 0.0 allows no
@@ -41,7 +45,7 @@ def first_difference(
     right, right_spec = pytree.tree_flatten(got)
     if left_spec != right_spec:
         return ValueDifference("structure differs", f"{right_spec}, should be {left_spec}")
-    if not any(isinstance(leaf, torch.Tensor) for leaf in left):
+    if not may_be_empty and not any(isinstance(leaf, torch.Tensor) for leaf in left):
         return ValueDifference("nothing compared", "no tensor among the outputs")
     for index, (one, other) in enumerate(zip(left, right, strict=True)):
         found = _leaf_difference(one, other, tolerance)
@@ -99,23 +103,52 @@ def _describe(expected: torch.Tensor, got: torch.Tensor, equal: torch.Tensor) ->
     return f"first wrong value at [{where}] is {values} ({share} differ)"
 
 
+def _drawn_difference(expected: Any, got: Any) -> ValueDifference | None:
+    """Where the draws of one call differ first in shape or distribution, or None."""
+    if first_difference(expected, got) is None:
+        return None
+    left, left_spec = pytree.tree_flatten(expected)
+    right, right_spec = pytree.tree_flatten(got)
+    if left_spec != right_spec:
+        return ValueDifference("structure differs", f"{right_spec}, should be {left_spec}")
+    for index, (one, other) in enumerate(zip(left, right, strict=True)):
+        found = _leaf_difference(one, other, None)
+        if found is None:
+            continue
+        if found.kind != "numbers differ" or not isinstance(one, torch.Tensor):
+            return ValueDifference(found.kind, f"output {index}: {found.detail}")
+        detail = draws.difference(one, other)
+        if detail:
+            return ValueDifference("another distribution", f"output {index}: {detail}")
+    return None
+
+
 @dataclass(frozen=True)
 class Observed:
     """What a program did: what each call returned and made of its inputs, and what state it left.
 
     ``state`` describes every parameter and buffer that the calls changed, by content and not by
-    name, sorted: an inlined program has other names.
+    name, sorted: an inlined program has other names. ``drew`` tells of each call whether it draws
+    random numbers; what it returned is then that of many draws, as `draws.draw` stacks it.
     """
 
     returned: list[Any]
     inputs: list[Any]
     state: tuple[str, ...]
+    drew: tuple[bool, ...]
 
     def difference(self, other: Observed, tolerance: float | None = None) -> ValueDifference | None:
         """Where ``other`` differs first, or None."""
-        pairs = zip(self.returned, other.returned, strict=True)
-        for number, (one, got) in enumerate(pairs):
-            found = first_difference(one, got, tolerance)
+        if self.drew != other.drew:
+            detail = f"calls draw {list(other.drew)}, should be {list(self.drew)}"
+            return ValueDifference("random numbers are drawn elsewhere", detail)
+        pairs = zip(self.returned, other.returned, self.drew, strict=True)
+        for number, (one, got, drew) in enumerate(pairs):
+            if drew:
+                found = _drawn_difference(one, got)
+            else:
+                # A model may return nothing and be known by the state that it leaves.
+                found = first_difference(one, got, tolerance, may_be_empty=bool(self.state))
             if found is not None:
                 return ValueDifference(found.kind, f"call {number}: {found.detail}")
         for number, (one, got) in enumerate(zip(self.inputs, other.inputs, strict=True)):
@@ -133,21 +166,29 @@ class Observed:
 def observe(module: torch.nn.Module, calls: Sequence[Inputs]) -> Observed:
     """Call a module on every input, and on the first one again; no gradients.
 
-    Each call gets inputs of its own: a program that writes to them must not change what the next
-    program is given. The module itself is written to, if that is what it does.
+    A call that draws random numbers is made many times over. Each one gets inputs of its own: a
+    program that writes to them must not change what the next program is given. The module itself is
+    written to, if that is what it does.
     """
     before = _contents(module)
-    returned, inputs = [], []
-    with torch.no_grad():
-        for call in (*calls, calls[0]):
-            own = copy.deepcopy(call)
-            result = module(*own.args, **own.kwargs)
-            # Copied, since a program may hand out its input or its state, and change it later.
-            returned.append(copy.deepcopy(result))
-            inputs.append((own.args, dict(own.kwargs)))
+    returned, inputs, drew = [], [], []
+    for call in (*calls, calls[0]):
+        given: list[Inputs] = []
+        result, drawn = draws.draw(partial(_once, module, call, given))
+        returned.append(result)
+        inputs.append((given[0].args, dict(given[0].kwargs)))
+        drew.append(drawn)
     after = _contents(module)
     changed = sorted(after[name] for name in after if after[name] != before.get(name))
-    return Observed(returned, inputs, tuple(changed))
+    return Observed(returned, inputs, tuple(changed), tuple(drew))
+
+
+def _once(module: torch.nn.Module, call: Inputs, given: list[Inputs]) -> Any:
+    own = copy.deepcopy(call)
+    given.append(own)
+    with torch.no_grad():
+        # Copied, since a program may hand out its input or its state, and change it later.
+        return copy.deepcopy(module(*own.args, **own.kwargs))
 
 
 def _contents(module: torch.nn.Module) -> dict[str, str]:

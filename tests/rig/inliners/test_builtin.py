@@ -16,7 +16,7 @@ from harness.rig.prepare import PreparedCase
 from harness.rig.records import CellKey, Oracle
 
 Prepared = Callable[[str], PreparedCase]
-WIRING_CASES = [case.name for case in all_cases() if case.wiring]
+WIRING_CASES = [case.name for case in all_cases() if case.wiring and not case.full]
 
 # There #4360's form, which maps placeholders to arguments before it copies, passes; the merged form
 # returns a placeholder that it has erased.

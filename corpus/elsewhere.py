@@ -1,0 +1,79 @@
+"""Other people's cases, in the place of the project's own: a file, a folder, or an entry point.
+
+A package ships cases by an entry point of the group ``inliner_regress.corpus`` that names a module.
+A process has one corpus: what is loaded here is all that `all_cases` gives from then on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from corpus.case import cases_are_those_of
+
+ENTRY_POINT_GROUP = "inliner_regress.corpus"
+
+
+class NoCorpus(Exception):
+    """A place holds no cases, or cannot be imported: what, where, and why."""
+
+
+def load(places: Sequence[str]) -> None:
+    """Make the cases of these places the corpus of this process; without any, leave it.
+
+    Args:
+        places: paths of files or folders, or names of entry points.
+
+    Raises:
+        NoCorpus: a place is not there, does not import, or declares no case.
+    """
+    if not places:
+        return
+    modules: list[ModuleType] = []
+    for place in places:
+        try:
+            found = list(_modules_at(place))
+        except NoCorpus:
+            raise
+        except Exception as error:  # somebody else's code: whatever it raises
+            raise NoCorpus(f"corpus {place}: {type(error).__name__}: {error}") from error
+        if not found:
+            raise NoCorpus(f"corpus {place}: no Python file in it")
+        modules += found
+    files = [Path(str(module.__file__)) for module in modules]
+    if not cases_are_those_of([module.__name__ for module in modules], files):
+        raise NoCorpus(f"corpus {', '.join(places)}: no case is declared in it, see corpus.case")
+
+
+def _modules_at(place: str) -> Iterator[ModuleType]:
+    path = Path(place)
+    if path.is_file():
+        yield _from_file(path)
+    elif path.is_dir():
+        for file in sorted(path.glob("*.py")):
+            yield _from_file(file)
+    else:
+        known = entry_points(group=ENTRY_POINT_GROUP)
+        if place not in known.names:
+            told = ", ".join(sorted(known.names)) or "none is installed"
+            raise NoCorpus(f"corpus {place}: no such file, folder, or entry point ({told})")
+        yield known[place].load()
+
+
+def _from_file(file: Path) -> ModuleType:
+    """Import a file under its own name, as a script would be, its folder on the path."""
+    folder = str(file.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    name = f"corpus_elsewhere.{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise NoCorpus(f"corpus {file}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,163 @@
+"""A run as five frames: for a notebook, and as CSV and Parquet files in the run's folder."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pandas as pd
+
+from harness.errors import UsageError
+from harness.report.frames import STANDINGS
+from harness.report.tables import LATENCY_STAGES, UNEXPECTED
+from harness.report.views import Matrix, MeasureRow, Quartiles
+
+FRAMES_FOLDER = "frames"
+
+_SHARED_COLUMNS = ("subject", "kind", "environment", "inliner")
+_CELL_COLUMNS = (*STANDINGS, "total", "unexpected", "worst")
+_SUMMARY_COLUMNS = [
+    "subject", "kind", "torch", "tensorrt", "inliner", "route", "hypothetical", "measured_as",
+    *_CELL_COLUMNS, *(f"{name}_s" for name in LATENCY_STAGES), "archive_bytes", "engine_bytes",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunFrames:
+    """Every number of a run. Seconds are wall time of one sample; bytes are bytes on the disk.
+
+    A cell's coordinates are ``case``, ``capture``, ``subject``, ``route``, ``lane``, ``builder``,
+    ``executor`` and ``environment``; ``cell_id`` is all of them in one. ``family`` and ``origin``
+    are its case's. ``hypothetical`` cells run by a route that no user of the subject reaches, and
+    count nowhere. A cell that was copied, because its inliner is the same code, tells in
+    ``measured_as`` the subject that really ran. A verdict's ``label`` is ``ok``, ``n/a`` or
+    ``symptom@stage``; ``steps`` are the engines and fallbacks of the split.
+
+    cells: a row a planned cell. ``standing`` is ok, failing, unsupported or missing; ``oracle``,
+        ``label`` and ``message`` are those of the failure that a user meets; ``class`` is the
+        gate's word for it; ``archive_bytes`` is the saved program's size, ``engine_bytes`` that of
+        the engines in it, missing where none was made.
+    verdicts: a row a cell and ``oracle``. ``outcome`` is ok, failed, n/a, or unable: a failure that
+        is no defect by this route. ``message`` holds no name or number of one machine,
+        ``evidence`` does.
+    timings: a row a cell and ``stage`` that ran to its end, with its ``seconds``. Of programs that
+        are equal, one was exported, saved, loaded and run, and each tells that time; capture,
+        split and compile are told by the first cell of a case alone.
+    matrix: a row a subject and family. ``kind`` is release, file, builtin or torch; ``inliner``
+        begins the hash of its code; ``ok``, ``failing``, ``unsupported``, ``missing``, their
+        ``total`` and ``unexpected`` count cells; ``worst`` is the worst label.
+    summary: a row a subject and route, with the same counts, the ``torch`` and ``tensorrt`` that a
+        release pins, and medians: ``inline_s``, ``export_s``, ``save_s``, ``load_s`` in seconds,
+        ``archive_bytes`` and ``engine_bytes``, all over the cases that every subject finished by
+        that route; missing where nothing was measured, and of hypothetical routes.
+    """
+
+    cells: pd.DataFrame
+    verdicts: pd.DataFrame
+    timings: pd.DataFrame
+    matrix: pd.DataFrame
+    summary: pd.DataFrame
+
+
+def frame_files(frames: RunFrames) -> dict[str, bytes]:
+    """Each frame as a CSV and a Parquet file, by name."""
+    files = {}
+    for name in _names():
+        frame: pd.DataFrame = getattr(frames, name)
+        buffer = io.BytesIO()
+        frame.to_parquet(buffer, index=False)
+        files[f"{name}.csv"] = frame.to_csv(index=False).encode()
+        files[f"{name}.parquet"] = buffer.getvalue()
+    return files
+
+
+def read_frames(run: Path) -> RunFrames:
+    """The frames as a run's report left them.
+
+    Raises:
+        UsageError: the run has none, or they are damaged; says what makes them.
+    """
+    found = {}
+    for name in _names():
+        path = run / FRAMES_FOLDER / f"{name}.parquet"
+        try:
+            found[name] = pd.read_parquet(path)
+        except (OSError, ValueError) as error:  # pyarrow's errors are these
+            raise UsageError(
+                f"{path}: cannot be read: {error}; `python -m harness report {run}` writes it"
+            ) from error
+    return RunFrames(**found)
+
+
+def matrix_frame(matrix: Matrix) -> pd.DataFrame:
+    """The matrix in long form: a row a (subject, family)."""
+    rows = [
+        [
+            *(getattr(row, name) for name in _SHARED_COLUMNS),
+            cell.family,
+            *(getattr(cell, name) for name in _CELL_COLUMNS),
+        ]
+        for row in matrix.rows
+        for cell in row.cells
+    ]
+    frame = pd.DataFrame(rows, columns=[*_SHARED_COLUMNS, "family", *_CELL_COLUMNS])
+    return _in_order(frame, "subject", "family")
+
+
+def summary_frame(
+    cells: pd.DataFrame, matrix: Matrix, measures: Sequence[MeasureRow]
+) -> pd.DataFrame:
+    """A row a (subject, route): counts of cells, the worst label, and medians."""
+    row_of = {row.subject: row for row in matrix.rows}
+    measured = {(name, row.route): row for row in measures for name in row.members}
+    rows = []
+    for (subject, route), here in cells.groupby(["subject", "route"], observed=True):
+        about = row_of[str(subject)]
+        worst = here[here["standing"] == "failing"].sort_values(["oracle", "label"])
+        rows.append(
+            {
+                "subject": str(subject),
+                "kind": about.kind,
+                "torch": about.torch,
+                "tensorrt": about.tensorrt,
+                "inliner": about.inliner,
+                "route": str(route),
+                "hypothetical": bool(here["hypothetical"].all()),
+                "measured_as": ", ".join(sorted(set(here["measured_as"]) - {""})),
+                **{name: int((here["standing"] == name).sum()) for name in STANDINGS},
+                "total": len(here),
+                "unexpected": int(here["class"].isin(UNEXPECTED).sum()),
+                "worst": str(worst["label"].iloc[0]) if len(worst) else "",
+                **_medians(measured.get((str(subject), str(route)))),
+            }
+        )
+    frame = pd.DataFrame(rows, columns=_SUMMARY_COLUMNS)
+    return _in_order(frame, "subject", "route")
+
+
+def _in_order(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """With these columns sorted as they stand: 2.10.0 comes after 2.9.0."""
+    kinds = {
+        name: pd.CategoricalDtype(list(dict.fromkeys(frame[name])), ordered=True) for name in names
+    }
+    return frame.astype(kinds)
+
+
+def _medians(row: MeasureRow | None) -> dict[str, float | None]:
+    stages: Mapping[str, Quartiles | None] = row.stages if row else {}
+    medians = {f"{name}_s": _median(stages.get(name)) for name in LATENCY_STAGES}
+    return {
+        **medians,
+        "archive_bytes": _median(row.archive if row else None),
+        "engine_bytes": _median(row.engines if row else None),
+    }
+
+
+def _median(quartiles: Quartiles | None) -> float | None:
+    return quartiles.median if quartiles else None
+
+
+def _names() -> list[str]:
+    return [field.name for field in fields(RunFrames)]

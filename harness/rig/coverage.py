@@ -1,0 +1,90 @@
+"""Which values of the structure space each case has.
+
+`python -m harness.rig.coverage`:
+
+extract     one JSON object: the axes, the pairs that cannot exist, and each case's values
+digest      SHA-256 over all that the extraction depends on
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from corpus.axes.catalogue import AXES, UNREACHABLE
+from corpus.axes.impossible import impossible_pairs
+from corpus.axes.space import values_held
+from corpus.axes.view import SplitView
+from corpus.case import Case, all_cases, corpus_digest
+from corpus.children import NON_PERSISTENT, PLAIN
+from harness.rig.capture import capture
+from harness.rig.split import split_module
+
+
+def view_of(case: Case) -> SplitView:
+    """A case, captured and split as a cell would."""
+    captured = capture(case, "nonstrict")
+    program = captured.program
+    if captured.exported is None:
+        assert program.split is not None
+        return SplitView(program.split, captured.example, bounds=program.bounds)
+    return SplitView(
+        split_module(captured.fresh_module(), case.fallback, case.min_block_size),
+        captured.example,
+        program.model,
+        program.bounds,
+        _kinds(captured.exported),
+    )
+
+
+def _kinds(program: ExportedProgram) -> Mapping[str, str]:
+    """The attributes of which the split module no longer tells what they were."""
+    signature = program.graph_signature
+    kinds = dict.fromkeys(signature.lifted_tensor_constants, PLAIN)
+    return kinds | dict.fromkeys(signature.non_persistent_buffers, NON_PERSISTENT)
+
+
+def extract() -> dict[str, Any]:
+    return {
+        "axes": [
+            {"name": axis.name, "values": {value.id: value.what for value in axis.values}}
+            for axis in AXES
+        ],
+        "unreachable": UNREACHABLE,
+        "impossible": [
+            {"pair": list(pair), "reason": reason} for pair, reason in impossible_pairs(AXES)
+        ],
+        "cases": {case.name: list(values_held(AXES, view_of(case))) for case in all_cases()},
+    }
+
+
+def digest() -> str:
+    """Changes with the corpus, with how a case is captured and split, and with torch."""
+    here = Path(__file__)
+    sources = [here.with_name(name).read_bytes() for name in ("capture.py", "split.py", here.name)]
+    parts = [corpus_digest().encode(), torch.__version__.encode(), *sources]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def main(arguments: Sequence[str]) -> int:
+    warnings.filterwarnings("ignore")
+    parser = argparse.ArgumentParser(prog="harness.rig.coverage")
+    parser.add_argument("command", choices=("extract", "digest"))
+    if parser.parse_args(arguments).command == "digest":
+        print(digest())
+    else:
+        print(json.dumps(extract()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

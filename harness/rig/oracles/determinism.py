@@ -1,0 +1,43 @@
+"""The determinism oracle: what is done twice comes out the same.
+
+Two transforms of one split module give one graph, names and metadata included, and two saves of one
+program reload equal.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+from harness.rig.oracles.finding import Finding
+from harness.rig.records import Stage
+
+Lines = Sequence[str]
+
+
+def check_transform(first: Lines, transform_again: Callable[[], Lines]) -> Iterator[Finding]:
+    """Findings between an inlined module and a second one, each as the lines that identify it."""
+    try:
+        second = transform_again()
+    except Exception as error:  # noqa: BLE001 - the subject's own, and so its verdict
+        kind = f"a second transform raises {type(error).__name__}"
+        yield Finding(Stage.INLINE_FALLBACKS, kind, str(error).partition("\n")[0])
+        return
+    difference = first_difference(first, second)
+    if difference:
+        yield Finding(Stage.INLINE_FALLBACKS, "two transforms give other graphs", difference)
+
+
+def check_saves(first: Lines, second: Lines) -> Iterator[Finding]:
+    """Findings between the programs that two saves of one program reload to."""
+    difference = first_difference(first, second)
+    if difference:
+        yield Finding(Stage.SAVE, "two saves reload to other programs", difference)
+
+
+def first_difference(first: Lines, second: Lines) -> str:
+    """The first line in which the two part, or ""."""
+    for number, (one, two) in enumerate(itertools.zip_longest(first, second, fillvalue="no more")):
+        if one != two:
+            return f"line {number}: {two}, before {one}"
+    return ""

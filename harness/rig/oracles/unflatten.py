@@ -1,0 +1,61 @@
+"""The unflatten oracle: can a program be given its modules back, and are they the right ones?
+
+A capability: `torch.export.unflatten` goes by the `nn_module_stack` of the nodes, which inliners
+drop, so a hybrid that was inlined mostly has no modules to be given back. On the `direct` route,
+which inlines nothing, the children that went in have to come out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from corpus.case import Inputs
+from harness.rig.oracles.completion import normalise
+from harness.rig.oracles.finding import Finding
+from harness.rig.oracles.values import Observed, observe
+from harness.rig.records import Stage
+
+CHILD_PREFIX = "_run_on_"
+
+
+def called_children(split: GraphModule) -> frozenset[str]:
+    """The children that a split module calls."""
+    return frozenset(str(node.target) for node in split.graph.nodes if node.op == "call_module")
+
+
+def check_program(
+    program: ExportedProgram,
+    calls: Sequence[Inputs],
+    expected: Observed,
+    tolerance: float | None = None,
+    children: frozenset[str] | None = None,
+) -> Iterator[Finding]:
+    """Findings in what a loaded program is unflattened to.
+
+    Args:
+        expected: what the calls should do.
+        tolerance: as of `Observed.difference`.
+        children: the names that its children should have; None where they are not asked for.
+    """
+    try:
+        module = torch.export.unflatten(program)
+    except Exception as error:  # noqa: BLE001 - torch's own, and the answer to the question
+        yield Finding(Stage.LOAD, f"unflatten raises {type(error).__name__}", normalise(error))
+        return
+    # Beside them stand the branches of a cond or a loop, which no module made.
+    names = frozenset(name for name, _ in module.named_children() if name.startswith(CHILD_PREFIX))
+    if children is not None and names != children:
+        detail = f"{sorted(names)}, should be {sorted(children)}"
+        yield Finding(Stage.LOAD, "unflattened: other children", detail)
+    try:
+        results = observe(module, calls)
+    except Exception as error:  # noqa: BLE001 - as above
+        yield Finding(Stage.RUN, f"unflattened: raises {type(error).__name__}", normalise(error))
+        return
+    found = expected.difference(results, tolerance)
+    if found is not None:
+        yield Finding(Stage.RUN, f"unflattened: {found.kind}", found.detail)

@@ -1,0 +1,107 @@
+"""Cases from elsewhere take the place of the project's own, in every command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.corpus_client import read_corpus, select_cases, split_text
+from harness.errors import UsageError
+from harness.toolchain.environment import PROJECT_ROOT
+
+OWN_CASES = """
+import torch
+from corpus.case import Family, Program, case
+from corpus.inputs import floats
+
+class Gate(torch.nn.Module):
+    def forward(self, x):
+        a, b = (x * 2).chunk(2, -1)
+        return torch.relu(b) - torch.relu(a)
+
+@case(Family.NESTED_GETITEMS, catches="halves that change places", fallback=["aten.relu.default"])
+def our_gate():
+    return Program(floats((2, 8)), model=Gate())
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "our_cases.py").write_text(OWN_CASES)
+    return tmp_path
+
+
+def test_a_file_or_a_folder_is_the_whole_corpus(folder: Path) -> None:
+    for place in (folder, folder / "our_cases.py"):
+        corpus = read_corpus(sys.executable, [str(place)])
+        assert corpus.names == ("our_gate",)
+        assert corpus.places == (str(place),)
+    assert "_run_on_gpu_1" in split_text(sys.executable, "our_gate", "nonstrict", [str(folder)])
+
+
+def test_the_digest_covers_the_file(folder: Path) -> None:
+    digests = {read_corpus(sys.executable).digest}
+    digests.add(read_corpus(sys.executable, [str(folder)]).digest)
+    (folder / "our_cases.py").write_text(OWN_CASES.replace("* 2", "* 3"))
+    digests.add(read_corpus(sys.executable, [str(folder)]).digest)
+    assert len(digests) == 3
+
+
+def test_a_package_ships_cases_by_an_entry_point(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = folder / "ours-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ours\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[inliner_regress.corpus]\nours = our_cases\n")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    assert read_corpus(sys.executable, ["ours"]).names == ("our_gate",)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no such file, folder, or entry point"),
+        ("import no_such_package\n", "ModuleNotFoundError: No module named 'no_such_package'"),
+        ("def broken(:\n", "SyntaxError"),
+        ("x = 1\n", "no case is declared in it"),
+    ],
+)
+def test_what_is_no_corpus_is_named_with_its_reason(
+    tmp_path: Path, content: str | None, message: str
+) -> None:
+    path = tmp_path / "cases.py"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(UsageError, match=message):
+        read_corpus(sys.executable, [str(path)])
+
+
+def test_a_run_of_own_cases_is_judged_without_the_projects_ledger(folder: Path) -> None:
+    def harness(*arguments: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "harness", *arguments],
+            cwd=PROJECT_ROOT,
+            env={**os.environ, "PYTHONPATH": str(PROJECT_ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    out = str(folder / "results")
+    ours = ("--corpus", str(folder))
+    code, printed = harness("run", *ours, "--releases", "2.14.0", "--out", out)
+    assert code == 1, printed  # 2.14.0's metadata is wrong, and this ledger does not say so
+    assert "our_gate" in printed
+    run = json.loads(next(Path(out).glob("2*/run.json")).read_text())
+    assert run["corpus"] == [str(folder)]
+    assert harness("summary", "latest", "--out", out)[0] == 1
+    told = harness("explain", "our_gate", "--subject", "positional", *ours)
+    assert told[0] == 0, told[1]
+    assert select_cases(read_corpus(sys.executable, [str(folder)]).cases, "gate")

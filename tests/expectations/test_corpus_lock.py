@@ -1,0 +1,163 @@
+"""The corpus lock: equal programs are equal, and what differs is named with whose doing it is."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import UsageError
+from harness.expectations.corpus_lock import (
+    CorpusLock,
+    close,
+    differences,
+    lock_of,
+    read_lock,
+    write_lock,
+)
+from harness.toolchain.environment import PROJECT_ROOT
+
+ROW: Mapping[str, Any] = {
+    "case": "a_case",
+    "capture": "nonstrict",
+    "graph": "g",
+    "ops": {"aten.relu.default": 2},
+    "split": "s",
+    "children": {"_run_on_gpu_1": {"aten.relu.default": 2}},
+    "inputs": [[["torch.float32", [2, 8], 0.25, 0.5, 1.0]]],
+    "outputs": [[["torch.float32", [2, 8], 0.125, 0.5, 1.0]]],
+}
+LOCK = lock_of("2.13.0", [ROW])
+
+
+def changed(**fields: Any) -> CorpusLock:
+    return lock_of("2.13.0", [{**copy.deepcopy(dict(ROW)), **fields}])
+
+
+def told(now: CorpusLock) -> list[str]:
+    return [difference.what for difference in differences(LOCK, now)]
+
+
+def test_the_same_programs_have_no_difference() -> None:
+    assert told(changed()) == []
+
+
+def test_a_number_may_differ_in_its_last_digits_and_no_more() -> None:
+    nearly = [[["torch.float32", [2, 8], 0.1250001, 0.5, 1.0]]]
+    assert told(changed(outputs=nearly)) == []
+    (found,) = told(changed(outputs=[[["torch.float32", [2, 8], 0.126, 0.5, 1.0]]]))
+    assert found.startswith("the machine computes other numbers: eager outputs are")
+    (found,) = told(changed(inputs=[[["torch.float32", [2, 9], 0.25, 0.5, 1.0]]]))
+    assert "inputs are" in found
+
+
+def test_another_graph_is_blamed_on_torch_only_if_it_is_another_torch() -> None:
+    now = changed(graph="h", ops={"aten.relu.default": 1, "aten.add.Tensor": 1})
+    assert told(now) == [
+        "the case was edited, and captures another graph: aten.add.Tensor 0 -> 1, "
+        "aten.relu.default 2 -> 1"
+    ]
+    newer = dataclasses.replace(now, torch_version="2.14.0")
+    assert told(newer)[0].startswith("torch 2.14.0 (locked: 2.13.0) captures another graph")
+    assert told(changed(graph="h")) == [
+        "the case was edited, and captures another graph: the same ops under other names, wires "
+        "or metadata"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("children", "message"),
+    [
+        ({"_run_on_gpu_0": {"aten.relu.default": 2}}, "children _run_on_gpu_0; locked"),
+        ({"_run_on_gpu_1": {"aten.relu.default": 3}}, "_run_on_gpu_1: aten.relu.default 2 -> 3"),
+        (ROW["children"], "the same children, wired otherwise"),
+    ],
+)
+def test_another_split_of_the_same_graph_is_told_apart(
+    children: Mapping[str, Any], message: str
+) -> None:
+    (found,) = told(changed(split="t", children=children))
+    assert found.startswith("the same graph is split otherwise: ")
+    assert message in found
+
+
+def test_a_case_that_came_or_went_is_a_difference() -> None:
+    none = lock_of("2.13.0", [])
+    assert told(none) == ["is in the lock, and no longer in the corpus"]
+    assert [each.what for each in differences(none, LOCK)] == ["is not in the lock"]
+
+
+def test_nan_equals_nan_and_other_types_do_not_pass_for_numbers() -> None:
+    assert close([float("nan")], [float("nan")])
+    assert not close(1.0, "1.0")
+    assert not close([1.0], [1.0, 2.0])
+
+
+def test_a_lock_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.lock"
+    write_lock(LOCK, path)
+    assert read_lock(path) == LOCK
+    assert len(path.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "not a corpus lock"),
+        ("{}", "not a corpus lock"),
+        ("nonsense", "not a corpus lock"),
+        ('{"schema": 99, "torch": "2.13.0"}', "schema 99; this harness reads 1"),
+        (None, "corpus lock` writes one"),
+    ],
+)
+def test_a_foreign_truncated_or_missing_lock_is_refused(
+    tmp_path: Path, content: str | None, message: str
+) -> None:
+    path = tmp_path / "corpus.lock"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(UsageError, match=message):
+        read_lock(path)
+
+
+@pytest.fixture(scope="module")
+def now() -> Callable[[str], str]:
+    def corpus(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "harness", "corpus", *arguments],
+            cwd=PROJECT_ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return f"{done.returncode}\n{done.stdout}{done.stderr}"
+
+    return corpus
+
+
+def test_the_committed_lock_holds_on_this_machine(now: Callable[..., str]) -> None:
+    printed = now("verify", "-k", "pr_4360 or dynamic_batch or returns_a_list or encoder_softmax")
+    assert printed.startswith("0\n"), printed
+    assert "programs as locked" in printed
+
+
+def test_every_case_is_locked_in_both_modes(tmp_path: Path) -> None:
+    names = {
+        json.loads(line)["name"]
+        for line in subprocess.run(
+            [sys.executable, "-m", "harness.rig.catalogue", "cases"],
+            cwd=PROJECT_ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()[:-1]
+    }
+    locked = set(read_lock().cases)
+    assert locked == {(name, mode) for name in names for mode in ("nonstrict", "strict")}

@@ -1,0 +1,121 @@
+"""Fixed and broken between neighbours: counted by hand, and what turns silent is never lost."""
+
+import dataclasses
+
+from harness.report import tables
+from harness.report.frames import cell_frame, verdict_frame
+from harness.report.markdown import markdown
+from harness.report.neighbours import Move, measured_once, neighbours
+from harness.report.page import page
+from harness.rig.records import CellRecord, CellState, Oracle
+from tests.report.conftest import change, share_an_inliner
+
+RELEASES = ["2.10.0", "2.13.0", "2.14.0"]
+
+
+def cells_of(run):
+    return cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan)
+
+
+def between(run, releases=RELEASES):
+    return neighbours(cells_of(run), releases)
+
+
+def counts(view):
+    return [moved.cells for moved in (view.fixed, view.milder, view.worse, view.broken)]
+
+
+def test_every_release_is_held_against_the_one_before_it(run):
+    first, second = between(run)
+    assert (first.before, first.after) == (("2.10.0",), ("2.13.0",))
+    assert (second.before, second.after) == (("2.13.0",), ("2.14.0",))
+
+
+def test_fixed_and_broken_are_counted_in_cells_and_in_cases(run):
+    first, second = between(run)
+    assert first.compared == 8  # by legacy alone: export is hypothetical in 2.10.0
+    assert counts(first) == [1, 0, 0, 0]
+    assert second.compared == 16
+    assert counts(second) == [10, 0, 0, 2]
+    assert (second.fixed.cases, second.broken.cases) == (5, 1)
+    assert second.broken.moves == (
+        Move("case_dynamic_dims", "ok", "wrong-signature@load", ("export", "legacy")),
+    )
+
+
+def test_the_worst_of_what_broke_is_named_and_nothing_where_nothing_did(run):
+    first, second = between(run)
+    assert (first.oracle, first.label) == ("", "")
+    assert (second.oracle, second.label) == ("signature", "wrong-signature@load")
+    change(run, "2.14.0", "architectures", {Oracle.WIRING: "another"})
+    assert between(run)[1].label == "wrong-wiring@inline-fallbacks"
+
+
+def test_an_error_that_turns_silent_has_turned_worse_though_no_oracle_broke(run):
+    change(run, "2.14.0", "shared_values", {Oracle.VALUES: "differ"})
+    verdicts = verdict_frame(run.records, run.cases, run.subjects)
+    changes = tables.fixed_between(verdicts, "2.13.0", "2.14.0")
+    assert "case_shared_values" not in set(changes.broken["case"])
+    view = between(run)[1]
+    assert counts(view) == [8, 0, 2, 2]
+    (move,) = view.worse.moves
+    assert (move.case, move.before, move.after) == (
+        "case_shared_values", "error@inline-fallbacks", "wrong-values@run",
+    )  # fmt: skip
+    assert view.label == "wrong-values@run"
+
+
+def test_a_silent_failure_that_turns_loud_is_milder_and_not_fixed(run):
+    change(run, "2.14.0", "multi_output_engines", {Oracle.METADATA: "a list"})
+    assert counts(between(run)[1]) == [8, 2, 0, 2]
+
+
+def test_another_message_of_one_oracle_is_no_change(run):
+    change(run, "2.14.0", "relu_fallbacks", {Oracle.METADATA: "another message"})
+    assert counts(between(run)[1]) == [10, 0, 0, 2]
+
+
+def test_releases_that_were_measured_as_one_stand_together(run):
+    share_an_inliner(run)
+    (view,) = between(run)
+    assert view.before == ("2.10.0", "2.13.0")
+    assert list(measured_once(cells_of(run), RELEASES)) == [("2.10.0", "2.13.0"), ("2.14.0",)]
+
+
+def test_the_neighbour_of_a_release_is_the_nearest_of_those_that_stand_together(run):
+    share_an_inliner(run)
+    run.records = [
+        dataclasses.replace(record, hypothetical=record.key.subject == "2.10.0")
+        for record in run.records
+    ]
+    (view,) = between(run)
+    assert view.compared == 8  # 2.13.0 by legacy, which 2.10.0 does not reach
+
+
+def test_a_cell_that_was_not_asked_or_left_no_record_is_neither_fixed_nor_broken(run):
+    run.records = [
+        CellRecord(record.key, CellState.UNSUPPORTED, reason="no wheel", measured_as="2.14.0")
+        if record.key.subject == "2.14.0" and record.key.case != "case_dynamic_dims"
+        else record
+        for record in run.records
+    ]
+    assert (between(run)[1].compared, counts(between(run)[1])) == (2, [0, 0, 0, 2])
+    run.records = [record for record in run.records if record.key.subject != "2.14.0"]
+    assert between(run)[1].compared == 0
+
+
+def test_a_lone_release_has_no_neighbour(run):
+    assert between(run, ["2.14.0"]) == ()
+    assert between(run, []) == ()
+
+
+def test_the_page_and_the_markdown_tell_what_got_worse_by_name(run):
+    change(run, "2.14.0", "shared_values", {Oracle.VALUES: "differ"})
+    model = run.model()
+    text = page(model)
+    part = text[text.index('id="neighbours"') : text.index('id="causes"')]
+    assert "Fails worse" in part
+    assert "case_shared_values" in part
+    assert "- fails worse: `case_shared_values` (error@inline-fallbacks → wrong-values@run" in (
+        markdown(model)
+    )

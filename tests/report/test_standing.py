@@ -1,0 +1,56 @@
+"""What each release gets wrong, in one table: counted from records, and true in the README."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from harness.report.standing import HEAD, block, standing
+from harness.rig.records import Oracle, SubjectKind, SubjectSpec
+from harness.toolchain.environment import PROJECT_ROOT
+from tests.record_builders import failed, key, record
+
+OLD = SubjectSpec("2.12.0", SubjectKind.RELEASE, ("legacy", "export"))
+SAME = dataclasses.replace(OLD, subject="2.13.0")
+NEW = dataclasses.replace(OLD, subject="2.14.0", hypothetical_routes=("export",))
+BUILTIN = SubjectSpec("positional", SubjectKind.BUILTIN, ("export",))
+
+
+def rows(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("| 2")]
+
+
+def test_each_failure_counts_as_what_a_user_meets() -> None:
+    records = [
+        record(key("a", "2.14.0", "legacy"), failed(Oracle.VALUES), failed(Oracle.METADATA)),
+        record(key("b", "2.14.0", "legacy"), failed(Oracle.COMPLETION)),
+        record(key("c", "2.14.0", "legacy"), failed(Oracle.METADATA)),
+        record(key("d", "2.14.0", "legacy")),
+    ]
+    assert rows(standing(records, [NEW])) == ["| 2.14.0 | legacy | 1 of 4 | 1 | 1 | 1 |"]
+
+
+def test_neighbours_that_are_alike_share_a_row_and_builtin_inliners_have_none() -> None:
+    records = [record(key("a", name, "legacy")) for name in ("2.12.0", "2.13.0", "positional")]
+    text = standing(records, [OLD, SAME, NEW, BUILTIN])
+    assert rows(text) == [
+        "| 2.12.0 to 2.13.0 | legacy and export | 1 of 1 | 0 | 0 | 0 |",
+        "| 2.14.0 | legacy | not asked | | | |",
+    ]
+
+
+def test_the_readme_holds_the_table_of_the_newest_published_run() -> None:
+    runs = (PROJECT_ROOT / "results" / "published").glob("*/standing.md")
+    newest = max(
+        runs, key=lambda path: json.loads((path.parent / "run.json").read_text())["run_id"]
+    )
+    table = block((PROJECT_ROOT / "README.md").read_text(), "standing")
+    assert table.strip() == newest.read_text().strip()
+    assert table.strip().startswith(HEAD[0])
+
+
+def test_a_text_without_the_block_is_refused() -> None:
+    with pytest.raises(ValueError, match="no block standing"):
+        block("<!-- standing -->\nno end", "standing")

@@ -1,0 +1,125 @@
+"""What comes out otherwise the second time is found, in the graph and in the archive."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from harness.rig.clock import StageClock
+from harness.rig.inliners.builtin import BuiltinInliner
+from harness.rig.inliners.protocol import Inliner, Inlining
+from harness.rig.oracles.determinism import check_saves, check_transform
+from harness.rig.pipeline import run_cell
+from harness.rig.prepare import PreparedCase
+from harness.rig.records import CellKey, Oracle, Route, Stage, Verdict
+from harness.rig.sharing import Shared
+
+Prepared = Callable[[str], PreparedCase]
+
+
+class Fickle:
+    """The built-in positional inliner; from its second transform on its work is changed."""
+
+    name = "fickle"
+
+    def __init__(self, change: Callable[[GraphModule], None]) -> None:
+        self._change = change
+        self._transforms = 0
+
+    def produce(
+        self,
+        split: GraphModule,
+        route: Route,
+        example: Any,
+        dynamic_shapes: Any,
+        clock: StageClock,
+        result: Inlining,
+    ) -> ExportedProgram:
+        module = BuiltinInliner("positional").transform(split)
+        self._transforms += 1
+        if self._transforms > 1:
+            self._change(module)
+        result.keep(module)
+        clock.enter(Stage.EXPORT)
+        return torch.export.export(module, example.args, dict(example.kwargs))
+
+
+def rename(module: GraphModule) -> None:
+    next(node for node in module.graph.nodes if node.op == "call_function").name = "renamed"
+
+
+def other_weight(module: GraphModule) -> None:
+    with torch.no_grad():
+        next(module.parameters())[0] += 1
+
+
+def raises(module: GraphModule) -> None:
+    raise RuntimeError("not again")
+
+
+def verdict(inliner: Inliner, case: PreparedCase) -> Verdict:
+    key = CellKey(case.case.name, "nonstrict", inliner.name, "export")
+    return run_cell(case, inliner, key, StageClock()).verdict(Oracle.DETERMINISM)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (rename, "two transforms give other graphs"),
+        (other_weight, "two transforms give other graphs"),
+        (raises, "a second transform raises RuntimeError"),
+    ],
+)
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_transform_that_comes_out_otherwise_the_second_time_is_found(
+    prepared: Prepared, change: Callable[[GraphModule], None], message: str, shared: bool
+) -> None:
+    case = copy.copy(prepared("linears_in_two_fallbacks"))
+    case.shared = Shared() if shared else None
+    found = verdict(Fickle(change), case)
+    assert (found.label, found.message) == ("nondeterministic@inline-fallbacks", message)
+
+
+def test_a_transform_that_comes_out_the_same_has_no_finding(prepared: Prepared) -> None:
+    assert verdict(Fickle(lambda module: None), prepared("linears_in_two_fallbacks")).label == "ok"
+
+
+def test_an_archive_that_comes_out_otherwise_the_second_time_is_found(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save, saved = torch.export.save, []
+
+    def fickle(program: ExportedProgram, archive: Any) -> None:
+        saved.append(archive)
+        if len(saved) > 1:
+            program = copy.deepcopy(program)
+            with torch.no_grad():
+                next(iter(program.state_dict.values()))[0] += 1
+        save(program, archive)
+
+    monkeypatch.setattr(torch.export, "save", fickle)
+    found = verdict(BuiltinInliner("positional"), prepared("linears_in_two_fallbacks"))
+    assert len(saved) == 2
+    assert found.label == "nondeterministic@save"
+    assert found.message == "two saves reload to other programs"
+
+
+def test_archives_that_differ_in_bytes_alone_are_equal(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("filecmp.cmp", lambda *_, **__: False)
+    assert verdict(BuiltinInliner("positional"), prepared("dynamic_batch")).label == "ok"
+
+
+def test_the_first_line_that_differs_is_told() -> None:
+    (found,) = check_transform(["a", "b"], lambda: ["a", "c"])
+    assert found.detail == "line 1: c, before b"
+    (found,) = check_saves(["a"], ["a", "b"])
+    assert found.detail == "line 1: b, before no more"
+    assert list(check_saves(["a"], ["a"])) == []

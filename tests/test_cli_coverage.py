@@ -1,0 +1,78 @@
+"""`coverage`: the extraction is asked for once, and the exit code says whether it is enough."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import cli
+from harness.cli import covering
+
+Run = Callable[..., tuple[int, str]]
+
+EXTRACTION: dict[str, Any] = {
+    "axes": [
+        {"name": "size", "values": {"size/small": "a small one"}},
+        {"name": "colour", "values": {"colour/red": "a red one"}},
+    ],
+    "impossible": [],
+    "unreachable": {},
+    "cases": {"one": ["size/small", "colour/red"]},
+}
+
+
+class Rig:
+    """Answers as the rig would, and counts how often it is asked for the extraction."""
+
+    def __init__(self, extraction: dict[str, Any]) -> None:
+        self.extraction = extraction
+        self.extracted = 0
+
+    def ask(self, _python: str, _module: str, command: str) -> str:
+        if command == "digest":
+            return "abc\n"
+        self.extracted += 1
+        return json.dumps(self.extraction)
+
+
+@pytest.fixture
+def coverage(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Run:
+    monkeypatch.setenv("INLINER_REGRESS_CACHE", str(tmp_path))
+
+    def run(rig: Rig, *arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr(covering, "ask_rig", rig.ask)
+        monkeypatch.setattr(sys, "argv", ["harness", "coverage", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return int(ended.value.code or 0), capfd.readouterr().out
+
+    return run
+
+
+def test_enough_coverage_is_green_and_asked_for_once(coverage: Run) -> None:
+    rig = Rig(EXTRACTION)
+    code, printed = coverage(rig)
+    assert code == 0
+    assert "single values: 2 of 2 (100.0%)" in printed
+    assert coverage(rig) == (0, printed)
+    assert rig.extracted == 1
+
+
+def test_too_little_coverage_is_red_and_names_what_is_missing(coverage: Run) -> None:
+    code, printed = coverage(Rig({**EXTRACTION, "cases": {"one": ["size/small"]}}), "--missing")
+    assert code == 1
+    assert "missing: colour/red" in printed
+    assert "missing pair: size/small with colour/red" in printed
+
+
+def test_json_is_one_object(coverage: Run) -> None:
+    code, printed = coverage(Rig(EXTRACTION), "--json")
+    assert code == 0
+    assert json.loads(printed)["pairwise"] == 1.0

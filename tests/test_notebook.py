@@ -1,0 +1,65 @@
+"""`harness.open_run`, as the README shows it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness.errors import UsageError
+from harness.plan import PlannedCell
+from harness.report.write import write_report
+from harness.store import RunFolder
+from tests.record_builders import provenance
+from tests.report.conftest import full_run
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """`results/` with one run in it, and no report yet."""
+    plan = [PlannedCell(key, False, key.subject) for key in full_run().plan]
+    with RunFolder.create(tmp_path / "results", provenance(*full_run().subjects), plan):
+        return tmp_path / "results"
+
+
+def test_the_notebook_of_the_readme_prints_what_the_readme_shows(results: Path) -> None:
+    write_report(results / "latest", full_run().model())
+    readme = (ROOT / "README.md").read_text()
+    section = readme[readme.index("## In a notebook") :]
+    code, shown = re.findall(r"```(?:python)?\n(.*?)```", section, re.DOTALL)[:2]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=results.parent,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    printed = done.stdout.splitlines()
+    assert printed[0].split() == shown.splitlines()[0].split()
+    rows = [line.split()[:2] for line in printed[1:]]
+    assert rows == [
+        ["2.10.0", "legacy"], ["2.13.0", "legacy"], ["2.13.0", "export"],
+        ["2.14.0", "legacy"], ["2.14.0", "export"],
+    ][-4:]  # fmt: skip
+
+
+def test_a_run_whose_report_was_never_written_is_told_what_writes_it(results: Path) -> None:
+    with pytest.raises(UsageError, match=r"`python -m harness report .*` writes it"):
+        harness.open_run(results / "latest")
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no run"):
+        harness.open_run(tmp_path / "absent")
+
+
+def test_importing_the_package_loads_no_pandas() -> None:
+    code = "import sys, harness; sys.exit('pandas' in sys.modules or 'pyarrow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

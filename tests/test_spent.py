@@ -1,0 +1,52 @@
+"""What workers spent: summed over jobs and over a resume, and never guessed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import UsageError
+from harness.journal import Journal
+from harness.rig.records import SCHEMA
+from harness.spent import SPENT_FILE, Spent, read_spent, spent_log
+
+
+def test_what_jobs_told_is_summed_over_a_resume(tmp_path: Path) -> None:
+    with spent_log(tmp_path) as add:
+        add(Spent(2.0, 1.5))
+        add(Spent(4.0, 3.5))
+    with spent_log(tmp_path) as add:
+        add(Spent(4.0, 3.0))
+    assert read_spent(tmp_path) == Spent(10.0, 8.0)
+    assert Spent(10.0, 8.0).stage_share == 0.8
+
+
+def test_a_line_that_a_kill_cut_short_is_left_out(tmp_path: Path) -> None:
+    with spent_log(tmp_path) as add:
+        add(Spent(2.0, 1.0))
+        add(Spent(8.0, 1.0))
+    path = tmp_path / SPENT_FILE
+    path.write_bytes(path.read_bytes()[:-5])
+    assert read_spent(tmp_path) == Spent(2.0, 1.0)
+    with spent_log(tmp_path) as add:
+        add(Spent(1.0, 1.0))
+    assert read_spent(tmp_path) == Spent(3.0, 2.0)
+
+
+def test_a_run_in_which_no_job_told_has_no_share_rather_than_none_of_its_time(
+    tmp_path: Path,
+) -> None:
+    assert read_spent(tmp_path) is None
+    with spent_log(tmp_path):
+        pass
+    assert read_spent(tmp_path) is None
+    assert Spent(0.0, 0.0).stage_share is None
+
+
+@pytest.mark.parametrize("payload", [{}, {"worker_s": 1.0}, {"worker_s": 1.0, "stages_s": None}])
+def test_a_line_of_something_else_is_named(tmp_path: Path, payload: dict[str, object]) -> None:
+    with Journal(tmp_path / SPENT_FILE) as log:
+        log.append({"schema": SCHEMA, **payload})
+    with pytest.raises(UsageError, match=r"spent\.jsonl: foreign or damaged"):
+        read_spent(tmp_path)
