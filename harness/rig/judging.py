@@ -51,7 +51,6 @@ def about_inlined(
     finished: bool,
     cleaned: bool,
     ran: bool,
-    transform_again: Callable[[], GraphModule] | None,
 ) -> Answers:
     """The oracles on the module that `transform` made.
 
@@ -59,7 +58,6 @@ def about_inlined(
         finished: whether `transform` returned.
         cleaned: whether it came as far as to clean the graph: from then on all wires are there.
         ran: whether the program ran; one that did not proves nothing by its values.
-        transform_again: makes the module once more; None where the split is no longer what it was.
     """
     questions: dict[Oracle, Findings] = {}
     if ran:
@@ -70,11 +68,18 @@ def about_inlined(
         )
     if finished:
         questions[Oracle.STRUCTURE] = lambda: structure.check_inlined(prepared.split, inlined)
-    if finished and transform_again is not None:
-        questions[Oracle.DETERMINISM] = lambda: determinism.check_transform(
-            module_lines(inlined), lambda: module_lines(transform_again())
-        )
     return _ask(questions)
+
+
+def about_transform(inlined: GraphModule, transform_again: Callable[[], GraphModule]) -> Answers:
+    """Whether `transform` makes the same module once more."""
+    return _ask(
+        {
+            Oracle.DETERMINISM: lambda: determinism.check_transform(
+                module_lines(inlined), lambda: module_lines(transform_again())
+            )
+        }
+    )
 
 
 def about_program(prepared: PreparedCase, route: Route, back: CameBack) -> Answers:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import tempfile
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -74,11 +73,9 @@ def run_cell(
         judged = _judge_program(prepared, route, exported, clock)
     answers = [judged.answers]
     if inlining.inlined is not None:
-
-        def transform_again() -> GraphModule:
-            return inline_again(inliner, prepared, route)
-
-        answers.insert(0, _about_inlined(prepared, inlining, judged, transform_again))
+        answers.insert(0, _about_inlined(prepared, inlining, judged))
+        if inlining.finished and not prepared.damaged:
+            answers.append(_about_transform(prepared, inliner, route, inlining.inlined))
     if prepared.damaged:
         answers.append({Oracle.STRUCTURE: Answer((_DAMAGED,))})
     return CellRecord(
@@ -89,6 +86,7 @@ def run_cell(
         seconds={stage.value: seconds for stage, seconds in clock.seconds.items()},
         archive_bytes=judged.archive_bytes,
         engine_bytes=None if route is Route.PLAIN else prepared.engine_bytes,
+        steps=None if route is Route.PLAIN else prepared.steps,
         ended_at_unix_s=time.time(),
     )
 
@@ -172,7 +170,6 @@ def _about_inlined(
     prepared: PreparedCase,
     inlining: Inlining,
     judged: Judged,
-    transform_again: Callable[[], GraphModule],
 ) -> Answers:
     inlined = inlining.inlined
     assert inlined is not None
@@ -184,7 +181,6 @@ def _about_inlined(
             finished=inlining.finished,
             cleaned=inlining.finished or judged.ended.stage is Stage.CLEAN,
             ran=judged.ran,
-            transform_again=None if prepared.damaged else transform_again,
         )
 
     shared = None if prepared.damaged else prepared.shared
@@ -194,6 +190,22 @@ def _about_inlined(
     if identity not in shared.inlined:
         shared.inlined[identity] = ask()
     return shared.inlined[identity]
+
+
+def _about_transform(
+    prepared: PreparedCase, inliner: Inliner, route: Route, inlined: GraphModule
+) -> Answers:
+    """Asked of every inliner, of equal ones too: that its work was equal once says nothing here."""
+
+    def ask() -> Answers:
+        return judging.about_transform(inlined, lambda: inline_again(inliner, prepared, route))
+
+    if prepared.shared is None:
+        return ask()
+    known = prepared.shared.transforms
+    if inliner.name not in known:
+        known[inliner.name] = ask()
+    return known[inliner.name]
 
 
 def _sharing_export(shared: Shared | None) -> Export | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, CellRecord
+from harness.rig.records import CellKey, CellRecord, Oracle, Outcome
 from harness.rig.sharing import Shared, module_identity, program_identity
 
 Prepared = Callable[[str], PreparedCase]
@@ -153,3 +154,32 @@ def test_nothing_is_shared_once_the_split_is_damaged(
     key = CellKey("relu_once", "nonstrict", "positional", "export")
     run_cell(case, inliners["positional"], key, StageClock())
     assert (case.shared.inlined, case.shared.programs) == ({}, {})
+
+
+class Fickle(BuiltinInliner):
+    """As `positional` at first, and otherwise when it is asked again."""
+
+    def __init__(self) -> None:
+        super().__init__("positional")
+        self.name = "fickle"
+        self.calls = 0
+
+    def _transform(self, *args: Any) -> GraphModule:
+        module = super()._transform(*args)
+        self.calls += 1
+        if self.calls > 1:
+            rename(module)
+        return module
+
+
+def test_an_inliner_whose_first_work_is_known_is_still_asked_for_a_second(
+    inliners: dict[str, Inliner], prepared: Prepared
+) -> None:
+    case = copy.copy(prepared("linear_in_fallback"))
+    case.shared = Shared()
+    said = {}
+    for inliner in (inliners["positional"], Fickle()):
+        key = CellKey("linear_in_fallback", "nonstrict", inliner.name, "export")
+        said[inliner.name] = run_cell(case, inliner, key, StageClock()).verdict(Oracle.DETERMINISM)
+    assert said["positional"].outcome is Outcome.OK
+    assert said["fickle"].message == "two transforms give other graphs"
