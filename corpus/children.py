@@ -61,6 +61,9 @@ def _parts(value: Any) -> Sequence[Any]:
 def _flat(segment: Segment, values: Sequence[Any]) -> Segment:
     """The segment as a function of leaves: tracing one of containers would change its output."""
 
+    if not any(isinstance(value, tuple | list) for value in values):
+        return segment  # as it is, for its own placeholder names
+
     def flat(*leaves: Any) -> Any:
         remaining = iter(leaves)
         given = [

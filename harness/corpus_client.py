@@ -91,6 +91,7 @@ def select_cases(
     families: Collection[str] = (),
     *,
     quick: bool = False,
+    full: bool = True,
 ) -> tuple[CaseInfo, ...]:
     """The cases that an expression and families choose.
 
@@ -99,6 +100,7 @@ def select_cases(
             pytest's -k, without brackets. Empty for all.
         families: families' names, or parts of them; empty for all.
         quick: of the quick cases alone.
+        full: of those too that only a full run takes.
 
     Raises:
         UsageError: nothing is chosen, a family is unknown, or the expression is malformed.
@@ -111,6 +113,7 @@ def select_cases(
         case
         for case in cases
         if (case.quick or not quick)
+        and (full or not case.full)
         and _chosen(expression, f"{case.name} {case.family}".lower())
         and (not families or any(name.lower() in case.family.lower() for name in families))
     )
@@ -118,7 +121,7 @@ def select_cases(
         raise UsageError(
             f"no {'quick ' if quick else ''}case matches "
             f"{expression or ', '.join(families)!r}; `python -m harness list` "
-            "shows them all"
+            f"shows them all{'' if full else ', and some are for `--full` alone'}"
         )
     return chosen
 

@@ -14,6 +14,7 @@ from harness.findings import Finding, explain_command
 from harness.provenance import provenance_to_json
 from harness.report.junit import junit
 from harness.report.model import LEDGER, CauseView, FindingView, ReportModel, build_model
+from harness.report.standing import standing
 from harness.report.write import write_report
 from harness.run import JudgedRun
 
@@ -37,7 +38,9 @@ def write_run_report(judged: JudgedRun, summary: dict[str, Any]) -> list[Path]:
         [fault.reason for fault in judged.report.ledger_faults],
     )
     replace_file(path, text.encode())
-    return [*written, path]
+    table = judged.folder.path / "standing.md"
+    replace_file(table, standing(judged.records.values(), judged.subjects).encode())
+    return [*written, path, table]
 
 
 def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:

@@ -46,6 +46,7 @@ class RunOptions:
     expression: str = ""
     families: tuple[str, ...] = ()
     quick: bool = False
+    full: bool = False
     corpus: tuple[str, ...] = ()  # places of cases that take the place of the project's own
     routes: tuple[str, ...] = ()
     captures: tuple[str, ...] = ("nonstrict",)
@@ -112,7 +113,9 @@ def run(
         like=options.like,
     )
     corpus = read_corpus(toolchain.python, options.corpus)
-    cases = select_cases(corpus.cases, options.expression, options.families, quick=options.quick)
+    cases = select_cases(
+        corpus.cases, options.expression, options.families, quick=options.quick, full=options.full
+    )
     plan = make_plan(cases, subjects, options.captures, options.routes or None)
     if options.shard is not None:
         plan = shard(plan, *options.shard)

@@ -48,6 +48,8 @@ def one_error(printed: str) -> str:
         (["run", "--exporter", "no/such/file.py"], "no/such/file.py"),
         (["run", "--capture", "sideways"], "nonstrict, strict or functional"),
         (["run", "--shard", "1-4"], "I/N"),
+        (["run", "--quick", "--full"], "give one of them"),
+        (["run", "-k", "drawn_0003"], "some are for `--full` alone"),
         (["run", "--ledger", "no/such/ledger.toml"], "no/such/ledger.toml"),
         (["run", "--wheelhouse", "no/such/folder"], "no/such/folder"),
         (["explain", "pr_4360"], "name a --subject"),

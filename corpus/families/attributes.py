@@ -377,3 +377,22 @@ class Drawing(torch.nn.Module):
 )
 def random_op_in_fallback() -> Program:
     return Program(floats((2, 8)), model=Drawing())
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="one weight under two names in one fallback: the second name is never handed on",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def tied_weights_in_one_fallback() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    weight = torch.nn.Parameter(torch.randn(8))
+    product = builder.fallback(
+        lambda a, up, down: torch.relu(a * up) - down,
+        engine,
+        attributes={"up": weight, "down": weight},
+    )
+    return Program(floats((2, 8)), split=builder.finish(product))

@@ -52,6 +52,9 @@ def run_command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Only the few cases that show most defects.")
     ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="The cases too that are for a full run alone.")
+    ] = False,
     corpus: CorpusPlaces = None,
     routes: Annotated[str, typer.Option(help="legacy, export, direct, plain; with commas.")] = "",
     capture: Annotated[str, typer.Option(help="nonstrict, strict, or both, with a comma.")] = (
@@ -73,6 +76,8 @@ def run_command(
     ledger: Ledger = LEDGER_FILE,
 ) -> int:
     """Run the corpus through the inliners, judge, gate, and write the report."""
+    if quick and full:
+        raise UsageError("--quick and --full ask for opposite things; give one of them")
     options = RunOptions(
         releases=releases,
         exporter=exporter,
@@ -81,6 +86,7 @@ def run_command(
         expression=expression,
         families=tuple(family or ()),
         quick=quick,
+        full=full,
         corpus=absolute(corpus or ()),
         routes=listed(routes),
         captures=captures(capture),

@@ -36,6 +36,7 @@ def describe(case: Case) -> CaseInfo:
         fallback=case.fallback,
         wiring=case.wiring,
         quick=case.name in QUICK,
+        full=case.full,
         requires=case.requires,
         capture=case.capture,
     )

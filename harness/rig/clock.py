@@ -19,7 +19,8 @@ class StageClock:
 
     def __init__(self, on_enter: Callable[[Stage], None] = lambda stage: None) -> None:
         self.seconds: dict[Stage, float] = {}
-        self.spent_seconds = 0.0
+        self._spent_s = 0.0
+        self._again: list[StageClock] = []
         self.stage: Stage | None = None
         self._on_enter = on_enter
         self._since = 0.0
@@ -35,8 +36,21 @@ class StageClock:
         if self.stage is not None and self._since:
             elapsed = time.perf_counter() - self._since
             self.seconds[self.stage] = self.seconds.get(self.stage, 0.0) + elapsed
-            self.spent_seconds += elapsed
+            self._spent_s += elapsed
         self._since = 0.0
+
+    @property
+    def spent_seconds(self) -> float:
+        return self._spent_s + sum(clock.spent_seconds for clock in self._again)
+
+    def again(self) -> StageClock:
+        """A clock for a stage that is gone through a second time, to see whether it does the same.
+
+        What it spends was spent in that stage, and is not part of how long the stage took.
+        """
+        clock = StageClock(self._on_enter)
+        self._again.append(clock)
+        return clock
 
     def credit(self, seconds: Mapping[Stage, float]) -> None:
         """State what stages took when an equal program went through them."""

@@ -57,7 +57,7 @@ def send_to_disk(
         back.results = values.observe(back.callable, calls)
 
 
-def save_again(back: CameBack, archive: Path) -> None:
+def save_again(back: CameBack, archive: Path, clock: StageClock) -> None:
     """Save ``back.exported`` a second time; if that is another archive, load it and the first.
 
     The first is loaded anew, since `ExportedProgram.module` leaves marks in a program.
@@ -67,7 +67,8 @@ def save_again(back: CameBack, archive: Path) -> None:
     """
     second = archive.parent / "again" / archive.name  # an archive's name is inside it, too
     second.parent.mkdir()
-    torch.export.save(back.exported, second)  # type: ignore[arg-type]
+    with clock.during(Stage.SAVE):
+        torch.export.save(back.exported, second)  # type: ignore[arg-type]
     if not filecmp.cmp(archive, second, shallow=False):
         back.saved_twice = (torch.export.load(archive), torch.export.load(second))
 

@@ -218,7 +218,13 @@ def _unflatten(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator
         yield from unflatten.check_program(back.reloaded, calls, prepared.eager, tolerance)
         return
     children = unflatten.called_children(prepared.split) if route is Route.DIRECT else None
-    yield from unflatten.check_program(back.reloaded, calls, prepared.reference, children=children)
+    yield from unflatten.check_program(
+        back.reloaded,
+        calls,
+        prepared.reference,
+        children=children,
+        first_call_only=route is not Route.DIRECT,
+    )
 
 
 def _saves(back: CameBack) -> Iterator[Finding]:

@@ -75,7 +75,7 @@ def run_cell(
     if inlining.inlined is not None:
         answers.insert(0, _about_inlined(prepared, inlining, judged))
         if inlining.finished and not prepared.damaged:
-            answers.append(_about_transform(prepared, inliner, route, inlining.inlined))
+            answers.append(_about_transform(prepared, inliner, route, inlining.inlined, clock))
     if prepared.damaged:
         answers.append({Oracle.STRUCTURE: Answer((_DAMAGED,))})
     return CellRecord(
@@ -136,7 +136,7 @@ def _send_and_judge(
         try:
             archive = Path(folder) / "program.pt2"
             send_to_disk(back, prepared.captured.calls, archive, clock)
-            save_again(back, archive)
+            save_again(back, archive, clock.again())
         except Exception as error:
             if _no_room(error):
                 raise
@@ -151,7 +151,9 @@ def _send_and_judge(
     )
 
 
-def inline_again(inliner: Inliner, prepared: PreparedCase, route: Route) -> GraphModule:
+def inline_again(
+    inliner: Inliner, prepared: PreparedCase, route: Route, clock: StageClock
+) -> GraphModule:
     """The module that an inliner makes of the split, and no program.
 
     Raises:
@@ -161,7 +163,7 @@ def inline_again(inliner: Inliner, prepared: PreparedCase, route: Route) -> Grap
     captured = prepared.captured
     shapes = captured.program.dynamic_shapes
     with suppress(Inlined):
-        inliner.produce(prepared.split, route, captured.example, shapes, StageClock(), inlining)
+        inliner.produce(prepared.split, route, captured.example, shapes, clock, inlining)
     assert inlining.inlined is not None
     return inlining.inlined
 
@@ -193,12 +195,19 @@ def _about_inlined(
 
 
 def _about_transform(
-    prepared: PreparedCase, inliner: Inliner, route: Route, inlined: GraphModule
+    prepared: PreparedCase,
+    inliner: Inliner,
+    route: Route,
+    inlined: GraphModule,
+    clock: StageClock,
 ) -> Answers:
     """Asked of every inliner, of equal ones too: that its work was equal once says nothing here."""
 
     def ask() -> Answers:
-        return judging.about_transform(inlined, lambda: inline_again(inliner, prepared, route))
+        def transform_again() -> GraphModule:
+            return inline_again(inliner, prepared, route, clock.again())
+
+        return judging.about_transform(inlined, transform_again)
 
     if prepared.shared is None:
         return ask()

@@ -228,6 +228,7 @@ class CaseInfo:
     fallback: tuple[str, ...] = ()
     wiring: bool = False
     quick: bool = False
+    full: bool = False  # only in a full run
     requires: tuple[str, ...] = ()
     capture: str | None = None  # the one mode that it is captured in; None: whatever a run asks for
 

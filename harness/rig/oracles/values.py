@@ -137,6 +137,10 @@ class Observed:
     state: tuple[str, ...]
     drew: tuple[bool, ...]
 
+    def of_first_call(self) -> Observed:
+        """What the first call alone did. The state is that of all calls, and is left out."""
+        return Observed(self.returned[:1], self.inputs[:1], (), self.drew[:1])
+
     def difference(self, other: Observed, tolerance: float | None = None) -> ValueDifference | None:
         """Where ``other`` differs first, or None."""
         if self.drew != other.drew:
@@ -163,18 +167,19 @@ class Observed:
         return None
 
 
-def observe(module: torch.nn.Module, calls: Sequence[Inputs]) -> Observed:
-    """Call a module on every input, and on the first one again; no gradients.
+def observe(module: torch.nn.Module, calls: Sequence[Inputs], *, repeat: bool = True) -> Observed:
+    """Call a module on every input, and on the first one again if ``repeat``; no gradients.
 
-    A call that draws random numbers is made many times over. Each one gets inputs of its own: a
-    program that writes to them must not change what the next program is given. The module itself is
-    written to, if that is what it does.
+    The first call is made many times over if it draws random numbers. Each one gets inputs of its
+    own: a program that writes to them must not change what the next program is given. The module
+    itself is written to, if that is what it does.
     """
     before = _contents(module)
     returned, inputs, drew = [], [], []
-    for call in (*calls, calls[0]):
+    for number, call in enumerate((*calls, calls[0]) if repeat else calls):
         given: list[Inputs] = []
-        result, drawn = draws.draw(partial(_once, module, call, given))
+        times = 1 if number else draws.DRAWS
+        result, drawn = draws.draw(partial(_once, module, call, given), times)
         returned.append(result)
         inputs.append((given[0].args, dict(given[0].kwargs)))
         drew.append(drawn)

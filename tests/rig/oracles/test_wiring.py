@@ -43,6 +43,7 @@ WRONG_IN_TRUTH = {
     "fallback_with_a_child",
     "map_in_fallback",
     "no_output_at_all",
+    "tied_weights_in_one_fallback",
     "tuple_read_whole",
     "tuple_read_whole_and_by_element",
     "unflatten_cond_in_a_module",

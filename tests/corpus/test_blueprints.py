@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+import torch.utils._pytree as pytree
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpus.axes.catalogue import VALUES
+from corpus.axes.view import SplitView
+from corpus.blueprint_build import build
+from corpus.blueprints import (
+    VERSION,
+    AttributeKind,
+    BadBlueprint,
+    Blueprint,
+    Form,
+    FormKind,
+    Naming,
+    StepKind,
+    from_json,
+    packed,
+    to_json,
+    value,
+)
+from corpus.dense_motifs import DENSE
+from corpus.draft import Draft, item, tuple_of
+from corpus.motifs import MOTIFS, Motif
+from corpus.recipes import BOTH, ONE, Recipe, blueprint_of
+
+numbers = st.integers(min_value=-3, max_value=40)
+names = st.text("abcdef_.W", min_size=1, max_size=8)
+
+
+def of(kind: type) -> st.SearchStrategy[Any]:
+    """Any record of a blueprint, by its annotations."""
+    return st.from_type(kind)
+
+
+forms = st.recursive(
+    st.builds(value, numbers, numbers)
+    | st.just(Form(FormKind.NONE))
+    | st.builds(lambda number: Form(FormKind.NUMBER, number=number), numbers),
+    lambda inner: st.builds(
+        lambda kind, items: packed(kind, *items),
+        st.sampled_from([FormKind.TUPLE, FormKind.LIST, FormKind.DICT]),
+        st.lists(inner, max_size=3),
+    ),
+    max_leaves=6,
+)
+st.register_type_strategy(Form, forms)
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
+
+
+@given(of(Blueprint))
+def test_a_blueprint_comes_back_from_json_as_it_was(blueprint: Blueprint) -> None:
+    assert from_json(json.loads(json.dumps(to_json(blueprint)))) == blueprint
+
+
+def small() -> Blueprint:
+    draft = Draft()
+    x, y = draft.input("rows", 8), draft.input(8)
+    draft.arguments += [value(x.at), packed(FormKind.LIST, value(y.at))]
+    weight = draft.tensor("layer.weight", AttributeKind.HALF)
+    pair = draft.engine([x, y], tuple_of(("add", 0, 1), ("times", 0, 2.0)))
+    held = ("mul", ("to_float", 2), 0)
+    last = draft.fallback(
+        [item(pair, 1), item(pair, 0)],
+        ("sub", held, 1),
+        attributes=(weight,),
+        naming=Naming.SEVERAL,
+    )
+    return draft.finished("small", "a small one for the tests", value(last.at))
+
+
+def changed(**fields: Any) -> dict[str, Any]:
+    return {**to_json(small()), **fields}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([], "version"),
+        (changed(version=VERSION + 1), "not 2"),
+        (changed(colour="red"), "unknown \\['colour'\\]"),
+        (changed(steps=[{"kind": "motor"}]), "steps\\[0\\].kind"),
+        (changed(steps=[{}]), "missing \\['kind'\\]"),
+        (changed(inputs=[{"shape": [True]}]), "shape\\[0\\]"),
+        (changed(inputs={}), "a list is wanted"),
+        (changed(name=3), "str is wanted"),
+    ],
+)
+def test_what_is_no_blueprint_is_refused_with_the_place(data: Any, message: str) -> None:
+    with pytest.raises(BadBlueprint, match=message):
+        from_json(data)
+
+
+def test_a_blueprint_says_what_is_built() -> None:
+    program = build(small())
+    split = program.split
+    assert split is not None
+    targets = [str(node.target) for node in split.graph.nodes if node.op == "call_module"]
+    assert targets == ["_run_on_acc_0", "_run_on_gpu_1"]
+    child = split.get_submodule("_run_on_gpu_1")
+    assert child.layer.weight.dtype is torch.float16
+    placeholders = [n.name for n in child.graph.nodes if n.op == "placeholder"]  # type: ignore[union-attr]
+    parent = {node.name for node in split.graph.nodes}
+    assert set(placeholders) <= parent - {"getitem", "getitem_1"}
+    assert program.bounds is not None
+    assert str(next(iter(split.graph.nodes)).meta["val"].shape[0]).startswith("s")
+
+
+def test_inputs_follow_the_form_of_the_call() -> None:
+    made = build(small()).inputs(torch.Generator().manual_seed(0), 5)
+    assert [tuple(leaf.shape) for leaf in pytree.tree_leaves(made.args)] == [(5, 8), (8,)]
+    assert isinstance(made.args[1], list)
+
+
+PROBE = """
+import hashlib, sys, torch
+from corpus.case import find_case
+program = find_case("drawn_lone_fallback").build()
+held = [*program.split.named_parameters(), *program.split.named_buffers()]
+text = str(program.split.graph) + program.split.code + str([(n, t.tolist()) for n, t in held])
+print(hashlib.sha256(text.encode()).hexdigest())
+"""
+
+
+def test_two_processes_build_the_same_module() -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", PROBE],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONPATH": ".", "PYTHONHASHSEED": seed, "PATH": ""},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("motif", [*MOTIFS, *DENSE], ids=lambda motif: motif.name)
+def test_a_motif_runs_and_has_the_values_it_stands_for(motif: Motif) -> None:
+    program = build(blueprint_of(Recipe(BOTH, ONE, (), (), (motif,)), "tried"))
+    call = program.inputs(torch.Generator().manual_seed(0), 4)
+    assert program.split is not None
+    view = SplitView(program.split, call, bounds=program.bounds)
+    assert [name for name in motif.gives if not VALUES[name].holds(view)] == []
+    with torch.no_grad():
+        leaves = pytree.tree_leaves(program.split(*call.args, **call.kwargs))
+    assert all(leaf.isfinite().all() for leaf in leaves if isinstance(leaf, torch.Tensor))
+
+
+def test_every_kind_of_step_is_drawn_by_some_motif() -> None:
+    kinds = {
+        step.kind
+        for motif in MOTIFS
+        for step in blueprint_of(Recipe(BOTH, ONE, (), (), (motif,)), "tried").steps
+    }
+    assert kinds == set(StepKind)
