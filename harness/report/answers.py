@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from harness.report import text
+from harness.report.neighbours import Moved
 from harness.report.views import Answer, ChangeView, Comparison
 from harness.rig.records import Oracle
 from harness.verdict import SILENT
@@ -23,12 +24,14 @@ def answers(
     verdicts: pd.DataFrame,
     releases: Sequence[str],
     change: Comparison | None,
+    worse: Moved | None = None,
 ) -> tuple[Answer, ...]:
     """A line a question; nothing where no release was asked.
 
     Args:
         releases: those that were asked anything, the oldest first.
-        change: the newest release against the one before it.
+        change: the newest release against the one before it, oracle by oracle.
+        worse: what failed in both, and in the newest by a worse oracle.
     """
     if not releases:
         return ()
@@ -38,7 +41,7 @@ def answers(
         Answer(f"Routes of {newest}", route_states(cells, verdicts, newest)),
     ]
     if change:
-        lines.append(Answer(f"Against {change.before}", _changed(change)))
+        lines.append(Answer(f"Against {change.before}", _changed(change, worse)))
     return tuple(lines)
 
 
@@ -111,8 +114,13 @@ def _symptoms(failing: pd.DataFrame) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _changed(change: Comparison) -> str:
+def _changed(change: Comparison, worse: Moved | None) -> str:
     fixed = f"{change.fixed_count:,} fixed"
+    if worse and worse.cells:
+        named = text.listed(
+            [f"{move.case} ({move.before}, now {move.after})" for move in worse.moves], 2
+        )
+        fixed += f"; {text.plural(worse.cells, 'cell')} turned worse: {named}"
     if not change.broken:
         return f"Nothing newly broken, {fixed}."
     named = text.listed(dict.fromkeys(_named(view) for view in change.broken), 3)

@@ -122,7 +122,10 @@ def build_model(
     releases = _releases_asked(subjects, cells)
     newest = releases[-1] if releases else None
     change = comparison(verdicts, *releases[-2:]) if len(releases) > 1 else None
-    answered = answers(cells, verdicts, releases, change)
+    steps = neighbours(cells, releases)
+    # The last step is from the release before the newest, unless that has the same inliner.
+    worse = steps[-1].worse if steps and change and change.before in steps[-1].before else None
+    answered = answers(cells, verdicts, releases, change, worse)
     measures = measure_rows(samples, cells)
     return ReportModel(
         title=f"Inliner regression{f' · {run}' if run else ''}",
@@ -137,7 +140,7 @@ def build_model(
         notes=tuple(notes),
         good_news=tuple(good_news),
         comparison=change,
-        neighbours=neighbours(cells, releases),
+        neighbours=steps,
         newest=newest,
         live=live_causes(causes, verdicts, newest, smallest_first(cells, cases)) if newest else (),
         measures=measures,

@@ -145,3 +145,15 @@ def test_a_single_release_is_answered_for_without_a_comparison(run):
     lines = answers(cells_of(run), found, ["2.13.0"], None)
     assert [line.asked for line in lines] == ["Silent failures", "Routes of 2.13.0"]
     assert lines[0].answer.startswith("2.13.0 has 4 of 16 cells")
+
+
+def test_what_turned_worse_without_breaking_anew_is_told(run):
+    change(run, "2.13.0", "parameters", {Oracle.COMPLETION: "raised"})
+    change(run, "2.14.0", "parameters", {Oracle.VALUES: "differs"})
+    (line,) = [
+        each.answer for each in run.model().headline.answers if each.asked == "Against 2.13.0"
+    ]
+    assert (
+        "1 cell turned worse: case_parameters (error@inline-fallbacks, now wrong-values@run)"
+        in line
+    )
