@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -58,13 +59,13 @@ def test_a_fallback_that_returns_its_own_input_passes_in_the_form_of_4360_alone(
 def test_the_wiring_cases_tell_the_two_algorithms_apart(
     inliners: dict[str, Inliner], prepared: Prepared
 ) -> None:
-    apart = [
+    apart = (
         name
         for name in WIRING_CASES
         if verdicts(inliners["name-matching"], prepared(name))
         != verdicts(inliners["positional"], prepared(name))
-    ]
-    assert len(apart) >= 10
+    )
+    assert len(list(itertools.islice(apart, 10))) == 10
 
 
 def test_the_two_passes_can_be_called_one_after_the_other(prepared: Prepared) -> None:
