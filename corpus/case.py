@@ -42,6 +42,7 @@ class Family(enum.StrEnum):
     FUNCTIONAL_EXPORT = "functional export"
     UNFLATTEN = "unflatten"
     DRAWN = "drawn combinations"
+    FOUND = "found"  # reduced counterexamples
 
 
 class Origin(enum.StrEnum):
@@ -89,7 +90,9 @@ class Case:
     relative and absolute difference allowed against the eager model, 0.0 for bit for bit; split,
     inlined and reloaded program are always compared bit for bit. ``capture`` is the one mode
     that it is captured in, whatever a run asks for; None leaves it to the run. ``full``
-    says that it is for a full run alone.
+    says that it is for a full run alone, ``cross`` that it is cross-compiled, too. Of a case for
+    the package lane (`corpus.product`) ``dynamic`` tells whether it has dynamic dimensions, and
+    ``settings`` what `torch_tensorrt.dynamo.compile` is asked beside the ops that fall back.
     """
 
     name: str
@@ -104,6 +107,9 @@ class Case:
     requires: tuple[str, ...] = ()
     capture: str | None = None
     full: bool = False
+    cross: bool = False
+    dynamic: bool = False
+    settings: tuple[tuple[str, Any], ...] = ()
 
     @property
     def seed(self) -> int:
@@ -131,6 +137,7 @@ def case(
     requires: Sequence[str] = (),
     full: bool = False,
     capture: str | None = None,
+    cross: bool = False,
 ) -> Callable[[Callable[[], Program]], Callable[[], Program]]:
     """Register a function as a case of that name."""
 
@@ -151,6 +158,7 @@ def case(
             requires=tuple(requires),
             full=full,
             capture=capture,
+            cross=cross,
         )
         return build
 

@@ -24,7 +24,7 @@ from harness.releases import (
     is_linux_wheel,
     is_wheel_of,
 )
-from harness.rig.records import REQUIRED_CALLS, Route
+from harness.rig.records import CROSS_ARGUMENTS, REQUIRED_CALLS, Route
 from harness.wheel_text import WheelText
 
 SAVE_MODULE: Final = "torch_tensorrt/_compile.py"
@@ -104,6 +104,10 @@ def _release(wheel: WheelText) -> Release:
     reachable = [Route.LEGACY.value]
     if "use_legacy_exporter" in wheel.parameters(EXPORTER_MODULE, "export"):
         reachable.append(Route.EXPORT.value)
+    hypothetical = () if Route.EXPORT.value in reachable else (Route.EXPORT.value,)
+    transform = wheel.parameters(EXPORTER_MODULE, "transform")[1:]
+    if set(CROSS_ARGUMENTS) & set(transform):
+        reachable.append(Route.CROSS.value)
     modules = wheel.loaded_with(EXPORTER_MODULE)
     return Release(
         version=version,
@@ -120,9 +124,9 @@ def _release(wheel: WheelText) -> Release:
         inliner_id=inliner_id(wheel.path, modules),
         save_retraces=wheel.default(SAVE_MODULE, "save", "retrace") is True,
         reachable=tuple(reachable),
-        hypothetical=() if len(reachable) == 2 else (Route.EXPORT.value,),
+        hypothetical=hypothetical,
         api=Api(
-            transform=wheel.parameters(EXPORTER_MODULE, "transform")[1:],
+            transform=transform,
             create_trt_exp_program=wheel.parameters(EXPORTER_MODULE, "create_trt_exp_program")[1:],
         ),
     )

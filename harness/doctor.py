@@ -16,7 +16,7 @@ from typing import Final
 
 import psutil
 
-from harness.errors import SurroundingsError
+from harness.errors import SurroundingsError, Unavailable
 from harness.releases import Release
 from harness.toolchain import Toolchain
 from harness.toolchain.cache import workspace
@@ -48,6 +48,7 @@ def examine(toolchain: Toolchain, releases: Sequence[Release]) -> list[Finding]:
         _asked("torch", lambda: _torch_detail(toolchain)),
         cache_finding(toolchain.cache),
         wheels_finding(toolchain, releases),
+        _bindings(toolchain, releases),
         disk_finding(shutil.disk_usage(_existing(toolchain.cache)).free),
         memory_finding(psutil.virtual_memory().available),
         cores_finding(len(psutil.Process().cpu_affinity() or [])),
@@ -111,6 +112,38 @@ def wheels_finding(toolchain: Toolchain, releases: Sequence[Release]) -> Finding
     if toolchain.offline:
         return Finding("wheels", False, detail, "run once with a registry, or give a wheelhouse")
     return Finding("wheels", True, detail, "a run fetches them")
+
+
+def bindings_finding(toolchain: Toolchain, releases: Sequence[Release]) -> Finding:
+    """Whether the TensorRT bindings that the package lane imports can be had.
+
+    Raises:
+        SurroundingsError: the rig's Python cannot be asked.
+    """
+    try:
+        wanted = {toolchain.bindings(each).wheel: toolchain.bindings(each) for each in releases}
+    except Unavailable as error:
+        return Finding("bindings", False, str(error), "run with a Python that has some")
+    missing = [each.version for each in wanted.values() if not toolchain.wheel_at_hand(each)]
+    detail = f"TensorRT's: {len(wanted) - len(missing)} of {len(wanted)} at hand"
+    real = toolchain.python_env().real_tensorrt
+    if real:
+        detail += f"; {', '.join(real)} is installed: no emulated package beside it unless asked"
+    if not missing:
+        return Finding("bindings", True, detail)
+    detail = f"{detail}; missing: {', '.join(missing)}"
+    if toolchain.wheelhouse is not None:
+        return Finding("bindings", False, detail, f"put them into {toolchain.wheelhouse}")
+    if toolchain.offline:
+        return Finding("bindings", False, detail, "run once with a registry, or give a wheelhouse")
+    return Finding("bindings", True, detail, "the package lane fetches them")
+
+
+def _bindings(toolchain: Toolchain, releases: Sequence[Release]) -> Finding:
+    try:
+        return bindings_finding(toolchain, releases)
+    except SurroundingsError as error:
+        return Finding("bindings", False, *_detail_and_advice(error))
 
 
 def disk_finding(free_bytes: int) -> Finding:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from harness.exitcodes import ExitCode
 from harness.expectations.faults import LedgerFault
-from harness.rig.records import CellKey, Oracle, Verdict
-from harness.verdict import Remaining, verdict_words
+from harness.rig.records import CellKey, Lane, Oracle, Verdict
+from harness.verdict import Remaining, counts_by_lane, verdict_words
 
 
 class Gate(enum.StrEnum):
@@ -97,7 +97,8 @@ class GateReport:
     that do not: newly visible failures of the lesser oracles, and questions that were lost.
     ``good_news`` is where a candidate is better than what it is held against. ``torchs_own`` has
     the (cell_id, oracle) of every failure, listed or not, that the plain control shows as well.
-    ``remaining`` is what is known to fail in the newest release.
+    ``remaining`` is what is known to fail in the newest release, lane by lane; ``lane_of`` tells
+    every planned cell's lane, by ``cell_id``.
     """
 
     gate: Gate
@@ -107,10 +108,16 @@ class GateReport:
     notes: tuple[Finding, ...] = ()
     good_news: tuple[Finding, ...] = ()
     torchs_own: frozenset[tuple[str, Oracle]] = field(default_factory=frozenset)
-    remaining: Remaining | None = None
+    remaining: tuple[Remaining, ...] = ()
+    lane_of: Mapping[str, Lane] = field(default_factory=dict)
 
     def count(self, cell_class: CellClass) -> int:
         return Counter(self.classes.values())[cell_class]
+
+    @property
+    def counts(self) -> dict[Lane, Counter[str]]:
+        """Of each planned lane: how many cells are ``planned``, and how many of each class."""
+        return counts_by_lane(self.classes, self.lane_of)
 
 
 def said(verdict: Verdict) -> str:
@@ -120,11 +127,14 @@ def said(verdict: Verdict) -> str:
 
 def gate_lines(report: GateReport) -> list[str]:
     """The gate in the words of the reports, and what it counted."""
-    counts = {"planned": len(report.classes)}
-    counts |= {cell_class.value: report.count(cell_class) for cell_class in reversed(CellClass)}
+    counts = report.counts
     words = verdict_words(report.gate.value, counts, len(report.ledger_faults), report.remaining)
-    shown = [f"{name.replace('_', ' ')} {n}" for name, n in counts.items() if n]
-    return [f"gate: {words[:1].lower()}{words[1:]}", f"cells: {', '.join(shown) or 'none'}"]
+    lines = [f"gate: {words[:1].lower()}{words[1:]}"]
+    for lane, of in counts.items():
+        named = ["planned", *(cell_class.value for cell_class in reversed(CellClass))]
+        shown = ", ".join(f"{name.replace('_', ' ')} {of[name]}" for name in named if of[name])
+        lines.append(f"cells{f' of the {lane} lane' if len(counts) > 1 else ''}: {shown}")
+    return lines if counts else [*lines, "cells: none"]
 
 
 def first_screen(report: GateReport, limit: int = 8, run: str = "latest") -> list[str]:

@@ -28,6 +28,7 @@ from harness.rig.records import (
     CellKey,
     CellRecord,
     CellState,
+    Lane,
     Oracle,
     Outcome,
     Route,
@@ -37,7 +38,7 @@ from harness.rig.records import (
     Verdict,
     gates,
 )
-from harness.verdict import remaining
+from harness.verdict import remaining_by_lane
 
 __all__ = ["CellClass", "Finding", "Gate", "GateReport", "first_screen", "judge"]
 
@@ -97,7 +98,8 @@ def judge(
         notes=_marked([note for result in judged.values() for note in result.notes], controls),
         good_news=_marked([good for r in judged.values() for good in r.good_news], controls),
         torchs_own=_torchs_own(records.values(), controls),
-        remaining=remaining(records.values(), subjects),
+        lane_of={cell.key.cell_id: Lane(cell.key.lane) for cell in plan},
+        remaining=remaining_by_lane(records.values(), subjects),
     )
 
 

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.errors import UsageError
 from harness.rig.records import (
+    DYNAMIC_ROUTES,
     CaseInfo,
     CellKey,
     CellRecord,
     CellState,
+    Lane,
+    PackageSpec,
     Route,
     SubjectSpec,
     UnknownSchema,
@@ -55,7 +58,9 @@ def make_plan(
 ) -> tuple[PlannedCell, ...]:
     """Every case, in every capture mode, through every subject and each route that it has.
 
-    A case that has a capture mode of its own is tried in that one alone.
+    A case that has a capture mode of its own is tried in that one alone. By the route `cross`,
+    which repeats most of another route's work, only the cases that ask for it are tried. A case of
+    the package lane goes through the packages of the subjects that have one.
 
     Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
     for all that a subject has.
@@ -66,12 +71,12 @@ def make_plan(
     _refuse_unknown_routes(routes)
     first = _first_of_each_inliner(subjects)
     plan = tuple(
-        _planned(case, capture, subject, route, first)
+        cell
         for case in cases
         for capture in ((case.capture,) if case.capture else captures)
         for subject in subjects
-        for route in subject.routes
-        if routes is None or route in routes
+        for cell in _cells(case, capture, subject, first)
+        if routes is None or cell.key.route in routes
     )
     if not plan:
         # An empty plan would end, have no failure, and be reported as a success.
@@ -174,6 +179,37 @@ def _cell_from_line(line: str, where: str) -> PlannedCell:
         raise UsageError(
             f"{where}: not a line of a plan (foreign or damaged): {error}; start a new run"
         ) from error
+
+
+def _cells(
+    case: CaseInfo, capture: str, subject: SubjectSpec, first: Mapping[tuple[str, str], str]
+) -> Iterator[PlannedCell]:
+    if case.lane == Lane.PACKAGE:
+        for package in subject.packages:
+            for route in package.routes:
+                if case.dynamic or Route(route) not in DYNAMIC_ROUTES:
+                    yield _packaged(case, capture, subject, package, route)
+        return
+    for route in subject.routes:
+        if case.cross or route != Route.CROSS:
+            yield _planned(case, capture, subject, route, first)
+
+
+def _packaged(
+    case: CaseInfo, capture: str, subject: SubjectSpec, package: PackageSpec, route: str
+) -> PlannedCell:
+    key = CellKey(
+        case.name,
+        capture,
+        subject.subject,
+        route,
+        lane=Lane.PACKAGE.value,
+        builder=package.builder,
+    )
+    # No two packages are the same, whatever inliner they share: each is measured as itself.
+    return PlannedCell(
+        key, hypothetical=False, measured_as=subject.subject, unsupported=package.unavailable
+    )
 
 
 def _planned(

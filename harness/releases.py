@@ -29,6 +29,8 @@ CATALOGUE_SCHEMA: Final = 1
 EXPORTER_MODULE: Final = "torch_tensorrt/dynamo/_exporter.py"
 
 INLINING_ROUTES: Final = (Route.LEGACY.value, Route.EXPORT.value)
+ROUTES: Final = (*INLINING_ROUTES, Route.CROSS.value)  # the last from 2.6 on
+PACKAGE_LANE_SINCE: Final = Version("2.6.0")
 _NOTHING_REPLACED: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
@@ -70,7 +72,26 @@ class Release:
     def routes(self) -> tuple[str, ...]:
         """Reachable and hypothetical routes, always in the same order."""
         taken = (*self.reachable, *self.hypothetical)
-        return tuple(route for route in INLINING_ROUTES if route in taken)
+        return tuple(route for route in ROUTES if route in taken)
+
+
+    @property
+    def package_routes(self) -> tuple[str, ...]:
+        """How a user of the whole package can save; empty before 2.6.0, where the lane begins.
+
+        From 2.11 on `torch_tensorrt.save` takes the shapes and the choice of an exporter, which it
+        hands to `create_trt_exp_program` in their turn.
+        """
+        if Version(self.version) < PACKAGE_LANE_SINCE:
+            return ()
+        routes = [Route.NO_RETRACE, Route.RETRACE]
+        if "dynamic_shapes" in self.api.create_trt_exp_program:
+            routes += [
+                Route.NO_RETRACE_EXPORT,
+                Route.RETRACE_DYNAMIC,
+                Route.RETRACE_DYNAMIC_LEGACY,
+            ]
+        return tuple(route.value for route in routes)
 
 
 @dataclass(frozen=True)
@@ -235,9 +256,11 @@ def _release(version: str, table: TomlTable) -> Release:
         part.nothing_else()
     if EXPORTER_MODULE not in release.modules:
         raise table.wrong(f"key 'modules' lacks {EXPORTER_MODULE}")
-    if sorted((*release.reachable, *release.hypothetical)) != sorted(INLINING_ROUTES):
+    shared_out = [*release.reachable, *release.hypothetical]
+    if sorted(shared_out) not in (sorted(INLINING_ROUTES), sorted(ROUTES)):
         raise table.wrong(
-            f"keys 'reachable' and 'hypothetical' must share out {' and '.join(INLINING_ROUTES)}"
+            f"keys 'reachable' and 'hypothetical' must share out {' and '.join(INLINING_ROUTES)}, "
+            f"and may have {Route.CROSS}"
         )
     return release
 

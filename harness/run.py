@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from harness.choosing import choose_subjects, found_again, likes
 from harness.corpus_client import Corpus, read_corpus, select_cases
@@ -18,19 +18,20 @@ from harness.expectations.ledger import Ledger
 from harness.expectations.ledger_file import LEDGER_FILE, read_ledger
 from harness.findings import Gate, GateReport
 from harness.gate import judge
+from harness.packages import Sites, package_groups, with_packages
 from harness.plan import PlannedCell, derived, make_plan, shard
 from harness.provenance import Provenance, collect_provenance, resume_mismatch
 from harness.releases import Catalogue
-from harness.rig.records import CaseInfo, CellRecord, SubjectKind, SubjectSpec
+from harness.rig.records import CaseInfo, CellRecord, Lane, SubjectKind, SubjectSpec
 from harness.spent import read_spent, spent_log
 from harness.store import RunFolder, RunState
 from harness.subjects import known_subjects
 from harness.summary import summarise
-from harness.toolchain import Toolchain
+from harness.toolchain import PackageSite, Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.workers.jobs import make_jobs
-from harness.workers.pool import run_jobs
-from harness.workers.process import WorkerSetup
+from harness.workers.pool import run_groups, run_jobs
+from harness.workers.process import PackageSetup, WorkerSetup
 
 RUNTIME_SOURCE = PROJECT_ROOT / "harness" / "rig" / "engines" / "runtime.cpp"
 
@@ -50,6 +51,7 @@ class RunOptions:
     corpus: tuple[str, ...] = ()  # places of cases that take the place of the project's own
     routes: tuple[str, ...] = ()
     captures: tuple[str, ...] = ("nonstrict",)
+    lanes: tuple[str, ...] = (Lane.GRAPH.value,)
     jobs: int = 2
     timeout_s: float = 120.0
     seed: int = 0
@@ -114,15 +116,22 @@ def run(
     )
     corpus = read_corpus(toolchain.python, options.corpus)
     cases = select_cases(
-        corpus.cases, options.expression, options.families, quick=options.quick, full=options.full
+        [case for case in corpus.cases if case.lane in options.lanes],
+        options.expression,
+        options.families,
+        quick=options.quick,
+        full=options.full,
     )
+    sites: Sites = {}
+    if any(case.lane == Lane.PACKAGE for case in cases):
+        subjects, sites = with_packages(subjects, toolchain, catalogue)
     plan = make_plan(cases, subjects, options.captures, options.routes or None)
     if options.shard is not None:
         plan = shard(plan, *options.shard)
     provenance = _provenance(options, corpus, subjects)
     with RunFolder.create(options.out, provenance, plan) as folder:
         expected = Expected(ledger, corpus, catalogue)
-        return _execute(folder, options, toolchain, expected, progress, subjects)
+        return _execute(folder, options, toolchain, expected, progress, subjects, sites)
 
 
 def resume(
@@ -140,6 +149,9 @@ def resume(
         options = dataclasses.replace(options, seed=before.seeds[0])
         corpus = read_corpus(toolchain.python, before.corpus)
         subjects = found_again(before, toolchain, catalogue)
+        sites: Sites = {}
+        if any(spec.packages for spec in before.subjects):
+            subjects, sites = with_packages(subjects, toolchain, catalogue)
         now = _provenance(options, corpus, subjects)
         differs = resume_mismatch(before, now)
         if differs:
@@ -148,7 +160,7 @@ def resume(
                 f"{'; '.join(differs)}; start a new run"
             )
         expected = Expected(ledger, corpus, catalogue)
-        return _execute(folder, options, toolchain, expected, progress, subjects)
+        return _execute(folder, options, toolchain, expected, progress, subjects, sites)
 
 
 def reopen(
@@ -198,6 +210,7 @@ def _execute(
     expected: Expected,
     progress: Progress,
     subjects: Sequence[SubjectSpec],
+    sites: Sites,
 ) -> JudgedRun:
     """Run what is missing of a folder's plan, then judge the whole and write the results."""
     started = time.perf_counter()
@@ -215,8 +228,7 @@ def _execute(
         add(record)
     folder.write_state(RunState.RUNNING)
     try:
-        setup = _worker_setup(folder, options, toolchain, subjects)
-        broken = _run_missing(folder, options, setup, records, add)
+        broken = _run_missing(folder, options, toolchain, subjects, sites, records, add)
     except BaseException:  # Ctrl-C above all: what has ended is safe, and the state says so
         folder.write_state(RunState.INTERRUPTED)
         raise
@@ -259,26 +271,41 @@ def _worker_setup(
 def _run_missing(
     folder: RunFolder,
     options: RunOptions,
-    setup: WorkerSetup,
+    toolchain: Toolchain,
+    subjects: Sequence[SubjectSpec],
+    sites: Sites,
     records: dict[str, CellRecord],
     add: Callable[[CellRecord], None],
 ) -> dict[str, str]:
+    """Run the graph lane, all workers on one queue; then the package lane, a worker a release."""
     missing = [cell for cell in folder.plan() if cell.key.cell_id not in records]
-    jobs = make_jobs(missing)
-    if not jobs:
-        return {}
-    with spent_log(folder.path) as on_spent:
-        result = asyncio.run(
-            run_jobs(
-                jobs,
-                setup,
-                count=options.jobs,
-                timeout_s=options.timeout_s,
-                on_record=add,
-                on_spent=on_spent,
-            )
+    jobs = make_jobs([cell for cell in missing if cell.key.lane == Lane.GRAPH])
+
+    def package_setup(site: PackageSite, spec: SubjectSpec, log_folder: Path) -> PackageSetup:
+        return PackageSetup(
+            python=toolchain.python,
+            subjects=[spec],
+            seed=options.seed,
+            log_folder=log_folder,
+            corpus_digest=folder.provenance().corpus_digest,
+            site=site,
         )
-    return result.broken
+
+    groups = package_groups(missing, sites, package_setup, subjects, folder.path / "workers")
+    broken: dict[str, str] = {}
+    with spent_log(folder.path) as on_spent:
+        how: Any = {
+            "count": options.jobs,
+            "timeout_s": options.timeout_s,
+            "on_record": add,
+            "on_spent": on_spent,
+        }
+        if jobs:
+            setup = _worker_setup(folder, options, toolchain, subjects)
+            broken |= asyncio.run(run_jobs(jobs, setup, **how)).broken
+        if groups:
+            broken |= asyncio.run(run_groups(groups, **how)).broken
+    return broken
 
 
 def _judged(folder: RunFolder, expected: Expected) -> JudgedRun:

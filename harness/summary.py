@@ -9,7 +9,7 @@ from typing import Any
 from harness.findings import CellClass, GateReport
 from harness.plan import PlannedCell
 from harness.provenance import Provenance
-from harness.rig.records import SCHEMA, CaseInfo, CellRecord, Outcome, Stage, SubjectSpec
+from harness.rig.records import SCHEMA, CaseInfo, CellRecord, Lane, Outcome, Stage, SubjectSpec
 from harness.spent import Spent
 
 #: What a worker does once for all cells of a case, so that each of their records may repeat it.
@@ -102,13 +102,20 @@ def _row(
         "inliner_id": spec.inliner_id,
         "measured_as": first.measured_as,
         "torch": {"pinned": spec.torch_pinned, "running": torch_running},
-        # No TensorRT runs: its engines are emulated, or built and not executed.
-        "tensorrt": {"pinned": spec.tensorrt_pinned, "running": None},
+        # Of the graph lane none; of the package lane what builds, and only if the builder is real.
+        "tensorrt": {"pinned": spec.tensorrt_pinned, "running": _tensorrt_of(spec, first)},
         "hypothetical": first.hypothetical,
         "cells": len(cells),
         "ok": labels[Outcome.OK.value],
         "by_verdict": dict(sorted(labels.items())),
     }
+
+
+def _tensorrt_of(spec: SubjectSpec, cell: PlannedCell) -> str | None:
+    if cell.key.lane != Lane.PACKAGE:
+        return None
+    running = {package.builder: package.tensorrt_running for package in spec.packages}
+    return running[cell.key.builder]
 
 
 def _stage_seconds(
@@ -120,17 +127,19 @@ def _stage_seconds(
     these sums are more than was spent: `Spent` is not.
     """
     totals = {stage.value: 0.0 for stage in Stage}
-    shared: dict[tuple[str, str, str], float] = {}
+    shared: dict[tuple[str, ...], float] = {}
     for cell in plan:
         record = records.get(cell.key.cell_id)
         if record is None or not cell.executed:
             continue
         for stage, seconds in record.seconds.items():
             if stage in _SHARED_STAGES:
-                once = (stage, cell.key.case, cell.key.capture)
+                # In the package lane every release captures and compiles by itself.
+                whose = cell.key.subject if cell.key.lane == Lane.PACKAGE else ""
+                once = (stage, cell.key.case, cell.key.capture, whose, cell.key.builder)
                 shared[once] = max(shared.get(once, 0.0), seconds)
             else:
                 totals[stage] = totals.get(stage, 0.0) + seconds
-    for (stage, _, _), seconds in shared.items():
+    for (stage, *_), seconds in shared.items():
         totals[stage] += seconds
     return totals

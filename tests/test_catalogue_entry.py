@@ -72,6 +72,7 @@ def test_a_wheel_is_read_whole(tmp_path: Path) -> None:
         made,
         modules=(EXPORTER_MODULE,),
         inliner_id=release.inliner_id,
+        reachable=("legacy", "export", "cross"),
         api=dataclasses.replace(
             made.api,
             transform=("cross_compile_module",),
@@ -85,10 +86,18 @@ class TestRoutes:
         self, tmp_path: Path
     ) -> None:
         old = FULL_EXPORTER.replace(b", use_legacy_exporter=False", b"")
-        assert read(wheel(tmp_path / "new")).reachable == ("legacy", "export")
+        assert read(wheel(tmp_path / "new")).reachable == ("legacy", "export", "cross")
         assert read(wheel(tmp_path / "new")).hypothetical == ()
-        assert read(wheel(tmp_path / "old", exporter=old)).reachable == ("legacy",)
+        assert read(wheel(tmp_path / "old", exporter=old)).reachable == ("legacy", "cross")
         assert read(wheel(tmp_path / "old", exporter=old)).hypothetical == ("export",)
+
+    @pytest.mark.parametrize("name", [b"cross_compile_flag", b"cross_compile_module", b"inputs"])
+    def test_cross_is_reachable_if_transform_takes_the_argument(
+        self, tmp_path: Path, name: bytes
+    ) -> None:
+        exporter = FULL_EXPORTER.replace(b"cross_compile_module", name)
+        routes = read(wheel(tmp_path, exporter=exporter)).reachable
+        assert ("cross" in routes) is (name != b"inputs")
 
     @pytest.mark.parametrize(("default", "retraces"), [(b"True", True), (b"False", False)])
     def test_what_save_does_by_default_is_read(

@@ -10,7 +10,7 @@ import pytest
 
 from harness import doctor
 from harness.doctor import Finding
-from harness.releases import Release
+from harness.releases import Release, load_catalogue
 from harness.toolchain import Toolchain
 from tests.fake_releases import make_release, script
 
@@ -29,8 +29,8 @@ def test_everything_is_examined_in_a_fixed_order_and_nothing_is_fetched(
 ) -> None:
     toolchain = Toolchain(tmp_path / "cache", sys.executable)
     findings = doctor.examine(toolchain, [release])
-    names = ["python", "pip", "compiler", "torch", "cache", "wheels", "disk", "memory", "cores"]
-    assert [finding.name for finding in findings] == names
+    names = ["python", "pip", "compiler", "torch", "cache", "wheels", "bindings", "disk"]
+    assert [finding.name for finding in findings] == [*names, "memory", "cores"]
     found = by_name(findings)
     assert all(found[name].ok for name in ("python", "compiler", "torch", "cache", "wheels"))
     assert list((tmp_path / "cache").iterdir()) == []
@@ -108,6 +108,26 @@ class TestWheels:
         assert [finding.ok for finding in findings] == [True, False, False]
         assert all("missing: 9.1.0" in finding.detail for finding in findings)
         assert findings[0].advice == "a run fetches them"
+
+
+class TestBindings:
+    """Releases of the catalogue, since a made-up one names no TensorRT that there is."""
+
+    def test_missing_ones_are_bad_only_if_they_cannot_be_fetched(self, tmp_path: Path) -> None:
+        releases = load_catalogue().select("2.13.0,2.14.0")
+        online = Toolchain(tmp_path, sys.executable)
+        offline = Toolchain(tmp_path, sys.executable, offline=True)
+        housed = Toolchain(tmp_path, sys.executable, wheelhouse=tmp_path / "other")
+        findings = [doctor.bindings_finding(each, releases) for each in (online, offline, housed)]
+        assert [finding.ok for finding in findings] == [True, False, False]
+        assert all("0 of 2 at hand; missing: 11.0.0" in finding.detail for finding in findings)
+
+    def test_those_at_hand_are_counted(self, tmp_path: Path) -> None:
+        release = load_catalogue().get("2.14.0")
+        toolchain = Toolchain(tmp_path, sys.executable, wheelhouse=tmp_path)
+        (tmp_path / toolchain.bindings(release).wheel).write_bytes(b"")
+        finding = doctor.bindings_finding(toolchain, [release])
+        assert finding == Finding("bindings", True, "TensorRT's: 1 of 1 at hand")
 
 
 def test_the_controllers_side_imports_no_torch() -> None:

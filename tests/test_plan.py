@@ -54,6 +54,17 @@ def test_a_case_with_a_capture_mode_of_its_own_is_tried_in_that_one_alone() -> N
     ]
 
 
+def test_the_cross_route_is_for_the_cases_that_ask_for_it() -> None:
+    crossing = dataclasses.replace(case("b"), cross=True)
+    subjects = [subject("2.14.0", "legacy", "cross")]
+    plan = make_plan([crossing, case("a")], subjects, ["nonstrict"])
+    assert [(cell.key.case, cell.key.route) for cell in plan] == [
+        ("b", "legacy"),
+        ("b", "cross"),
+        ("a", "legacy"),
+    ]
+
+
 def test_subjects_with_one_inliner_are_measured_as_the_first_of_them() -> None:
     plan = make_plan([case("a")], [OLD, SAME, NEW], ["nonstrict"], {"legacy"})
     assert [cell.measured_as for cell in plan] == ["2.12.0", "2.12.0", "2.14.0"]

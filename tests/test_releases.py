@@ -53,9 +53,15 @@ def test_the_tests_fetch_one_release_of_each_inliner() -> None:
 
 def test_the_export_route_is_hypothetical_before_2_11_only() -> None:
     before, after = CATALOGUE.select("<2.11"), CATALOGUE.select(">=2.11")
-    assert {(r.reachable, r.hypothetical) for r in before} == {(("legacy",), ("export",))}
-    assert {(r.reachable, r.hypothetical) for r in after} == {(("legacy", "export"), ())}
-    assert {release.routes for release in CATALOGUE} == {("legacy", "export")}
+    assert {r.hypothetical for r in before} == {("export",)}
+    assert {(r.reachable, r.hypothetical) for r in after} == {(("legacy", "export", "cross"), ())}
+
+
+def test_programs_are_cross_compiled_from_2_6_on() -> None:
+    before, after = CATALOGUE.select("<2.6"), CATALOGUE.select(">=2.6")
+    assert {release.routes for release in before} == {("legacy", "export")}
+    assert {release.routes for release in after} == {("legacy", "export", "cross")}
+    assert all("cross" in release.reachable for release in after)
 
 
 def test_save_exports_again_by_default_from_2_10() -> None:

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from harness.rig.records import CellRecord, Oracle, SubjectKind
-from harness.verdict import Remaining, remaining, verdict_words
+from harness.rig.records import CellRecord, Lane, Oracle, SubjectKind
+from harness.verdict import Remaining, counts_by_lane, remaining, remaining_by_lane, verdict_words
 from tests.record_builders import failed, key, record, stopped, subject, unsupported
 
 SUBJECTS = [
@@ -73,7 +73,8 @@ def test_only_reachable_cells_of_the_newest_release_that_was_asked_count() -> No
 def test_green_tells_what_the_newest_release_is_known_to_get_wrong(
     left: Remaining | None, words: str
 ) -> None:
-    assert verdict_words("green", {**NONE, "planned": 9}, 0, left) == words
+    counts = {Lane.GRAPH: {**NONE, "planned": 9}}
+    assert verdict_words("green", counts, 0, [left] if left else []) == words
 
 
 @pytest.mark.parametrize(
@@ -108,4 +109,54 @@ def test_green_tells_what_the_newest_release_is_known_to_get_wrong(
 def test_every_other_gate_says_why(
     gate: str, counts: dict[str, int], faults: int, words: str
 ) -> None:
-    assert verdict_words(gate, {**NONE, **counts}, faults, LEFT) == words
+    assert verdict_words(gate, {Lane.GRAPH: {**NONE, **counts}}, faults, [LEFT]) == words
+
+
+PACKAGE = dataclasses.replace(LEFT, release="2.9.0", asked=113, silent=1, lane=Lane.PACKAGE)
+
+
+def package(found: CellRecord) -> CellRecord:
+    """The same cell in the package lane."""
+    return dataclasses.replace(found, key=dataclasses.replace(found.key, lane="package"))
+
+
+def test_the_lanes_are_counted_apart() -> None:
+    records = [of("a", values="off"), package(of("a", values="off")), package(of("b"))]
+    assert remaining_by_lane(records, SUBJECTS) == (
+        Remaining("2.10.0", 1, 0, 1, 0, 0),
+        Remaining("2.10.0", 2, 0, 1, 0, 0, Lane.PACKAGE),
+    )
+
+
+def test_green_tells_what_each_lane_is_known_to_get_wrong() -> None:
+    counts = dict.fromkeys(Lane, {**NONE, "planned": 9})
+    assert verdict_words("green", counts, 0, [LEFT, PACKAGE]) == (
+        "Green: nothing unexpected; "
+        "2.10.0 still has 4 silent, 17 loud and 98 lesser known failures in 1,200 cells; "
+        "in the package lane 2.9.0 still has 1 silent, 17 loud and 98 lesser known failures in "
+        "113 cells"
+    )
+
+
+@pytest.mark.parametrize(
+    ("graph", "whole", "words"),
+    [
+        (None, 2, "Red: 2 unexpected failures in the package lane"),
+        (0, 2, "Red: 2 unexpected failures in the package lane"),
+        (3, 0, "Red: 3 unexpected failures in the graph lane"),
+        (3, 2, "Red: 5 unexpected failures (3 in the graph lane and 2 in the package lane)"),
+    ],
+)
+def test_a_sum_over_lanes_says_so(graph: int | None, whole: int, words: str) -> None:
+    counts = {Lane.GRAPH: {**NONE, "unexpected_failure": graph}} if graph is not None else {}
+    counts[Lane.PACKAGE] = {**NONE, "unexpected_failure": whole}
+    assert verdict_words("red", counts, 0, []) == words
+
+
+def test_every_planned_cell_is_counted_in_its_own_lane_and_class() -> None:
+    classes = {"a": "ok", "b": "missing", "c": "ok", "d": "ok"}
+    lane_of = {"a": Lane.GRAPH, "b": Lane.GRAPH, "c": Lane.PACKAGE, "d": Lane.PACKAGE}
+    counts = counts_by_lane(classes, lane_of)
+    assert counts[Lane.GRAPH] == {"planned": 2, "ok": 1, "missing": 1}
+    assert counts[Lane.PACKAGE] == {"planned": 2, "ok": 2}
+    assert counts_by_lane({}, {}) == {}

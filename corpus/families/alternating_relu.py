@@ -27,6 +27,7 @@ class Alternating(torch.nn.Module):
     Family.ALTERNATING_RELU,
     catches="an inliner that cannot save the simplest hybrid: one engine, one fallback",
     fallback=[RELU],
+    cross=True,
 )
 def relu_once() -> Program:
     return Program(floats((2, 8)), model=Alternating(1))

@@ -25,6 +25,7 @@ class LinearInFallback(torch.nn.Module):
     Family.ATTRIBUTES,
     catches="a weight that is lost, renamed or given wrong metadata on its way out of a fallback",
     fallback=[LINEAR],
+    cross=True,
 )
 def linear_in_fallback() -> Program:
     return Program(floats((2, 8)), model=LinearInFallback())

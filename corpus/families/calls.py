@@ -144,6 +144,7 @@ def loose_ops_beside_children() -> Program:
     catches="a parent with neither engine nor fallback, where every pass finds nothing to do",
     origin=Origin.HANDMADE,
     wiring=True,
+    cross=True,
 )
 def no_child_at_all() -> Program:
     builder = SplitBuilder()

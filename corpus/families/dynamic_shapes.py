@@ -114,6 +114,7 @@ class TwoDimensions(torch.nn.Module):
     catches="two dynamic dimensions of one input that become one, or change places",
     fallback=[RELU],
     wiring=True,
+    cross=True,
 )
 def two_dynamic_dimensions() -> Program:
     rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])

@@ -31,6 +31,7 @@ def one_output_read_by_two_getitems() -> Program:
     catches="only the last of three outputs read: the one getitem gets the first one's metadata",
     origin=Origin.HANDMADE,
     wiring=True,
+    cross=True,
 )
 def only_the_last_output_read() -> Program:
     builder = SplitBuilder()
@@ -74,6 +75,7 @@ def outputs_returned_and_read() -> Program:
     catches="outputs of float, int and bool from one engine, each to its own reader",
     fallback=[RELU, "aten.where.self"],
     wiring=True,
+    cross=True,
 )
 def outputs_of_three_types() -> Program:
     class Model(torch.nn.Module):

@@ -20,7 +20,7 @@ class Later(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = torch.relu((x + 1).chunk(2, dim=-1)[1])
         z = torch.relu(y * 2) - torch.relu(y - 3)
-        return torch.relu(z + y)
+        return torch.relu(z * 3 + y)  # 2y - r + y would be y - r + 2y
 
 
 @case(
@@ -77,6 +77,7 @@ class InputsReversed(torch.nn.Module):
     "them in graph order still turns the difference round",
     fallback=["aten.sub.Tensor"],
     wiring=True,
+    cross=True,
 )
 def inputs_read_in_reverse() -> Program:
     return Program(floats((2, 8), (2, 8)), model=InputsReversed())

@@ -53,7 +53,8 @@ class FanOut(torch.nn.Module):
         y = x + 1
         total = y * 0.5
         for number in range(self.width):
-            total = torch.relu(total * (number + 2)) - y
+            # Halved, so that what comes late does not drown in what came before.
+            total = torch.relu(total * 0.5 + number) - y
         return total
 
 

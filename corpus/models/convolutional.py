@@ -139,6 +139,8 @@ class Detector(nn.Module):
         )
         self.tower = nn.Conv2d(width, width, 3, padding=1)
         self.classify = nn.Conv2d(width, classes, 1)
+        with torch.no_grad():  # or the class with the largest sum would win in every cell
+            self.classify.weight.sub_(self.classify.weight.mean(dim=1, keepdim=True)).mul_(4)
         self.distances = nn.Conv2d(width, 4, 1)
         for level, cells in enumerate((side // 2, side // 4)):
             centres = (torch.arange(cells, dtype=torch.float32) + 0.5) / cells

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from harness.cli import covering, history, inspecting, results, running
+from harness.cli import benching, covering, history, inspecting, reducing, results, running
 from harness.cli.common import err, fail
 from harness.cli.locking import corpus_app
 from harness.errors import SurroundingsError, UsageError
@@ -26,11 +26,15 @@ app.command("run")(running.run_command)
 app.command("list")(inspecting.list_command)
 app.command("show")(inspecting.show_command)
 app.command("explain")(inspecting.explain_command)
+app.command("reduce")(reducing.reduce_command)
 app.command("coverage")(covering.coverage_command)
 app.command("summary")(results.summary_command)
 app.command("report")(results.report_command)
 app.command("ledger")(results.ledger_command)
 app.command("history")(history.history_command)
+app.command("bench")(benching.bench_command)
+app.command("compare")(benching.compare_command)
+app.command("trend")(benching.trend_command)
 releases_app.callback()(inspecting.releases_command)
 releases_app.command("add")(inspecting.add_release_command)
 app.command("doctor")(inspecting.doctor_command)

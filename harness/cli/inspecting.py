@@ -35,7 +35,14 @@ from harness.corpus_client import absolute, ask_rig, read_corpus, select_cases, 
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
 from harness.releases import CATALOGUE_FILE, Release, load_catalogue
-from harness.rig.records import SubjectKind, SubjectSpec, to_json
+from harness.rig.records import (
+    DYNAMIC_ROUTES,
+    CaseInfo,
+    Lane,
+    SubjectKind,
+    SubjectSpec,
+    to_json,
+)
 from harness.run import RUNTIME_SOURCE
 from harness.store import LATEST, RunFolder
 from harness.subjects import builtin_subjects, torch_subject
@@ -72,7 +79,11 @@ def show_command(
 ) -> None:
     """A case's split graph: what stands in engines, what falls back, what feeds what."""
     places = absolute(corpus or ())
-    _known_case(case, places)
+    if _known_case(case, places).lane == Lane.PACKAGE:
+        raise UsageError(
+            f"{case} is split by each release in its own way; "
+            f"`python -m harness explain {case} --subject RELEASE` shows how"
+        )
     print(split_text(sys.executable, case, captures(capture)[0], places), end="")
 
 
@@ -91,21 +102,26 @@ def explain_command(
 ) -> None:
     """Run one cell again and tell its story: what was wired, what should have been."""
     places = absolute(corpus or ())
-    _known_case(case, places)
+    info = _known_case(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
-    spec = _subject(subject, exporter, like, toolchain, out_dir)
-    if route and route not in spec.routes:
-        raise UsageError(f"{spec.subject} has no route {route}; it has {', '.join(spec.routes)}")
-    request = {
-        "library": str(toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env())),
-        "corpus": places,
-        "subject": to_json(spec),
-        "case": case,
-        "capture": captures(capture)[0],
-        "routes": [route] if route else list(spec.routes),
-        "seed": seed,
-    }
-    print(ask_rig(sys.executable, "explain", stdin=json.dumps(request)), end="")
+    asked = {"case": case, "capture": captures(capture)[0], "seed": seed}
+    if info.lane == Lane.PACKAGE:
+        release = load_catalogue().get(subject)
+        known = tuple(r for r in release.package_routes if info.dynamic or r not in DYNAMIC_ROUTES)
+        site = toolchain.package_site(release)
+        asked |= {"site": str(site.folder), "release": site.release, "builder": site.builder}
+        module = "package.explain"
+    else:
+        spec = subject_for(subject, exporter, like, toolchain, out_dir)
+        known = spec.routes
+        library = toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env())
+        asked |= {"library": str(library), "corpus": places, "subject": to_json(spec)}
+        module = "explain"
+    if not known or (route and route not in known):
+        has = f"it has {', '.join(known)}" if known else "it has none: the lane begins with 2.6.0"
+        raise UsageError(f"{subject} has no route {route or 'to save ' + case}; {has}")
+    request = {**asked, "routes": [route] if route else list(known)}
+    print(ask_rig(sys.executable, module, stdin=json.dumps(request)), end="")
 
 
 def releases_command(
@@ -172,33 +188,39 @@ def _release_row(release: Release) -> tuple[str, ...]:
 
 
 def doctor_command() -> int:
-    """Check what a run stands on: Python, pip, compiler, torch, cache, wheels, disk, memory."""
+    """Check what a run stands on, from Python to memory, and list the package lane's patches."""
     findings = checks.examine(toolchain_for(), tuple(load_catalogue()))
     for finding in findings:
         sign = "ok " if finding.ok else "NOT"
         advice = f" -> {finding.advice}" if finding.advice else ""
         tell(f"{sign} {finding.name}: {finding.detail}{advice}")
+    if all(finding.ok for finding in findings if finding.name == "torch"):
+        tell("the package lane changes in its own processes, and nowhere else:")
+        for line in ask_rig(sys.executable, "package.patches").splitlines():
+            tell(f"    {line}")
     return int(ExitCode.GREEN if all(finding.ok for finding in findings) else ExitCode.FAILED)
 
 
 def clean_command(
     wheels: Annotated[bool, typer.Option(help="The cached wheels too.")] = True,
     native: Annotated[bool, typer.Option(help="The native builds too.")] = True,
+    packages: Annotated[bool, typer.Option(help="The packages put together too.")] = True,
 ) -> None:
-    """Remove what can be made again: cached wheels and native builds. Runs are kept."""
-    freed = clean(toolchain_for().cache, wheels=wheels, native=native)
+    """Remove what can be made again: wheels, native builds, packages. Runs are kept."""
+    freed = clean(toolchain_for().cache, wheels=wheels, native=native, packages=packages)
     out.print(f"{freed / 1e6:.1f} MB freed")
 
 
-def _known_case(name: str, places: Sequence[str]) -> None:
+def _known_case(name: str, places: Sequence[str]) -> CaseInfo:
     corpus = read_corpus(sys.executable, places)
     if name not in corpus.names:
         near = difflib.get_close_matches(name, corpus.names, n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         raise UsageError(f"no case is named {name}{hint} `python -m harness list` shows them all")
+    return next(case for case in corpus.cases if case.name == name)
 
 
-def _subject(
+def subject_for(
     name: str, exporter: Path | None, like: str, toolchain: Toolchain, out_dir: Path
 ) -> SubjectSpec:
     """The subject that a user names: built in, a release, a file, or a candidate of a run."""

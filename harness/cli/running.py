@@ -33,6 +33,7 @@ from harness.history import history_line, history_of
 from harness.progress import progress_for
 from harness.releases import load_catalogue
 from harness.reporting import write_run_report
+from harness.rig.records import Lane
 from harness.run import JudgedRun, RunOptions, raise_if_nothing_ran, resume, run
 
 
@@ -56,7 +57,10 @@ def run_command(
         bool, typer.Option("--full", help="The cases too that are for a full run alone.")
     ] = False,
     corpus: CorpusPlaces = None,
-    routes: Annotated[str, typer.Option(help="legacy, export, direct, plain; with commas.")] = "",
+    lane: Annotated[
+        str, typer.Option(help="graph, package (whole packages, of releases), or both.")
+    ] = Lane.GRAPH.value,
+    routes: Annotated[str, typer.Option(help="legacy, export, cross, direct, plain.")] = "",
     capture: Annotated[str, typer.Option(help="nonstrict, strict, or both, with a comma.")] = (
         "nonstrict"
     ),
@@ -89,6 +93,7 @@ def run_command(
         full=full,
         corpus=absolute(corpus or ()),
         routes=listed(routes),
+        lanes=_lanes(lane),
         captures=captures(capture),
         jobs=jobs,
         timeout_s=timeout,
@@ -126,6 +131,14 @@ def show_verdict(judged: JudgedRun) -> int:
         tell(told)
     tell(f"report: {folder / 'report.html'}")
     return int(judged.report.gate.exit_code)
+
+
+def _lanes(text: str) -> tuple[str, ...]:
+    known = [lane.value for lane in Lane]
+    asked = listed(text)
+    if not asked or set(asked) - set(known):
+        raise UsageError(f"--lane {text!r}: {', '.join(known)}, or both with a comma")
+    return asked
 
 
 def _shard(text: str) -> tuple[int, int] | None:

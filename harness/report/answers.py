@@ -21,7 +21,7 @@ UNJUDGED = ("unsupported", "missing")
 
 def answers(
     cells: pd.DataFrame,
-    verdicts: pd.DataFrame,
+    verdicts: pd.DataFrame | None,
     releases: Sequence[str],
     change: Comparison | None,
     worse: Moved | None = None,
@@ -29,6 +29,7 @@ def answers(
     """A line a question; nothing where no release was asked.
 
     Args:
+        verdicts: None where what each route does is told elsewhere.
         releases: those that were asked anything, the oldest first.
         change: the newest release against the one before it, oracle by oracle.
         worse: what failed in both, and in the newest by a worse oracle.
@@ -36,10 +37,9 @@ def answers(
     if not releases:
         return ()
     newest = releases[-1]
-    lines = [
-        Answer("Silent failures", silent_failures(cells, releases)),
-        Answer(f"Routes of {newest}", route_states(cells, verdicts, newest)),
-    ]
+    lines = [Answer("Silent failures", silent_failures(cells, releases))]
+    if verdicts is not None:
+        lines.append(Answer(f"Routes of {newest}", route_states(cells, verdicts, newest)))
     if change:
         lines.append(Answer(f"Against {change.before}", _changed(change, worse)))
     return tuple(lines)

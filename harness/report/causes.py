@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from harness.report.views import CauseView, LiveCause, SeenAs
-from harness.rig.records import CaseInfo, Oracle
+from harness.rig.records import CaseInfo, Lane, Oracle
 
 _AS = re.compile(r"As ([a-z0-9.]+(?:-[a-z0-9.]+)+)")
 
@@ -116,7 +116,8 @@ def _live(
     cells = pd.concat([frame for _, frame in seen])
     entries = sorted((cause for cause, _ in seen), key=_explains)
     worst = min(entries, key=lambda cause: severity(cause.oracle))
-    cases = sorted(set(cells["case"]), key=order.index)
+    packages = set(cells.loc[cells["lane"] == Lane.PACKAGE.value, "case"])
+    cases = sorted(set(cells["case"]), key=lambda name: (name in packages, order.index(name)))
     smallest = cells[cells["case"] == cases[0]].sort_values(["oracle", "route"]).iloc[0]
     whole = len(entries) == 1 and entries[0] is group[0]
     return LiveCause(
@@ -125,14 +126,24 @@ def _live(
         oracle=worst.oracle,
         label=worst.label,
         upstream=tuple(dict.fromkeys(c.upstream for c in entries if _is_reference(c.upstream))),
-        cells=int(cells["cell_id"].nunique()),
+        cells=_count(cells, Lane.GRAPH),
+        package_cells=_count(cells, Lane.PACKAGE),
         cases=tuple(cases),
         routes=tuple(str(route) for route in cells["route"].sort_values().unique()),
-        entries=tuple(SeenAs(c.id, c.oracle, c.label, c.why, len(frame)) for c, frame in seen),
+        entries=tuple(_seen_as(cause, frame) for cause, frame in seen),
         command=(
             f"python -m harness explain {cases[0]} --subject {subject} --route {smallest['route']}"
         ),
     )
+
+
+def _seen_as(cause: CauseView, cells: pd.DataFrame) -> SeenAs:
+    counts = _count(cells, Lane.GRAPH), _count(cells, Lane.PACKAGE)
+    return SeenAs(cause.id, cause.oracle, cause.label, cause.why, *counts)
+
+
+def _count(cells: pd.DataFrame, lane: Lane) -> int:
+    return int(cells.loc[cells["lane"] == lane.value, "cell_id"].nunique())
 
 
 def _is_reference(upstream: str) -> bool:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.rig.records import SubjectKind, SubjectSpec
+from harness.rig.records import Lane, SubjectKind, SubjectSpec
 
 
 def environments(
-    subjects: Sequence[SubjectSpec], summary: Mapping[str, Any], provenance: Mapping[str, Any]
+    subjects: Sequence[SubjectSpec],
+    summary: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    lane: Lane,
 ) -> dict[str, str]:
-    """A line for each subject, such as ``torch 2.13 (ran 2.13.0), TensorRT 11.0``."""
-    ran = {str(row.get("subject")): row for row in summary.get("inliners", ())}
+    """A line for each subject, such as ``torch 2.13 (ran 2.13.0), TensorRT 11.0``, in a lane."""
+    rows = summary.get("inliners", ())
+    ran = {str(row.get("subject")): row for row in rows if row.get("lane", lane) == lane}
     default = torch_running(provenance)
     return {spec.subject: _line(spec, ran.get(spec.subject, {}), default) for spec in subjects}
 

@@ -12,8 +12,9 @@ from typing import Any
 import pandas as pd
 
 from harness.report import text
+from harness.report.frames import MISSING
 from harness.report.views import Answer, FindingView, Headline
-from harness.rig.records import CellKey, Oracle
+from harness.rig.records import CellKey, Lane, Oracle
 from harness.verdict import Remaining, verdict_words
 
 LEDGER = "ledger"
@@ -29,15 +30,20 @@ SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 def headline(
     gate: str,
     summary: Mapping[str, Any],
+    counts: Mapping[Lane, Mapping[str, int]],
     plan: Sequence[CellKey],
     cells: pd.DataFrame,
     verdicts: pd.DataFrame,
     answers: tuple[Answer, ...],
     findings: Sequence[FindingView],
-    left: Remaining | None,
+    left: Sequence[Remaining],
 ) -> Headline:
-    """Everything that the top of the report says; a broken harness answers nothing."""
-    counts: Mapping[str, int] = summary["cells"]
+    """Everything that the top of the report says; a broken harness answers nothing.
+
+    Args:
+        counts: as `verdict.counts_by_lane` gives them.
+        left: what is known to fail in the newest release, one a lane.
+    """
     faults = sum(finding.oracle == LEDGER for finding in findings)
     return Headline(
         state=gate,
@@ -45,14 +51,15 @@ def headline(
         words=verdict_words(gate, counts, faults, left),
         advice=_advice(gate, summary, left),
         answers=() if gate == "failed" else answers,
-        facts=_facts(counts, summary),
+        counted=f"in the {text.joined(list(counts))} lane" if len(counts) > 1 else "",
+        facts=_facts(counts, cells, summary),
         not_checked=_not_checked(plan, cells, verdicts),
     )
 
 
-def _advice(gate: str, summary: Mapping[str, Any], left: Remaining | None) -> str:
+def _advice(gate: str, summary: Mapping[str, Any], left: Sequence[Remaining]) -> str:
     if gate == "green":
-        known = _KINDS if left is not None and left.failing else ""
+        known = _KINDS if any(each.failing for each in left) else ""
         return f"Every verdict is ok, or a failure that the ledger lists.{known}"
     if gate == "red":
         return "Do not ship before what nobody expected is explained."
@@ -62,15 +69,24 @@ def _advice(gate: str, summary: Mapping[str, Any], left: Remaining | None) -> st
     return f"Read nothing into the numbers below.{resume}"
 
 
-def _facts(counts: Mapping[str, int], summary: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _facts(
+    counts: Mapping[Lane, Mapping[str, int]], cells: pd.DataFrame, summary: Mapping[str, Any]
+) -> tuple[tuple[str, str], ...]:
+    """Figures of two lanes stand side by side, ``2,914 + 61``: their cells ask other things."""
     wall = summary.get("seconds", {}).get("wall")
-    unexpected = counts["unexpected_failure"] + counts["unexpected_pass"]
+
+    def apart(*names: str) -> str:
+        found = [sum(each[name] for name in names) for each in counts.values()]
+        return " + ".join(f"{count:,}" for count in found or [0])
+
+    lanes = cells.loc[cells["standing"] != MISSING, "lane"].value_counts()
+    ended = [f"{lanes.get(lane, 0):,} / {each['planned']:,}" for lane, each in counts.items()]
     return (
-        ("cells ended", f"{counts['ended']:,} / {counts['planned']:,}"),
-        ("ok", f"{counts['ok']:,}"),
-        ("known failures", f"{counts['expected_failure']:,}"),
-        ("unexpected", f"{unexpected:,}"),
-        ("not asked", f"{counts['unsupported']:,}"),
+        ("cells ended", " + ".join(ended) or "0 / 0"),
+        ("ok", apart("ok")),
+        ("known failures", apart("expected_failure")),
+        ("unexpected", apart("unexpected_failure", "unexpected_pass")),
+        ("not asked", apart("unsupported")),
         ("took", text.NOT_MEASURED if wall is None else f"{text.number(wall)} s"),
     )
 

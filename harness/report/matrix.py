@@ -24,10 +24,7 @@ def build_matrix(
 ) -> Matrix:
     """The matrix of `tables.matrix`, with what is known of each subject."""
     families = tuple(str(name) for name in table.index.unique("family"))
-    found = {
-        (cell.subject, cell.family): cell
-        for cell in (_cell(row) for row in table.reset_index().to_dict("records"))
-    }
+    found = matrix_cells(table)
     rows = []
     for spec in ordered_subjects(subjects):
         cells = tuple(found[spec.subject, family] for family in families)
@@ -38,7 +35,7 @@ def build_matrix(
                 environment=environment[spec.subject],
                 torch=spec.torch_pinned or "",
                 tensorrt=spec.tensorrt_pinned or "",
-                inliner=(spec.inliner_id or "")[:8],
+                inliner=short_id(spec),
                 shares=_shares(spec, subjects),
                 whole=_whole(spec.subject, cells),
                 cells=cells,
@@ -71,6 +68,11 @@ def _anonymous(cells: Sequence[MatrixCell]) -> list[MatrixCell]:
     return [replace(cell, subject="") for cell in cells]
 
 
+def short_id(spec: SubjectSpec) -> str:
+    """How the hash of its inliner begins; empty where it has none."""
+    return (spec.inliner_id or "")[:8]
+
+
 def _shares(spec: SubjectSpec, subjects: Sequence[SubjectSpec]) -> tuple[str, ...]:
     """The other subjects with the same inliner."""
     if not spec.inliner_id:
@@ -82,12 +84,18 @@ def _shares(spec: SubjectSpec, subjects: Sequence[SubjectSpec]) -> tuple[str, ..
     )
 
 
-def _cell(row: Mapping[Any, Any]) -> MatrixCell:
+def matrix_cells(table: pd.DataFrame, by: str = "family") -> dict[tuple[str, str], MatrixCell]:
+    """The cells of `tables.matrix` by subject and family, or by what stands in its place."""
+    rows = (_cell(row, by) for row in table.reset_index().to_dict("records"))
+    return {(cell.subject, cell.family): cell for cell in rows}
+
+
+def _cell(row: Mapping[Any, Any], by: str) -> MatrixCell:
     counts = {name: int(row[name]) for name in (*STANDINGS, "unexpected")}
     worst = "" if pd.isna(row["worst"]) else str(row["worst"])
     tone = str(row["oracle"]) if worst else _tone(counts)
     return MatrixCell(
-        subject=str(row["subject"]), family=str(row["family"]), worst=worst, tone=tone, **counts
+        subject=str(row["subject"]), family=str(row[by]), worst=worst, tone=tone, **counts
     )
 
 

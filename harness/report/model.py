@@ -16,11 +16,18 @@ from harness.report import tables, text
 from harness.report.answers import UNJUDGED, answers
 from harness.report.causes import live_causes, smallest_first
 from harness.report.environment import environments, torches_running
-from harness.report.frames import cell_frame, ordered_subjects, sample_frame, verdict_frame
+from harness.report.frames import (
+    MISSING,
+    cell_frame,
+    ordered_subjects,
+    sample_frame,
+    verdict_frame,
+)
 from harness.report.headline import LEDGER, headline
 from harness.report.matrix import build_matrix
 from harness.report.neighbours import NeighbourView, neighbours
 from harness.report.over_steps import OverSteps, over_steps
+from harness.report.package_lane import in_lane, package_answers, package_lane
 from harness.report.provenance import flatten
 from harness.report.rows import (
     comparison,
@@ -30,6 +37,7 @@ from harness.report.rows import (
     measure_rows,
 )
 from harness.report.run_frames import RunFrames, matrix_frame, summary_frame
+from harness.report.unflattening import unflatten_rows
 from harness.report.views import (
     CauseView,
     Comparison,
@@ -41,27 +49,35 @@ from harness.report.views import (
     LiveCause,
     Matrix,
     MeasureRow,
+    PackageLane,
     Provenance,
+    UnflattenRow,
 )
 from harness.rig.records import (
     CaseInfo,
     CellKey,
     CellRecord,
+    Lane,
     SubjectKind,
     SubjectSpec,
 )
-from harness.verdict import remaining
+from harness.verdict import counts_by_lane, remaining_by_lane
 
 __all__ = ["LEDGER", "CauseView", "FindingView", "ReportModel", "build_model"]
 
 
 @dataclass(frozen=True)
 class ReportModel:
-    """One run as a reader sees it, from the verdict down to the provenance."""
+    """One run as a reader sees it, from the verdict down to the provenance.
+
+    What compares inliners is of one lane, ``lane``: of the graph lane where the run has it.
+    ``package`` is None in a run without the package lane.
+    """
 
     title: str
     scope: str
     emulated: bool
+    lane: Lane
     headline: Headline
     ran_on: tuple[str, ...]
     matrix: Matrix
@@ -72,8 +88,10 @@ class ReportModel:
     neighbours: tuple[NeighbourView, ...]
     newest: str | None
     live: tuple[LiveCause, ...]
+    package: PackageLane | None
     measures: tuple[MeasureRow, ...]
     over_steps: OverSteps | None
+    unflatten: tuple[UnflattenRow, ...]
     control: Control
     hypothetical: tuple[HypotheticalRow, ...]
     failing: tuple[FailingSubject, ...]
@@ -84,6 +102,12 @@ class ReportModel:
     def measured(self) -> bool:
         """Whether there is any number to show below the matrix."""
         return any(row.archive or any(row.stages.values()) for row in self.measures)
+
+    @property
+    def failing_by_lane(self) -> Mapping[Lane, tuple[FailingSubject, ...]]:
+        """Every list of failing cells that there is to show; that of the compared lane once."""
+        both = {self.lane: self.failing}
+        return both | {Lane.PACKAGE: self.package.failing} if self.package else both
 
 
 def build_model(
@@ -113,26 +137,40 @@ def build_model(
         summary, provenance: the data of summary.json and run.json.
         run: the run's name, for the title.
     """
-    cells = cell_frame(records, cases, subjects, classes, plan)
-    verdicts = verdict_frame(records, cases, subjects)
+    all_cells = cell_frame(records, cases, subjects, classes, plan)
+    all_verdicts = verdict_frame(records, cases, subjects)
     timings = sample_frame(records, cases, subjects)
-    samples = tables.stage_times(timings)
-    environment = environments(subjects, summary, provenance)
-    matrix = build_matrix(tables.matrix(cells), subjects, environment)
-    releases = _releases_asked(subjects, cells)
+    lane = _compared(plan)
+    cells, verdicts = in_lane(all_cells, lane), in_lane(all_verdicts, lane)
+    samples = tables.stage_times(in_lane(timings, Lane.GRAPH))
+    ordered = ordered_subjects(subjects)
+    environment = environments(subjects, summary, provenance, lane)
+    matrix = _matrix(cells, cases, ordered, lane, environment)
+    releases = _releases_asked(ordered, cells)
     newest = releases[-1] if releases else None
     change = comparison(verdicts, *releases[-2:]) if len(releases) > 1 else None
     steps = neighbours(cells, releases)
     # The last step is from the release before the newest, unless that has the same inliner.
     worse = steps[-1].worse if steps and change and change.before in steps[-1].before else None
-    answered = answers(cells, verdicts, releases, change, worse)
-    measures = measure_rows(samples, cells)
+    package = package_lane(all_cells, timings, ordered, summary)
+    answered = (
+        *answers(cells, verdicts if lane is Lane.GRAPH else None, releases, change, worse),
+        *package_answers(all_cells, [spec.subject for spec in ordered]),
+    )
+    measures = measure_rows(samples, in_lane(all_cells, Lane.GRAPH))
+    counts = counts_by_lane(
+        {key.cell_id: classes.get(key.cell_id, MISSING) for key in plan},
+        {key.cell_id: Lane(key.lane) for key in plan},
+    )
+    left = remaining_by_lane(records, subjects)
+    smallest = smallest_first(all_cells, cases)
     return ReportModel(
         title=f"Inliner regression{f' · {run}' if run else ''}",
-        scope=_scope(cells, matrix),
+        scope=_scope(cells, matrix, lane, package),
         emulated=any(key.executor == "emulated" for key in plan),
+        lane=lane,
         headline=headline(
-            gate, summary, plan, cells, verdicts, answered, findings, remaining(records, subjects)
+            gate, summary, counts, plan, all_cells, all_verdicts, answered, findings, left
         ),
         ran_on=torches_running(subjects, summary, provenance),
         matrix=matrix,
@@ -142,21 +180,45 @@ def build_model(
         comparison=change,
         neighbours=steps,
         newest=newest,
-        live=live_causes(causes, verdicts, newest, smallest_first(cells, cases)) if newest else (),
+        live=live_causes(causes, all_verdicts, newest, smallest) if newest else (),
+        package=package,
         measures=measures,
         over_steps=over_steps(samples, releases),
+        unflatten=unflatten_rows(verdicts),
         control=control(cells, verdicts),
         hypothetical=hypothetical_rows(cells),
         failing=failing_subjects(cells, [group.members for group in matrix.groups]),
         provenance=flatten({**provenance, **_stage_share(summary)}),
         frames=RunFrames(
-            cells=cells,
-            verdicts=verdicts,
+            cells=all_cells,
+            verdicts=all_verdicts,
             timings=timings,
             matrix=matrix_frame(matrix),
-            summary=summary_frame(cells, matrix, measures),
+            summary=summary_frame(all_cells, ordered, measures),
         ),
     )
+
+
+def _compared(plan: Sequence[CellKey]) -> Lane:
+    """The lane whose cells are compared: in the graph lane nothing differs but the inliner."""
+    lanes = {Lane(key.lane) for key in plan}
+    return Lane.PACKAGE if lanes == {Lane.PACKAGE} else Lane.GRAPH
+
+
+def _matrix(
+    cells: pd.DataFrame,
+    cases: Sequence[CaseInfo],
+    subjects: Sequence[SubjectSpec],
+    lane: Lane,
+    environment: Mapping[str, str],
+) -> Matrix:
+    """Of the families that the lane has; of the package lane, which few have, its subjects."""
+    families = {case.family for case in cases if case.lane == lane}
+    table = tables.matrix(cells)
+    here = table[table.index.get_level_values("family").isin(families)]
+    if lane is Lane.PACKAGE:
+        subjects = [spec for spec in subjects if spec.packages]
+    return build_matrix(here, subjects, environment)
 
 
 def _stage_share(summary: Mapping[str, Any]) -> dict[str, str]:
@@ -169,16 +231,21 @@ def _stage_share(summary: Mapping[str, Any]) -> dict[str, str]:
     return {"time inside stages": f"{share:.0%} of the workers' time since import ({spent})"}
 
 
-def _scope(cells: pd.DataFrame, matrix: Matrix) -> str:
+def _scope(cells: pd.DataFrame, matrix: Matrix, lane: Lane, package: PackageLane | None) -> str:
     """What was compared, in one line."""
     kinds = [row.kind for row in matrix.rows]
     releases = kinds.count(SubjectKind.RELEASE.value)
     others = len(kinds) - releases
-    return (
-        f"{releases} release{'' if releases == 1 else 's'}, "
-        f"{others} other subject{'' if others == 1 else 's'}, "
-        f"{cells['case'].nunique()} cases in {len(matrix.families)} families"
+    families = f"{cells['case'].nunique()} cases in {len(matrix.families)} families"
+    if lane is Lane.PACKAGE:
+        return f"package lane: {text.plural(releases, 'release')}, {families}"
+    graph = (
+        f"{text.plural(releases, 'release')}, {text.plural(others, 'other subject')}, {families}"
     )
+    if package is None:
+        return graph
+    whole = f"{text.plural(len(package.rows), 'release')}, {package.cases} cases"
+    return f"{graph}; package lane: {whole}"
 
 
 def _releases_asked(subjects: Sequence[SubjectSpec], cells: pd.DataFrame) -> list[str]:
@@ -186,6 +253,6 @@ def _releases_asked(subjects: Sequence[SubjectSpec], cells: pd.DataFrame) -> lis
     asked = set(cells.loc[~cells["standing"].isin(UNJUDGED), "subject"])
     return [
         spec.subject
-        for spec in ordered_subjects(subjects)
+        for spec in subjects
         if spec.kind is SubjectKind.RELEASE and spec.subject in asked
     ]

@@ -79,6 +79,11 @@ def pinned(group: MatrixGroup, what: str) -> str:
     return ends.replace(".post", "\u200b.post")  # where a narrow column may break it
 
 
+def breakable_call(call: str) -> str:
+    """A call with places where the head of a narrow column may break it."""
+    return re.sub(r"([(_=])", "\\1\u200b", call)
+
+
 def groupby_kept(rows: Sequence[Row], name: str) -> list[tuple[str, list[Row]]]:
     """Neighbours with one value of ``name``, in the order that they have; jinja's own sorts."""
     return [(value, list(group)) for value, group in groupby(rows, attrgetter(name))]
@@ -117,5 +122,7 @@ def _environment() -> Environment:
         beneath=beneath,
         pinned=pinned,
     )
-    environment.filters.update(groupby_kept=groupby_kept, together=together)
+    environment.filters.update(
+        breakable_call=breakable_call, groupby_kept=groupby_kept, together=together
+    )
     return environment

@@ -68,9 +68,9 @@ def measure_rows(samples: pd.DataFrame, cells: pd.DataFrame) -> tuple[MeasureRow
     first: within one, the rows are of the same cases.
     """
     fair = tables.comparable(samples, ["route", "stage"])
-    seconds = _by(tables.latency(fair), "subject", "route", "stage")
-    archives = _by(tables.sizes(cells, "archive_bytes"), "subject", "route")
-    engines = _by(tables.sizes(cells, "engine_bytes"), "subject", "route")
+    seconds = quartiles_by(tables.latency(fair), "subject", "route", "stage")
+    archives = quartiles_by(tables.sizes(cells, "archive_bytes"), "subject", "route")
+    engines = quartiles_by(tables.sizes(cells, "engine_bytes"), "subject", "route")
     return tuple(
         MeasureRow(
             members=members,
@@ -93,7 +93,7 @@ def _measured_once(cells: pd.DataFrame) -> Iterator[tuple[str, tuple[str, ...]]]
         yield route, tuple(str(row["subject"]) for row, _ in rows)
 
 
-def _by(table: pd.DataFrame, *names: str) -> dict[tuple[str, ...], Quartiles]:
+def quartiles_by(table: pd.DataFrame, *names: str) -> dict[tuple[str, ...], Quartiles]:
     """The rows of a table of quartiles, by the columns that name them."""
     return {
         tuple(str(row[name]) for name in names): Quartiles(
@@ -143,32 +143,33 @@ def hypothetical_rows(cells: pd.DataFrame) -> tuple[HypotheticalRow, ...]:
 
 
 def failing_subjects(
-    cells: pd.DataFrame, together: Sequence[Sequence[str]]
+    cells: pd.DataFrame, together: Sequence[Sequence[str]], by: str = "family"
 ) -> tuple[FailingSubject, ...]:
     """Every failing gated cell, by subject and family, worst first.
 
     Args:
         together: neighbouring subjects to be shown once, as far as their cells fail alike.
+        by: a column to take the place of the family.
     """
     failing = _gated(cells)
     failing = failing[failing["standing"] == "failing"].sort_values(["oracle", "case", "route"])
     return tuple(
         FailingSubject(tuple(members), found)
         for subjects in together
-        for found, members in groupby(subjects, lambda name: _failing_groups(failing, name))
+        for found, members in groupby(subjects, lambda name: _failing_groups(failing, name, by))
         if found
     )
 
 
-def _failing_groups(failing: pd.DataFrame, subject: str) -> tuple[FailingGroup, ...]:
+def _failing_groups(failing: pd.DataFrame, subject: str, by: str) -> tuple[FailingGroup, ...]:
     mine = failing[failing["subject"] == subject]
     return tuple(
         FailingGroup(
-            str(family),
+            str(name),
             tuple(_failing_cell(row) for row in here.head(SHOWN_CELLS).to_dict("records")),
             len(here),
         )
-        for family, here in mine.groupby("family", observed=True)
+        for name, here in mine.groupby(by, observed=True)
     )
 
 

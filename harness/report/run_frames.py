@@ -11,16 +11,19 @@ import pandas as pd
 
 from harness.errors import UsageError
 from harness.report.frames import STANDINGS
+from harness.report.matrix import short_id
 from harness.report.tables import LATENCY_STAGES, UNEXPECTED
 from harness.report.views import Matrix, MeasureRow, Quartiles
+from harness.rig.records import SubjectSpec
 
 FRAMES_FOLDER = "frames"
 
 _SHARED_COLUMNS = ("subject", "kind", "environment", "inliner")
 _CELL_COLUMNS = (*STANDINGS, "total", "unexpected", "worst")
 _SUMMARY_COLUMNS = [
-    "subject", "kind", "torch", "tensorrt", "inliner", "route", "hypothetical", "measured_as",
-    *_CELL_COLUMNS, *(f"{name}_s" for name in LATENCY_STAGES), "archive_bytes", "engine_bytes",
+    "subject", "kind", "torch", "tensorrt", "inliner", "lane", "route", "hypothetical",
+    "measured_as", *_CELL_COLUMNS, *(f"{name}_s" for name in LATENCY_STAGES),
+    "archive_bytes", "engine_bytes",
 ]  # fmt: skip
 
 
@@ -45,13 +48,15 @@ class RunFrames:
     timings: a row a cell and ``stage`` that ran to its end, with its ``seconds``. Of programs that
         are equal, one was exported, saved, loaded and run, and each tells that time; capture,
         split and compile are told by the first cell of a case alone.
-    matrix: a row a subject and family. ``kind`` is release, file, builtin or torch; ``inliner``
-        begins the hash of its code; ``ok``, ``failing``, ``unsupported``, ``missing``, their
-        ``total`` and ``unexpected`` count cells; ``worst`` is the worst label.
-    summary: a row a subject and route, with the same counts, the ``torch`` and ``tensorrt`` that a
-        release pins, and medians: ``inline_s``, ``export_s``, ``save_s``, ``load_s`` in seconds,
-        ``archive_bytes`` and ``engine_bytes``, all over the cases that every subject finished by
-        that route; missing where nothing was measured, and of hypothetical routes.
+    matrix: a row a subject and family, of the graph lane where the run has it. ``kind`` is
+        release, file, builtin or torch; ``inliner`` begins the hash of its code; ``ok``,
+        ``failing``, ``unsupported``, ``missing``, their ``total`` and ``unexpected`` count cells;
+        ``worst`` is the worst label.
+    summary: a row a subject and route, each of one ``lane``, with the same counts, the ``torch``
+        and ``tensorrt`` that a release pins, and medians: ``inline_s``, ``export_s``, ``save_s``,
+        ``load_s`` in seconds, ``archive_bytes`` and ``engine_bytes``, all over the cases that every
+        subject finished by that route; missing where nothing was measured, of hypothetical routes,
+        and in the package lane.
     """
 
     cells: pd.DataFrame
@@ -107,22 +112,26 @@ def matrix_frame(matrix: Matrix) -> pd.DataFrame:
 
 
 def summary_frame(
-    cells: pd.DataFrame, matrix: Matrix, measures: Sequence[MeasureRow]
+    cells: pd.DataFrame, subjects: Sequence[SubjectSpec], measures: Sequence[MeasureRow]
 ) -> pd.DataFrame:
-    """A row a (subject, route): counts of cells, the worst label, and medians."""
-    row_of = {row.subject: row for row in matrix.rows}
+    """A row a (subject, route): counts of cells, the worst label, and medians.
+
+    A route is of one lane, so no row counts cells of two.
+    """
+    spec_of = {spec.subject: spec for spec in subjects}
     measured = {(name, row.route): row for row in measures for name in row.members}
     rows = []
     for (subject, route), here in cells.groupby(["subject", "route"], observed=True):
-        about = row_of[str(subject)]
+        about = spec_of[str(subject)]
         worst = here[here["standing"] == "failing"].sort_values(["oracle", "label"])
         rows.append(
             {
                 "subject": str(subject),
-                "kind": about.kind,
-                "torch": about.torch,
-                "tensorrt": about.tensorrt,
-                "inliner": about.inliner,
+                "kind": about.kind.value,
+                "torch": about.torch_pinned or "",
+                "tensorrt": about.tensorrt_pinned or "",
+                "inliner": short_id(about),
+                "lane": str(here["lane"].iloc[0]),
                 "route": str(route),
                 "hypothetical": bool(here["hypothetical"].all()),
                 "measured_as": ", ".join(sorted(set(here["measured_as"]) - {""})),

@@ -7,15 +7,19 @@ published run.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from harness.rig.records import CellRecord, SubjectKind, SubjectSpec
+from harness.report import text
+from harness.report.package_lane import CALLS
+from harness.rig.records import CellRecord, Lane, SubjectKind, SubjectSpec
 from harness.verdict import Remaining, remaining
 
-HEAD = (
-    "| release | routes of its users | right | silently wrong | error | lesser |",
-    "|---|---|---|---|---|---|",
-)
+_COUNTS: Final = "right | silently wrong | error | lesser |"
+HEADS: Final[Mapping[Lane, tuple[str, str]]] = {
+    Lane.GRAPH: (f"| release | routes of its users | {_COUNTS}", "|---|---|---|---|---|---|"),
+    Lane.PACKAGE: (f"| package | what its users call | {_COUNTS}", "|---|---|---|---|---|---|"),
+}
 NOTE = (
     "Cells: a case by a route. Silently wrong: it runs, and computes something else. Lesser: the "
     "numbers are right, and structure, signature, state or metadata is not."
@@ -23,30 +27,48 @@ NOTE = (
 
 
 def standing(records: Iterable[CellRecord], subjects: Sequence[SubjectSpec]) -> str:
-    """The table as Markdown; releases in the order given, neighbours alike in one row."""
-    by_subject: dict[str, list[CellRecord]] = {}
+    """The tables as Markdown, one a lane of the run; neighbours that are alike share a row."""
+    by_lane: dict[str, list[CellRecord]] = {}
     for record in records:
-        by_subject.setdefault(record.key.subject, []).append(record)
-    rows = [
-        (spec.subject, _row(by_subject.get(spec.subject, []), spec))
-        for spec in subjects
-        if spec.kind is SubjectKind.RELEASE
+        by_lane.setdefault(record.key.lane, []).append(record)
+    rows = {Lane.GRAPH: _inliner_rows, Lane.PACKAGE: _package_rows}
+    tables = [
+        "\n".join((*HEADS[lane], *_together(rows[lane](by_lane[lane], subjects))))
+        for lane in Lane
+        if lane in by_lane
     ]
-    lines = [
-        f"| {_span([name for name, _ in group])} {row}"
-        for row, group in (
-            (row, list(found)) for row, found in itertools.groupby(rows, key=lambda pair: pair[1])
-        )
-    ]
-    return "\n".join((*HEAD, *lines, "", NOTE)) + "\n"
+    return "\n\n".join((*tables, NOTE)) + "\n"
 
 
-def _row(records: Sequence[CellRecord], spec: SubjectSpec) -> str:
-    left = remaining(records, [spec])
-    routes = [route for route in spec.routes if route not in spec.hypothetical_routes]
-    if left is None:
-        return f"| {' and '.join(routes)} | not asked | | | |"
-    return f"| {' and '.join(routes)} | {_counts(left)} |"
+def _inliner_rows(
+    records: Sequence[CellRecord], subjects: Sequence[SubjectSpec]
+) -> Iterator[tuple[str, str]]:
+    """Every release, with all of its routes in one row."""
+    for spec in subjects:
+        if spec.kind is SubjectKind.RELEASE:
+            routes = [route for route in spec.routes if route not in spec.hypothetical_routes]
+            left = remaining([r for r in records if r.key.subject == spec.subject], [spec])
+            yield spec.subject, _row(text.joined(routes), left)
+
+
+def _package_rows(
+    records: Sequence[CellRecord], subjects: Sequence[SubjectSpec]
+) -> Iterator[tuple[str, str]]:
+    """Call by call the releases that have it: a user makes one of them."""
+    for route in CALLS:
+        for spec in subjects:
+            mine = [r for r in records if (r.key.subject, r.key.route) == (spec.subject, route)]
+            if mine:
+                yield spec.subject, _row(f"`{CALLS[route]}`", remaining(mine, [spec], Lane.PACKAGE))
+
+
+def _together(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for row, group in itertools.groupby(rows, key=lambda pair: pair[1]):
+        yield f"| {_span([name for name, _ in group])} {row}"
+
+
+def _row(routes: str, left: Remaining | None) -> str:
+    return f"| {routes} | {'not asked | | |' if left is None else _counts(left)} |"
 
 
 def _counts(left: Remaining) -> str:

@@ -20,14 +20,14 @@ LATENCY_STAGES = (INLINE, Stage.EXPORT.value, Stage.SAVE.value, Stage.LOAD.value
 UNEXPECTED = ("unexpected_failure", "unexpected_pass")
 
 
-def matrix(cells: pd.DataFrame) -> pd.DataFrame:
-    """Subjects by families: one row a pair, also where there is no cell.
+def matrix(cells: pd.DataFrame, by: str = "family") -> pd.DataFrame:
+    """Subjects by families, or by another column: one row a pair, also where there is no cell.
 
     Columns: a count for each of ``STANDINGS``, ``unexpected``, ``total``, and ``worst`` and
     ``oracle`` of the worst failing cell (missing where none fails).
     """
     gated = cells[~cells["hypothetical"]]
-    pair = ["subject", "family"]
+    pair = ["subject", by]
     counts = gated.groupby([*pair, "standing"], observed=False).size().unstack("standing")
     counts.columns = pd.Index([str(name) for name in counts.columns])
     counts["total"] = counts.sum(axis=1)
@@ -59,7 +59,7 @@ def latency(samples: pd.DataFrame) -> pd.DataFrame:
     ``inline`` is the sum of the three inlining stages, of cells in which all three ended; samples
     that `stage_times` has already summed are taken as they are.
     """
-    return _quartiles(stage_times(samples), ["subject", "route", "stage"], "seconds")
+    return quartiles(stage_times(samples), ["subject", "route", "stage"], "seconds")
 
 
 def stage_times(samples: pd.DataFrame) -> pd.DataFrame:
@@ -82,10 +82,11 @@ def sizes(cells: pd.DataFrame, column: str) -> pd.DataFrame:
     """Median, quartiles and number of the gated cells' sizes by (subject, route), in bytes."""
     gated = cells[~cells["hypothetical"]].dropna(subset=[column])
     gated = comparable(gated, ["route"])
-    return _quartiles(gated.astype({column: "float64"}), ["subject", "route"], column)
+    return quartiles(gated.astype({column: "float64"}), ["subject", "route"], column)
 
 
-def _quartiles(frame: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
+def quartiles(frame: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
+    """``median``, ``q1``, ``q3`` and their number ``n`` of a column, in each group of ``by``."""
     grouped = frame.groupby(by, observed=True)[column]
     table = pd.DataFrame(
         {

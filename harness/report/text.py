@@ -31,12 +31,26 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def cells_by_lane(graph: int, package: int) -> str:
+    """``3 cells``, ``3 cells and 2 of the package lane``, ``2 cells of the package lane``."""
+    if not package:
+        return plural(graph, "cell")
+    if not graph:
+        return f"{plural(package, 'cell')} of the package lane"
+    return f"{plural(graph, 'cell')} and {package:,} of the package lane"
+
+
 def listed(words: Iterable[str], most: int = 4) -> str:
     """``a, b, c and 5 more``."""
     items = list(words)
     shown = items if len(items) <= most + 1 else items[:most]
     rest = len(items) - len(shown)
     return ", ".join(shown) + (f" and {rest} more" if rest else "")
+
+
+def joined(words: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
 def span(members: Sequence[str]) -> str:
@@ -84,6 +98,12 @@ def cell_brief(cell: MatrixCell) -> tuple[str, str]:
     """A matrix cell's two lines where there is little room: ``✗ 3/12`` and ``values``."""
     count, word = cell_words(cell)
     return count.replace(" of ", "/"), word.removeprefix("wrong ")
+
+
+def cell_right(cell: MatrixCell) -> tuple[str, str]:
+    """As `cell_words`, with what is right: ``✗ 9 of 12 right`` and ``wrong values``."""
+    sign, word = style.SIGNS[cell.tone], cell_words(cell)[1]
+    return (f"{sign} {cell.ok} of {cell.total} right" if cell.total else sign), word
 
 
 def cell_sentence(cell: MatrixCell) -> str:

@@ -64,20 +64,27 @@ class Quartiles:
 
 @dataclass(frozen=True)
 class Headline:
-    """The gate in words: what the first screen says."""
+    """The gate in words: what the first screen says.
+
+    ``counted`` names the lanes whose figures stand in each of ``facts``, where there are two.
+    """
 
     state: str
     sign: str
     words: str
     advice: str
     answers: tuple[Answer, ...]
+    counted: str
     facts: tuple[tuple[str, str], ...]
     not_checked: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """One subject in one family. ``tone`` names its colour: an oracle, or a standing."""
+    """One subject in one family, or by one route in the table of the package lane.
+
+    ``tone`` names its colour: an oracle, or a standing.
+    """
 
     subject: str
     family: str
@@ -167,20 +174,25 @@ class Comparison:
 
 @dataclass(frozen=True)
 class SeenAs:
-    """One ledger entry of a cause, and the cells of the newest release that fail as it says."""
+    """One ledger entry of a cause, and the cells of the newest release that fail as it says.
+
+    ``package_cells`` are those of the package lane, and not among ``cells``.
+    """
 
     id: str
     oracle: str
     label: str
     why: str
     cells: int
+    package_cells: int
 
 
 @dataclass(frozen=True)
 class LiveCause:
     """A cause that the newest release still has, worst verdict first, and how to see it.
 
-    ``cells``, ``cases`` (smallest first) and ``routes`` are those of the newest release alone.
+    ``cells``, ``cases`` (smallest first) and ``routes`` are those of the newest release alone;
+    ``cells`` of the graph lane, and ``package_cells`` of the package lane.
     """
 
     id: str
@@ -189,6 +201,7 @@ class LiveCause:
     label: str
     upstream: tuple[str, ...]
     cells: int
+    package_cells: int
     cases: tuple[str, ...]
     routes: tuple[str, ...]
     entries: tuple[SeenAs, ...]
@@ -209,6 +222,19 @@ class MeasureRow:
     stages: Mapping[str, Quartiles | None]
     archive: Quartiles | None
     engines: Quartiles | None
+
+
+@dataclass(frozen=True)
+class UnflattenRow:
+    """Of the programs of these subjects by one route, each the same: how many can be unflattened.
+
+    ``asked`` are the cells that completed.
+    """
+
+    members: tuple[str, ...]
+    route: str
+    able: int
+    asked: int
 
 
 @dataclass(frozen=True)
@@ -242,7 +268,7 @@ class FailingCell:
 
 @dataclass(frozen=True)
 class FailingGroup:
-    """The failing cells of one family. ``total`` counts those left out too."""
+    """The failing cells of one family, or of one route. ``total`` counts those left out too."""
 
     family: str
     cells: tuple[FailingCell, ...]
@@ -259,6 +285,58 @@ class FailingSubject:
     @property
     def total(self) -> int:
         return sum(group.total for group in self.groups)
+
+
+@dataclass(frozen=True)
+class PackageCall:
+    """A route of the package lane: what a user writes, and what the package comes to by it."""
+
+    route: str
+    call: str
+    reaches: str
+    inlines: bool
+
+
+@dataclass(frozen=True)
+class PackageRow:
+    """A release's package, what it pins, and its cell by every call of the lane.
+
+    ``tensorrt_ran`` is the TensorRT that was imported, or empty.
+    """
+
+    release: str
+    torch: str
+    tensorrt: str
+    tensorrt_ran: str
+    cells: tuple[MatrixCell, ...]
+
+
+@dataclass(frozen=True)
+class PackageMeasure:
+    """Seconds and bytes of one call in one release; None where nothing was measured.
+
+    ``save`` is the whole call, ``inline`` the inliner's part of it.
+    """
+
+    release: str
+    call: PackageCall
+    save: Quartiles | None
+    inline: Quartiles | None
+    load: Quartiles | None
+    archive: Quartiles | None
+    engines: Quartiles | None
+
+
+@dataclass(frozen=True)
+class PackageLane:
+    """What users of a release meet. ``compile`` is by release, in seconds."""
+
+    calls: tuple[PackageCall, ...]
+    cases: int
+    rows: tuple[PackageRow, ...]
+    measures: tuple[PackageMeasure, ...]
+    compile: Mapping[tuple[str, ...], Quartiles]
+    failing: tuple[FailingSubject, ...]
 
 
 @dataclass(frozen=True)

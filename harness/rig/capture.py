@@ -14,6 +14,7 @@ from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs, Program
 from harness.rig.functional_export import functional_tracer
+from harness.rig.sizes import apart, user_values
 
 CALLS = 3  # seeded inputs that every program is run on
 
@@ -55,6 +56,8 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
     program = case.build()
     calls = tuple(_make_inputs(program, case.seed + seed, number) for number in range(CALLS))
     if program.split is not None:
+        values = user_values(None, program.split.graph)
+        calls = _sizes_apart(program, values, calls)
         return CapturedProgram(case, program, program.split.eval(), None, calls)
     assert program.model is not None
     model = program.model.eval()
@@ -64,7 +67,23 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
         exported = export_like_a_user(
             model, calls[0], program.dynamic_shapes, strict=mode != "nonstrict"
         )
+    calls = _sizes_apart(program, user_values(exported, exported.graph), calls)
     return CapturedProgram(case, program, model, exported, calls)
+
+
+def _sizes_apart(
+    program: Program, values: Sequence[Any], calls: tuple[Inputs, ...]
+) -> tuple[Inputs, ...]:
+    """The calls, of which the second tells independent dynamic dimensions apart if there are any.
+
+    The oracle on metadata holds it against that call. The last one is at the upper bound.
+    """
+    if program.bounds is None:
+        return calls
+    example, second, largest = calls
+    middle = _sizes(program)[0]
+    assert middle is not None
+    return example, apart(values, largest, program.bounds, middle) or second, largest
 
 
 def _tell_state_apart(model: torch.nn.Module) -> None:

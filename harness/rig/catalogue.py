@@ -19,10 +19,11 @@ from collections.abc import Sequence
 from torch.fx import GraphModule
 
 from corpus import elsewhere
-from corpus.case import Case, UnknownCase, all_cases, corpus_digest, find_case
+from corpus.case import Case, Origin, UnknownCase, all_cases, corpus_digest, find_case
+from corpus.product import product_cases
 from corpus.quick import QUICK
 from harness.rig.capture import capture
-from harness.rig.records import CaseInfo, to_json
+from harness.rig.records import CaseInfo, Lane, to_json
 from harness.rig.split import split_module
 
 
@@ -39,6 +40,9 @@ def describe(case: Case) -> CaseInfo:
         full=case.full,
         requires=case.requires,
         capture=case.capture,
+        cross=case.cross,
+        lane=(Lane.PACKAGE if case.origin is Origin.PRODUCT else Lane.GRAPH).value,
+        dynamic=case.dynamic,
     )
 
 
@@ -81,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     if chosen.command == "cases":
-        for case in all_cases():
+        for case in (*all_cases(), *(() if chosen.corpus else product_cases())):
             print(json.dumps(to_json(describe(case))))
         print(json.dumps({"corpus_digest": corpus_digest()}))
         return 0

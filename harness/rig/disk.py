@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import filecmp
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +20,14 @@ from harness.rig.records import Stage
 
 @dataclass
 class CameBack:
-    """What is there of a program, filled in as far as it got. All None: it was not exported."""
+    """What is there of a program, filled in as far as it got. All None: it was not exported.
+
+    ``come_back`` is what has to be done to the program once it is loaded: before that it holds no
+    engines, and there is nothing to ask it.
+    """
 
     exported: ExportedProgram | None = None
+    come_back: Callable[[ExportedProgram], ExportedProgram] | None = None
     reloaded: ExportedProgram | None = None
     callable: Any = None
     results: values.Observed | None = None
@@ -32,8 +37,8 @@ class CameBack:
 
     @property
     def programs(self) -> Iterator[tuple[ExportedProgram, Stage]]:
-        """The program before it was saved and after it was loaded, each with its stage."""
-        if self.exported is not None:
+        """The program before it was saved and after it came back, each with its stage."""
+        if self.exported is not None and self.come_back is None:
             yield self.exported, Stage.EXPORT
         if self.reloaded is not None:
             yield self.reloaded, Stage.LOAD
@@ -51,7 +56,8 @@ def send_to_disk(
         torch.export.save(back.exported, archive)  # type: ignore[arg-type]
     back.archive_bytes = archive.stat().st_size
     with clock.during(Stage.LOAD):
-        back.reloaded = torch.export.load(archive)
+        reloaded = torch.export.load(archive)
+        back.reloaded = back.come_back(reloaded) if back.come_back else reloaded
     with _state_put_back(back.reloaded), clock.during(Stage.RUN):
         back.callable = back.reloaded.module()
         back.results = values.observe(back.callable, calls)
@@ -65,10 +71,25 @@ def save_again(back: CameBack, archive: Path, clock: StageClock) -> None:
     Raises:
         Exception: whatever saving and loading raise.
     """
-    second = archive.parent / "again" / archive.name  # an archive's name is inside it, too
-    second.parent.mkdir()
+    second = second_archive(archive)
     with clock.during(Stage.SAVE):
         torch.export.save(back.exported, second)  # type: ignore[arg-type]
+    compare_archives(back, archive, second)
+
+
+def second_archive(archive: Path) -> Path:
+    """Where a program is saved once more: under the same name, which is inside an archive too."""
+    folder = archive.parent / "again"
+    folder.mkdir()
+    return folder / archive.name
+
+
+def compare_archives(back: CameBack, archive: Path, second: Path) -> None:
+    """Load two archives of one program if their bytes differ.
+
+    Raises:
+        Exception: whatever loading raises.
+    """
     if not filecmp.cmp(archive, second, shallow=False):
         back.saved_twice = (torch.export.load(archive), torch.export.load(second))
 

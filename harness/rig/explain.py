@@ -21,7 +21,7 @@ from corpus import elsewhere
 from corpus.case import find_case
 from harness.rig.clock import StageClock
 from harness.rig.engines.emulated import load_runtime
-from harness.rig.engines.module import EngineModule
+from harness.rig.engines.module import is_engine_child
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import PreparedCase, prepare
@@ -45,15 +45,21 @@ def story(request: Mapping[str, Any]) -> Iterator[str]:
     spec = subject_from_json(request["subject"])
     case = find_case(request["case"])
     prepared = prepare(case, request["capture"], int(request["seed"]), StageClock())
-    yield f"{case.name}  ({case.family}, {case.origin})"
-    yield f"  catches: {case.catches}"
-    yield ""
-    yield from _split_lines(prepared)
+    yield from told_case(prepared)
     inliner = load_inliner(spec)
     for route in request["routes"]:
         key = CellKey(case.name, request["capture"], spec.subject, route)
         yield ""
-        yield from _verdict_lines(run_cell(prepared, inliner, key, StageClock()))
+        yield from told_record(run_cell(prepared, inliner, key, StageClock()))
+
+
+def told_case(prepared: PreparedCase) -> Iterator[str]:
+    """What a case is for, and its split."""
+    case = prepared.case
+    yield f"{case.name}  ({case.family}, {case.origin})"
+    yield f"  catches: {case.catches}"
+    yield ""
+    yield from _split_lines(prepared)
 
 
 def _split_lines(prepared: PreparedCase) -> Iterator[str]:
@@ -75,7 +81,7 @@ def _split_lines(prepared: PreparedCase) -> Iterator[str]:
 
 def _child(split: GraphModule, node: Node) -> str:
     child = split.get_submodule(str(node.target))
-    if isinstance(child, EngineModule):
+    if is_engine_child(child):
         return f"engine with {len(child.output_binding_names)} output(s)"
     assert isinstance(child, GraphModule)
     inputs = [item.name for item in child.graph.nodes if item.op == "placeholder"]
@@ -83,7 +89,8 @@ def _child(split: GraphModule, node: Node) -> str:
     return f"fallback: placeholders {', '.join(inputs)}; {', '.join(ops)}"
 
 
-def _verdict_lines(record: CellRecord) -> Iterator[str]:
+def told_record(record: CellRecord) -> Iterator[str]:
+    """Every oracle's verdict, with its evidence."""
     yield f"{record.key.subject}, route {record.key.route}: {record.label}"
     for verdict in record.verdicts:
         yield f"  {verdict.oracle.value:11} {verdict.label}"

@@ -63,17 +63,18 @@ def run_cell(
             inlining,
         )
     except Exception as error:
-        if _no_room(error):
+        if is_full_disk(error):
             raise  # a full disk is nobody's verdict
         ended = _ended_by(error, clock)
         prepared.look_for_damage()
         about_program = judging.about_program(prepared, route, CameBack())
         judged = Judged(about_program, ended, reloaded=False, ran=False)
     else:
-        judged = _judge_program(prepared, route, exported, clock)
+        back = CameBack(exported, inlining.come_back)
+        judged = _judge_program(prepared, inliner, route, back, clock)
     answers = [judged.answers]
     if inlining.inlined is not None:
-        answers.insert(0, _about_inlined(prepared, inlining, judged))
+        answers.insert(0, _about_inlined(prepared, route, inlining, judged))
         if inlining.finished and not prepared.damaged:
             answers.append(_about_transform(prepared, inliner, route, inlining.inlined, clock))
     if prepared.damaged:
@@ -109,27 +110,30 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
 
 
 def _judge_program(
-    prepared: PreparedCase, route: Route, exported: ExportedProgram, clock: StageClock
+    prepared: PreparedCase, inliner: Inliner, route: Route, back: CameBack, clock: StageClock
 ) -> Judged:
     """Send a program to disk and back and judge it, or say what became of an equal one."""
     shared = None if prepared.look_for_damage() else prepared.shared
     if shared is None:
-        return _send_and_judge(prepared, route, exported, clock)
-    # The controls are asked more, or otherwise: an equal program of another route is no answer.
-    asked = route if route in (Route.PLAIN, Route.DIRECT) else "inlined"
-    identity = f"{asked} {program_identity(exported)}"
+        return _send_and_judge(prepared, route, back, clock)
+    # The controls are asked more, or otherwise, and a cross-compiled program comes back by the
+    # release's own code: an equal program of another route is no answer.
+    asked = route.value if route in (Route.PLAIN, Route.DIRECT) else "inlined"
+    if route is Route.CROSS:
+        asked = f"{route} {inliner.name}"
+    assert back.exported is not None
+    identity = f"{asked} {program_identity(back.exported)}"
     known = shared.programs.get(identity)
     if known is not None:
         clock.credit(known.seconds)
         return known
-    shared.programs[identity] = _send_and_judge(prepared, route, exported, clock)
+    shared.programs[identity] = _send_and_judge(prepared, route, back, clock)
     return shared.programs[identity]
 
 
 def _send_and_judge(
-    prepared: PreparedCase, route: Route, exported: ExportedProgram, clock: StageClock
+    prepared: PreparedCase, route: Route, back: CameBack, clock: StageClock
 ) -> Judged:
-    back = CameBack(exported)
     ended = completion.completed()
     # Outside of what is judged: a machine without a temporary folder is nobody's verdict.
     with tempfile.TemporaryDirectory(prefix="cell-") as folder:
@@ -138,7 +142,7 @@ def _send_and_judge(
             send_to_disk(back, prepared.captured.calls, archive, clock)
             save_again(back, archive, clock.again())
         except Exception as error:
-            if _no_room(error):
+            if is_full_disk(error):
                 raise
             ended = _ended_by(error, clock)
     return Judged(
@@ -170,11 +174,13 @@ def inline_again(
 
 def _about_inlined(
     prepared: PreparedCase,
+    route: Route,
     inlining: Inlining,
     judged: Judged,
 ) -> Answers:
     inlined = inlining.inlined
     assert inlined is not None
+    ran = judged.ran and route is not Route.CROSS  # a placeholder for an engine cannot run
 
     def ask() -> Answers:
         return judging.about_inlined(
@@ -182,13 +188,13 @@ def _about_inlined(
             inlined,
             finished=inlining.finished,
             cleaned=inlining.finished or judged.ended.stage is Stage.CLEAN,
-            ran=judged.ran,
+            ran=ran,
         )
 
     shared = None if prepared.damaged else prepared.shared
     if shared is None or not inlining.finished:  # half a module has nothing to be told apart by
         return ask()
-    identity = f"{judged.ran} {module_identity(inlined)}"
+    identity = f"{ran} {module_identity(inlined)}"
     if identity not in shared.inlined:
         shared.inlined[identity] = ask()
     return shared.inlined[identity]
@@ -212,9 +218,10 @@ def _about_transform(
     if prepared.shared is None:
         return ask()
     known = prepared.shared.transforms
-    if inliner.name not in known:
-        known[inliner.name] = ask()
-    return known[inliner.name]
+    identity = f"{inliner.name} {route is Route.CROSS}"
+    if identity not in known:
+        known[identity] = ask()
+    return known[identity]
 
 
 def _sharing_export(shared: Shared | None) -> Export | None:
@@ -244,5 +251,6 @@ def _ended_by(error: Exception, clock: StageClock) -> Verdict:
     return completion.ended_by(error, clock.stage or Stage.EXPORT)
 
 
-def _no_room(error: Exception) -> bool:
+def is_full_disk(error: Exception) -> bool:
+    """Whether the machine, and nobody's program, is to blame."""
     return isinstance(error, OSError) and error.errno in _NO_ROOM

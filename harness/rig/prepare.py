@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -14,7 +13,6 @@ from torch.fx import GraphModule
 from corpus.case import Case, Inputs
 from harness.rig.capture import CapturedProgram, capture, over_bound_inputs
 from harness.rig.clock import StageClock
-from harness.rig.engines.builder import BuiltEngine
 from harness.rig.engines.module import compile_engines, engine_children
 from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import GraphReader, Reading
@@ -39,7 +37,7 @@ class PreparedCase:
     captured: CapturedProgram
     split: GraphModule
     steps: int
-    engines: Mapping[str, BuiltEngine]
+    engine_bytes: int
     reference: Observed
     eager: Observed
     specs: tuple[pytree.TreeSpec, pytree.TreeSpec]
@@ -52,15 +50,12 @@ class PreparedCase:
     fingerprint: str
     against_eager: list[Finding] = field(default_factory=list)
     shared: Shared | None = None  # None: nothing is shared between cells
+    engines_matter: bool = False  # seen: a program of it returns something else if they do
     damaged: bool = False  # a cell changed what all cells share; to be prepared anew
 
     @property
     def case(self) -> Case:
         return self.captured.case
-
-    @property
-    def engine_bytes(self) -> int:
-        return sum(len(engine.payload) for engine in self.engines.values())
 
     def look_for_damage(self) -> bool:
         """See whether the split is still what it was, and remember it if not."""
@@ -100,31 +95,41 @@ def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase
         with clock.during(stage):
             engines = compile_engines(split)
             split.recompile()
-        # Copies run: a model that writes to its state must reach every cell as it was.
-        reference = observe(copy.deepcopy(split), captured.calls)
         eager = observe(copy.deepcopy(captured.eager), captured.calls)
-        reader = GraphReader()
-        reading, user_inputs = reference_reading(reader, split)
-        split_state = of_split(split, reading, reader.digest)
-        model_state = of_model(captured.eager, captured.exported, reader.digest)
+        engine_bytes = sum(len(engine.payload) for engine in engines.values())
+        return hold(captured, split, eager, engine_bytes)
     except Exception as error:
         raise NotPrepared(error, stage) from error
+
+
+def hold(
+    captured: CapturedProgram, split: GraphModule, eager: Observed, engine_bytes: int
+) -> PreparedCase:
+    """All that the cells of a compiled split module are held against.
+
+    Raises:
+        Exception: the split module does not run, or cannot be read.
+    """
+    # A copy runs: a model that writes to its state must reach every cell as it was.
+    reference = observe(copy.deepcopy(split), captured.calls)
+    reader = GraphReader()
+    reading, user_inputs = reference_reading(reader, split)
     return PreparedCase(
         captured=captured,
         split=split,
         steps=sum(name.startswith("_run_on_") for name, _ in split.named_children()),
-        engines=engines,
+        engine_bytes=engine_bytes,
         reference=reference,
         eager=eager,
         specs=expected_specs(captured.example, eager.returned[0]),
         reader=reader,
         reading=reading,
         user_inputs=user_inputs,
-        state=split_state,
-        model_state=model_state,
+        state=of_split(split, reading, reader.digest),
+        model_state=of_model(captured.eager, captured.exported, reader.digest),
         over=over_bound_inputs(captured),
         fingerprint=fingerprint(split),
-        against_eager=_against_eager(case, eager, reference),
+        against_eager=_against_eager(captured.case, eager, reference),
     )
 
 

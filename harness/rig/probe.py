@@ -1,10 +1,12 @@
 """`python -m harness.rig.probe`: what this Python's torch is, as one line of JSON.
 
-It runs in the rig's environment and imports torch only; the controller reads its line.
+It runs in the rig's environment and imports torch only: TensorRT is looked for, and no more. The
+controller reads its line.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import platform
 import sys
@@ -12,6 +14,8 @@ from pathlib import Path
 
 import torch
 from torch.utils import cpp_extension
+
+_TENSORRT = ("torch_tensorrt", "tensorrt", "tensorrt_rtx")
 
 
 def facts() -> dict[str, object]:
@@ -26,6 +30,7 @@ def facts() -> dict[str, object]:
         "include_paths": cpp_extension.include_paths(),
         "library_path": str(Path(torch.__file__).parent / "lib"),
         "threads": torch.get_num_threads(),
+        "real_tensorrt": [name for name in _TENSORRT if importlib.util.find_spec(name)],
     }
 
 

@@ -30,6 +30,9 @@ REQUIRED_CALLS = (
     "create_trt_exp_program",
 )
 
+# What `transform` calls the argument that asks for another platform's program, from 2.6 on.
+CROSS_ARGUMENTS = ("cross_compile_flag", "cross_compile_module")
+
 
 class UnknownSchema(ValueError):
     """A record was written by a schema that this reader does not know."""
@@ -57,6 +60,32 @@ class Route(enum.StrEnum):
     EXPORT = "export"  # transform, then torch.export.export
     DIRECT = "direct"  # torch.export.export of the split module: no inliner
     PLAIN = "plain"  # torch.export.export of the model, no engines: torch's own control
+    CROSS = "cross"  # as legacy or export, with placeholders for engines, and back after loading
+    # Of the package lane: what a user calls, `torch_tensorrt.save(module, file, ...)`.
+    NO_RETRACE = "no-retrace"  # retrace=False
+    NO_RETRACE_EXPORT = "no-retrace-export"  # retrace=False, use_legacy_exporter=False; from 2.11
+    RETRACE = "retrace"  # retrace=True; a dynamic model is specialised to its example
+    RETRACE_DYNAMIC = "retrace-dynamic"  # retrace=True, dynamic_shapes=...; from 2.11
+    RETRACE_DYNAMIC_LEGACY = "retrace-dynamic-legacy"  # ... and use_legacy_exporter=True
+
+    @property
+    def reaches(self) -> Route:
+        """The route of the graph lane that a call of the package comes to; itself for the others.
+
+        Source: `save` in torch_tensorrt/_compile.py of 2.6.0 to 2.14.0.
+        """
+        return _REACHES.get(self, self)
+
+
+_REACHES = {
+    Route.NO_RETRACE: Route.LEGACY,
+    Route.NO_RETRACE_EXPORT: Route.EXPORT,
+    Route.RETRACE: Route.DIRECT,
+    Route.RETRACE_DYNAMIC: Route.EXPORT,
+    Route.RETRACE_DYNAMIC_LEGACY: Route.LEGACY,
+}
+# Those that only a model with dynamic dimensions can be saved by.
+DYNAMIC_ROUTES = frozenset({Route.RETRACE_DYNAMIC, Route.RETRACE_DYNAMIC_LEGACY})
 
 
 class Lane(enum.StrEnum):
@@ -89,7 +118,7 @@ SINCE_SCHEMA_2 = (Oracle.STATE, Oracle.UNFLATTEN, Oracle.DETERMINISM)
 
 def gates(oracle: Oracle, route: str) -> bool:
     """Whether a failure is a defect; to be unflattened after inlining is a capability to report."""
-    return oracle is not Oracle.UNFLATTEN or route == Route.DIRECT.value
+    return oracle is not Oracle.UNFLATTEN or Route(route).reaches is Route.DIRECT
 
 
 class Symptom(enum.StrEnum):
@@ -196,6 +225,16 @@ def with_later_oracles(verdicts: tuple[Verdict, ...], schema: int) -> tuple[Verd
 
 
 @dataclass(frozen=True)
+class PackageSpec:
+    """A release's whole package as the package lane runs it, with one builder of engines."""
+
+    builder: str
+    routes: tuple[str, ...]
+    tensorrt_running: str | None = None
+    unavailable: str = ""  # why it cannot be asked, or empty
+
+
+@dataclass(frozen=True)
 class SubjectSpec:
     """What a rig needs to know to load one subject.
 
@@ -215,6 +254,7 @@ class SubjectSpec:
     torch_pinned: str | None = None
     tensorrt_pinned: str | None = None
     unavailable: str = ""  # why it cannot be asked, or empty
+    packages: tuple[PackageSpec, ...] = ()  # of a release; empty if the run leaves that lane out
 
 
 @dataclass(frozen=True)
@@ -231,6 +271,9 @@ class CaseInfo:
     full: bool = False  # only in a full run
     requires: tuple[str, ...] = ()
     capture: str | None = None  # the one mode that it is captured in; None: whatever a run asks for
+    cross: bool = False  # asked by the route `cross` too
+    lane: str = Lane.GRAPH.value
+    dynamic: bool = False  # has dynamic dimensions; stated for cases of the package lane only
 
 
 @dataclass(frozen=True)
@@ -348,6 +391,10 @@ def subject_from_json(data: Mapping[str, Any]) -> SubjectSpec:
     fields["kind"] = SubjectKind(fields["kind"])
     fields["routes"] = tuple(fields["routes"])
     fields["hypothetical_routes"] = tuple(fields["hypothetical_routes"])
+    fields["packages"] = tuple(
+        PackageSpec(**{**each, "routes": tuple(each["routes"])})
+        for each in fields.get("packages", ())
+    )
     return SubjectSpec(**fields)
 
 

@@ -54,7 +54,7 @@ class Shared:
 
     exports: dict[str, Exported] = field(default_factory=dict)
     inlined: dict[str, Answers] = field(default_factory=dict)
-    transforms: dict[str, Answers] = field(default_factory=dict)  # by inliner, whatever the route
+    transforms: dict[str, Answers] = field(default_factory=dict)  # by inliner, crossing or not
     programs: dict[str, Judged] = field(default_factory=dict)
 
 

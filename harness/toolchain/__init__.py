@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from harness.errors import UsageError
 from harness.releases import Release
 from harness.toolchain import native
+from harness.toolchain.bindings import SEGMENT, Bindings, choose, load_bindings
 from harness.toolchain.cache import clean
 from harness.toolchain.environment import EnvironmentFacts, probe
+from harness.toolchain.package_site import PackageSite, package_site, pinned_tensorrt
 from harness.toolchain.released import released_wheel
-from harness.toolchain.wheels import WheelSource
+from harness.toolchain.wheels import HashedWheel, WheelSource
 
-__all__ = ["EnvironmentFacts", "Toolchain", "clean"]
+__all__ = ["EnvironmentFacts", "PackageSite", "Toolchain", "clean"]
 
 
 def _silent(_: str) -> None:
@@ -67,7 +70,22 @@ class Toolchain:
         """
         return released_wheel(self._wheels, version)
 
-    def wheel_at_hand(self, release: Release) -> Path | None:
+    def bindings(
+        self, release: Release, builder: str = SEGMENT, tensorrt: str | None = None
+    ) -> Bindings:
+        """Which TensorRT `package_site` takes; nothing is fetched.
+
+        Raises:
+            Unavailable: there is none for the rig's Python, or the release names none.
+            UsageError: there is no version ``tensorrt``, or no such builder.
+        """
+        known = load_bindings()
+        if builder not in known:
+            raise UsageError(f"no builder {builder!r} here; known: {', '.join(known)}")
+        pinned = pinned_tensorrt(release, builder)
+        return choose(known[builder], pinned, self._facts.interpreter, tensorrt)
+
+    def wheel_at_hand(self, release: HashedWheel) -> Path | None:
         """The wheel, unverified, if it would not have to be fetched."""
         return self._wheels.at_hand(release)
 
@@ -86,8 +104,43 @@ class Toolchain:
             SurroundingsError: no compiler, a source that does not compile (with the compiler's
                 first errors), a cache that cannot be written.
         """
-        return native.build(
-            source, facts, cache=self.cache, compiler=self.compiler, notify=self.notify
+        return self._compiler.build(source, facts)
+
+    def package_site(
+        self,
+        release: Release,
+        builder: str = SEGMENT,
+        tensorrt: str | None = None,
+        *,
+        wheel: Path | None = None,
+        allow_beside_real: bool = False,
+    ) -> PackageSite:
+        """A folder from which the release's whole package is imported without CUDA.
+
+        Put together on first use, out of hashed downloads and two native builds, and kept in the
+        cache. Two processes may ask for one at once.
+
+        Args:
+            builder: what builds the engines: `segment`, or `tensorrt-rtx`, which really does.
+            tensorrt: this version of TensorRT, in place of the one the release names.
+            wheel: this file, in place of the released wheel.
+            allow_beside_real: also where a real TensorRT is installed.
+
+        Raises:
+            Unavailable: a wheel cannot be had, or a real TensorRT is installed.
+            UsageError: there is no such version of TensorRT, or no such wheelhouse.
+            SurroundingsError: a file with a wrong hash, no compiler, a cache that cannot be
+                written.
+        """
+        return package_site(
+            release,
+            wheels=self._wheels,
+            compiler=self._compiler,
+            facts=self._facts,
+            bindings=self.bindings(release, builder, tensorrt),
+            builder=builder,
+            wheel=wheel,
+            allow_beside_real=allow_beside_real,
         )
 
     def compiler_version(self) -> str:
@@ -97,6 +150,10 @@ class Toolchain:
             SurroundingsError: there is none.
         """
         return native.compiler_version(self.compiler)
+
+    @property
+    def _compiler(self) -> native.Compiler:
+        return native.Compiler(self.compiler, self.cache, self.notify)
 
     @property
     def _wheels(self) -> WheelSource:

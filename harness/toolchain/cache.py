@@ -21,6 +21,7 @@ from harness.errors import SurroundingsError
 
 WHEELS: Final = "wheels"
 NATIVE: Final = "native"
+PACKAGES: Final = "packages"
 _LOCKS: Final = "locks"
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
@@ -85,15 +86,16 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def clean(cache: Path, *, wheels: bool = True, native: bool = True) -> int:
-    """Remove cached wheels and native builds; the number of bytes freed.
+def clean(cache: Path, *, wheels: bool = True, native: bool = True, packages: bool = True) -> int:
+    """Remove cached wheels, native builds and packages put together; the number of bytes freed.
 
     Nothing else in the folder is touched, so that a wrong path costs nothing.
 
     Raises:
         SurroundingsError: something could not be removed.
     """
-    folders = [cache / name for name, wanted in ((WHEELS, wheels), (NATIVE, native)) if wanted]
+    asked = ((WHEELS, wheels), (NATIVE, native), (PACKAGES, packages))
+    folders = [cache / name for name, wanted in asked if wanted]
     freed_bytes = 0
     for folder in folders:
         with guarded(folder):

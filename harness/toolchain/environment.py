@@ -28,6 +28,12 @@ class EnvironmentFacts:
     include_paths: tuple[str, ...]
     library_path: str
     threads: int
+    real_tensorrt: tuple[str, ...] = ()  # what of TensorRT can be imported there
+
+    @property
+    def interpreter(self) -> str:
+        """The tag of this Python in a wheel's name, such as ``cp311``."""
+        return "cp" + "".join(self.python_version.split(".")[:2])
 
     @property
     def torch_build(self) -> str:
@@ -77,7 +83,8 @@ def _facts(python: str, stdout: str) -> EnvironmentFacts:
     try:
         # The last line only: an import may have printed something of its own before it.
         data: dict[str, Any] = json.loads(stdout.strip().splitlines()[-1])
-        return EnvironmentFacts(**{**data, "include_paths": tuple(data["include_paths"])})
+        lists = {key: tuple(data[key]) for key in ("include_paths", "real_tensorrt")}
+        return EnvironmentFacts(**{**data, **lists})
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise SurroundingsError(
             f"{python}: the probe's answer cannot be read ({error!r}); "

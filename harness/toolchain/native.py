@@ -1,4 +1,4 @@
-"""Building a C++ extension against torch's headers, once for each source, compiler and torch."""
+"""Building a C++ library, against torch's headers or alone, once for each source and compiler."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -33,57 +34,59 @@ def compiler_version(compiler: str) -> str:
     return (done.stdout.splitlines() or [""])[0].strip()
 
 
-def compile_arguments(facts: EnvironmentFacts) -> list[str]:
-    """Everything before the source file."""
+def compile_arguments(facts: EnvironmentFacts | None) -> list[str]:
+    """Everything before the source file; without ``facts``, of a library that needs no torch."""
+    plain = ["-shared", "-fPIC", "-std=c++20", "-O1"]
+    if facts is None:
+        return plain
     return [
-        "-shared",
-        "-fPIC",
-        "-std=c++20",
-        "-O1",
+        *plain,
         # torch's C++ types are two incompatible sets; one of the other set links, and then crashes.
         f"-D_GLIBCXX_USE_CXX11_ABI={int(facts.cxx11_abi)}",
         *(f"-I{path}" for path in facts.include_paths),
     ]
 
 
-def link_arguments(facts: EnvironmentFacts) -> list[str]:
+def link_arguments(facts: EnvironmentFacts | None) -> list[str]:
     """Everything after the source file: a linker takes symbols for what stands before it."""
+    if facts is None:
+        return []
     return [f"-L{facts.library_path}", "-ltorch", "-ltorch_cpu", "-lc10"]
 
 
-def build_key(source: bytes, version: str, facts: EnvironmentFacts) -> str:
+def build_key(source: bytes, version: str, facts: EnvironmentFacts | None) -> str:
     """SHA-256, as hex, over all that the built library depends on."""
     parts = [
         version,
         *compile_arguments(facts),
         *link_arguments(facts),
-        facts.torch_version,
-        facts.torch_git_version,
+        *((facts.torch_version, facts.torch_git_version) if facts else ()),
     ]
     return hashlib.sha256("\0".join(parts).encode() + b"\0" + source).hexdigest()
 
 
-def build(
-    source: Path,
-    facts: EnvironmentFacts,
-    *,
-    cache: Path,
-    compiler: str,
-    notify: Callable[[str], None],
-) -> Path:
-    """The shared library of ``source``; see `Toolchain.native_runtime`."""
-    version = compiler_version(compiler)
-    with guarded(source, "it belongs to the harness: restore it"):
-        code = source.read_bytes()
-    target = cache / NATIVE / f"{build_key(code, version, facts)}.so"
-    with locked(cache, target.stem):
-        if not target.exists():
-            notify(f"building {source.name} with {version}")
-            with workspace(target.parent) as folder:
-                made = folder / target.name
-                _compile(compiler, source, facts, made)
-                os.replace(made, target)
-    return target
+@dataclass(frozen=True)
+class Compiler:
+    """What builds, and where to; see `Toolchain` for the fields."""
+
+    command: str
+    cache: Path
+    notify: Callable[[str], None]
+
+    def build(self, source: Path, facts: EnvironmentFacts | None) -> Path:
+        """The shared library of ``source``; see `Toolchain.native_runtime`."""
+        version = compiler_version(self.command)
+        with guarded(source, "it belongs to the harness: restore it"):
+            code = source.read_bytes()
+        target = self.cache / NATIVE / f"{build_key(code, version, facts)}.so"
+        with locked(self.cache, target.stem):
+            if not target.exists():
+                self.notify(f"building {source.name} with {version}")
+                with workspace(target.parent) as folder:
+                    made = folder / target.name
+                    _compile(self.command, source, facts, made)
+                    os.replace(made, target)
+        return target
 
 
 def first_errors(output: str) -> str:
@@ -93,7 +96,7 @@ def first_errors(output: str) -> str:
     return "\n".join((errors or lines)[:_SHOWN_ERRORS])
 
 
-def _compile(compiler: str, source: Path, facts: EnvironmentFacts, made: Path) -> None:
+def _compile(compiler: str, source: Path, facts: EnvironmentFacts | None, made: Path) -> None:
     arguments = [*compile_arguments(facts), str(source), *link_arguments(facts), "-o", str(made)]
     done = _run(compiler, arguments)
     if done.returncode != 0:

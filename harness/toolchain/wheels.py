@@ -1,4 +1,4 @@
-"""A release's wheel: out of a wheelhouse, or out of the cache, or fetched by pip.
+"""A wheel of a known hash: out of a wheelhouse, or out of the cache, or fetched by pip.
 
 pip runs in a subprocess and is told Python, ABI and platform, so that the same file comes to any
 machine; the catalogue's SHA-256 has the last word, wherever a file comes from.
@@ -11,17 +11,27 @@ import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from packaging.utils import parse_wheel_filename
 
 from harness.errors import SurroundingsError, Unavailable, UsageError
-from harness.releases import Release
 from harness.toolchain.cache import WHEELS, guarded, locked, sha256_of, workspace
 
 DOWNLOAD_TIMEOUT_S: Final = 600.0
 # What pip prints when the failure is this machine's, and not a question that went unanswered.
 _OWN_FAILURES: Final = ("No space left on device", "Permission denied", "No module named pip")
+
+
+class HashedWheel(Protocol):
+    """What names one file and no other: a release of the catalogue, TensorRT's bindings."""
+
+    @property
+    def wheel(self) -> str:
+        """The file's name."""
+
+    @property
+    def sha256(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,7 @@ class WheelSource:
     offline: bool
     notify: Callable[[str], None]
 
-    def wheel(self, release: Release) -> Path:
+    def wheel(self, release: HashedWheel) -> Path:
         """The verified wheel; see `Toolchain.wheel`."""
         if self.wheelhouse is not None:
             return self._from_wheelhouse(release, self.wheelhouse)
@@ -49,13 +59,13 @@ class WheelSource:
             self._fetch(release, target, corrupt)
         return target
 
-    def at_hand(self, release: Release) -> Path | None:
+    def at_hand(self, release: HashedWheel) -> Path | None:
         """The wheel if it need not be fetched, whatever its content; asks no registry."""
         folder = self.wheelhouse or self.cache / WHEELS
         path = folder / release.wheel
         return path if path.is_file() else None
 
-    def _from_wheelhouse(self, release: Release, wheelhouse: Path) -> Path:
+    def _from_wheelhouse(self, release: HashedWheel, wheelhouse: Path) -> Path:
         if not wheelhouse.is_dir():
             raise UsageError(f"{wheelhouse}: no such folder; name the one that holds the wheels")
         path = wheelhouse / release.wheel
@@ -68,7 +78,7 @@ class WheelSource:
             raise SurroundingsError(f"{wrong}; {advice}")
         return path
 
-    def _fetch(self, release: Release, target: Path, corrupt: str) -> None:
+    def _fetch(self, release: HashedWheel, target: Path, corrupt: str) -> None:
         """Put the wheel at ``target``; ``corrupt`` says what is wrong with the file now there."""
         try:
             if self.offline:
@@ -91,7 +101,7 @@ class WheelSource:
                 ) from error
             raise
 
-    def _download(self, release: Release, folder: Path) -> Path:
+    def _download(self, release: HashedWheel, folder: Path) -> Path:
         refused = run_pip(self.python, pip_arguments(release), folder, release.wheel)
         if refused:
             reason = last_meaningful_line(refused)
@@ -129,7 +139,7 @@ def run_pip(python: str, arguments: Sequence[str], folder: Path, what: str) -> s
     return "" if done.returncode == 0 else done.stderr or "pip said nothing"
 
 
-def mismatch(path: Path, release: Release) -> str:
+def mismatch(path: Path, release: HashedWheel) -> str:
     """Empty if the file has the release's SHA-256; else file, expected and found.
 
     Raises:
@@ -141,16 +151,20 @@ def mismatch(path: Path, release: Release) -> str:
     return f"{path}: wrong SHA-256: expected {release.sha256}, found {found}"
 
 
-def pip_arguments(release: Release) -> list[str]:
-    """What pip is told: this release, for the tags in its wheel's name, without dependencies."""
-    _, _, _, tags = parse_wheel_filename(release.wheel)
+def pip_arguments(release: HashedWheel) -> list[str]:
+    """What pip is told: this version, for the tags in its wheel's name, without dependencies."""
+    project, version, _, tags = parse_wheel_filename(release.wheel)
     interpreter, abi = next((tag.interpreter, tag.abi) for tag in tags)
     platforms = sorted({tag.platform for tag in tags})
-    return download_arguments(release.version, interpreter, abi, platforms)
+    return download_arguments(str(version), interpreter, abi, platforms, project)
 
 
 def download_arguments(
-    version: str, interpreter: str, abi: str, platforms: Iterable[str]
+    version: str,
+    interpreter: str,
+    abi: str,
+    platforms: Iterable[str],
+    project: str = "torch-tensorrt",
 ) -> list[str]:
     """What pip is told to find a wheel of this version for these tags.
 
@@ -171,7 +185,7 @@ def download_arguments(
         "--disable-pip-version-check",
         "--no-input",
         "--progress-bar=off",
-        f"torch-tensorrt=={version}",
+        f"{project}=={version}",
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from harness.errors import SurroundingsError, UsageError
 from harness.rig.records import CellRecord, Stage, SubjectKind, Symptom, cell_from_json
 from harness.spent import Spent
 from harness.workers.jobs import Job, broken_off, settle_second_attempt
-from harness.workers.process import Worker, WorkerDied, WorkerSetup, WorkerTimeout
+from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
 
 _START_TIMEOUT_S = 180.0  # importing torch on a cold disk
 
@@ -31,7 +31,7 @@ class PoolResult:
 
 async def run_jobs(
     jobs: list[Job],
-    setup: WorkerSetup,
+    setup: Setup,
     *,
     count: int,
     timeout_s: float,
@@ -64,6 +64,42 @@ async def run_jobs(
     return result
 
 
+async def run_groups(
+    groups: Sequence[tuple[list[Job], Setup]],
+    *,
+    count: int,
+    timeout_s: float,
+    on_record: Callable[[CellRecord], None],
+    on_spent: Callable[[Spent], None],
+) -> PoolResult:
+    """Run groups of jobs, each with a setup and so with a worker of its own, ``count`` at a time.
+
+    Raises as `run_jobs`.
+    """
+    free = asyncio.Semaphore(count)
+    whole = PoolResult()
+
+    async def run_group(jobs: list[Job], setup: Setup) -> None:
+        async with free:
+            result = await run_jobs(
+                jobs,
+                setup,
+                count=1,
+                timeout_s=timeout_s,
+                on_record=on_record,
+                on_spent=on_spent,
+            )
+        whole.broken.update(result.broken)
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for jobs, setup in groups:
+                tasks.create_task(run_group(jobs, setup))
+    except* (SurroundingsError, UsageError) as errors:
+        raise errors.exceptions[0] from None
+    return whole
+
+
 @dataclass(frozen=True)
 class _CutOff:
     """A cell whose worker died, and whether that was in what all cells of the job share."""
@@ -79,7 +115,7 @@ class _Lane:
         self,
         number: int,
         queue: asyncio.Queue[Job],
-        setup: WorkerSetup,
+        setup: Setup,
         timeout_s: float,
         on_record: Callable[[CellRecord], None],
         on_spent: Callable[[Spent], None],

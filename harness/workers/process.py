@@ -10,9 +10,10 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from harness.rig.records import SubjectSpec, to_json
+from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT
 
 _LINE_LIMIT_BYTES: Final = 64 * 1024 * 1024
@@ -20,17 +21,48 @@ _STOP_WAIT_S: Final = 5.0
 
 
 @dataclass(frozen=True)
-class WorkerSetup:
-    """What every worker of a run is started with."""
+class Setup:
+    """What a worker of either lane is started with."""
 
     python: str
-    library: Path
     subjects: Sequence[SubjectSpec]
     seed: int
     log_folder: Path
     corpus_digest: str
+
+    module: ClassVar[str]
+
+    def message(self) -> dict[str, Any]:
+        """What it is told first."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PackageSetup(Setup):
+    """For a worker of the package lane, which lives in one release's whole package."""
+
+    site: PackageSite
+
+    module = "harness.rig.package.worker"
+
+    def message(self) -> dict[str, Any]:
+        return {
+            "site": str(self.site.folder),
+            "release": self.site.release,
+            "builder": self.site.builder,
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True)
+class WorkerSetup(Setup):
+    """For a worker of the graph lane, which holds the inliners of all subjects."""
+
+    library: Path
     corpus: Sequence[str] = ()
     share: bool = True
+
+    module = "harness.rig.worker"
 
     def message(self) -> dict[str, Any]:
         return {
@@ -71,7 +103,7 @@ class Worker:
         self._process = process
 
     @classmethod
-    async def start(cls, setup: WorkerSetup, number: int) -> Worker:
+    async def start(cls, setup: Setup, number: int) -> Worker:
         """Start a process and send it its setup; `next_event` gives `ready` in the end."""
         setup.log_folder.mkdir(parents=True, exist_ok=True)
         environment = {
@@ -86,7 +118,7 @@ class Worker:
             process = await asyncio.create_subprocess_exec(
                 setup.python,
                 "-m",
-                "harness.rig.worker",
+                setup.module,
                 cwd=PROJECT_ROOT,
                 env=environment,
                 stdin=asyncio.subprocess.PIPE,

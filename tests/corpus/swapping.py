@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,10 +13,25 @@ from torch.fx import GraphModule, Node
 from corpus.case import Case, Inputs
 from harness.rig.capture import capture
 from harness.rig.oracles.reading import GraphReader
+from harness.rig.oracles.terms import Kind, Term, TermTable
 from harness.rig.oracles.values import Observed, observe
 from harness.rig.oracles.wiring import compare, reference_reading
 from harness.rig.records import Stage
 from harness.rig.split import split_module
+
+# Bit for bit, in floating point too. `add` with an `alpha` other than 1 does not.
+COMMUTE = frozenset({"aten.add.Tensor", "aten.mul.Tensor", "aten.bitwise_and.Tensor"})
+
+
+class Commuting(TermTable):
+    """Terms of which `a + b` and `b + a` are one."""
+
+    def make(
+        self, kind: Kind, label: Hashable, children: tuple[Term, ...] = (), note: str = ""
+    ) -> Term:
+        if kind is Kind.OP and label in COMMUTE and all(rest.label == 1 for rest in children[2:]):
+            children = (*sorted(children[:2], key=id), *children[2:])
+        return super().make(kind, label, children, note)
 
 
 @dataclass(frozen=True)
@@ -33,12 +48,16 @@ class Edge:
 
 @dataclass(frozen=True)
 class Split:
-    """A case's split module with segments in place of engines, and what its calls do."""
+    """A case's split module with segments in place of engines, and what its calls do.
+
+    ``kinds`` holds the type and shape of every node that is a tensor, one pair a call.
+    """
 
     case: Case
     module: GraphModule
     calls: tuple[Inputs, ...]
     reference: Observed
+    kinds: Mapping[str, tuple[object, ...]]
 
 
 def split_of(case: Case) -> Split:
@@ -47,18 +66,37 @@ def split_of(case: Case) -> Split:
     if captured.exported is not None:
         module = split_module(module, case.fallback, case.min_block_size)
     reference = observe(copy.deepcopy(module), captured.calls)
-    return Split(case, module, captured.calls, reference)
+    return Split(case, module, captured.calls, reference, kinds_of(module, captured.calls))
 
 
-def swaps(module: GraphModule) -> Iterator[tuple[Edge, Edge]]:
+def kinds_of(module: GraphModule, calls: Sequence[Inputs]) -> dict[str, tuple[object, ...]]:
+    """What every node is on each call. Not read off its metadata: a splitter leaves none."""
+    kinds: dict[str, list[object]] = {}
+
+    def saw(name: str, value: object) -> None:
+        kind = (value.dtype, tuple(value.shape)) if isinstance(value, torch.Tensor) else None
+        kinds.setdefault(name, []).append(kind)
+
+    probe = copy.deepcopy(module)
+    for node in list(probe.graph.nodes):
+        if node.op != "output":
+            with probe.graph.inserting_after(node):
+                probe.graph.call_function(saw, (node.name, node))
+    probe.recompile()
+    observe(probe, calls)
+    return {name: tuple(seen) for name, seen in kinds.items() if None not in seen}
+
+
+def swaps(split: Split) -> Iterator[tuple[Edge, Edge]]:
     """Every two edges of one type that can change places: each source stands before both readers.
 
     Only such as change what is computed: a value may stand under two names.
     """
-    order = {node.name: index for index, node in enumerate(module.graph.nodes)}
-    kinds = {edge: _kind(source) for edge, source in _edges(module)}
-    for one, other in itertools.combinations(kinds, 2):
-        if one.source == other.source or kinds[one] is None or kinds[one] != kinds[other]:
+    order = {node.name: index for index, node in enumerate(split.module.graph.nodes)}
+    edges = [edge for edge in _edges(split.module) if edge.source in split.kinds]
+    for one, other in itertools.combinations(edges, 2):
+        alike = split.kinds[one.source] == split.kinds[other.source]
+        if one.source == other.source or not alike:
             continue
         if order[one.source] < order[other.consumer] and order[other.source] < order[one.consumer]:
             yield one, other
@@ -75,8 +113,8 @@ def swapped(module: GraphModule, one: Edge, other: Edge) -> GraphModule:
 
 
 def computes_alike(module: GraphModule, wrong: GraphModule) -> bool:
-    """Whether two modules are the same terms."""
-    reader = GraphReader()
+    """Whether two modules are the same terms, but for the order of what commutes."""
+    reader = GraphReader(Commuting())
     reading, inputs = reference_reading(reader, module)
     return not list(compare(reading, reader.read_module(wrong, inputs), Stage.SPLIT))
 
@@ -90,10 +128,10 @@ def shows(split: Split, wrong: GraphModule) -> bool:
     return split.reference.difference(results) is not None
 
 
-def _edges(module: GraphModule) -> Iterator[tuple[Edge, Node]]:
+def _edges(module: GraphModule) -> Iterator[Edge]:
     for node in module.graph.nodes:
         for slot, source in enumerate(_reads(node)):
-            yield Edge(node.name, slot, source.name), source
+            yield Edge(node.name, slot, source.name)
 
 
 def _reads(node: Node) -> list[Node]:
@@ -107,10 +145,3 @@ def _rewire(node: Node, slot: int, source: Node) -> None:
     node.args, node.kwargs = torch.fx.node.map_arg(
         (node.args, node.kwargs), lambda read: source if next(count) == slot else read
     )
-
-
-def _kind(node: Node) -> object:
-    value = node.meta.get("val")
-    if isinstance(value, torch.Tensor):
-        return value.dtype, str(tuple(value.shape))
-    return None

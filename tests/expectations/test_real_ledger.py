@@ -1,8 +1,8 @@
 """The committed ledger is exact: held by the newest published run, entry by entry.
 
 Nothing is run here. A published run may be older than the ledger: an entry of which it has no cell,
-or whose oracle it did not know, is not put to the test; one that it contradicts asks for a new run
-to be published.
+or whose oracle or route it did not know, is not put to the test; one that it contradicts asks for a
+new run to be published.
 """
 
 from __future__ import annotations
@@ -97,7 +97,11 @@ def test_an_entry_that_is_not_put_to_the_test_names_no_case_of_the_run(
     published: Published,
 ) -> None:
     for entry in LEDGER.entries:
-        known = any(published.knows(cell, entry.oracle) for cell in published.plan)
+        known = any(
+            published.knows(cell, entry.oracle)
+            for cell in published.plan
+            if cell.key.route in entry.routes
+        )
         if known and not published.covered(entry):
             named = [name for name in published.by_case if entry.names(name, entry.origin)]
             assert not named, f"{entry.id}: publish a run that judges {', '.join(named)} so"

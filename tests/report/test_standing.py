@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from harness.report.standing import HEAD, block, standing
-from harness.rig.records import Oracle, SubjectKind, SubjectSpec
+from harness.report.standing import HEADS, block, standing
+from harness.rig.records import Lane, Oracle, SubjectKind, SubjectSpec
 from harness.toolchain.environment import PROJECT_ROOT
 from tests.record_builders import failed, key, record
 
@@ -41,6 +41,24 @@ def test_neighbours_that_are_alike_share_a_row_and_builtin_inliners_have_none() 
     ]
 
 
+def test_a_package_has_a_table_of_its_own_call_by_call() -> None:
+    inliner = record(key("a", "2.14.0", "legacy"), failed(Oracle.VALUES))
+    saved = record(dataclasses.replace(key("a", "2.14.0", "no-retrace"), lane="package"))
+    traced = record(
+        dataclasses.replace(key("a", "2.14.0", "retrace"), lane="package"),
+        failed(Oracle.COMPLETION),
+    )
+    graph, package = standing([inliner, saved, traced], [NEW]).split("\n\n")[:2]
+    assert rows(graph) == ["| 2.14.0 | legacy | 0 of 1 | 1 | 0 | 0 |"]
+    assert rows(package) == [
+        "| 2.14.0 | `save(retrace=False)` | 1 of 1 | 0 | 0 | 0 |",
+        "| 2.14.0 | `save()` | 0 of 1 | 0 | 1 | 0 |",
+    ]
+    alone = standing([saved], [OLD, NEW])
+    assert alone.startswith(HEADS[Lane.PACKAGE][0])
+    assert len(rows(alone)) == 1
+
+
 def test_the_readme_holds_the_table_of_the_newest_published_run() -> None:
     runs = (PROJECT_ROOT / "results" / "published").glob("*/standing.md")
     newest = max(
@@ -48,7 +66,7 @@ def test_the_readme_holds_the_table_of_the_newest_published_run() -> None:
     )
     table = block((PROJECT_ROOT / "README.md").read_text(), "standing")
     assert table.strip() == newest.read_text().strip()
-    assert table.strip().startswith(HEAD[0])
+    assert table.strip().startswith(HEADS[Lane.GRAPH][0])
 
 
 def test_a_text_without_the_block_is_refused() -> None:

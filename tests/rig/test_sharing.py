@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.fx import GraphModule
 
+from corpus.structures import NamedPair
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
@@ -183,3 +184,20 @@ def test_an_inliner_whose_first_work_is_known_is_still_asked_for_a_second(
         said[inliner.name] = run_cell(case, inliner, key, StageClock()).verdict(Oracle.DETERMINISM)
     assert said["positional"].outcome is Outcome.OK
     assert said["fickle"].message == "two transforms give other graphs"
+
+
+class TakesAPair(torch.nn.Module):
+    def forward(self, pair: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        return pair[0] - pair[1]
+
+
+def identity_with(pair: tuple[torch.Tensor, torch.Tensor]) -> str:
+    return program_identity(torch.export.export(TakesAPair(), (pair,)))
+
+
+def test_a_named_tuple_is_told_from_a_tuple_and_from_one_that_holds_something_else() -> None:
+    ones, doubles = torch.ones(2), torch.ones(2, dtype=torch.float64)
+    named = identity_with(NamedPair(ones, ones))
+    assert named == identity_with(NamedPair(ones, ones))
+    assert named != identity_with((ones, ones))
+    assert named != identity_with(NamedPair(ones, doubles))

@@ -31,7 +31,14 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkerSetup:
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\nexec {sys.executable} {STUB}\n")
     python.chmod(0o755)
-    return WorkerSetup(str(python), tmp_path / "lib.so", (), 0, tmp_path / "logs", "digest")
+    return WorkerSetup(
+        python=str(python),
+        subjects=(),
+        seed=0,
+        log_folder=tmp_path / "logs",
+        corpus_digest="digest",
+        library=tmp_path / "lib.so",
+    )
 
 
 def plan(*cases: str, routes: tuple[str, ...] = ("legacy", "export")) -> list[PlannedCell]:

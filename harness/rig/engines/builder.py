@@ -1,14 +1,22 @@
 """The `segment` builder: engine bytes that are the segment itself.
 
-The payload is a pickled graph module (a third of the cost of an exported program) and, on request,
-ballast: incompressible bytes that give a file the size of a real engine's.
+The payload is a pickled graph module (a third of the cost of an exported program), on request
+ballast (incompressible bytes that give a file the size of a real engine's), and the contract, which
+a real engine has in its bytes too:
+
+    real engine bytes, if any | pickled segment | ballast | contract | footer
+
+The footer has the three lengths and a mark, so that a segment can travel behind the bytes that
+TensorRT built, and the two be told apart.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import struct
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch.fx import GraphModule
@@ -59,51 +67,111 @@ def build_segment_engine(name: str, segment: GraphModule, ballast_bytes: int = 0
     placeholders = [node for node in segment.graph.nodes if node.op == "placeholder"]
     outputs = segment_output_nodes(segment)
     contract = Contract(
-        tuple(binding_of(node.meta["val"], f"{name}: input {node.name}") for node in placeholders),
+        tuple(_binding(node, f"{name}: input {node.name}") for node in placeholders),
         tuple(_output_binding(node, name) for node in outputs),
     )
     buffer = io.BytesIO()
     torch.save(_bare(segment), buffer)
     return BuiltEngine(
         name=name,
-        payload=_with_ballast(buffer.getvalue(), ballast_bytes, seed=name),
+        payload=_assembled(buffer.getvalue(), _ballast(ballast_bytes, seed=name), contract),
         contract=contract,
         input_names=tuple(node.name for node in placeholders),
         output_names=tuple(f"output{index}" for index in range(len(outputs))),
     )
 
 
-def _output_binding(node: torch.fx.Node, engine: str) -> Binding:
-    what = f"{engine}: output {node.name}"
-    if not isinstance(node.meta["val"], torch.Tensor):
-        # A real engine would return a shape tensor; what reads it would no longer get a number.
-        raise UnsupportedSegment(f"{what} is a {type(node.meta['val']).__name__}, not a tensor")
+def _binding(node: torch.fx.Node, what: str) -> Binding:
+    if "val" not in node.meta:
+        raise UnsupportedSegment(f"{what} has no metadata, so no engine can be built for it")
     return binding_of(node.meta["val"], what)
 
 
+def _output_binding(node: torch.fx.Node, engine: str) -> Binding:
+    what = f"{engine}: output {node.name}"
+    binding = _binding(node, what)
+    if not isinstance(node.meta["val"], torch.Tensor):
+        # A real engine would return a shape tensor; what reads it would no longer get a number.
+        raise UnsupportedSegment(f"{what} is a {type(node.meta['val']).__name__}, not a tensor")
+    return binding
+
+
 def load_segment(payload: bytes) -> torch.nn.Module:
-    """The segment inside a payload, ready to be called."""
-    length = int.from_bytes(payload[-_FOOTER_BYTES:], "big")
-    module = torch.load(io.BytesIO(payload[:length]), weights_only=False)
+    """The segment inside a payload, ready to be called.
+
+    Raises:
+        ValueError: there is none in these bytes.
+    """
+    footer = _footer(payload)
+    start = footer.real_bytes
+    module = torch.load(
+        io.BytesIO(payload[start : start + footer.segment_bytes]), weights_only=False
+    )
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"the payload holds a {type(module).__name__}, not a module")
     return module.eval()
 
 
-_FOOTER_BYTES = 8
+def payload_contract(payload: bytes) -> Contract:
+    """What the engine of a payload promises.
+
+    Raises:
+        ValueError: there is no segment in these bytes.
+    """
+    end = len(payload) - _FOOTER.size
+    return Contract.decode(payload[end - _footer(payload).contract_bytes : end].decode("ascii"))
 
 
-def _with_ballast(pickled: bytes, ballast_bytes: int, seed: str) -> bytes:
-    """pickle | ballast | length of the pickle, so that bytes behind the pickle are harmless."""
-    ballast = b""
-    if ballast_bytes:
-        generator = torch.Generator().manual_seed(int(payload_digest(seed.encode()), 16) % 2**63)
-        ballast = (
-            torch.randint(0, 256, (ballast_bytes,), dtype=torch.uint8, generator=generator)
-            .numpy()
-            .tobytes()
-        )
-    return pickled + ballast + len(pickled).to_bytes(_FOOTER_BYTES, "big")
+def real_engine_bytes(payload: bytes) -> bytes:
+    """What TensorRT built, without the segment that travels behind it; empty if it built nothing.
+
+    Bytes that no segment travels behind come back whole.
+    """
+    if not carries_segment(payload):
+        return payload
+    return payload[: _footer(payload).real_bytes]
+
+
+def carries_segment(payload: bytes) -> bool:
+    return payload[-len(_MARK) :] == _MARK
+
+
+def behind(real_bytes: bytes, payload: bytes) -> bytes:
+    """A payload of the segment builder, carried behind the bytes that TensorRT built."""
+    footer = _footer(payload)
+    fields = footer._replace(real_bytes=len(real_bytes))
+    return real_bytes + payload[footer.real_bytes : -_FOOTER.size] + _FOOTER.pack(*fields, _MARK)
+
+
+class _Footer(NamedTuple):
+    real_bytes: int
+    segment_bytes: int
+    contract_bytes: int
+
+
+_MARK = b"segment1"
+_FOOTER = struct.Struct(">QQQ8s")
+
+
+def _footer(payload: bytes) -> _Footer:
+    if not carries_segment(payload) or len(payload) < _FOOTER.size:
+        raise ValueError("no segment in these engine bytes: this engine cannot be emulated")
+    *lengths, _ = _FOOTER.unpack(payload[-_FOOTER.size :])
+    return _Footer(*lengths)
+
+
+def _assembled(pickled: bytes, ballast: bytes, contract: Contract) -> bytes:
+    promised = contract.encode().encode("ascii")
+    footer = _FOOTER.pack(0, len(pickled), len(promised), _MARK)
+    return pickled + ballast + promised + footer
+
+
+def _ballast(size_bytes: int, seed: str) -> bytes:
+    if not size_bytes:
+        return b""
+    generator = torch.Generator().manual_seed(int(payload_digest(seed.encode()), 16) % 2**63)
+    drawn = torch.randint(0, 256, (size_bytes,), dtype=torch.uint8, generator=generator)
+    return drawn.numpy().tobytes()
 
 
 def _bare(segment: GraphModule) -> GraphModule:

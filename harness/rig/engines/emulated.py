@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import base64
 import collections
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,12 @@ import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
-from harness.rig.engines.builder import BuiltEngine, load_segment, payload_digest
+from harness.rig.engines.builder import (
+    BuiltEngine,
+    load_segment,
+    payload_contract,
+    payload_digest,
+)
 from harness.rig.engines.contract import Contract, check_inputs, output_shapes
 
 OP_NAME = "tensorrt::execute_engine"
@@ -29,8 +35,9 @@ BINDING_DELIMITER = "%"
 # How often each engine ran, by payload digest: a program whose engines never ran proves nothing.
 run_counts: collections.Counter[str] = collections.Counter()
 
-_segments: dict[str, torch.nn.Module] = {}
+_segments: dict[str, tuple[Contract, torch.nn.Module]] = {}
 _libraries: list[torch.library.Library] = []
+_tampering: list[bool] = []
 
 
 def load_runtime(library: Path, slots: int = 13, abi: str = "10") -> None:
@@ -47,11 +54,20 @@ def load_runtime(library: Path, slots: int = 13, abi: str = "10") -> None:
             )
         torch.ops.load_library(str(library))
         torch._library.register_fake_class("tensorrt::Engine", _FakeEngine)  # type: ignore[attr-defined,arg-type]
-        kernels = torch.library.Library("tensorrt", "IMPL")
-        kernels.impl("execute_engine", _execute, "CompositeExplicitAutograd")
-        torch.library.register_fake(OP_NAME, _execute_fake, lib=kernels)
-        _libraries.append(kernels)
+        register_kernels()
+        torch.library.register_fake(OP_NAME, _execute_fake, lib=_libraries[0])
     torch.ops.tensorrt._emulated_set_layout(slots, abi)
+
+
+def register_kernels() -> None:
+    """Give the op a kernel that runs segments; in the package lane all that a release lacks.
+
+    There the release loads the native half itself, and its own meta kernel and fake class stay.
+    """
+    kernels = torch.library.Library("tensorrt", "IMPL")
+    kernels.impl("execute_engine", _execute, "CompositeExplicitAutograd")
+    kernels.impl("_emulated_infer", _infer_outputs, "CompositeExplicitAutograd")
+    _libraries.append(kernels)
 
 
 def make_engine(built: BuiltEngine) -> torch.ScriptObject:
@@ -92,30 +108,70 @@ def _real(engine: Any) -> Any:
     return getattr(engine, "real_obj", engine)
 
 
-def _segment_of(engine: Any) -> tuple[str, torch.nn.Module]:
+def _segment_of(engine: Any) -> tuple[str, Contract, torch.nn.Module]:
     payload = engine_payload(engine)
     digest = payload_digest(payload)
     if digest not in _segments:
-        _segments[digest] = load_segment(payload)
-    return digest, _segments[digest]
+        _segments[digest] = payload_contract(payload), load_segment(payload)
+    return digest, *_segments[digest]
 
 
 def _execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
     name = engine._emulated_slot(NAME_SLOT)
-    contract = Contract.decode(engine.get_serialized_metadata())
-    check_inputs(contract, inputs, name)
     with unset_fake_temporarily(), disable_proxy_modes_tracing(), torch.no_grad():
-        digest, segment = _segment_of(engine)
+        digest, contract, segment = _segment_of(engine)
+        check_inputs(contract, inputs, name)
         run_counts[digest] += 1
         returned = segment(*(tensor.detach() for tensor in inputs))
     outputs = returned if isinstance(returned, tuple | list) else (returned,)
-    return [output.detach().clone(memory_format=torch.contiguous_format) for output in outputs]
+    fresh = [output.detach().clone(memory_format=torch.contiguous_format) for output in outputs]
+    return [_something_else(output) for output in fresh] if _tampering else fresh
+
+
+@contextmanager
+def tampered_engines(tampered: bool = True) -> Iterator[None]:
+    """Let every engine return something else than it should: a program's values have to show it."""
+    if tampered:
+        _tampering.append(True)
+    try:
+        yield
+    finally:
+        if tampered:
+            _tampering.pop()
+
+
+def _something_else(output: torch.Tensor) -> torch.Tensor:
+    """Another tensor of the same kind; not shifted evenly, which a softmax would undo."""
+    if output.dtype is torch.bool:
+        return ~output
+    ramp = torch.linspace(1.0, 3.0, output.numel()).reshape(output.shape)
+    return output + ramp.to(output.dtype)
+
+
+def _infer_outputs(engine: Any, ranks: Sequence[int], sizes: Sequence[int]) -> list[torch.Tensor]:
+    """`TRTEngine::infer_outputs`: what the engine would return for inputs of these sizes.
+
+    Asked by the meta kernel of 2.8 to 2.10, of concrete sizes; only shapes and types are read.
+    """
+    contract = payload_contract(engine_payload(engine))
+    left = iter(sizes)
+    inputs = [
+        torch.empty([next(left) for _ in range(rank)], dtype=binding.dtype, device="meta")
+        for rank, binding in zip(ranks, contract.inputs, strict=True)
+    ]
+    return _promised_outputs(contract, inputs, torch.device("meta"))
 
 
 def _execute_fake(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
     contract = Contract.decode(_real(engine).get_serialized_metadata())
-    shapes = output_shapes(contract, inputs)
     device = inputs[0].device if inputs else torch.device("cpu")
+    return _promised_outputs(contract, inputs, device)
+
+
+def _promised_outputs(
+    contract: Contract, inputs: Sequence[torch.Tensor], device: torch.device
+) -> list[torch.Tensor]:
+    shapes = output_shapes(contract, inputs)
     return [
         torch.empty(shape, dtype=binding.dtype, device=device)
         for shape, binding in zip(shapes, contract.outputs, strict=True)

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 import torch
 from torch.fx import GraphModule
 
 from harness.rig.engines.builder import BuiltEngine, build_segment_engine, segment_output_nodes
-from harness.rig.engines.emulated import engine_slots, make_engine
+from harness.rig.engines.emulated import (
+    ENGINE_SLOT,
+    engine_payload,
+    engine_slots,
+    make_engine,
+)
+
+
+class EngineChild(Protocol):
+    """What every module that calls an engine has, of whichever lane."""
+
+    name: str
+    engine: Any
+    input_binding_names: list[str]
+    output_binding_names: list[str]
+
+
+def is_engine_child(module: torch.nn.Module) -> TypeGuard[EngineChild]:
+    """Whether a child calls an engine: an `EngineModule`, or the package's own of the package lane.
+
+    The package's class is known by its name, since there is one for each release, and none in the
+    graph lane's process.
+    """
+    return isinstance(module, EngineModule) or type(module).__name__ == "TorchTensorRTModule"
 
 
 class EngineModule(torch.nn.Module):
@@ -37,8 +60,10 @@ class EngineModule(torch.nn.Module):
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _pack_engine_info(self) -> list[str | bytes]:
-        """The slots: what `transform(cross_compile_module=True)` asks for."""
-        return list(engine_slots(self.engine))
+        """The slots, the engine as bytes: what `transform(cross_compile_module=True)` asks for."""
+        slots: list[str | bytes] = [*engine_slots(self.engine)]
+        slots[ENGINE_SLOT] = engine_payload(self.engine)
+        return slots
 
 
 def engine_children(split: GraphModule) -> dict[str, torch.nn.Module]:

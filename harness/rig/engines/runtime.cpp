@@ -5,11 +5,14 @@
 //   op     tensorrt::execute_engine(Tensor[] input_tensors,
 //              __torch__.torch.classes.tensorrt.Engine engine) -> Tensor[]
 //   the index constants that Torch-TensorRT's Python asks the library for
+//   what else the Python of the real package asks the library for (package lane): the platform's
+//   names, logging level, modes and the runtime cache's handle, none of which does anything here
 // Source of these facts: core/runtime/register_jit_hooks.cpp and core/runtime/runtime.h of
 // pytorch/TensorRT. The kernel is registered from Python (emulated.py), where a segment can run.
 //
 // The slot count and the ABI number differ between releases and are set at run time
 // (`_emulated_set_layout`), so that this file is compiled once a torch, not once a release.
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
@@ -25,10 +28,12 @@ using Slots = std::vector<std::string>;
 constexpr size_t kAbi = 0;
 constexpr size_t kEngine = 3;
 constexpr size_t kMetadata = 7;
+constexpr size_t kMultiDevice = 11;
 
+// No default: a layout that nobody set must not be right by luck.
 struct Layout {
-  size_t slots = 13;
-  std::string abi = "10";
+  size_t slots = 0;
+  std::string abi;
 };
 
 Layout& layout() {
@@ -95,9 +100,13 @@ void verify(const Slots& slots) {
 struct Engine : torch::CustomClassHolder {
   Slots slots;
   bool outputs_unowned = false;
+  bool use_pre_allocated_outputs = false;
+  bool use_output_allocator_outputs = false;
+  bool requires_native_multidevice = false;
 
   explicit Engine(Slots given) : slots(std::move(given)) {
     verify(slots);
+    requires_native_multidevice = slots.size() > kMultiDevice && slots[kMultiDevice] == "1";
   }
 
   Slots serialize() const {
@@ -125,10 +134,54 @@ struct Engine : torch::CustomClassHolder {
 };
 
 using EnginePtr = c10::intrusive_ptr<Engine>;
+using Shapes = std::vector<std::vector<int64_t>>;
+
+// Releases up to 2.10 ask the engine itself which outputs it would give for inputs of these sizes,
+// from inside their meta kernel. The answer comes from Python, which knows the engine's contract;
+// no mode that is tracing may see the question, so the keys that lead to modes are left out.
+std::vector<at::Tensor> infer_outputs(const EnginePtr& self, const Shapes& shapes) {
+  std::vector<int64_t> ranks;
+  std::vector<int64_t> sizes;
+  for (const auto& shape : shapes) {
+    ranks.push_back(static_cast<int64_t>(shape.size()));
+    sizes.insert(sizes.end(), shape.begin(), shape.end());
+  }
+  const c10::impl::ExcludeDispatchKeyGuard unseen(c10::DispatchKeySet(
+      {c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
+       c10::DispatchKey::PreDispatch}));
+  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("tensorrt::_emulated_infer", "");
+  torch::jit::Stack stack{self, ranks, sizes};
+  op.callBoxed(&stack);
+  return stack.at(0).toTensorVector();
+}
+
+// Handed to an engine by 2.14, which keeps a TensorRT-RTX runtime cache in it; nothing is cached.
+struct RuntimeCacheHandle : torch::CustomClassHolder {
+  std::string path;
+
+  explicit RuntimeCacheHandle(std::string given) : path(std::move(given)) {}
+};
+
+using CachePtr = c10::intrusive_ptr<RuntimeCacheHandle>;
+
+// Settings of the whole library: kept, so that what is read is what was written.
+int64_t cudagraphs_mode = 0;
+int64_t logging_level = 2;
+bool multi_device_safe_mode = false;
 
 } // namespace
 
 TORCH_LIBRARY(tensorrt, m) {
+  // Before the engine, whose methods take one.
+  m.class_<RuntimeCacheHandle>("RuntimeCacheHandle")
+      .def(torch::init<std::string>())
+      .def_readwrite("path", &RuntimeCacheHandle::path)
+      .def("load", [](const CachePtr&) {})
+      .def("save", [](const CachePtr&) {})
+      .def_pickle(
+          [](const CachePtr& self) { return self->path; },
+          [](std::string path) { return c10::make_intrusive<RuntimeCacheHandle>(std::move(path)); });
+
   m.class_<Engine>("Engine")
       .def(torch::init<Slots>())
       .def("__obj_flatten__", [](const EnginePtr& self) { return self->flatten(); })
@@ -138,6 +191,14 @@ TORCH_LIBRARY(tensorrt, m) {
            [](const EnginePtr& self, bool unowned) { self->outputs_unowned = unowned; })
       .def("are_output_tensors_unowned",
            [](const EnginePtr& self) { return self->outputs_unowned; })
+      .def("infer_outputs", &infer_outputs)
+      .def("reset_captured_graph", [](const EnginePtr&) {})
+      .def("use_dynamically_allocated_resources", [](const EnginePtr&, bool) {})
+      .def("update_runtime_settings",
+           [](const EnginePtr&, int64_t, int64_t, std::optional<CachePtr>) {})
+      .def_readonly("requires_native_multidevice", &Engine::requires_native_multidevice)
+      .def_readwrite("use_pre_allocated_outputs", &Engine::use_pre_allocated_outputs)
+      .def_readwrite("use_output_allocator_outputs", &Engine::use_output_allocator_outputs)
       // Not the runtime's: how the Python kernel and the oracles read a slot. The engine bytes
       // come back as base64, since TorchScript strings are not bytes.
       .def("_emulated_slot", [](const EnginePtr& self, int64_t index) {
@@ -156,6 +217,10 @@ TORCH_LIBRARY(tensorrt, m) {
   m.def(
       "execute_engine(Tensor[] input_tensors, "
       "__torch__.torch.classes.tensorrt.Engine engine) -> Tensor[]");
+
+  m.def(
+      "_emulated_infer(__torch__.torch.classes.tensorrt.Engine engine, int[] ranks, int[] sizes)"
+      " -> Tensor[]");
 
   m.def("_emulated_set_layout", [](int64_t slots, std::string abi) {
     TORCH_CHECK(slots > static_cast<int64_t>(kMetadata), "an engine has at least 8 slots");
@@ -180,4 +245,19 @@ TORCH_LIBRARY(tensorrt, m) {
   INDEX("REQUIRES_NATIVE_MULTIDEVICE_IDX", 11);
   INDEX("ALIASED_IO_IDX", 12);
 #undef INDEX
+#define TEXT(name, value) m.def(name, []() { return std::string(value); })
+  TEXT("_platform_linux_x86_64", "linux_x86_64");
+  TEXT("_platform_linux_aarch64", "linux_aarch64");
+  TEXT("_platform_win_x86_64", "windows_x86_64");
+  TEXT("_platform_win_arm64", "windows_arm64");
+  TEXT("_platform_unknown", "unknown");
+  TEXT("get_current_platform", "linux_x86_64");
+#undef TEXT
+  m.def("get_cudagraphs_mode", []() { return cudagraphs_mode; });
+  m.def("set_cudagraphs_mode", [](int64_t mode) { cudagraphs_mode = mode; });
+  m.def("get_multi_device_safe_mode", []() { return multi_device_safe_mode; });
+  m.def("set_multi_device_safe_mode", [](bool mode) { multi_device_safe_mode = mode; });
+  m.def("get_logging_level", []() { return logging_level; });
+  m.def("set_logging_level", [](int64_t level) { logging_level = level; });
+  m.def("NATIVE_TRT_COLLECTIVES_AVAIL", []() { return false; });
 }

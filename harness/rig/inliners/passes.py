@@ -19,7 +19,7 @@ from torch.fx import GraphModule
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inlining
-from harness.rig.records import Route, Stage
+from harness.rig.records import CROSS_ARGUMENTS, Route, Stage
 
 
 @contextmanager
@@ -62,6 +62,11 @@ def accepted(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[s
     return {name: value for name, value in offered.items() if name in parameters}
 
 
+def crossing(route: Route) -> dict[str, bool]:
+    """The argument that asks for a program of another platform, under both of its names."""
+    return dict.fromkeys(CROSS_ARGUMENTS, route is Route.CROSS)
+
+
 def run_transform(
     transform: FunctionType,
     split: GraphModule,
@@ -75,12 +80,13 @@ def run_transform(
     Up to 2.5 it takes ``inputs`` to run its shape analysis on, and in 2.5 ``kwarg_inputs`` too; 2.3
     and 2.4 have no way to be given a keyword. From 2.14 it takes ``expose_aliased_mutations``, and
     the release's own `export` passes `bool(use_legacy_exporter)`: its two routes transform
-    differently. To cross-compile (from 2.6) is another route's choice, and off by default.
+    differently. To cross-compile, from 2.6 on, is called a flag there and a module from 2.7 on.
     """
     offered = {
         "inputs": example.args,
         "kwarg_inputs": dict(example.kwargs),
         "expose_aliased_mutations": route is Route.LEGACY,
+        **crossing(route),
     }
     keywords = accepted(transform, offered)
     clock.enter(Stage.INLINE_ENGINES)

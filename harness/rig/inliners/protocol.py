@@ -20,6 +20,7 @@ class LoadError(Exception):
 
 
 Export = Callable[[GraphModule, Inputs, Any, StageClock], ExportedProgram]
+ComeBack = Callable[[ExportedProgram], ExportedProgram]
 
 
 @dataclass
@@ -28,12 +29,14 @@ class Inlining:
 
     ``inlined`` is the module as the last pass left it; it is there even when cleaning it raised, so
     that a wrong wire can be named where lint only says that something is amiss. ``finished`` tells
-    whether `transform` returned.
+    whether `transform` returned. ``come_back`` is what a release does to a program that it has
+    loaded, and that was saved without its engines in place.
     """
 
     inlined: GraphModule | None = None
     finished: bool = False
     exported: ExportedProgram | None = None
+    come_back: ComeBack | None = None
     export: Export | None = None  # in place of `torch.export.export`, to share what is equal
 
     def keep(self, inlined: GraphModule) -> None:

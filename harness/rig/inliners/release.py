@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import inspect
 import sys
 import types
 from collections.abc import Iterator
@@ -23,8 +24,10 @@ from torch.fx import GraphModule
 
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
+from harness.rig.engines.crossed import define_placeholder
 from harness.rig.inliners.passes import (
     accepted,
+    crossing,
     run_legacy_export,
     run_torch_export,
     run_transform,
@@ -32,6 +35,9 @@ from harness.rig.inliners.passes import (
 from harness.rig.inliners.protocol import Inlining, LoadError
 from harness.rig.inliners.surroundings import EXPORTER, PACKAGE, load_shape_analysis, stand_ins
 from harness.rig.records import REQUIRED_CALLS, Route, SubjectSpec
+
+# In every release `save_cross_compiled_exported_program` gives `export` the module alone.
+NO_INPUTS = Inputs(())
 
 
 class ReleaseInliner:
@@ -74,10 +80,14 @@ class ReleaseInliner:
         clock: StageClock,
         result: Inlining,
     ) -> ExportedProgram:
+        if route is Route.CROSS:
+            define_placeholder()
+            result.come_back = self._come_back
+            example, dynamic_shapes = NO_INPUTS, None
         with self._installed():
             transform = self.exporter.transform
             inlined = run_transform(transform, split, route, example, clock, result)
-            if route is Route.LEGACY:
+            if route is Route.LEGACY or (route is Route.CROSS and not self._exports_by_torch):
                 create = self.exporter.create_trt_exp_program
                 result.exported = run_legacy_export(create, inlined, example, dynamic_shapes, clock)
             else:
@@ -97,9 +107,22 @@ class ReleaseInliner:
                 "dynamic_shapes": dynamic_shapes,  # from 2.11
                 "use_legacy_exporter": route is Route.LEGACY,  # from 2.11
             }
+            if route is Route.CROSS:
+                define_placeholder()
+                offered = crossing(route)
             keywords = accepted(self.exporter.export, offered)
             program: ExportedProgram = self.exporter.export(split, **keywords)
             return program
+
+    @property
+    def _exports_by_torch(self) -> bool:
+        """Whether the release's `export` takes `torch.export.export` unless told otherwise."""
+        return "use_legacy_exporter" in inspect.signature(self.exporter.export).parameters
+
+    def _come_back(self, program: ExportedProgram) -> ExportedProgram:
+        with self._installed():
+            returned: ExportedProgram = self.exporter.replace_execute_engine_no_op_node(program)
+            return returned
 
     def _load_exporter(self) -> types.ModuleType:
         if self._spec.exporter_path is not None:

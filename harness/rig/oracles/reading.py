@@ -33,8 +33,9 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import GraphModule, Node
 from torch.utils._sympy.functions import FloorDiv, Mod
 
+from harness.rig.engines import crossed
 from harness.rig.engines.emulated import NAME_SLOT, engine_digest, engine_slots
-from harness.rig.engines.module import EngineModule
+from harness.rig.engines.module import is_engine_child
 from harness.rig.oracles.ops import CASTS, IDENTITIES, bound_arguments, has_effect, mutates
 from harness.rig.oracles.terms import Kind, Term, TermTable
 from harness.rig.oracles.values import content_digest
@@ -176,11 +177,16 @@ class GraphReader:
             return self._item(self._argument(node.args[0], values), node.args[1])
         if node.target in IDENTITIES:
             return self._argument(node.args[0], values)
-        if node.target is torch.ops.tensorrt.execute_engine.default:
+        placeholder = crossed.is_placeholder(node.target)
+        if placeholder or node.target is torch.ops.tensorrt.execute_engine.default:
             inputs = self._argument(node.args[0], values)
             if not isinstance(inputs, Term) or inputs.kind is not Kind.LIST:
                 raise Unreadable(f"{node.name} gives its engine no list of inputs")
-            return self._engine(self._argument(node.args[1], values), inputs.children)
+            if placeholder:
+                engine = self._slots([str(item) for item in node.args[1:]])
+            else:
+                engine = self._argument(node.args[1], values)
+            return self._engine(engine, inputs.children)
         size = self._size(node, values, scope)
         return size if size is not None else self._op(node, values, scope)
 
@@ -206,7 +212,7 @@ class GraphReader:
     ) -> Any:
         child = attribute(str(node.target))
         args = tuple(self._argument(item, values) for item in node.args)
-        if isinstance(child, EngineModule):
+        if is_engine_child(child):
             outputs = self._engine(self._value(child.engine, child.name), args)
             count = len(child.output_binding_names)
             return self._item(outputs, 0) if count == 1 else outputs
@@ -278,9 +284,11 @@ class GraphReader:
         if isinstance(value, torch.Tensor):
             return self.table.make(Kind.STATE, self.digest(value), note=f"parameter {name}")
         if isinstance(value, torch.ScriptObject) or hasattr(value, "real_obj"):
-            slots = engine_slots(value)
-            return self.table.make(Kind.CONSTANT, engine_digest(slots), note=slots[NAME_SLOT])
+            return self._slots(engine_slots(value))
         raise Unreadable(f"attribute {name} is a {type(value).__name__}")
+
+    def _slots(self, slots: Sequence[str]) -> Term:
+        return self.table.make(Kind.CONSTANT, engine_digest(slots), note=slots[NAME_SLOT])
 
     def digest(self, tensor: torch.Tensor) -> str:
         """A tensor's content as text, worked out once; nobody may write to it in between."""

@@ -29,7 +29,7 @@ from torch.export.graph_signature import InputKind
 from torch.fx import GraphModule
 
 from harness.rig.engines.emulated import NAME_SLOT, engine_digest, engine_slots
-from harness.rig.engines.module import EngineModule
+from harness.rig.engines.module import is_engine_child
 from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import Reading
 from harness.rig.oracles.terms import Kind, labels
@@ -86,7 +86,7 @@ def of_split(split: GraphModule, reading: Reading, digest: Digest) -> ExpectedSt
     """The state of a split module, and what of it its outputs and effects need."""
     everything = of_module(split, digest)
     read = {name for prefix, module in _graphs(split) for name in _read_names(prefix, module)}
-    engines = [m.engine for m in split.modules() if isinstance(m, EngineModule)]
+    engines = [m.engine for m in split.modules() if is_engine_child(m)]
     tensors = tuple(item for item in everything.tensors if item.name in read)
     terms = [*reading.outputs, *reading.effects]
     return ExpectedState(

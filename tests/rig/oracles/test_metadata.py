@@ -9,6 +9,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from corpus.case import Inputs
+from corpus.structures import NamedPair
 from harness.rig.oracles import metadata
 from harness.rig.records import Stage
 
@@ -92,3 +93,26 @@ def test_a_static_size_in_a_dynamic_program_is_found() -> None:
     node = node_of(program, "linear")
     node.meta["val"] = torch.empty(3, 2)  # right for the example, and for no other call
     assert kinds(program) == {"op: another shape"}
+
+
+class TakesAPair(torch.nn.Module):
+    def forward(self, pair: NamedPair) -> torch.Tensor:
+        return torch.relu(pair.first) - pair.second
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "found"),
+    [
+        ("sub", lambda value: value, set()),
+        ("sub", transposed, {"op: another shape"}),
+        ("pair_second", as_double, {"model input: another dtype"}),
+    ],
+)
+def test_a_program_that_takes_a_named_tuple_is_asked_like_any_other(
+    name: str, change: Callable[[Any], Any], found: set[str]
+) -> None:
+    call = Inputs((NamedPair(torch.randn(2, 3), torch.randn(2, 3)),))
+    program = torch.export.export(TakesAPair(), call.args)
+    node = node_of(program, name)
+    node.meta["val"] = change(node.meta["val"])
+    assert {f.kind for f in metadata.check_program(program, call, Stage.LOAD)} == found

@@ -147,3 +147,33 @@ def test_complex_nan_and_small_floats_are_compared() -> None:
     assert first_difference(small, small.clone()) is None
     assert first_difference(small, torch.tensor([1.0, 4.0]).to(torch.float8_e4m3fn)) is not None
     assert first_difference((ONES, math.nan), (ONES, math.nan)) is None
+
+
+class Silent(Counting):
+    """Returns nothing, and is known by what it leaves."""
+
+    def forward(self, x: torch.Tensor) -> tuple[()]:  # type: ignore[override]
+        self.count.add_(self.step * x.sum())
+        return ()
+
+
+def test_a_model_without_outputs_is_known_by_the_state_that_it_leaves() -> None:
+    right = observe(Silent(), calls())
+    assert right.difference(observe(Silent(), calls())) is None
+    found = right.difference(observe(Silent(step=2.0), calls()))
+    assert found is not None
+    assert found.kind == "state is left otherwise"
+
+
+def test_a_model_without_outputs_that_loses_its_effect_is_a_difference() -> None:
+    right = observe(Silent(), calls())
+    found = right.difference(observe(Silent(step=0.0), calls()))
+    assert found is not None
+    assert found.kind == "state is left otherwise"
+
+
+def test_a_model_with_neither_outputs_nor_effects_proves_nothing() -> None:
+    idle = observe(Silent(step=0.0), calls())
+    found = idle.difference(observe(Silent(step=0.0), calls()))
+    assert found is not None
+    assert found.kind == "nothing compared"

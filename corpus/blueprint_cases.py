@@ -1,0 +1,46 @@
+"""Cases that are blueprints: registered from JSON, and found again as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from corpus.blueprint_build import build
+from corpus.blueprints import Blueprint, from_json
+from corpus.case import Case, Family, Origin, Program, case
+
+
+def register(data: dict[str, Any], family: Family, *, full: bool = False) -> None:
+    """A blueprint's JSON as a handmade case of its name."""
+    case(family, catches=data["catches"], origin=Origin.HANDMADE, wiring=True, full=full)(
+        _builder(data)
+    )
+
+
+def blueprint_of(found: Case) -> Blueprint | None:
+    """The blueprint of a case; None for a case that is written as code."""
+    data = getattr(found.build, "blueprint", None)
+    return None if data is None else from_json(data)
+
+
+def case_of(blueprint: Blueprint) -> Case:
+    """A case of no registry, as it would be registered."""
+    return Case(
+        name=blueprint.name,
+        family=Family.FOUND,
+        origin=Origin.HANDMADE,
+        catches=blueprint.catches,
+        build=lambda: build(blueprint),
+        wiring=True,
+    )
+
+
+def _builder(data: dict[str, Any]) -> Callable[[], Program]:
+    """Reads the blueprint when it is built: a process that loads the corpus needs few of them."""
+
+    def build_it() -> Program:
+        return build(from_json(data))
+
+    build_it.__name__ = data["name"]
+    vars(build_it)["blueprint"] = data
+    return build_it

@@ -1,0 +1,113 @@
+"""Cases of origin `product`: as the real `torch_tensorrt.dynamo.compile` lowers and splits them.
+
+Each is one of the corpus's models, given to the package of a release instead of to the graph
+lane's own splitter. They are few, chosen for structure: every release compiles each one anew. A
+case's name is that of its model, `@`, and how it is compiled: `pr_4360@product` as the defaults
+are, `relu_four_steps@blocks-of-two` with another setting that users change.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+from corpus.case import Case, Origin, UnknownCase, find_case
+
+DEFAULT: Final = "product"
+
+#: Lowering computes in another order than eager: batch norm and layer norm are taken apart.
+EAGER_TOLERANCE: Final = 1e-4
+
+STATIC: Final = (
+    # which wire goes where
+    "pr_4360",
+    "inputs_read_in_reverse",
+    "residual_over_a_fallback",
+    "inputs_in_both_orders",
+    "read_by_engine_and_fallbacks",
+    # engines' outputs
+    "chunk_halves",
+    "unbind_to_four_fallbacks",
+    "outputs_read_out_of_order",
+    "topk_values_and_indices",
+    "chunk_of_chunk",
+    "relu_four_steps",
+    # fallbacks' outputs and state
+    "two_outputs",
+    "linears_in_two_fallbacks",
+    "one_linear_in_two_fallbacks",
+    "batch_norm_in_fallback",
+    "constant_in_fallback",
+    # how a program is called
+    "keywords_in_another_order",
+    "nested_output",
+    "unused_input_between",
+    "input_returned",
+    # real architectures
+    "resnet_relu",
+    "encoder_softmax",
+    "lstm_cell_gates",
+    "bert_softmax",
+)
+
+DYNAMIC: Final = (
+    "dynamic_batch",
+    "dynamic_batch_chunk",
+    "dynamic_batch_weights_in_fallbacks",
+    "gru_linear_dynamic",
+)
+
+#: What users change, by how a case with it is called.
+VARIANTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "blocks-of-two": {"min_block_size": 2},
+    "global-partitioner": {"use_fast_partitioner": False},
+    "full-compilation": {"require_full_compilation": True, "torch_executed_ops": set()},
+}
+
+VARIED: Final = {
+    "blocks-of-two": ("relu_four_steps", "residual_over_a_fallback"),
+    "global-partitioner": ("chunk_halves", "residual_over_a_fallback", "relu_four_steps"),
+    "full-compilation": ("relu_once", "chunk_halves"),
+}
+
+
+def product_cases() -> tuple[Case, ...]:
+    """Every case of the package lane."""
+    return (
+        *(_case(name, DEFAULT, dynamic=False) for name in STATIC),
+        *(_case(name, DEFAULT, dynamic=True) for name in DYNAMIC),
+        *(_case(name, how, dynamic=False) for how, names in VARIED.items() for name in names),
+    )
+
+
+def find_product_case(name: str) -> Case:
+    """The case of that name.
+
+    Raises:
+        UnknownCase: there is none.
+    """
+    for item in product_cases():
+        if item.name == name:
+            return item
+    raise UnknownCase(name)
+
+
+def model_of(name: str) -> str:
+    """The case in the graph lane that has the same model."""
+    return name.partition("@")[0]
+
+
+def _case(name: str, how: str, *, dynamic: bool) -> Case:
+    model = find_case(name)
+    return dataclasses.replace(
+        model,
+        name=f"{name}@{how}",
+        origin=Origin.PRODUCT,
+        eager_tolerance=max(model.eager_tolerance, EAGER_TOLERANCE),
+        settings=tuple(VARIANTS.get(how, {}).items()),
+        dynamic=dynamic,
+        capture=model.capture or "nonstrict",  # as a user exports
+        full=False,
+        cross=False,
+    )

@@ -1,0 +1,1 @@
+"""Latency: what is measured against what, when to stop, and what the samples say."""

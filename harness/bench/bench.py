@@ -1,0 +1,274 @@
+"""A bench from its options to its verdict: subjects, cells, samples, judgement."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from harness.bench import plan as plans
+from harness.bench.folder import BenchFolder
+from harness.bench.judging import BenchReport, judge_bench
+from harness.bench.machine import look, unlike
+from harness.bench.notes import notes
+from harness.bench.plan import BenchCell, BenchPlan
+from harness.bench.process import Zygote
+from harness.bench.samples import Samples, read_samples
+from harness.bench.sampling import Sampling
+from harness.choosing import choose_subjects, found_again
+from harness.corpus_client import Corpus, read_corpus
+from harness.errors import SurroundingsError, UsageError
+from harness.provenance import Provenance, collect_provenance, resume_mismatch
+from harness.releases import Catalogue
+from harness.rig.records import SCHEMA, CaseInfo, SubjectKind, SubjectSpec
+from harness.run import RUNTIME_SOURCE
+from harness.subjects import BUILTIN_SUBJECTS
+from harness.toolchain import Toolchain
+from harness.toolchain.environment import PROJECT_ROOT
+from harness.workers.process import WorkerSetup
+
+MEMORY_KEPT = 0.2  # of what is free, for everything else
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """What a user asks of a bench."""
+
+    baseline: str
+    candidate: str = ""  # empty: the newest release, or the file
+    exporter: Path | None = None
+    like: str = ""
+    cases: tuple[str, ...] = ()
+    routes: tuple[str, ...] = plans.DEFAULT_ROUTES
+    stages: str = ""
+    gating: str = ""
+    sweeps: tuple[str, ...] = ()
+    full: bool = False
+    budget_s: float = 300.0
+    max_slowdown: str = ""
+    seed: int = 0
+    spawn: bool = False
+    corpus: tuple[str, ...] = ()
+    out: Path = Path("results")
+    command_line: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class JudgedBench:
+    """A bench with everything that explains it."""
+
+    folder: BenchFolder
+    plan: BenchPlan
+    provenance: Provenance
+    samples: Samples
+    report: BenchReport
+
+
+Progress = Callable[[BenchCell, BenchPlan, Samples], None]
+
+
+def bench(
+    options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue, progress: Progress
+) -> JudgedBench:
+    """Start a bench and see it through.
+
+    Raises:
+        UsageError: an unknown release, case, route or stage.
+        SurroundingsError: no wheel, no compiler, a zygote that died; the folder can be resumed.
+    """
+    baseline, candidate = _subjects(options, toolchain, catalogue)
+    corpus = read_corpus(toolchain.python, options.corpus)
+    plan = make_plan(options, corpus, baseline, candidate)
+    provenance = _provenance(options, corpus, (baseline, candidate))
+    folder = BenchFolder.create(options.out, provenance, plan)
+    return measure(folder, (baseline, candidate), toolchain, progress)
+
+
+def resume(
+    which: str,
+    out: Path,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    progress: Progress,
+    budget_s: float | None = None,
+) -> JudgedBench:
+    """Go on with a bench that was cut off, or give it more time.
+
+    Raises:
+        UsageError: there is none, or it was begun with another inliner, torch, corpus or machine.
+        SurroundingsError: as `bench`.
+    """
+    folder = BenchFolder.open(which, out)
+    before = folder.provenance()
+    subjects = found_again(before, toolchain, catalogue)
+    corpus = read_corpus(toolchain.python, before.corpus)
+    options = BenchOptions(baseline="", seed=before.seeds[0], corpus=before.corpus)
+    now = _provenance(options, corpus, subjects)
+    differs = [*resume_mismatch(before, now), *unlike(before, now)]
+    if differs:
+        raise UsageError(
+            f"{folder.run_id} cannot be resumed, its samples would be mixed: "
+            f"{'; '.join(differs)}; start a new bench"
+        )
+    if budget_s is not None:
+        plan = dataclasses.replace(folder.plan(), budget_s=budget_s)
+        folder.write("plan.json", plans.plan_to_json(plan))
+    return measure(folder, subjects, toolchain, progress)
+
+
+def reopen(which: str | Path, out: Path) -> JudgedBench:
+    """A bench as it lies on the disk, judged anew.
+
+    Raises:
+        UsageError: there is none, or it is damaged.
+    """
+    folder = BenchFolder.open(which, out)
+    plan, provenance = folder.plan(), folder.provenance()
+    samples = read_samples(plan, folder.journal().payloads)
+    report = judge_bench(plan, samples, notes(provenance, samples))
+    return JudgedBench(folder, plan, provenance, samples, report)
+
+
+def measure(
+    folder: BenchFolder,
+    subjects: tuple[SubjectSpec, ...],
+    toolchain: Toolchain,
+    progress: Progress,
+) -> JudgedBench:
+    """Sample what is missing of a folder's plan."""
+    plan = folder.plan()
+    with folder.writing() as journal:
+        try:
+            samples = read_samples(plan, folder.journal().payloads)
+            with zygote_for(folder, subjects, toolchain) as zygote:
+                line = _session(zygote)
+                journal.append(line)
+                samples.add(line)
+                sampling = Sampling(plan, samples, zygote, journal.append, free_bytes)
+                for cell in sampling.run():
+                    progress(cell, plan, samples)
+        finally:
+            folder.release()
+    return reopen(folder.path, folder.path.parent)
+
+
+@contextmanager
+def zygote_for(
+    folder: BenchFolder, subjects: tuple[SubjectSpec, ...], toolchain: Toolchain
+) -> Iterator[Zygote]:
+    provenance = folder.provenance()
+    setup = WorkerSetup(
+        python=toolchain.python,
+        library=toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env()),
+        subjects=subjects,
+        seed=provenance.seeds[0],
+        log_folder=folder.path / "workers",
+        corpus_digest=provenance.corpus_digest,
+        corpus=provenance.corpus,
+    )
+    with Zygote(setup) as zygote:
+        if zygote.ready["corpus_digest"] != provenance.corpus_digest:
+            raise SurroundingsError("the corpus was changed while the bench began; start it anew")
+        yield zygote
+
+
+def free_bytes() -> int:
+    """The memory that a cell may take."""
+    return int(psutil.virtual_memory().available * (1 - MEMORY_KEPT))
+
+
+def make_plan(
+    options: BenchOptions, corpus: Corpus, baseline: SubjectSpec, candidate: SubjectSpec
+) -> BenchPlan:
+    """Raises UsageError for what is not there."""
+    for spec in (baseline, candidate):
+        missing = [route for route in options.routes if route not in spec.routes]
+        if missing:
+            raise UsageError(f"{spec.subject} has no route {', '.join(missing)}")
+    cells = plans.make_cells(
+        _cases(options, corpus), options.routes, options.sweeps, full=options.full
+    )
+    metrics = plans.stages(options.stages)
+    asked = plans.stages(options.gating) if options.gating else plans.GATING
+    gating = tuple(stage for stage in metrics if stage in asked)
+    return BenchPlan(
+        baseline=baseline.subject,
+        candidate=candidate.subject,
+        cells=cells,
+        metrics=metrics,
+        gating=gating or metrics,
+        bands=plans.bands(options.max_slowdown),
+        budget_s=options.budget_s,
+        seed=options.seed,
+        spawn=options.spawn,
+    )
+
+
+def _cases(options: BenchOptions, corpus: Corpus) -> tuple[CaseInfo, ...]:
+    names = options.cases
+    if not names and not options.sweeps:
+        names = plans.DEFAULT_CASES if not corpus.places else corpus.names
+    unknown = [name for name in names if name not in corpus.names]
+    if unknown:
+        raise UsageError(
+            f"no case is named {', '.join(unknown)}; `python -m harness list` shows them all"
+        )
+    return tuple(case for case in corpus.cases if case.name in names)
+
+
+def _subjects(
+    options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue
+) -> tuple[SubjectSpec, SubjectSpec]:
+    newest = "" if options.exporter else catalogue.newest.version
+    names = [options.baseline, *([options.candidate or newest] if not options.exporter else [])]
+    releases = [name for name in names if name not in BUILTIN_SUBJECTS]
+    chosen = choose_subjects(
+        toolchain,
+        catalogue,
+        releases=",".join(dict.fromkeys(releases)),
+        exporter=options.exporter,
+        like=options.like,
+    )
+    by_name = {spec.subject: spec for spec in chosen}
+    files = [spec for spec in chosen if spec.kind is SubjectKind.FILE]
+    found = (by_name[options.baseline], files[0] if files else by_name[names[-1]])
+    for spec in found:
+        if spec.unavailable:
+            raise SurroundingsError(f"{spec.subject} cannot be measured: {spec.unavailable}")
+    return found
+
+
+def _provenance(
+    options: BenchOptions, corpus: Corpus, subjects: tuple[SubjectSpec, ...]
+) -> Provenance:
+    return collect_provenance(
+        root=PROJECT_ROOT,
+        corpus_digest=corpus.digest,
+        corpus=corpus.places,
+        subjects=[_without_cache(spec) for spec in subjects],
+        seeds=(options.seed,),
+        command_line=options.command_line,
+    )
+
+
+def _without_cache(spec: SubjectSpec) -> SubjectSpec:
+    if spec.kind is not SubjectKind.RELEASE or spec.wheel_path is None:
+        return spec
+    return dataclasses.replace(spec, wheel_path=Path(spec.wheel_path).name)
+
+
+def _session(zygote: Zygote) -> dict[str, object]:
+    """What a process that began to measure said of itself."""
+    return {
+        "schema": SCHEMA,
+        "kind": "session",
+        "ready": {name: value for name, value in zygote.ready.items() if name != "event"},
+        "start_s": zygote.start_s,
+        "machine": dataclasses.asdict(look()),
+        "at_unix_s": time.time(),
+    }

@@ -1,0 +1,180 @@
+"""Two benches against one another, and many as a trend.
+
+Samples of two benches were not taken in turn, so seconds of one say little of seconds of the other:
+between them lies another hour of the machine. Where both measured one and the same baseline, what
+is compared is the change of each candidate against it, and the hour falls out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from harness.bench.bench import JudgedBench
+from harness.bench.judging import Gate
+from harness.bench.machine import unlike
+from harness.bench.plan import CANDIDATE
+from harness.errors import UsageError
+from harness.stats.changes import ChangePoint, change_points
+from harness.stats.intervals import Estimate, welch_interval
+from harness.stats.verdicts import Change, judge
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One stage of one cell in both benches. ``effect`` is a log-ratio, above zero is slower."""
+
+    cell_id: str
+    stage: str
+    effect: Estimate
+    change: Change
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``anchored``: both have the same baseline. ``notes`` are stamped on whatever is shown."""
+
+    anchored: bool
+    gate: Gate
+    rows: tuple[Compared, ...]
+    notes: tuple[str, ...] = ()
+
+
+def compare(base: JudgedBench, cand: JudgedBench, *, allow_mismatch: bool = False) -> Comparison:
+    """The candidate of ``cand`` against that of ``base``, by the bands of ``cand``.
+
+    Raises:
+        UsageError: the machines are unlike and nobody allowed it, or there is nothing in common.
+    """
+    differs = unlike(base.provenance, cand.provenance)
+    if differs and not allow_mismatch:
+        raise UsageError(
+            f"{base.folder.run_id} and {cand.folder.run_id} are of unlike machines "
+            f"({'; '.join(differs)}); --allow-mismatch compares them all the same"
+        )
+    anchored = _baseline_id(base) == _baseline_id(cand)
+    common = [
+        (cell, stage)
+        for cell in cand.plan.cells
+        if cell.gates and cell.cell_id in base.samples.cells
+        for stage in cand.plan.gating
+        if stage in cand.samples.cells[cell.cell_id].measured
+        and stage in base.samples.cells[cell.cell_id].measured
+    ]
+    if not common:
+        raise UsageError(
+            f"{base.folder.run_id} and {cand.folder.run_id} have no stage of a case in common"
+        )
+    level = cand.plan.alpha / len(common)  # Bonferroni: each interval stands for itself here
+    rows = []
+    for cell, stage in common:
+        effect = welch_interval(
+            _values(base, cell.cell_id, stage, anchored=anchored),
+            _values(cand, cell.cell_id, stage, anchored=anchored),
+            1 - level,
+        )
+        change = judge(effect, cand.plan.bands.of(cell.family, stage))
+        rows.append(Compared(cell.cell_id, stage, effect, change))
+    notes = [f"unlike machines: {'; '.join(differs)}"] if differs else []
+    if not anchored:
+        notes.append(
+            "the two have no baseline in common: seconds are compared, with all that the machine "
+            "did between them"
+        )
+    return Comparison(anchored, _gate(base, cand, rows), tuple(rows), tuple(notes))
+
+
+def _gate(base: JudgedBench, cand: JudgedBench, rows: Sequence[Compared]) -> Gate:
+    off = any(v.control_off for bench in (base, cand) for v in bench.report.stages if v.gates)
+    found = {row.change for row in rows}
+    if off:
+        return Gate.INCONCLUSIVE
+    if Change.REGRESSED in found:
+        return Gate.RED
+    return Gate.INCONCLUSIVE if Change.INCONCLUSIVE in found else Gate.GREEN
+
+
+def _baseline_id(bench: JudgedBench) -> str | None:
+    """What identifies the baseline's code."""
+    for spec in bench.provenance.subjects:
+        if spec.subject == bench.plan.baseline:
+            return spec.inliner_id or spec.subject
+    return None
+
+
+def _values(bench: JudgedBench, cell_id: str, stage: str, *, anchored: bool) -> list[float]:
+    cell = bench.samples.cells[cell_id]
+    if anchored:
+        return [block.effect for block in cell.of(stage)]
+    return [math.log(seconds) for seconds in cell.medians(stage, CANDIDATE)]
+
+
+@dataclass(frozen=True)
+class Trend:
+    """One stage of one cell over many benches, oldest first; ``levels`` are log-ratios to the
+    baseline, or of seconds where baselines differ."""
+
+    cell_id: str
+    stage: str
+    runs: tuple[str, ...]
+    levels: tuple[float, ...]
+    changes: tuple[ChangePoint, ...]
+
+
+def trend(benches: Sequence[JudgedBench], *, allow_mismatch: bool = False) -> tuple[Trend, ...]:
+    """Every stage that at least two benches measured, with its change points.
+
+    Raises:
+        UsageError: fewer than two benches, or unlike machines.
+    """
+    if len(benches) < 2:
+        raise UsageError("a trend needs at least two benches")
+    ordered = sorted(benches, key=lambda bench: bench.provenance.started_at)
+    for bench in ordered[1:]:
+        differs = unlike(ordered[0].provenance, bench.provenance)
+        if differs and not allow_mismatch:
+            raise UsageError(
+                f"{ordered[0].folder.run_id} and {bench.folder.run_id} are of unlike machines "
+                f"({'; '.join(differs)}); --allow-mismatch takes them all the same"
+            )
+    anchored = len({_baseline_id(bench) for bench in ordered}) == 1
+    keys = dict.fromkeys(
+        (cell.cell_id, stage)
+        for bench in ordered
+        for cell in bench.plan.cells
+        for stage in bench.plan.gating
+    )
+    found = []
+    for cell_id, stage in keys:
+        having = [
+            bench
+            for bench in ordered
+            if cell_id in bench.samples.cells and stage in bench.samples.cells[cell_id].measured
+        ]
+        if len(having) < 2:
+            continue
+        levels = [mean(_values(bench, cell_id, stage, anchored=anchored)) for bench in having]
+        runs = tuple(bench.folder.run_id for bench in having)
+        found.append(Trend(cell_id, stage, runs, tuple(levels), change_points(levels)))
+    return tuple(found)
+
+
+def comparison_to_json(comparison: Comparison) -> dict[str, object]:
+    return {
+        "anchored": comparison.anchored,
+        "gate": comparison.gate.value,
+        "notes": list(comparison.notes),
+        "rows": [
+            {
+                **dataclasses.asdict(row),
+                "effect": {
+                    name: value if math.isfinite(value) else None
+                    for name, value in dataclasses.asdict(row.effect).items()
+                },
+            }
+            for row in comparison.rows
+        ],
+    }

@@ -1,0 +1,98 @@
+"""What a machine was like while it measured: recorded and flagged, never a reason to drop a sample.
+
+What the system does not tell is None. Two machines are alike if their runs may be held against one
+another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from harness.provenance import Provenance
+
+LOAD_FLAG = 0.5  # of the cores, busy with something else
+STEAL_FLAG = 0.02  # of the time, taken by the host
+HOT_C = 90.0
+_CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+
+
+@dataclass(frozen=True)
+class MachineState:
+    """One moment. ``load`` is the one-minute average, ``steal_s`` grows since the machine booted;
+    frequency in MHz, temperature in degrees Celsius."""
+
+    load: float | None
+    steal_s: float | None
+    frequency_mhz: float | None
+    temperature_c: float | None
+    governor: str | None
+
+
+def look() -> MachineState:
+    """The machine as it is now; raises nothing."""
+    frequency = psutil.cpu_freq()
+    return MachineState(
+        load=psutil.getloadavg()[0],
+        steal_s=getattr(psutil.cpu_times(), "steal", None),
+        frequency_mhz=frequency.current if frequency else None,
+        temperature_c=_hottest(),
+        governor=_CPUFREQ.read_text().strip() if _CPUFREQ.is_file() else None,
+    )
+
+
+def _hottest() -> float | None:
+    sensors: Mapping[str, Any] = getattr(psutil, "sensors_temperatures", dict)()
+    found = [reading.current for readings in sensors.values() for reading in readings]
+    return max(found, default=None)
+
+
+def flags(states: Sequence[Mapping[str, Any]], cores: int) -> list[str]:
+    """What a reader of the times should know; ``states`` in the order of time, as JSON."""
+    told = []
+    loads = [state["load"] for state in states if state["load"] is not None]
+    # The bench itself keeps one core busy.
+    busy = (max(loads, default=0.0) - 1) / cores
+    if busy > LOAD_FLAG:
+        told.append(
+            f"the machine was loaded: {max(loads):.1f} runnable processes on {cores} cores at worst"
+        )
+    frequencies = [s["frequency_mhz"] for s in states if s["frequency_mhz"]]
+    if frequencies and min(frequencies) < 0.9 * max(frequencies):
+        told.append(f"its clock went from {min(frequencies):.0f} to {max(frequencies):.0f} MHz")
+    hottest = max((s["temperature_c"] for s in states if s["temperature_c"] is not None), default=0)
+    if hottest > HOT_C:
+        told.append(f"it was hot: {hottest:.0f} degrees Celsius")
+    if states and states[0]["governor"] not in (None, "performance"):
+        told.append(f"its frequency governor is {states[0]['governor']}, not performance")
+    return told
+
+
+def stolen(states: Sequence[Mapping[str, Any]], wall_s: float) -> list[str]:
+    """Flagged if the host took time from this machine while it measured for ``wall_s``."""
+    known = [state["steal_s"] for state in states if state["steal_s"] is not None]
+    if len(known) < 2 or wall_s <= 0 or (known[-1] - known[0]) / wall_s <= STEAL_FLAG:
+        return []
+    return [f"the host took {known[-1] - known[0]:.1f} s of {wall_s:.0f} s from it"]
+
+
+def unlike(one: Provenance, other: Provenance) -> list[str]:
+    """Why times of two runs say nothing of one another; empty for like machines."""
+    return [
+        f"{what}: {before} and {now}"
+        for what, before, now in (
+            ("processor", one.cpu_model, other.cpu_model),
+            ("cores", one.cpu_cores, other.cpu_cores),
+            ("memory in GiB", one.memory_bytes >> 30, other.memory_bytes >> 30),
+            ("system", one.os, other.os),
+            ("Python", one.python, other.python),
+            ("torch", one.torch_version, other.torch_version),
+            ("torch build", one.torch_build, other.torch_build),
+            ("clock", one.clock_source, other.clock_source),
+        )
+        if before != now
+    ]

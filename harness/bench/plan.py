@@ -1,0 +1,231 @@
+"""What a bench asks for, decided before the first worker starts, and kept beside the samples."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from harness.errors import UsageError
+from harness.rig.bench.records import PASSES, Arm, BenchCase, Metric, passes_for
+from harness.rig.records import SCHEMA, CaseInfo, check_schema
+from harness.stats.blocks import log_ratio
+
+BASELINE, CANDIDATE, AGAIN = "baseline", "candidate", "again"
+ARMS: Final = (BASELINE, CANDIDATE, AGAIN)
+
+# What gates unless others are named: what a user waits for. The rest is told, and does not gate.
+GATING: Final = (
+    Metric.INLINE.value,
+    Metric.EXPORT.value,
+    Metric.SAVE.value,
+    Metric.LOAD_COLD.value,
+    Metric.LOAD_WARM.value,
+)
+STAGES: Final = tuple(metric.value for metric in Metric)
+DEFAULT_CASES: Final = (
+    "chain_of_forty",
+    "fan_out_of_twelve",
+    "resnet_relu",
+    "yolo_chunk",
+    "llama_linear",
+    "whisper_softmax",
+)
+DEFAULT_ROUTES: Final = ("legacy", "export")
+SWEEPS: Final[Mapping[str, tuple[int, ...]]] = {
+    "steps": (10, 20, 50, 100, 200, 400),
+    "fan-out": (4, 8, 16, 32, 64),
+    "ballast": (10**3, 10**6, 16 * 10**6, 64 * 10**6, 256 * 10**6),
+    "parameters": (10**3, 10**4, 10**5, 10**6, 10**7),
+}
+MORE_IN_FULL: Final[Mapping[str, tuple[int, ...]]] = {
+    "steps": (1000,),
+    "fan-out": (128, 256),
+    "ballast": (10**9,),
+    "parameters": (10**8,),
+}
+# Above this a block's workers do not live at once.
+TOGETHER_BYTES: Final = 50 * 10**6
+# What saving and loading take at their peak, as a multiple of the engine bytes: base64 text, the
+# archive in memory, and copies of both.
+PEAK_MULTIPLE: Final = 12
+
+
+@dataclass(frozen=True)
+class BenchCell:
+    """One case by one route; all arms of a cell share both."""
+
+    case: BenchCase
+    route: str
+    family: str = ""
+
+    @property
+    def cell_id(self) -> str:
+        return f"{self.case.name}~{self.route}"
+
+    @property
+    def gates(self) -> bool:
+        """A sweep is there for its exponent, and is no case of anybody's."""
+        return not self.case.sweep
+
+    @property
+    def bytes_needed(self) -> int:
+        """Memory that saving and loading take, as far as it is known beforehand."""
+        if self.case.sweep == "ballast":
+            return self.case.size * PEAK_MULTIPLE
+        return self.case.size * 4 * PEAK_MULTIPLE if self.case.sweep == "parameters" else 0
+
+    @property
+    def together(self) -> bool:
+        return self.bytes_needed <= TOGETHER_BYTES * PEAK_MULTIPLE
+
+
+@dataclass(frozen=True)
+class Bands:
+    """The largest slowdown that is put up with, in per cent, most particular first."""
+
+    default: float = 5.0
+    particular: tuple[tuple[str, float], ...] = ()  # "save" or "family/save" to per cent
+
+    def of(self, family: str, stage: str) -> float:
+        """The band of a stage of a case, as a log-ratio."""
+        found = dict(self.particular)
+        for key in (f"{family}/{stage}", stage):
+            if key in found:
+                return log_ratio(found[key])
+        return log_ratio(self.default)
+
+
+@dataclass(frozen=True)
+class BenchPlan:
+    """``metrics`` are measured and told, ``gating`` of them decide; ``alpha`` is of the whole run:
+    the probability that identical code is called regressed or improved anywhere."""
+
+    baseline: str
+    candidate: str
+    cells: tuple[BenchCell, ...]
+    metrics: tuple[str, ...]
+    gating: tuple[str, ...]
+    bands: Bands
+    budget_s: float
+    seed: int
+    alpha: float = 0.002
+    control_alpha: float = 0.001
+    spawn: bool = False
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        return passes_for(self.metrics)
+
+    def arms(self, route: str) -> tuple[Arm, ...]:
+        return (
+            Arm(BASELINE, self.baseline, route),
+            Arm(CANDIDATE, self.candidate, route),
+            Arm(AGAIN, self.baseline, route),
+        )
+
+    def cell(self, cell_id: str) -> BenchCell:
+        return next(cell for cell in self.cells if cell.cell_id == cell_id)
+
+    def draw(self, *what: object) -> int:
+        """A seed for one thing of this run, the same when it is resumed."""
+        text = "\0".join(map(str, (self.seed, *what)))
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+
+def make_cells(
+    cases: Sequence[CaseInfo], routes: Sequence[str], sweeps: Sequence[str], *, full: bool
+) -> tuple[BenchCell, ...]:
+    """The cells of cases by routes, then those of sweeps.
+
+    Raises:
+        UsageError: an unknown sweep, or nothing to measure.
+    """
+    unknown = [name for name in sweeps if name not in SWEEPS]
+    if unknown:
+        raise UsageError(f"no sweep is named {', '.join(unknown)}; there are: {', '.join(SWEEPS)}")
+    cells = [
+        BenchCell(BenchCase(case.name), route, case.family) for case in cases for route in routes
+    ]
+    for sweep in sweeps:
+        sizes = (*SWEEPS[sweep], *(MORE_IN_FULL[sweep] if full else ()))
+        cells += [
+            BenchCell(BenchCase(f"{sweep}@{size}", sweep, size), route, "sweep")
+            for size in sizes
+            for route in routes
+        ]
+    if not cells:
+        raise UsageError("nothing to measure: give --cases or --sweep")
+    return tuple(cells)
+
+
+def stages(text: str) -> tuple[str, ...]:
+    """Stages by name; `all`, or the name of a pass such as `load`, stands for several.
+
+    Raises:
+        UsageError: an unknown one.
+    """
+    if not text or text == "all":
+        return STAGES
+    chosen: list[str] = []
+    for name in (part.strip() for part in text.split(",")):
+        if name in STAGES:
+            chosen.append(name)
+        elif name in PASSES:
+            chosen += PASSES[name]
+        else:
+            raise UsageError(
+                f"--stages: no stage is named {name!r}; there are: {', '.join(STAGES)}"
+            )
+    return tuple(stage for stage in STAGES if stage in chosen)
+
+
+_BAND = re.compile(r"(?:(?P<key>[^=]+)=)?(?P<percent>\d+(?:\.\d+)?)\s*%?")
+
+
+def bands(text: str) -> Bands:
+    """``5%``, ``5%,fsync=50%`` or ``5%,real architectures/save=3%``.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    default, particular = Bands.default, []
+    for part in (piece.strip() for piece in text.split(",") if piece.strip()):
+        found = _BAND.fullmatch(part)
+        if found is None or not float(found["percent"]) > 0:
+            raise UsageError(f"--max-slowdown {part!r}: per cent above zero, such as 5% or save=3%")
+        if found["key"] is None:
+            default = float(found["percent"])
+        else:
+            stage = found["key"].strip().rpartition("/")[2]
+            if stage not in STAGES:
+                raise UsageError(f"--max-slowdown {part!r}: no stage is named {stage!r}")
+            particular.append((found["key"].strip(), float(found["percent"])))
+    return Bands(default, tuple(particular))
+
+
+def plan_to_json(plan: BenchPlan) -> dict[str, Any]:
+    return {"schema": SCHEMA, **dataclasses.asdict(plan)}
+
+
+def plan_from_json(data: Mapping[str, Any], where: str) -> BenchPlan:
+    """The inverse of `plan_to_json`.
+
+    Raises:
+        UnknownSchema: written by another schema.
+        KeyError, TypeError: a field is missing or unknown.
+    """
+    check_schema(data, where)
+    fields = {name: value for name, value in data.items() if name != "schema"}
+    fields["cells"] = tuple(
+        BenchCell(BenchCase(**cell["case"]), cell["route"], cell["family"])
+        for cell in fields["cells"]
+    )
+    particular = tuple((str(key), float(value)) for key, value in fields["bands"]["particular"])
+    fields["bands"] = Bands(float(fields["bands"]["default"]), particular)
+    for name in ("metrics", "gating"):
+        fields[name] = tuple(fields[name])
+    return BenchPlan(**fields)

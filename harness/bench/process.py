@@ -1,0 +1,143 @@
+"""The zygote as the controller sees it: asked in JSON lines, one answer each."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from harness.errors import SurroundingsError
+from harness.rig.bench.records import BenchCase
+from harness.toolchain.environment import PROJECT_ROOT
+from harness.workers.process import WorkerSetup
+
+MODULE = "harness.rig.bench.zygote"
+ANSWER_TIMEOUT_S = 900.0
+_STOP_WAIT_S = 5.0
+
+
+class JobFailed(Exception):
+    """A job ended in an exception: its last line, and the whole traceback."""
+
+    def __init__(self, message: str, traceback: str) -> None:
+        super().__init__(message)
+        self.traceback = traceback
+
+
+class Zygote:
+    """A running zygote. ``ready`` is what it said of itself, ``start_s`` how long that took."""
+
+    def __init__(self, setup: WorkerSetup, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+        """Start it and wait until it is ready.
+
+        Raises:
+            SurroundingsError: it did not start, or cannot load a subject.
+        """
+        setup.log_folder.mkdir(parents=True, exist_ok=True)
+        self._log = setup.log_folder / "zygote.log"
+        self._timeout_s = timeout_s
+        self._pending = b""
+        began = time.perf_counter()
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [setup.python, "-m", MODULE],
+                cwd=PROJECT_ROOT,
+                # One thread each: a process with a warm thread pool cannot be forked.
+                env={
+                    **os.environ,
+                    "OMP_NUM_THREADS": "1",
+                    "MKL_NUM_THREADS": "1",
+                    "OPENBLAS_NUM_THREADS": "1",
+                    "PYTHONPATH": str(PROJECT_ROOT),
+                    "PYTHONHASHSEED": "0",
+                },
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._send(setup.message())
+        self.ready = self._receive()
+        self.start_s = time.perf_counter() - began
+        if self.ready["load_errors"]:
+            errors = "; ".join(self.ready["load_errors"].values())
+            self.stop()
+            raise SurroundingsError(f"not every subject can be loaded: {errors}")
+
+    def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]:
+        """Have a job done.
+
+        Raises:
+            JobFailed: it raised; the zygote is there for the next one.
+            SurroundingsError: the zygote died, or did not answer in time.
+        """
+        self._send({"do": do, "case": dataclasses.asdict(case), **fields})
+        answer = self._receive()
+        if answer["event"] == "failed":
+            raise JobFailed(answer["message"], answer["traceback"])
+        return answer
+
+    def stop(self) -> None:
+        """End it and everything that it forked."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(_STOP_WAIT_S)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # that it is gone shows in the answer
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def _receive(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        end = time.monotonic() + self._timeout_s
+        while b"\n" not in self._pending:
+            readable, _, _ = select.select([descriptor], [], [], max(end - time.monotonic(), 0))
+            if not readable:
+                self.stop()
+                raise SurroundingsError(
+                    f"no worker answered in {self._timeout_s:.0f} s; see {self._log}"
+                )
+            chunk = os.read(descriptor, 1 << 20)
+            if not chunk:
+                raise SurroundingsError(self._why_it_died())
+            self._pending += chunk
+        line, _, self._pending = self._pending.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _why_it_died(self) -> str:
+        code = self._process.wait(_STOP_WAIT_S)
+        last = _last_line(self._log)
+        return f"{MODULE} ended with code {code}: {last}; the rest is in {self._log}"
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it wrote nothing"

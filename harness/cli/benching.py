@@ -1,0 +1,219 @@
+"""`bench`, `compare`, `trend` and `selftest`: latency."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.atomic import replace_file
+from harness.bench.bench import BenchOptions, JudgedBench, bench, reopen, resume
+from harness.bench.compare import Comparison, compare, comparison_to_json, trend
+from harness.bench.export import asv_results, pyperf_suite
+from harness.bench.plan import BASELINE, CANDIDATE, DEFAULT_ROUTES, BenchCell, BenchPlan
+from harness.bench.samples import Samples
+from harness.bench.words import change, comparison_lines, first_screen
+from harness.benching import write_bench
+from harness.cli.common import (
+    RESULTS,
+    CorpusPlaces,
+    Exporter,
+    Like,
+    Offline,
+    Out,
+    Wheelhouse,
+    err,
+    listed,
+    tell,
+    toolchain_for,
+)
+from harness.corpus_client import absolute
+from harness.releases import load_catalogue
+from harness.subjects import BUILTIN_SUBJECTS
+
+_TOLD_EVERY_S = 10.0
+
+AllowMismatch = Annotated[
+    bool, typer.Option("--allow-mismatch", help="Compare unlike machines, and stamp that.")
+]
+
+
+def bench_command(
+    baseline: Annotated[str, typer.Option(help="A release, or a bench that was recorded.")] = "",
+    candidate: Annotated[str, typer.Option(help="A release; the newest by default.")] = "",
+    exporter: Exporter = None,
+    like: Like = "",
+    cases: Annotated[str, typer.Option(help="Cases by name, with commas.")] = "",
+    routes: Annotated[str, typer.Option(help="legacy, export; with commas.")] = ",".join(
+        DEFAULT_ROUTES
+    ),
+    stages: Annotated[str, typer.Option(help="What is measured; all by default.")] = "",
+    gating: Annotated[str, typer.Option("--gate", help="What of it gates.")] = "",
+    sweep: Annotated[
+        str, typer.Option(help="steps, fan-out, ballast, parameters; with commas.")
+    ] = "",
+    full: Annotated[bool, typer.Option("--full", help="The largest sizes too.")] = False,
+    budget: Annotated[float, typer.Option(min=1.0, help="Seconds of measuring.")] = 300.0,
+    max_slowdown: Annotated[
+        str, typer.Option(help="Put up with: 5%, or 5%,save=3%,real architectures/export=10%.")
+    ] = "5%",
+    seed: Annotated[int, typer.Option(help="Another order, other weights and inputs.")] = 0,
+    spawn: Annotated[
+        bool, typer.Option("--spawn", help="A fresh process for each worker, not a fork.")
+    ] = False,
+    resume_run: Annotated[
+        str, typer.Option("--resume", help="Go on with a bench; --budget is its whole one.")
+    ] = "",
+    allow_mismatch: AllowMismatch = False,
+    pyperf: Annotated[
+        Path | None, typer.Option(help="The candidate as a pyperf suite; the baseline beside it.")
+    ] = None,
+    asv: Annotated[Path | None, typer.Option(help="Likewise as asv's results.")] = None,
+    corpus: CorpusPlaces = None,
+    out_dir: Out = RESULTS,
+    wheelhouse: Wheelhouse = None,
+    offline: Offline = False,
+) -> int:
+    """Measure a candidate against a baseline, with an A/A control, and gate."""
+    toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
+    if resume_run:
+        judged = resume(resume_run, out_dir, toolchain, catalogue, _teller(), budget)
+        return show(judged, pyperf, asv)
+    options = BenchOptions(
+        baseline=baseline or catalogue.releases[-2].version,
+        candidate=candidate,
+        exporter=exporter,
+        like=like,
+        cases=listed(cases),
+        routes=listed(routes),
+        stages=stages,
+        gating=gating,
+        sweeps=listed(sweep),
+        full=full,
+        budget_s=budget,
+        max_slowdown=max_slowdown,
+        seed=seed,
+        spawn=spawn,
+        corpus=absolute(corpus or ()),
+        out=out_dir,
+        command_line=("python", "-m", "harness", *sys.argv[1:]),
+    )
+    recorded = _recorded(baseline, out_dir)
+    if recorded is not None:
+        options = _like_recorded(options, recorded)
+    judged = bench(options, toolchain, catalogue, _teller())
+    code = show(judged, pyperf, asv)
+    if recorded is None:
+        return code
+    return _show_comparison(compare(recorded, judged, allow_mismatch=allow_mismatch), judged)
+
+
+def compare_command(
+    base: Annotated[str, typer.Argument(help="A bench's folder or id.")],
+    cand: Annotated[str, typer.Argument(help="The one that is held against it.")] = "latest",
+    allow_mismatch: AllowMismatch = False,
+    out_dir: Out = RESULTS,
+) -> int:
+    """One bench's candidate against another's, by the change against their common baseline."""
+    benches = reopen(base, out_dir), reopen(cand, out_dir)
+    return _show_comparison(compare(*benches, allow_mismatch=allow_mismatch), benches[1])
+
+
+def trend_command(
+    runs: Annotated[list[str], typer.Argument(help="Benches' folders or ids, in any order.")],
+    allow_mismatch: AllowMismatch = False,
+    out_dir: Out = RESULTS,
+) -> None:
+    """Each stage over many benches, with the points at which its level changed."""
+    for found in trend([reopen(run, out_dir) for run in runs], allow_mismatch=allow_mismatch):
+        levels = ", ".join(change(level) for level in found.levels)
+        tell(f"{found.cell_id} {found.stage}: {levels}")
+        for point in found.changes:
+            tell(
+                f"    from {found.runs[point.at]} on: {change(point.before)} → "
+                f"{change(point.after)} (p {point.p_value:.3g})"
+            )
+
+
+def show(judged: JudgedBench, pyperf: Path | None = None, asv: Path | None = None) -> int:
+    """The verdicts, where they lie, and the exit code."""
+    pages = write_bench(judged)
+    for arm in (CANDIDATE, BASELINE):
+        if pyperf is not None:
+            suite = pyperf_suite(judged.samples, judged.provenance, arm)
+            replace_file(_beside(pyperf, arm), suite.encode())
+        if asv is not None:
+            results = asv_results(judged.plan, judged.samples, judged.provenance, arm)
+            replace_file(_beside(asv, arm), results.encode())
+    for line in first_screen(judged.plan, judged.report):
+        tell(line)
+    tell(f"report: {pages[0]}")
+    return int(judged.report.gate.exit_code)
+
+
+def _beside(path: Path, arm: str) -> Path:
+    """`FILE.json` for the candidate, `FILE-baseline.json` for the baseline."""
+    return path if arm == CANDIDATE else path.with_stem(f"{path.stem}-{arm}")
+
+
+def _show_comparison(comparison: Comparison, cand: JudgedBench) -> int:
+    name = "comparison.json"
+    cand.folder.write(name, json.loads(json.dumps(comparison_to_json(comparison))))
+    for line in comparison_lines(comparison):
+        tell(line)
+    tell(f"comparison: {cand.folder.path / name}")
+    return int(comparison.gate.exit_code)
+
+
+def _recorded(baseline: str, out_dir: Path) -> JudgedBench | None:
+    """The recorded bench that a baseline names, or None if it names a release."""
+    if not baseline or baseline in (*load_catalogue().versions, *BUILTIN_SUBJECTS):
+        return None
+    if not any((place / "plan.json").is_file() for place in _places(baseline, out_dir)):
+        return None  # the catalogue says what releases there are
+    return reopen(baseline, out_dir)
+
+
+def _places(name: str, out_dir: Path) -> tuple[Path, ...]:
+    return Path(name), out_dir / name, out_dir / f"bench-{name}", out_dir / f"{name}-bench"
+
+
+def _like_recorded(options: BenchOptions, recorded: JudgedBench) -> BenchOptions:
+    """The cases, stages and baseline of a recorded bench: what a new one is to be held against."""
+    plan = recorded.plan
+    return dataclasses.replace(
+        options,
+        baseline=plan.baseline,
+        cases=tuple(dict.fromkeys(cell.case.name for cell in plan.cells if cell.gates)),
+        routes=tuple(dict.fromkeys(cell.route for cell in plan.cells)),
+        stages=",".join(plan.metrics),
+        gating=",".join(plan.gating),
+        corpus=recorded.provenance.corpus,
+    )
+
+
+def _teller() -> Callable[[BenchCell, BenchPlan, Samples], None]:
+    """A line every few seconds: a bench is to be watched, not stared at."""
+    last = time.monotonic()
+
+    def told(cell: BenchCell, plan: BenchPlan, samples: Samples) -> None:
+        nonlocal last
+        if time.monotonic() - last < _TOLD_EVERY_S:
+            return
+        last = time.monotonic()
+        blocks = sum(len(each.blocks) for each in samples.cells.values())
+        decided = sum(each.stopped for each in samples.cells.values())
+        err.print(
+            f"{samples.spent_s:.0f} of {plan.budget_s:.0f} s: {blocks} blocks, {decided} of "
+            f"{len(plan.cells)} cells decided; now {cell.cell_id}",
+            markup=False,
+            soft_wrap=True,
+        )
+
+    return told

@@ -1,0 +1,190 @@
+"""What users of a release meet: the package lane, release by release and call by call.
+
+Its cells are whole packages, each compiling, saving and loading by itself, and so stand apart from
+those of the graph lane, where only the inliner differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pandas as pd
+
+from harness.report import tables, text
+from harness.report.answers import UNJUDGED
+from harness.report.frames import KEY
+from harness.report.matrix import matrix_cells
+from harness.report.rows import failing_subjects, quartiles_by
+from harness.report.views import (
+    Answer,
+    PackageCall,
+    PackageLane,
+    PackageMeasure,
+    PackageRow,
+)
+from harness.rig.records import Lane, Oracle, Route, Stage, SubjectSpec
+from harness.verdict import SILENT
+
+CALLS: Final[Mapping[Route, str]] = {
+    Route.NO_RETRACE: "save(retrace=False)",
+    Route.NO_RETRACE_EXPORT: "save(retrace=False, use_legacy_exporter=False)",
+    Route.RETRACE: "save()",
+    Route.RETRACE_DYNAMIC: "save(dynamic_shapes=…)",
+    Route.RETRACE_DYNAMIC_LEGACY: "save(dynamic_shapes=…, use_legacy_exporter=True)",
+}
+"""What a user of `torch_tensorrt` writes; ``retrace=True`` is its default."""
+
+REACHES: Final[Mapping[Route, str]] = {
+    Route.LEGACY: "the inliner, then create_trt_exp_program",
+    Route.EXPORT: "the inliner, then torch.export",
+    Route.DIRECT: "torch.export of the split module, no inliner",
+}
+
+WHOLE_SAVE: Final = (*tables.INLINE_STAGES, Stage.EXPORT, Stage.SAVE)
+"""The stages inside of one call of `torch_tensorrt.save`."""
+
+
+def in_lane(frame: pd.DataFrame, lane: Lane) -> pd.DataFrame:
+    """The rows of one lane."""
+    return frame[frame["lane"] == lane.value]
+
+
+def package_lane(
+    cells: pd.DataFrame,
+    timings: pd.DataFrame,
+    releases: Sequence[SubjectSpec],
+    summary: Mapping[str, Any],
+) -> PackageLane | None:
+    """The lane's tables; None where no cell of it was planned.
+
+    Args:
+        cells, timings: as `frames` makes them; rows of other lanes are left out.
+        releases: in order.
+    """
+    here, samples = in_lane(cells, Lane.PACKAGE), in_lane(timings, Lane.PACKAGE)
+    if here.empty:
+        return None
+    planned = set(here["route"])
+    calls = tuple(_call(route) for route in CALLS if route in planned)
+    found = matrix_cells(tables.matrix(here, "route"), "route")
+    ran = {
+        str(row["subject"]): row["tensorrt"]["running"]
+        for row in summary["inliners"]
+        if row.get("lane") == Lane.PACKAGE
+    }
+    mine = [spec for spec in releases if spec.subject in set(here["subject"])]
+    return PackageLane(
+        calls=calls,
+        cases=int(here["case"].nunique()),
+        rows=tuple(
+            PackageRow(
+                release=spec.subject,
+                torch=spec.torch_pinned or "",
+                tensorrt=spec.tensorrt_pinned or "",
+                tensorrt_ran=ran.get(spec.subject) or "",
+                cells=tuple(found[spec.subject, call.route] for call in calls),
+            )
+            for spec in mine
+        ),
+        measures=tuple(_measures(here, samples, [spec.subject for spec in mine], calls)),
+        compile=quartiles_by(_compile(samples), "subject"),
+        failing=failing_subjects(here, [[spec.subject] for spec in mine], "route"),
+    )
+
+
+def _call(route: Route) -> PackageCall:
+    return PackageCall(
+        route=route.value,
+        call=CALLS[route],
+        reaches=REACHES[route.reaches],
+        inlines=route.reaches is not Route.DIRECT,
+    )
+
+
+def package_answers(cells: pd.DataFrame, releases: Sequence[str]) -> tuple[Answer, ...]:
+    """For the newest release of the lane and the one before it: what each call does.
+
+    Args:
+        releases: those of the run, the oldest first.
+    """
+    here = in_lane(cells, Lane.PACKAGE)
+    asked = set(here.loc[~here["standing"].isin(UNJUDGED), "subject"])
+    return tuple(
+        Answer(f"Package of {name}", _told(here[here["subject"] == name]))
+        for name in [name for name in releases if name in asked][:-3:-1]
+    )
+
+
+def _told(here: pd.DataFrame) -> str:
+    """Calls that are silently wrong first; then those that break; then all others in one."""
+    silent, loud, right = [], [], []
+    for route, rows in here.groupby("route", observed=True):
+        call, total = CALLS[Route(str(route))], len(rows)
+        wrong = int(rows["oracle"].isin(SILENT).sum())
+        broken = int((rows["oracle"] == Oracle.COMPLETION.value).sum())
+        unasked = int(rows["standing"].isin(UNJUDGED).sum())
+        doubt = f", {unasked} not asked" if unasked else ""
+        breaks = f" and fails in {broken}" if broken else ""
+        if wrong:
+            silent.append(f"{call} computes something else in {wrong} of {total}{breaks}{doubt}")
+        elif broken:
+            loud.append(f"{call} fails in {broken} of {total}{doubt}")
+        else:
+            right.append(f"{call} in all {total}" if not unasked else f"{call} in {total}{doubt}")
+    rest = [f"the numbers are right by {text.listed(right)}"] if right else []
+    return f"{'; '.join([*silent, *loud, *rest])}."
+
+
+def _measures(
+    cells: pd.DataFrame,
+    samples: pd.DataFrame,
+    releases: Sequence[str],
+    calls: Sequence[PackageCall],
+) -> Iterator[PackageMeasure]:
+    """A row for each call and release with a finished cell, of the cases that all of them did."""
+    gated = samples[~samples["hypothetical"]]
+    parts = {
+        "save": _summed(gated, WHOLE_SAVE),
+        "inline": _summed(gated, tables.INLINE_STAGES),
+        "load": _summed(gated, (Stage.LOAD,)),
+    }
+    # A save is whole only where the load, which comes after it, began.
+    parts["save"] = parts["save"].merge(parts["load"][list(KEY)], on=list(KEY))
+    by = ("subject", "route")
+    seconds = {
+        name: quartiles_by(
+            tables.quartiles(tables.comparable(part, ["route"]), list(by), "seconds"), *by
+        )
+        for name, part in parts.items()
+    }
+    archives, engines = (
+        quartiles_by(tables.sizes(cells, name), *by) for name in ("archive_bytes", "engine_bytes")
+    )
+    for call in calls:
+        for name in releases:
+            at = (name, call.route)
+            if at in archives or at in seconds["save"]:
+                yield PackageMeasure(
+                    release=name,
+                    call=call,
+                    save=seconds["save"].get(at),
+                    inline=seconds["inline"].get(at) if call.inlines else None,
+                    load=seconds["load"].get(at),
+                    archive=archives.get(at),
+                    engines=engines.get(at),
+                )
+
+
+def _summed(samples: pd.DataFrame, stages: Sequence[Stage]) -> pd.DataFrame:
+    """Seconds of each cell in these stages together."""
+    mine = samples[samples["stage"].isin([stage.value for stage in stages])]
+    return mine.groupby(list(KEY), observed=True)["seconds"].sum().reset_index()
+
+
+def _compile(samples: pd.DataFrame) -> pd.DataFrame:
+    """`torch_tensorrt.dynamo.compile` of each case, once a release; the same cases of each."""
+    compiled = samples[samples["stage"] == Stage.COMPILE.value]
+    once = compiled.sort_values("seconds").drop_duplicates(["subject", "case", "capture"])
+    fair = tables.comparable(once, ["capture"])
+    return tables.quartiles(fair, ["subject"], "seconds")

@@ -1,0 +1,135 @@
+"""A forked process that answers one message for each that it is sent.
+
+A fork takes milliseconds where a fresh process takes seconds to import torch, and every child
+begins from the same heap. It is fit for that only while the parent has one thread, since a lock
+that another thread holds is held in the child for ever, and while CUDA is untouched, which does not
+survive a fork.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+import torch
+
+from harness.rig.channel import die_with_parent
+
+Serve = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+_THREADS = Path("/proc/self/task")
+
+
+class UnfitToFork(Exception):
+    """This process must not be forked: why, and what to do."""
+
+
+class ChildFailed(Exception):
+    """What a child was asked raised there; the message is its traceback."""
+
+
+class Child:
+    """Made by `fork`; asked with `ask`, ended with `end`."""
+
+    def __init__(self, process: int, requests: TextIO, answers: TextIO) -> None:
+        self._process = process
+        self._requests = requests
+        self._answers = answers
+
+    @classmethod
+    def fork(cls, serve: Serve) -> Child:
+        """Fork a child that answers with what ``serve`` returns.
+
+        Raises:
+            UnfitToFork: this process has CUDA or threads.
+        """
+        refuse_if_unfit()
+        request_end, request_start = os.pipe()
+        answer_end, answer_start = os.pipe()
+        process = os.fork()
+        if not process:
+            os.close(request_start)
+            os.close(answer_end)
+            _serve_and_exit(serve, request_end, answer_start)
+        os.close(request_end)
+        os.close(answer_start)
+        return cls(
+            process,
+            os.fdopen(request_start, "w", encoding="utf-8"),
+            os.fdopen(answer_end, encoding="utf-8"),
+        )
+
+    def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a message and wait for its answer.
+
+        Raises:
+            ChildFailed: it raised, or died.
+        """
+        try:
+            self._requests.write(json.dumps(message) + "\n")
+            self._requests.flush()
+            line = self._answers.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            code = os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
+            self._process = 0
+            raise ChildFailed(f"a forked worker ended with {code} and no answer")
+        answer: dict[str, Any] = json.loads(line)
+        if "traceback" in answer:
+            raise ChildFailed(answer["traceback"])
+        return answer
+
+    def end(self) -> None:
+        """Let it exit, and wait until it has."""
+        if self._process:
+            # A message and not the end of the pipe: a later sibling has this pipe open too.
+            self._requests.write("null\n")
+            self._requests.flush()
+            os.waitpid(self._process, 0)
+            self._process = 0
+        self._requests.close()
+        self._answers.close()
+
+
+def refuse_if_unfit() -> None:
+    """Raise `UnfitToFork` if a fork of this process would not be sound."""
+    if torch.cuda.is_initialized():
+        raise UnfitToFork("CUDA is in use in this process; measure with fresh workers: --spawn")
+    threads = len(list(_THREADS.iterdir())) if _THREADS.is_dir() else 1
+    if threads > 1:
+        raise UnfitToFork(
+            f"this process has {threads} threads, and a fork would keep one; measure with fresh "
+            "workers: --spawn"
+        )
+
+
+def _serve_and_exit(serve: Serve, request_end: int, answer_start: int) -> None:
+    """The child's whole life. It must not return into the parent's code."""
+    code = 0
+    try:
+        die_with_parent()
+        with (
+            os.fdopen(request_end, encoding="utf-8") as requests,
+            os.fdopen(answer_start, "w", encoding="utf-8") as answers,
+        ):
+            for line in requests:
+                message = json.loads(line)
+                if message is None:
+                    break
+                answers.write(json.dumps(_answer(serve, message)) + "\n")
+                answers.flush()
+    except BaseException:  # noqa: BLE001 - nothing above this frame belongs to the child
+        traceback.print_exc()
+        code = 1
+    os._exit(code)
+
+
+def _answer(serve: Serve, message: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        return serve(message)
+    except Exception:  # noqa: BLE001 - told to the parent, which raises it
+        return {"traceback": traceback.format_exc()}

@@ -1,0 +1,143 @@
+"""What one worker does: the same calls over and over, each timed apart.
+
+The cyclic garbage collector is off inside of a timed region and runs between two calls, where
+nothing is timed: what a collection costs depends on what other calls left behind. What was there
+before the fork is frozen out of its sight. Each region has a clock of its own, the one that cells
+are timed with.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from torch.export import ExportedProgram
+
+from harness.rig.bench.page_cache import drop_from_cache
+from harness.rig.bench.prepared import Measured
+from harness.rig.bench.records import INLINE_PARTS, Arm, Metric
+from harness.rig.clock import StageClock
+from harness.rig.inliners.protocol import Inliner, Inlining
+from harness.rig.records import Route, Stage
+
+T = TypeVar("T")
+_OVERHEAD_BATCHES, _OVERHEAD_SAMPLES = 20, 200
+
+
+class Worker:
+    """Measures one arm. ``timed_s`` is what went into timed regions, asked for or not."""
+
+    def __init__(
+        self, measured: Measured, inliner: Inliner, arm: Arm, passes: Sequence[str], folder: Path
+    ) -> None:
+        self._measured = measured
+        self._inliner = inliner
+        self._arm = arm
+        self._passes = frozenset(passes)
+        self._archive = folder / "program.pt2"
+        self._second = folder / "written.pt2"
+        self._program: ExportedProgram | None = None
+        self._seconds: dict[Metric, float] = {}
+        self.timed_s = 0.0
+
+    def call(self) -> Mapping[str, float]:
+        """One call of everything that is asked for: seconds by metric."""
+        gc.collect()
+        gc.disable()
+        self._seconds = {}
+        try:
+            self._call()
+        finally:
+            gc.enable()
+        return {metric.value: seconds for metric, seconds in self._seconds.items()}
+
+    def _call(self) -> None:
+        program = self._program
+        if program is None or "inline" in self._passes:
+            program = self._program = self._produce()
+        if "save" in self._passes:
+            self._timed(Metric.SAVE, lambda: torch.export.save(program, self._archive))
+        if "write" in self._passes:
+            self._write_in_parts(program)
+        if self._passes & {"load", "call"}:
+            if not self._archive.exists():
+                torch.export.save(program, self._archive)
+            loaded = self._load()
+            if "call" in self._passes:
+                self._run(loaded)
+
+    def _produce(self) -> ExportedProgram:
+        clock = StageClock()
+        program = self._inliner.produce(
+            self._measured.split,
+            Route(self._arm.route),
+            self._measured.example,
+            self._measured.dynamic_shapes,
+            clock,
+            Inlining(),
+        )
+        self.timed_s += clock.spent_seconds
+        if "inline" in self._passes:
+            for stage, seconds in clock.seconds.items():
+                self._seconds[Metric(stage.value)] = seconds
+            parts = [self._seconds[part] for part in INLINE_PARTS if part in self._seconds]
+            if parts:  # the control has none
+                self._seconds[Metric.INLINE] = sum(parts)
+        return program
+
+    def _write_in_parts(self, program: ExportedProgram) -> None:
+        buffer = io.BytesIO()
+        self._timed(Metric.SERIALIZE, lambda: torch.export.save(program, buffer))
+        # Unbuffered, so that `write` hands the bytes to the system and fsync has all of them.
+        with self._second.open("wb", buffering=0) as stream:
+            self._timed(Metric.WRITE, lambda: stream.write(buffer.getbuffer()))
+            self._timed(Metric.FSYNC, lambda: os.fsync(stream.fileno()))
+
+    def _load(self) -> ExportedProgram:
+        drop_from_cache(self._archive)
+        self._timed(Metric.LOAD_COLD, lambda: torch.export.load(self._archive))
+        return self._timed(Metric.LOAD_WARM, lambda: torch.export.load(self._archive))
+
+    def _run(self, loaded: ExportedProgram) -> None:
+        example = self._measured.example
+        module = self._timed(Metric.MODULE, loaded.module)
+        with torch.no_grad():
+            for metric in (Metric.FIRST_CALL, Metric.STEADY_CALL):
+                self._timed(metric, lambda: module(*example.args, **dict(example.kwargs)))
+
+    def _timed(self, metric: Metric, action: Callable[[], T]) -> T:
+        delay_s = self._arm.delay_s if metric.value == self._arm.delayed else 0.0
+        clock = StageClock()
+        with clock.during(Stage.RUN):
+            result = action()
+            if delay_s:
+                _wait(delay_s)
+        self._seconds[metric] = clock.seconds[Stage.RUN]
+        self.timed_s += clock.seconds[Stage.RUN]
+        return result
+
+
+def _wait(seconds: float) -> None:
+    """Busy: a sleep would end late by what the scheduler likes."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+def overhead_s() -> float:
+    """What a timed region costs beside what is timed, a sample; of the quietest of some batches."""
+    batches = []
+    for _ in range(_OVERHEAD_BATCHES):
+        began = time.perf_counter()
+        for _ in range(_OVERHEAD_SAMPLES):
+            clock = StageClock()
+            with clock.during(Stage.RUN):
+                pass
+        batches.append((time.perf_counter() - began) / _OVERHEAD_SAMPLES)
+    return min(batches)

@@ -1,0 +1,85 @@
+"""Peak memory of saving and of loading, each in a process of its own.
+
+A process that has done the like before holds freed memory that it uses again, and would show less
+than a user's. A forked child starts with the peak that its parent has at the moment, so what it
+reaches above that is what the action took.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.rig.bench.forked import Child
+from harness.rig.bench.prepared import Measured
+from harness.rig.bench.records import Arm, Size
+from harness.rig.clock import StageClock
+from harness.rig.inliners.protocol import Inliner, Inlining
+from harness.rig.records import Route
+
+_STATM = Path("/proc/self/statm")
+_KIB = 1024
+
+
+def sizes_of(measured: Measured, inliner: Inliner, arm: Arm, folder: Path) -> dict[str, int]:
+    """Bytes by `Size`. Run in a worker that has done nothing else."""
+    archive = folder / "program.pt2"
+    saved = _in_a_child(lambda: _save(measured, inliner, arm, archive))
+    loaded = _in_a_child(lambda: _load(archive))
+    return {
+        Size.FILE.value: archive.stat().st_size,
+        Size.ENGINES.value: measured.engine_bytes,
+        **saved,
+        **loaded,
+    }
+
+
+def _save(measured: Measured, inliner: Inliner, arm: Arm, archive: Path) -> dict[str, int]:
+    program = inliner.produce(
+        measured.split,
+        Route(arm.route),
+        measured.example,
+        measured.dynamic_shapes,
+        StageClock(),
+        Inlining(),
+    )
+    gc.collect()
+    # Once more: what inlining and exporting took must not stand for what saving takes.
+    return _in_a_child(
+        lambda: {Size.SAVE_PEAK.value: _peak(lambda: torch.export.save(program, archive))[0]}
+    )
+
+
+def _load(archive: Path) -> dict[str, int]:
+    before = _resident()
+    peak, loaded = _peak(lambda: torch.export.load(archive))
+    gc.collect()
+    kept = _resident() - before
+    del loaded
+    return {Size.LOAD_PEAK.value: peak, Size.AFTER_LOAD.value: max(kept, 0)}
+
+
+def _peak(action: Callable[[], Any]) -> tuple[int, Any]:
+    """The most memory above that of now, in bytes, and what the action returned."""
+    before = _resident()
+    result = action()
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB
+    return max(most - before, 0), result
+
+
+def _resident() -> int:
+    return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _in_a_child(action: Callable[[], dict[str, int]]) -> dict[str, int]:
+    child = Child.fork(lambda _: action())
+    try:
+        return child.ask({})
+    finally:
+        child.end()

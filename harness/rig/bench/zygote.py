@@ -1,0 +1,168 @@
+"""The process that workers are forked from: it imports torch, loads inliners, splits cases.
+
+    python -m harness.rig.bench.zygote       started by harness.bench, never by hand
+
+In:   {"library": PATH, "seed": N, "subjects": [SubjectSpec...], "corpus": [PLACE...]}  once, then
+      {"do": "prepare", "case": BenchCase}
+      {"do": "block", "case": BenchCase, "arms": [Arm...], "passes": [...], "warm_up": N,
+       "calls": N, "seed": N, "together": BOOL}
+      {"do": "alone", ...}     as a block of one arm, in a process that is not forked for it
+      {"do": "sizes", "case": BenchCase, "arm": Arm}
+      {"do": "forget", "case": BenchCase}
+Out:  {"event": "ready", ...}, then one answer each: {"event": "done", ...}, or
+      {"event": "failed", "message": LINE, "traceback": TEXT}
+
+A case is captured and split in a fork of this process, which its workers are forked from in turn:
+torch is in memory once, and no case's heap is another's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import json
+import os
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+import torch
+
+from corpus import elsewhere
+from corpus.case import corpus_digest
+from harness.rig.bench.blocks import BlockJob, cold_share, run_alone, run_block
+from harness.rig.bench.forked import Child, ChildFailed, UnfitToFork
+from harness.rig.bench.measuring import overhead_s
+from harness.rig.bench.memory import sizes_of
+from harness.rig.bench.prepared import Measured, make_ready
+from harness.rig.bench.records import arm_of, case_of
+from harness.rig.channel import die_with_parent, private_channel
+from harness.rig.engines.emulated import load_runtime
+from harness.rig.inliners.loader import load_inliner
+from harness.rig.inliners.protocol import Inliner, LoadError
+from harness.rig.records import subject_from_json
+
+
+class CaseServer:
+    """Serves the jobs of one case; in a fork of the zygote, or for `alone` in itself."""
+
+    def __init__(self, inliners: Mapping[str, Inliner], seed: int) -> None:
+        self._inliners = inliners
+        self._seed = seed
+        self._measured: Measured | None = None
+
+    def serve(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        if message["do"] == "prepare":
+            return self._prepare(message)
+        assert self._measured is not None, "a case is prepared first"
+        if message["do"] == "sizes":
+            return self._sizes(message)
+        job = BlockJob(
+            arms=[arm_of(arm) for arm in message["arms"]],
+            passes=message["passes"],
+            warm_up=message["warm_up"],
+            calls=message["calls"],
+            seed=message["seed"],
+            together=message["together"],
+        )
+        if message["do"] == "alone":
+            samples = {job.arms[0].name: run_alone(self._measured, self._inliners, job)}
+        else:
+            samples = run_block(self._measured, self._inliners, job)
+        return {"arms": {name: dataclasses.asdict(arm) for name, arm in samples.items()}}
+
+    def _prepare(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        torch.set_num_threads(1)
+        self._measured = make_ready(case_of(message["case"]), self._seed)
+        gc.collect()
+        gc.freeze()  # workers collect their own garbage alone, and touch no page of ours for it
+        return {
+            "steps": self._measured.steps,
+            "engine_bytes": self._measured.engine_bytes,
+            "seconds": self._measured.seconds,
+        }
+
+    def _sizes(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._measured is not None
+        arm = arm_of(message["arm"])
+        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+            return {
+                "sizes": sizes_of(self._measured, self._inliners[arm.subject], arm, Path(folder))
+            }
+
+
+class Zygote:
+    """Holds the loaded inliners, and a forked server for each case that is in use."""
+
+    def __init__(self, setup: Mapping[str, Any]) -> None:
+        warnings.filterwarnings("ignore")
+        torch.set_num_threads(1)
+        load_runtime(Path(setup["library"]))
+        elsewhere.load(setup["corpus"])
+        self._seed = int(setup["seed"])
+        self._inliners: dict[str, Inliner] = {}
+        self._servers: dict[str, Child] = {}
+        self.load_seconds: dict[str, float] = {}
+        self.load_errors: dict[str, str] = {}
+        for data in setup["subjects"]:
+            spec = subject_from_json(data)
+            began = time.perf_counter()
+            try:
+                self._inliners[spec.subject] = load_inliner(spec)
+            except LoadError as error:
+                self.load_errors[spec.subject] = str(error)
+            self.load_seconds[spec.subject] = time.perf_counter() - began
+
+    def serve(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        name = json.dumps(message["case"], sort_keys=True)
+        if message["do"] == "forget":
+            self._servers.pop(name).end()
+            return {}
+        if message["do"] == "alone":
+            server = CaseServer(self._inliners, self._seed)
+            server.serve({**message, "do": "prepare"})
+            return server.serve(message)
+        if name not in self._servers:
+            server = CaseServer(self._inliners, self._seed)
+            self._servers[name] = Child.fork(server.serve)
+        return self._servers[name].ask(message)
+
+
+def main() -> None:
+    """Serve jobs until stdin ends."""
+    die_with_parent()
+    channel = private_channel()
+    zygote = Zygote(json.loads(sys.stdin.readline()))
+    _send(
+        channel,
+        event="ready",
+        load_errors=zygote.load_errors,
+        load_seconds=zygote.load_seconds,
+        corpus_digest=corpus_digest(),
+        overhead_s=overhead_s(),
+        cold_share=cold_share(),
+        temporary_folder=tempfile.gettempdir(),
+        affinity=sorted(os.sched_getaffinity(0)),
+        torch=torch.__version__,
+    )
+    for line in sys.stdin:
+        try:
+            answer = zygote.serve(json.loads(line))
+        except (ChildFailed, UnfitToFork) as error:
+            text = str(error).strip()
+            _send(channel, event="failed", message=text.splitlines()[-1], traceback=text)
+        else:
+            _send(channel, event="done", **answer)
+
+
+def _send(channel: TextIO, **message: Any) -> None:
+    channel.write(json.dumps(message) + "\n")
+    channel.flush()
+
+
+if __name__ == "__main__":
+    main()

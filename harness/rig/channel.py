@@ -1,0 +1,124 @@
+"""How a worker process speaks to its controller: one JSON object a line, in and out.
+
+In:   a setup, once; its fields are those that the worker's own module states, then
+      {"case": NAME, "capture": MODE, "cells": [CellKey...], "hypothetical": [BOOL...]}  a job each
+Out:  {"event": "ready", ...}                      after torch is imported and subjects are loaded
+      {"event": "stage", "cell": ID, "stage": S}   so that whoever watches knows where a worker died
+      {"event": "record", "record": {...}}         one ended cell
+      {"event": "broken", "cell": ID, "traceback": TEXT}   the harness failed, not the subject
+      {"event": "done", "spent": {"worker_s": S, "stages_s": S}}    the job's end, and how long it
+                         took: in all, and inside of stages; work that was shared counts once
+
+What torch and the subjects print goes to stderr: the protocol has a descriptor of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol, TextIO
+
+from harness.rig.records import CellKey, CellRecord, to_json
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+class Teller:
+    """Tells the controller what happens."""
+
+    def __init__(self, channel: TextIO) -> None:
+        self._channel = channel
+
+    def at(self, key: CellKey | None, stage: str) -> None:
+        """Which stage the worker enters; no key for what the cells of a job share."""
+        self._send(event="stage", cell=key and key.cell_id, stage=stage)
+
+    def ended(self, records: Iterable[CellRecord]) -> None:
+        for record in records:
+            self._send(event="record", record=to_json(record))
+
+    def broken(self, key: CellKey) -> None:
+        """To be called where the harness's own exception was caught."""
+        self._send(event="broken", cell=key.cell_id, traceback=traceback.format_exc())
+
+    def ready(self, worker: Worker, import_seconds: float) -> None:
+        self._send(
+            event="ready",
+            load_errors=worker.load_errors,
+            corpus_digest=worker.corpus_digest,
+            import_seconds=import_seconds,
+        )
+
+    def done(self, worker_s: float, stages_s: float) -> None:
+        self._send(event="done", spent={"worker_s": worker_s, "stages_s": stages_s})
+
+    def _send(self, **message: Any) -> None:
+        send(self._channel, **message)
+
+
+class Worker(Protocol):
+    """What outlives a job. ``load_errors`` says of each subject that is not there why."""
+
+    load_errors: dict[str, str]
+    corpus_digest: str
+
+    def serve(self, job: Mapping[str, Any]) -> float:
+        """Run one case's cells; each ends in a record or in `broken`.
+
+        Returns the seconds that were spent inside of stages.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+def serve(make: Callable[[Mapping[str, Any], Teller], Worker]) -> None:
+    """Be a worker until stdin ends."""
+    die_with_parent()
+    tell = Teller(private_channel())
+    started = time.perf_counter()
+    setup = json.loads(sys.stdin.readline())
+    tell.at(None, "import")
+    worker = make(setup, tell)
+    # What is imported stays: a full collection, of which the package alone asks for one an engine,
+    # would look through all of torch each time, for 0.4 s.
+    gc.freeze()
+    tell.ready(worker, time.perf_counter() - started)
+    for line in sys.stdin:
+        began = time.perf_counter()
+        stages_s = worker.serve(json.loads(line))
+        tell.done(time.perf_counter() - began, stages_s)
+    worker.close()
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process with its controller, even in the middle of a cell.
+
+    The end of stdin would be noticed between two jobs only. On other systems than Linux that has
+    to do.
+    """
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it died in between
+            os._exit(1)
+
+
+def private_channel() -> TextIO:
+    """A writer on the process's stdout; whatever else prints gets stderr in its place."""
+    channel = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return channel
+
+
+def send(channel: TextIO, **message: Any) -> None:
+    """Write one message."""
+    channel.write(json.dumps(message) + "\n")
+    channel.flush()

@@ -1,0 +1,150 @@
+"""What stands in the place of a release's `TRTInterpreter`, which turns a segment into an engine.
+
+Only that class is replaced: what surrounds it (shapes, types, caching, packing of results) stays
+the release's. With builder `segment` nothing of TensorRT runs; with `tensorrt-rtx` the release's
+own interpreter does its work, and the segment travels behind the engine that it built.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from torch.fx import GraphModule
+
+from harness.rig.engines.builder import behind, build_segment_engine
+from harness.rig.engines.contract import UnsupportedSegment
+from harness.rig.package import engine_cache
+from harness.rig.package.engine_cache import EngineBuild, KeptEngine, content_key
+from harness.rig.package.site import Site
+
+
+@dataclass(frozen=True)
+class HeldEngine:
+    """Engine bytes where a release has an engine: it can be serialized, and no more."""
+
+    payload: bytes
+
+    def serialize(self) -> bytes:
+        return self.payload
+
+    def get_aliased_input_tensor(self, _: str) -> None:
+        """Asked by 2.14; an engine has one only for a KV cache that was asked for."""
+
+
+class HeldRuntime:
+    """`tensorrt.Runtime`, for as much as a release's interpreter wants of it."""
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def deserialize_cuda_engine(self, serialized: Any) -> HeldEngine:
+        return HeldEngine(bytes(serialized))
+
+
+def hold_engines(_: Site) -> None:
+    """Keep an engine as its bytes, where a release would put it onto the GPU."""
+    sys.modules["tensorrt"].Runtime = HeldRuntime  # type: ignore[attr-defined]
+
+
+def build_segments(_: Site) -> None:
+    """Put an interpreter that builds segments in the place of the one that calls TensorRT."""
+    conversion = importlib.import_module("torch_tensorrt.dynamo.conversion._conversion")
+    result = conversion.TRTInterpreterResult
+
+    class SegmentInterpreter:
+        """Takes what `TRTInterpreter` takes, and `run` returns what its `run` does."""
+
+        def __init__(
+            self,
+            module: GraphModule,
+            input_specs: Any,
+            *,
+            input_binding_names: Any = None,
+            output_binding_names: Any = None,
+            **_: Any,
+        ) -> None:
+            self._built = build_segment_engine("segment", module)
+            self._inputs = list(input_binding_names or self._built.input_names)
+            self._outputs = list(output_binding_names or self._built.output_names)
+
+        def run(self) -> Any:
+            values = {
+                "input_names": self._inputs,
+                "output_names": self._outputs,
+                "weight_name_map": None,  # None as well where weights are immutable, the default
+                "requires_output_allocator": False,
+                "requires_native_multidevice": False,
+                "aliased_io": {},
+            }
+            return _result(result, values, self._built.payload)
+
+    conversion.TRTInterpreter = SegmentInterpreter  # type: ignore[attr-defined]
+
+
+def carry_segments(site: Site) -> None:
+    """Let the release build its engine, and send the segment along behind the engine's bytes."""
+    conversion = importlib.import_module("torch_tensorrt.dynamo.conversion._conversion")
+    real, result = conversion.TRTInterpreter, conversion.TRTInterpreterResult
+
+    class CarryingInterpreter:
+        """Takes what `TRTInterpreter` takes, and `run` returns what its `run` does."""
+
+        def __init__(self, module: GraphModule, input_specs: Any, **given: Any) -> None:
+            self._module, self._specs, self._given = module, input_specs, given
+
+        def run(self) -> Any:
+            # Before the real one, which may empty the module; and its complaint after the real
+            # one's, which is what a user would meet.
+            carried = _carried(self._module)
+            versions = (site.release, site.tensorrt)
+            settings = self._given["compilation_settings"]
+            key = content_key(self._module, self._specs, settings, versions)
+            kept = site.engines and engine_cache.kept_engine(site.engines, key)
+            engine = kept or self._build()
+            if site.engines and not kept:
+                engine_cache.keep(site.engines, key, engine)
+            engine_cache.builds.append(
+                EngineBuild(
+                    key, engine.conversion_s, engine.build_s, len(engine.engine), bool(kept)
+                )
+            )
+            if isinstance(carried, UnsupportedSegment):
+                raise carried
+            return _result(result, engine.fields, behind(engine.engine, carried))
+
+        def _build(self) -> KeptEngine:
+            """Convert and build for real. Seconds: conversion fills the network, the rest is TensorRT's."""
+            began = time.perf_counter()
+            interpreter = real(self._module, self._specs, **self._given)
+            fill, filled = interpreter._construct_trt_network_def, [began]
+
+            def timed() -> None:
+                fill()
+                filled.append(time.perf_counter())
+
+            interpreter._construct_trt_network_def = timed
+            built = interpreter.run()
+            ended = time.perf_counter()
+            fields = built._asdict()
+            held = fields.pop("engine", None)
+            payload = fields.pop("serialized_engine", None) if held is None else held.serialize()
+            return KeptEngine(fields, bytes(payload), filled[-1] - began, ended - filled[-1])
+
+    conversion.TRTInterpreter = CarryingInterpreter  # type: ignore[attr-defined]
+
+
+def _carried(module: GraphModule) -> bytes | UnsupportedSegment:
+    try:
+        return build_segment_engine("segment", module).payload
+    except UnsupportedSegment as error:
+        return error
+
+
+def _result(result: Any, values: dict[str, Any], payload: bytes) -> Any:
+    """A release's own result: it holds an engine from 2.10 on, and the engine's bytes up to 2.9."""
+    known = {**values, "engine": HeldEngine(payload), "serialized_engine": payload}
+    return result(**{field: known[field] for field in result._fields})

@@ -1,0 +1,142 @@
+"""What of the real package is patched where there is no CUDA, and why.
+
+    python -m harness.rig.package.patches        a line for each, as `doctor` shows it
+
+Each patch is one want that the package has of a GPU, and says which. Without it something fails,
+and a test removes each to see that. They are few because the package is: only what talks to CUDA
+or TensorRT is replaced, in this process alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.rig.package import interpreters, stand_ins
+from harness.rig.package.site import Site
+
+Version = tuple[int, int, int]
+SEGMENT, TENSORRT_RTX = "segment", "tensorrt-rtx"
+_ALL = frozenset({SEGMENT, TENSORRT_RTX})
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One thing that is put in the place of another.
+
+    Attributes:
+        why: what asks for it, and when.
+        since: the first release that needs it; None for the oldest.
+        until: the last release that needs it; None for the newest.
+        builders: with which builders it is needed.
+        apply: does it; takes the site.
+        imported: whether the package must have been imported before.
+    """
+
+    name: str
+    why: str
+    apply: Callable[[Site], None]
+    since: Version | None = None
+    until: Version | None = None
+    builders: frozenset[str] = _ALL
+    imported: bool = False
+
+    def needed(self, release: str, builder: str) -> bool:
+        version = _numbers(release)
+        return (
+            builder in self.builders
+            and (self.since is None or self.since <= version)
+            and (self.until is None or version <= self.until)
+        )
+
+    @property
+    def line(self) -> str:
+        """Name, releases, builders and why."""
+        since, until = (".".join(map(str, each or ())) for each in (self.since, self.until))
+        releases = " ".join([f"from {since}" if since else "", f"up to {until}" if until else ""])
+        return (
+            f"{self.name} ({releases.strip() or 'every release'}; "
+            f"builder {' and '.join(sorted(self.builders))}): {self.why}"
+        )
+
+
+PATCHES: tuple[Patch, ...] = (
+    Patch(
+        "engine-layout",
+        "an engine's slots and ABI number are the release's own, and the stand-in runtime is one "
+        "file for all: without it a program of any release would load in any other",
+        stand_ins.lay_engines_out,
+    ),
+    Patch(
+        "current-device",
+        "CompilationSettings ask for the default device while the package is imported",
+        stand_ins.answer_current_device,
+    ),
+    Patch(
+        "device-properties-type",
+        "an annotation names torch._C._CudaDeviceProperties, which CPU builds of torch lack",
+        stand_ins.name_device_properties,
+    ),
+    Patch(
+        "device-properties",
+        "an engine's device slot is filled with the GPU's name and capability",
+        stand_ins.answer_device_properties,
+    ),
+    Patch(
+        "device-memory",
+        "compile asks how much memory the GPU has, to warn of models that do not fit",
+        stand_ins.answer_memory,
+    ),
+    Patch(
+        "tensors-to-device",
+        "TorchTensorRTModule.forward moves a number that is an engine's input to the GPU",
+        stand_ins.keep_tensors_here,
+    ),
+    Patch(
+        "compile-device",
+        "compile moves the model, its inputs and the fallbacks to the GPU",
+        stand_ins.keep_devices_here,
+        imported=True,
+    ),
+    Patch(
+        "engine-build",
+        "TRTInterpreter builds engines with TensorRT, of which there are the bindings alone",
+        interpreters.build_segments,
+        builders=frozenset({SEGMENT}),
+        imported=True,
+    ),
+    Patch(
+        "engine-held",
+        "TRTInterpreter deserializes the engine that it built, which needs a CUDA driver",
+        interpreters.hold_engines,
+        builders=frozenset({TENSORRT_RTX}),
+        imported=True,
+    ),
+    Patch(
+        "segment-carried",
+        "an engine that TensorRT-RTX built cannot run here: its segment goes along, and does",
+        interpreters.carry_segments,
+        builders=frozenset({TENSORRT_RTX}),
+        imported=True,
+    ),
+    Patch(
+        "engine-run",
+        "the stand-in runtime has no kernel for tensorrt::execute_engine: a segment runs in Python",
+        stand_ins.run_segments,
+        imported=True,
+    ),
+)
+
+
+def patches_for(release: str, builder: str) -> tuple[Patch, ...]:
+    """The patches that a release needs with a builder, in the order in which they are applied."""
+    return tuple(patch for patch in PATCHES if patch.needed(release, builder))
+
+
+def _numbers(release: str) -> Version:
+    major, minor, patch = release.split(".")[:3]
+    return int(major), int(minor), int(patch)
+
+
+if __name__ == "__main__":
+    print("\n".join(patch.line for patch in PATCHES))

@@ -1,0 +1,123 @@
+"""`torch_tensorrt.save` as a user calls it, with the stage inside of it that a failure belongs to.
+
+The release's own functions are wrapped, never written again: its inliner's passes, what makes the
+exported program, and `torch.export.save`.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from harness.rig.clock import StageClock
+from harness.rig.disk import CameBack, second_archive
+from harness.rig.inliners.passes import timed_passes
+from harness.rig.inliners.protocol import Inlining
+from harness.rig.prepare import PreparedCase
+from harness.rig.records import Route, Stage
+
+#: What a user adds to `torch_tensorrt.save(module, file, arg_inputs=..., kwarg_inputs=...)`.
+ARGUMENTS: dict[Route, dict[str, Any]] = {
+    Route.NO_RETRACE: {"retrace": False},
+    Route.NO_RETRACE_EXPORT: {"retrace": False, "use_legacy_exporter": False},
+    Route.RETRACE: {"retrace": True},
+    Route.RETRACE_DYNAMIC: {"retrace": True},
+    Route.RETRACE_DYNAMIC_LEGACY: {"retrace": True, "use_legacy_exporter": True},
+}
+_TELL_SHAPES = frozenset(
+    {Route.NO_RETRACE_EXPORT, Route.RETRACE_DYNAMIC, Route.RETRACE_DYNAMIC_LEGACY}
+)
+_NORMALISE = "_normalize_engine_constants_to_python"
+
+
+def save_like_a_user(
+    package: types.ModuleType,
+    prepared: PreparedCase,
+    route: Route,
+    archive: Path,
+    clock: StageClock,
+    inlining: Inlining,
+    back: CameBack,
+) -> None:
+    """Save the compiled module by one of the package's routes.
+
+    ``inlining`` and ``back`` are filled in as far as it gets.
+
+    Raises:
+        Exception: whatever the package raises; the clock's stage says where.
+    """
+    captured = prepared.captured
+    arguments: dict[str, Any] = {
+        "arg_inputs": list(captured.example.args),
+        "kwarg_inputs": dict(captured.example.kwargs),
+        **ARGUMENTS[route],
+    }
+    if route in _TELL_SHAPES and captured.program.dynamic_shapes is not None:
+        arguments["dynamic_shapes"] = captured.program.dynamic_shapes
+    clock.enter(Stage.EXPORT)
+    with _stages_told(package, clock, inlining, back):
+        package.save(prepared.split, str(archive), **arguments)
+    clock.leave()
+    back.archive_bytes = archive.stat().st_size
+
+
+@contextmanager
+def _stages_told(
+    package: types.ModuleType, clock: StageClock, inlining: Inlining, back: CameBack
+) -> Iterator[None]:
+    exporter, api = package.dynamo._exporter, package._compile
+    transform: Any = exporter.transform
+    normalise: Any = getattr(api, _NORMALISE, None)
+    torch_export: Any = torch.export.export
+    torch_save: Any = torch.export.save
+    engines: dict[str, Any] = {}
+
+    def told_transform(module: GraphModule, *args: Any, **kwargs: Any) -> Any:
+        clock.enter(Stage.INLINE_ENGINES)
+        inlined = transform(module, *args, **kwargs)
+        clock.enter(Stage.EXPORT)
+        inlining.keep(inlined)
+        return inlined
+
+    def told_normalise(program: ExportedProgram) -> None:
+        engines.update(program.constants)
+        normalise(program)
+
+    @functools.wraps(torch_export)
+    def told_export(*args: Any, **kwargs: Any) -> ExportedProgram:
+        clock.enter(Stage.EXPORT)
+        program: ExportedProgram = torch_export(*args, **kwargs)
+        return program
+
+    @functools.wraps(torch_save)  # the package looks at its signature
+    def told_save(program: ExportedProgram, archive: Any, **kwargs: Any) -> None:
+        back.exported = program
+        clock.enter(Stage.SAVE)
+        torch_save(program, archive, **kwargs)
+        clock.leave()
+        with clock.again().during(Stage.SAVE):
+            torch_save(program, second_archive(Path(archive)), **kwargs)
+        # From 2.13 on engines are saved as plain data, put in their places in the very program; the
+        # oracles ask about the program as it was exported.
+        program.constants.update(engines)
+
+    exporter.transform = told_transform
+    torch.export.export, torch.export.save = told_export, told_save  # type: ignore[assignment]
+    if normalise is not None:
+        setattr(api, _NORMALISE, told_normalise)
+    try:
+        with timed_passes(vars(exporter), clock, inlining):
+            yield
+    finally:
+        exporter.transform = transform
+        torch.export.export, torch.export.save = torch_export, torch_save
+        if normalise is not None:
+            setattr(api, _NORMALISE, normalise)

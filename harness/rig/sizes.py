@@ -1,0 +1,76 @@
+"""A call in which every independent dynamic dimension has a size of its own.
+
+A case makes its inputs with one size for all dynamic dimensions. Where two of them are independent,
+a program that takes one for the other would compute the same, and have metadata that fits.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+import torch
+import torch.utils._pytree as pytree
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.fx import Graph
+
+from corpus.case import Inputs
+
+
+def user_values(exported: ExportedProgram | None, graph: Graph) -> list[Any]:
+    """The `meta["val"]` of every input that the user gives, in order; of a handmade graph, all."""
+    values = [node.meta.get("val") for node in graph.nodes if node.op == "placeholder"]
+    if exported is None:
+        return values
+    specs = exported.graph_signature.input_specs
+    return [
+        value
+        for value, spec in zip(values, specs, strict=True)
+        if spec.kind is InputKind.USER_INPUT
+    ]
+
+
+def apart(
+    values: Sequence[Any], largest: Inputs, bounds: tuple[int, int], example: int
+) -> Inputs | None:
+    """``largest`` cut down so that no two independent dimensions are of one size.
+
+    Args:
+        values: the fake value of each flat input, in the order in which ``largest`` flattens.
+        largest: inputs with the upper bound in every dynamic dimension.
+        bounds: of the dynamic dimensions, both inclusive.
+        example: the size that the program was captured with, which none of them gets as far as the
+            bounds allow it.
+
+    Returns:
+        None where fewer than two dimensions are independent.
+    """
+    symbols = list(dict.fromkeys(symbol for value in values for symbol in _symbols(value)))
+    if len(symbols) < 2:
+        return None
+    low, high = max(bounds[0], 2), bounds[1]
+    candidates = [size for size in range(low, high + 1) if size != example] or [high]
+    sizes = dict(zip(symbols, itertools.cycle(candidates), strict=False))
+    leaves, spec = pytree.tree_flatten((largest.args, dict(largest.kwargs)))
+    cut = [_cut(leaf, value, sizes) for leaf, value in zip(leaves, values, strict=True)]
+    args, kwargs = pytree.tree_unflatten(cut, spec)
+    return Inputs(args, kwargs)
+
+
+def _symbols(value: Any) -> list[sympy.Symbol]:
+    if not isinstance(value, torch.Tensor):
+        return []
+    exprs = [size.node.expr for size in value.shape if isinstance(size, torch.SymInt)]
+    return [symbol for expr in exprs for symbol in sorted(expr.free_symbols, key=str)]
+
+
+def _cut(leaf: Any, value: Any, sizes: Mapping[sympy.Symbol, int]) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return leaf
+    for axis, size in enumerate(value.shape):
+        if isinstance(size, torch.SymInt):
+            leaf = leaf.narrow(axis, 0, int(size.node.expr.subs(sizes)))
+    return leaf.clone()

@@ -1,0 +1,155 @@
+"""A number with its interval, as one type, and the ways to get one.
+
+Which way fits depends on what the numbers are: means of blocks get a t interval or a bootstrap,
+shares of campaigns an exact or a score interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value and the interval around it; ``low`` <= ``high``, and both may be infinite."""
+
+    value: float
+    low: float
+    high: float
+    confidence: float  # 0 to 1, of this interval alone
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"a confidence lies between 0 and 1, not {self.confidence}")
+        if self.low > self.high:
+            raise ValueError(f"an interval from {self.low} to {self.high} is empty")
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+    def map(self, function: Callable[[float], float]) -> Estimate:
+        """The same on another scale; ``function`` must be increasing."""
+        return Estimate(
+            function(self.value), function(self.low), function(self.high), self.confidence
+        )
+
+
+def t_interval(values: Sequence[float], confidence: float) -> Estimate:
+    """The mean of independent values with Student's interval; without limits for a single one.
+
+    Raises:
+        ValueError: there is no value, or one is not finite.
+    """
+    sample = _checked(values)
+    mean = float(sample.mean())
+    if sample.size < 2:
+        return Estimate(mean, -math.inf, math.inf, confidence)
+    reach = float(stats.t.ppf((1 + confidence) / 2, sample.size - 1)) * standard_error(values)
+    return Estimate(mean, mean - reach, mean + reach, confidence)
+
+
+def welch_interval(one: Sequence[float], other: Sequence[float], confidence: float) -> Estimate:
+    """The difference of two means, ``other`` less ``one``, of samples with spreads of their own.
+
+    Raises:
+        ValueError: as `t_interval`.
+    """
+    a, b = _checked(one), _checked(other)
+    difference = float(b.mean() - a.mean())
+    if a.size < 2 or b.size < 2:
+        return Estimate(difference, -math.inf, math.inf, confidence)
+    part_a, part_b = float(a.var(ddof=1)) / a.size, float(b.var(ddof=1)) / b.size
+    error = math.sqrt(part_a + part_b)
+    if error == 0:
+        return Estimate(difference, difference, difference, confidence)
+    freedom = (part_a + part_b) ** 2 / (part_a**2 / (a.size - 1) + part_b**2 / (b.size - 1))
+    reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
+    return Estimate(difference, difference - reach, difference + reach, confidence)
+
+
+def bootstrap_interval(
+    values: Sequence[float], confidence: float, seed: int, resamples: int = 9999
+) -> Estimate:
+    """The mean with a bootstrap-t interval: for a skewed sample, where Student's would lean.
+
+    The studentised bootstrap, since plain percentiles of ten or twenty values are too narrow.
+
+    Raises:
+        ValueError: as `t_interval`.
+    """
+    sample = _checked(values)
+    mean, error = float(sample.mean()), standard_error(values) if sample.size > 1 else math.inf
+    if sample.size < 3:
+        return Estimate(mean, -math.inf, math.inf, confidence)
+    if error == 0:
+        return Estimate(mean, mean, mean, confidence)
+    drawn = np.random.default_rng(seed).choice(sample, (resamples, sample.size))
+    errors = drawn.std(axis=1, ddof=1) / math.sqrt(sample.size)
+    known = errors > 0  # a resample of one value over and over has no spread to divide by
+    pivots = (drawn.mean(axis=1)[known] - mean) / errors[known]
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(pivots, [tail, 1 - tail])
+    return Estimate(mean, mean - float(high) * error, mean - float(low) * error, confidence)
+
+
+def wilson(hits: int, trials: int, confidence: float) -> Estimate:
+    """A share with its score interval.
+
+    Raises:
+        ValueError: not 0 <= ``hits`` <= ``trials``, or no trial.
+    """
+    return _share(hits, trials, confidence, "wilson")
+
+
+def clopper_pearson(hits: int, trials: int, confidence: float) -> Estimate:
+    """A share with its exact interval, which covers at least as often as it says.
+
+    Raises:
+        ValueError: as `wilson`.
+    """
+    return _share(hits, trials, confidence, "exact")
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Of the mean of at least two values."""
+    sample = np.asarray(values, dtype=float)
+    return float(sample.std(ddof=1)) / math.sqrt(sample.size)
+
+
+def t_p_value(values: Sequence[float]) -> float:
+    """Two-sided, for a mean of zero; 1 where fewer than two values can tell nothing.
+
+    Raises:
+        ValueError: as `t_interval`.
+    """
+    sample = _checked(values)
+    if sample.size < 2:
+        return 1.0
+    mean, error = abs(float(sample.mean())), standard_error(values)
+    if error == 0:
+        return 1.0 if mean == 0 else 0.0
+    return float(2 * stats.t.sf(mean / error, sample.size - 1))
+
+
+def _share(hits: int, trials: int, confidence: float, method: str) -> Estimate:
+    if not 0 <= hits <= trials or trials < 1:
+        raise ValueError(f"{hits} of {trials} is no share")
+    found = stats.binomtest(hits, trials).proportion_ci(confidence, method)
+    share = hits / trials
+    # Rounding may leave an end a hair inside of the share itself.
+    return Estimate(share, min(float(found.low), share), max(float(found.high), share), confidence)
+
+
+def _checked(values: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    sample = np.asarray(values, dtype=np.float64).reshape(-1)
+    if not sample.size:
+        raise ValueError("an interval needs at least one value")
+    if not np.isfinite(sample).all():
+        raise ValueError("a value is not finite")
+    return sample

@@ -1,0 +1,173 @@
+"""A folder from which one release's whole package is imported on a machine without CUDA.
+
+    torch_tensorrt/            the release's own Python, out of its wheel, nothing changed
+        lib/libtorchtrt_runtime.so     the stand-in runtime: the graph lane's, the very same file
+    tensorrt/                  TensorRT's real bindings, over three stand-in C libraries
+    torch_tensorrt-X.dist-info what importlib.metadata is asked for
+    site.json                  what it is, for `harness.rig.package`
+
+With builder tensorrt-rtx it is `tensorrt_rtx/` and `torch_tensorrt_rtx-X.dist-info`, and the real C
+libraries, which build engines without a GPU, are in a folder beside it that sites share.
+
+The folder is named by the hash of all that went into it, made under another name and moved into
+place, so a half-made one is never found there; nothing in it names a place, so it can be moved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from harness.errors import SurroundingsError, Unavailable
+from harness.releases import Release
+from harness.toolchain.bindings import SEGMENT, Bindings, WheelFile
+from harness.toolchain.cache import PACKAGES, guarded, locked, sha256_of, workspace
+from harness.toolchain.environment import PROJECT_ROOT, EnvironmentFacts
+from harness.toolchain.native import Compiler
+from harness.toolchain.unpacking import (
+    place,
+    put_under,
+    text_in,
+    unpack_bindings,
+    unpack_libraries,
+    unpack_release,
+)
+from harness.toolchain.wheels import WheelSource
+
+RUNTIME_SOURCE: Final = PROJECT_ROOT / "harness" / "rig" / "engines" / "runtime.cpp"
+STUB_SOURCE: Final = Path(__file__).with_name("stub_libraries.cpp")
+SITE_FILE: Final = "site.json"
+# Part of a folder's name: raise it when the same inputs are put together in another way.
+LAYOUT: Final = 1
+_RUNTIME_DIR: Final = "torch_tensorrt/dynamo/runtime"
+
+
+@dataclass(frozen=True)
+class PackageSite:
+    """A made folder, and what is in it."""
+
+    folder: Path  # to be put first on sys.path
+    release: str
+    builder: str
+    tensorrt_pinned: str  # what the release names
+    tensorrt_running: str  # the TensorRT or TensorRT-RTX that is in the folder
+
+
+@dataclass(frozen=True)
+class EngineLayout:
+    """How a release's runtime serializes an engine."""
+
+    slots: int
+    abi: str
+
+
+def package_site(
+    release: Release,
+    *,
+    wheels: WheelSource,
+    compiler: Compiler,
+    facts: EnvironmentFacts,
+    bindings: Bindings,
+    builder: str = SEGMENT,
+    wheel: Path | None = None,
+    allow_beside_real: bool = False,
+) -> PackageSite:
+    """The folder for one release, made if it is not in the cache; see `Toolchain.package_site`."""
+    if facts.real_tensorrt and not allow_beside_real:
+        raise Unavailable(
+            f"{', '.join(facts.real_tensorrt)} is installed in this environment: the emulated "
+            "package is not put beside the real one unless that is asked for"
+        )
+    released = wheels.wheel(release) if wheel is None else wheel
+    bound = wheels.wheel(bindings)
+    with guarded(released):
+        layout = engine_layout(released, release.abi)
+        sha256 = sha256_of(released)
+    runtime, stub = compiler.build(RUNTIME_SOURCE, facts), compiler.build(STUB_SOURCE, None)
+    libraries = None if bindings.libraries is None else _libraries(bindings.libraries, wheels)
+    description = {
+        "schema": LAYOUT,
+        "release": release.version,
+        "builder": builder,
+        "tensorrt_pinned": pinned_tensorrt(release, builder),
+        "tensorrt_running": bindings.version,
+        "slots": layout.slots,
+        "abi": layout.abi,
+        "libraries": "" if libraries is None else libraries.name,
+    }
+    # Native libraries are named by the hash of what they were built from.
+    parts = [json.dumps(description), sha256, bindings.sha256, runtime.stem, stub.stem]
+    site = PackageSite(
+        folder=wheels.cache / PACKAGES / hashlib.sha256("\0".join(parts).encode()).hexdigest(),
+        release=release.version,
+        builder=builder,
+        tensorrt_pinned=pinned_tensorrt(release, builder),
+        tensorrt_running=bindings.version,
+    )
+    with locked(wheels.cache, site.folder.name):
+        if not site.folder.exists():
+            wheels.notify(f"putting torch_tensorrt {release.version} together ({builder})")
+            with workspace(site.folder.parent) as folder:
+                made = folder / "site"
+                unpack_release(released, made, rtx=libraries is not None)
+                place(runtime, made / "torch_tensorrt" / "lib" / "libtorchtrt_runtime.so")
+                if libraries is None:
+                    put_under(unpack_bindings(bound, made, "tensorrt"), stub)
+                else:
+                    unpack_bindings(bound, made, "tensorrt_rtx")
+                (made / SITE_FILE).write_text(json.dumps(description, indent=2) + "\n")
+                os.replace(made, site.folder)
+    return site
+
+
+def pinned_tensorrt(release: Release, builder: str) -> str:
+    """The TensorRT that a release names for a builder.
+
+    Raises:
+        Unavailable: it names none.
+    """
+    pinned = release.pins.tensorrt if builder == SEGMENT else release.pins.tensorrt_rtx
+    if not pinned:
+        raise Unavailable(f"torch_tensorrt {release.version} names no TensorRT for {builder}")
+    return pinned
+
+
+def _libraries(file: WheelFile, wheels: WheelSource) -> Path:
+    """The folder of a version's C libraries: beside the sites, and shared by them for its size."""
+    wheel = wheels.wheel(file)
+    target = wheels.cache / PACKAGES / f"libraries-{file.sha256}"
+    with locked(wheels.cache, target.name):
+        if not target.exists():
+            with workspace(target.parent) as folder:
+                unpack_libraries(wheel, folder / "made")
+                os.replace(folder / "made", target)
+    return target
+
+
+def engine_layout(wheel: Path, abi: str) -> EngineLayout:
+    """Slots and ABI number of a release, from its own Python; before 2.13 that does not name the
+    number, and the catalogue's is taken.
+
+    Raises:
+        SurroundingsError: the wheel cannot be read, or names another number than the catalogue.
+        Unavailable: it names no slots.
+    """
+    stated = text_in(wheel, f"{_RUNTIME_DIR}/_serialized_engine_layout.py")
+    text = stated or text_in(wheel, f"{_RUNTIME_DIR}/_TorchTensorRTModule.py")
+    slots = len(set(re.findall(r"^ *([A-Z_]+_IDX) *= ", text, re.MULTILINE)))
+    number = re.search(r'^ABI_VERSION = "(\d+)"', stated, re.MULTILINE)
+    if number and number[1] != abi:
+        raise SurroundingsError(
+            f"{wheel}: its engine ABI is {number[1]}, but the catalogue says {abi}; correct `abi`"
+        )
+    if slots == 0:
+        raise Unavailable(
+            f"{wheel.name}: its Python names no slots of an engine, as releases before 2.5 do not; "
+            "the whole package can be run from 2.5.0 on"
+        )
+    return EngineLayout(slots, abi)

@@ -1,0 +1,97 @@
+"""Taking out of wheels what a package site holds. A wheel is read as a zip, and never installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from harness.errors import SurroundingsError
+
+_LEFT_OUT: Final = ("torch_tensorrt/bin/", "torch_tensorrt/include/", "torch_tensorrt/lib/")
+
+
+def text_in(wheel: Path, name: str) -> str:
+    """A module's text; empty if the wheel has none of this name.
+
+    Raises:
+        SurroundingsError: it cannot be read as a zip, as in all functions here.
+    """
+    with _opened(wheel) as archive:
+        return archive.read(name).decode("utf-8") if name in archive.namelist() else ""
+
+
+def unpack_release(wheel: Path, folder: Path, rtx: bool) -> None:
+    """The Python of a release; its compiled parts need CUDA and TensorRT, and are left out.
+
+    Args:
+        rtx: let `importlib.metadata` find a distribution torch-tensorrt-rtx, which is how the
+            package knows which TensorRT to import. The Python in the wheel of that name is the
+            same, byte for byte, but for the folder `fx`, which is not imported then.
+    """
+
+    def wanted(name: str) -> bool:
+        top = name.split("/")[0]
+        if top.endswith(".dist-info"):
+            # Not RECORD: it would vouch for files that are not there.
+            return PurePosixPath(name).name in {"METADATA", "WHEEL", "top_level.txt"}
+        compiled = re.search(r"\.so(\.|$)", PurePosixPath(name).name)
+        return top == "torch_tensorrt" and not name.startswith(_LEFT_OUT) and not compiled
+
+    with _opened(wheel) as archive:
+        archive.extractall(folder, [name for name in archive.namelist() if wanted(name)])
+    if rtx:
+        for info in folder.glob("torch_tensorrt-*.dist-info"):
+            metadata = info / "METADATA"
+            text = metadata.read_text(encoding="utf-8")
+            metadata.write_text(
+                re.sub(r"^Name: .*$", "Name: torch-tensorrt-rtx", text, count=1, flags=re.MULTILINE)
+            )
+            os.replace(info, info.with_name(info.name.replace("tensorrt-", "tensorrt_rtx-", 1)))
+
+
+def unpack_bindings(wheel: Path, folder: Path, package: str) -> Path:
+    """`PACKAGE_bindings` of a wheel, under the name by which it is imported; its folder."""
+    bindings = f"{package}_bindings"
+    with _opened(wheel) as archive:
+        names = [name for name in archive.namelist() if name.startswith(f"{bindings}/")]
+        archive.extractall(folder, names)
+    os.replace(folder / bindings, folder / package)
+    return folder / package
+
+
+def unpack_libraries(wheel: Path, folder: Path) -> None:
+    """All of a wheel that holds C libraries."""
+    with _opened(wheel) as archive:
+        archive.extractall(folder)
+
+
+def put_under(bindings: Path, stub: Path) -> None:
+    """A stand-in under each name of TensorRT's that the bindings are linked to."""
+    linked = re.findall(
+        rb"\0(lib(?:nvinfer|nvinfer_plugin|nvonnxparser)\.so\.\d+)(?=\0)",
+        (bindings / "tensorrt.so").read_bytes(),
+    )
+    for name in sorted(set(linked)):
+        place(stub, bindings / name.decode("ascii"))
+
+
+def place(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+@contextmanager
+def _opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            yield archive
+    except zipfile.BadZipFile as error:
+        raise SurroundingsError(
+            f"{wheel}: cannot be read as a wheel ({error}); delete it and fetch it again"
+        ) from error

@@ -1,0 +1,90 @@
+"""Two benches against one another, and many as a trend."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from harness.bench.compare import compare, trend
+from harness.bench.judging import Gate
+from harness.errors import UsageError
+from harness.stats.verdicts import Change
+from tests.bench.recorded import record
+from tests.bench.simulated import plan_of
+
+
+def test_a_slower_hour_falls_out_where_both_have_one_baseline(tmp_path: Path) -> None:
+    base = record(tmp_path, plan_of("a"))
+    cand = record(tmp_path, plan_of("a", seed=1), level=2.0)
+    found = compare(base, cand)
+    assert found.anchored
+    assert found.gate is Gate.GREEN
+    assert {row.change for row in found.rows} == {Change.EQUIVALENT}
+
+
+def test_a_candidate_that_got_slower_is_red_and_its_size_is_told(tmp_path: Path) -> None:
+    base = record(tmp_path, plan_of("a"), slower={"candidate": 0.8})
+    cand = record(tmp_path, plan_of("a", seed=1), slower={"candidate": 1.0})
+    found = compare(base, cand)
+    assert found.gate is Gate.RED
+    for row in found.rows:
+        assert row.effect.low < math.log(1.25) < row.effect.high
+
+
+def test_without_a_common_baseline_seconds_are_compared_and_that_is_stamped(tmp_path: Path) -> None:
+    plan = plan_of("a")
+    base = record(tmp_path, plan)
+    other = tuple(
+        spec.__class__(**{**vars(spec), "inliner_id": "f" * 64})
+        for spec in base.provenance.subjects
+    )
+    cand = record(tmp_path, plan_of("a", seed=1), level=1.5, subjects=other)
+    found = compare(base, cand)
+    assert not found.anchored
+    assert found.gate is Gate.RED
+    assert "no baseline in common" in found.notes[0]
+
+
+def test_unlike_machines_are_refused_unless_allowed_and_then_stamped(tmp_path: Path) -> None:
+    base = record(tmp_path, plan_of("a"))
+    cand = record(tmp_path, plan_of("a", seed=1), cpu_model="Another processor")
+    with pytest.raises(UsageError, match=r"unlike machines \(processor.*--allow-mismatch"):
+        compare(base, cand)
+    found = compare(base, cand, allow_mismatch=True)
+    assert "unlike machines: processor" in found.notes[0]
+
+
+def test_nothing_in_common_is_wrong_use_and_no_pass(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="in common"):
+        compare(record(tmp_path, plan_of("a")), record(tmp_path, plan_of("b")))
+
+
+def test_a_control_that_is_off_makes_the_comparison_inconclusive(tmp_path: Path) -> None:
+    base = record(tmp_path, plan_of("a"))
+    cand = record(tmp_path, plan_of("a", seed=1), slower={"again": 1.4, "candidate": 2.0})
+    assert compare(base, cand).gate is Gate.INCONCLUSIVE
+
+
+def test_a_change_of_level_is_found_in_a_trend_whatever_the_hour(tmp_path: Path) -> None:
+    benches = [
+        record(
+            tmp_path,
+            plan_of("a", seed=day),
+            slower={"candidate": 1.0 if day <= 5 else 1.15},
+            level=1 + 0.3 * (day % 3),
+            started_at=f"2026-02-{day:02}T00:00:00+00:00",
+        )
+        for day in range(1, 11)
+    ]
+    for found in trend(list(reversed(benches))):
+        assert found.runs[0] == benches[0].folder.run_id
+        (point,) = found.changes
+        assert point.at == 5
+        assert point.after - point.before == pytest.approx(math.log(1.15), abs=0.01)
+
+
+def test_one_bench_is_no_trend(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="at least two"):
+        trend([record(tmp_path, plan_of("a"))])

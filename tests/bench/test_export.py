@@ -1,0 +1,72 @@
+"""Exports, read back by the real tools."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import mean, median
+
+import pytest
+
+from harness.bench.export import asv_results, pyperf_suite
+from harness.bench.samples import pooled
+from harness.stats.rivals import pyperf_differs
+from tests.bench.recorded import record
+from tests.bench.simulated import plan_of
+
+pyperf = pytest.importorskip("pyperf", reason="in the dependency group `tests`")
+asv_module = pytest.importorskip("asv.results", reason="in the dependency group `tests`")
+
+
+def test_pyperf_reads_the_suites_and_compares_them(tmp_path: Path) -> None:
+    judged = record(tmp_path, plan_of("a"), slower={"candidate": 1.5})
+    suites = {}
+    for arm in ("baseline", "candidate"):
+        path = tmp_path / f"{arm}.json"
+        path.write_text(pyperf_suite(judged.samples, judged.provenance, arm))
+        suites[arm] = pyperf.BenchmarkSuite.load(str(path))
+    assert suites["baseline"].get_benchmark_names() == ["a~legacy.save", "a~legacy.load-warm"]
+    blocks = judged.samples.cells["a~legacy"].blocks
+    for arm, suite in suites.items():
+        benchmark = suite.get_benchmark("a~legacy.save")
+        assert benchmark.mean() == pytest.approx(mean(pooled(blocks, "save", [arm])))
+        assert benchmark.get_nrun() == len(blocks)
+        assert benchmark.get_unit() == "second"
+
+
+def test_pyperfs_own_rule_is_the_one_that_our_table_shows(tmp_path: Path) -> None:
+    from pyperf._utils import is_significant
+
+    for seed in range(6):
+        factor = 1 + 0.02 * seed
+        plan = plan_of("a", seed=seed)
+        judged = record(tmp_path, plan, slower={"candidate": factor}, noise=0.1)
+        blocks = judged.samples.cells["a~legacy"].blocks
+        one, other = (pooled(blocks, "save", [arm]) for arm in ("baseline", "candidate"))
+        assert pyperf_differs(one, other) == is_significant(one, other)[0]
+
+
+def test_asv_reads_the_results(tmp_path: Path) -> None:
+    judged = record(tmp_path, plan_of("a"))
+    folder = tmp_path / "machine"
+    folder.mkdir()
+    path = folder / "results.json"
+    path.write_text(asv_results(judged.plan, judged.samples, judged.provenance, "candidate"))
+    found = asv_module.Results.load(str(path), machine_name="inliner-regress")
+    assert set(found.get_all_result_keys()) == {"a~legacy.save", "a~legacy.load-warm"}
+    expected = median(judged.samples.cells["a~legacy"].medians("save", "candidate"))
+    assert found.get_result_value("a~legacy.save", []) == pytest.approx([expected])
+    assert found.commit_hash == judged.provenance.subjects[1].inliner_id[:40]  # type: ignore[index]
+    assert found.get_result_stats("a~legacy.save", [])[0]["repeat"] == len(
+        judged.samples.cells["a~legacy"].blocks
+    )
+
+
+def test_an_export_is_plain_json_without_numbers_that_it_cannot_say(tmp_path: Path) -> None:
+    judged = record(tmp_path, plan_of("a"))
+    for text in (
+        pyperf_suite(judged.samples, judged.provenance, "candidate"),
+        asv_results(judged.plan, judged.samples, judged.provenance, "baseline"),
+    ):
+        assert "NaN" not in text
+        assert json.loads(text)["version"]

@@ -1,0 +1,88 @@
+"""What a bench is asked for."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from harness.bench.plan import (
+    STAGES,
+    BenchCell,
+    bands,
+    make_cells,
+    plan_from_json,
+    plan_to_json,
+    stages,
+)
+from harness.errors import UsageError
+from harness.rig.bench.records import PASSES, BenchCase, Metric, passes_for
+from harness.rig.records import CaseInfo, UnknownSchema
+from tests.bench.simulated import plan_of
+
+CASE = CaseInfo("yolo_chunk", "real architectures", "exported", "x")
+
+
+def test_a_plan_comes_back_from_json_as_it_was() -> None:
+    plan = plan_of("a", "b")
+    assert plan_from_json(plan_to_json(plan), "plan.json") == plan
+
+
+def test_a_plan_of_another_schema_is_refused() -> None:
+    with pytest.raises(UnknownSchema, match=r"plan\.json"):
+        plan_from_json({**plan_to_json(plan_of("a")), "schema": 99}, "plan.json")
+
+
+def test_the_most_particular_band_counts() -> None:
+    found = bands("4%, save=10%, real architectures/save=2%")
+    assert found.of("real architectures", "save") == pytest.approx(math.log(1.02))
+    assert found.of("constants", "save") == pytest.approx(math.log(1.10))
+    assert found.of("constants", "load-warm") == pytest.approx(math.log(1.04))
+    assert bands("").of("x", "save") == pytest.approx(math.log(1.05))
+
+
+@pytest.mark.parametrize("text", ["-5%", "0", "five", "save=", "lint=5%"])
+def test_a_band_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--max-slowdown"):
+        bands(text)
+
+
+def test_a_pass_stands_for_its_stages_and_order_is_that_of_the_data() -> None:
+    assert stages("load,save") == ("save", "load-cold", "load-warm")
+    assert stages("") == STAGES
+    with pytest.raises(UsageError, match="no stage is named 'lint'"):
+        stages("lint")
+
+
+def test_every_metric_is_of_exactly_one_pass() -> None:
+    measured = [metric for metrics in PASSES.values() for metric in metrics]
+    assert sorted(measured) == sorted(Metric)
+    assert passes_for(["fsync"]) == ("write",)
+
+
+def test_a_sweep_has_a_cell_a_size_and_more_in_a_full_run() -> None:
+    few = make_cells([], ["legacy"], ["steps"], full=False)
+    many = make_cells([], ["legacy"], ["steps"], full=True)
+    assert [cell.case.size for cell in few] == [10, 20, 50, 100, 200, 400]
+    assert [cell.case.size for cell in many][-1] == 1000
+    assert not any(cell.gates for cell in many)
+    assert all(cell.gates for cell in make_cells([CASE], ["legacy"], [], full=False))
+
+
+@pytest.mark.parametrize(("sweeps", "said"), [(["widths"], "no sweep"), ([], "nothing to measure")])
+def test_what_cannot_be_measured_is_refused(sweeps: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        make_cells([], ["legacy"], sweeps, full=False)
+
+
+def test_large_engines_are_measured_one_worker_at_a_time() -> None:
+    small, large = (BenchCell(BenchCase("b", "ballast", size), "legacy") for size in (10**6, 10**9))
+    assert small.together
+    assert not large.together
+    assert large.bytes_needed > 10**10
+
+
+def test_draws_are_of_the_seed_and_of_what_is_drawn() -> None:
+    one, same, other = plan_of("a"), plan_of("a"), plan_of("a", seed=1)
+    assert one.draw("block", 1) == same.draw("block", 1)
+    assert len({one.draw("block", 1), one.draw("block", 2), other.draw("block", 1)}) == 3

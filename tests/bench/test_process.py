@@ -1,0 +1,121 @@
+"""Real workers, forked and fresh ones."""
+
+from __future__ import annotations
+
+import dataclasses
+from statistics import median
+from typing import Any
+
+import pytest
+
+from harness.bench.process import JobFailed, Zygote
+from harness.errors import SurroundingsError
+from harness.rig.bench.records import PASSES, Arm, BenchCase, Metric, Size
+from harness.rig.records import SubjectKind, SubjectSpec
+from harness.workers.process import WorkerSetup
+
+CASE = BenchCase("relu_four_steps")
+ARMS = (
+    Arm("baseline", "2.13.0", "legacy"),
+    Arm("candidate", "2.14.0", "legacy"),
+    Arm("again", "2.13.0", "legacy"),
+)
+
+
+def block(zygote: Zygote, do: str = "block", case: BenchCase = CASE, **fields: Any) -> Any:
+    asked: dict[str, Any] = {"passes": ["save"], "warm_up": 1, "calls": 4, "seed": 1}
+    asked |= {"together": True, "arms": ARMS, **fields}
+    asked["arms"] = [dataclasses.asdict(arm) for arm in asked["arms"]]
+    zygote.ask("prepare", case)
+    return zygote.ask(do, case, **asked)["arms"]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_every_worker_of_a_block_measures_every_metric(zygote: Zygote, together: bool) -> None:
+    arms = block(zygote, passes=list(PASSES), together=together)
+    assert set(arms) == {"baseline", "candidate", "again"}
+    for arm in arms.values():
+        assert set(arm["seconds"]) == {metric.value for metric in Metric}
+        assert {len(calls) for calls in arm["seconds"].values()} == {4}
+        assert {len(calls) for calls in arm["warm_up"].values()} == {1}
+        assert all(seconds > 0 for calls in arm["seconds"].values() for seconds in calls)
+
+
+def test_only_what_is_asked_for_is_measured(zygote: Zygote) -> None:
+    arms = block(zygote, passes=["load"])
+    assert set(arms["candidate"]["seconds"]) == {"load-cold", "load-warm"}
+
+
+def test_a_delay_is_waited_inside_of_the_timed_region_of_its_metric_alone(zygote: Zygote) -> None:
+    delayed = dataclasses.replace(ARMS[0], name="candidate", delayed="save", delay_s=0.05)
+    arms = block(zygote, arms=(ARMS[0], delayed), passes=["save", "load"])
+    quickest = {name: {m: min(v) for m, v in arm["seconds"].items()} for name, arm in arms.items()}
+    assert quickest["candidate"]["save"] >= quickest["baseline"]["save"] + 0.045
+    assert quickest["candidate"]["load-warm"] < quickest["baseline"]["load-warm"] + 0.045
+
+
+def test_forked_and_fresh_workers_agree(zygote: Zygote, setup: WorkerSetup) -> None:
+    """The quickest of many calls: what a machine does beside has no part in it."""
+    asked: dict[str, Any] = {"passes": ["save", "load"], "warm_up": 2, "calls": 12}
+    forked = block(zygote, arms=ARMS[:1], **asked)["baseline"]["seconds"]
+    with Zygote(setup) as fresh:
+        alone = block(fresh, "alone", arms=ARMS[:1], **asked)["baseline"]["seconds"]
+    for metric in ("save", "load-warm"):
+        assert 0.6 < min(forked[metric]) / min(alone[metric]) < 1.6, metric
+
+
+def test_workers_spend_their_time_inside_of_timed_regions(zygote: Zygote) -> None:
+    arms = block(zygote, passes=["save", "load"], case=BenchCase("chain_of_thirteen"), calls=6)
+    shares = [arm["timed_s"] / arm["call_s"] for arm in arms.values()]
+    assert median(shares) >= 0.85
+
+
+def test_a_timed_region_costs_less_than_five_microseconds(zygote: Zygote) -> None:
+    assert 0 < zygote.ready["overhead_s"] < 5e-6
+
+
+def test_a_case_that_an_inliner_fails_on_is_told_and_the_next_job_is_done(zygote: Zygote) -> None:
+    broken = BenchCase("residual_over_a_fallback")
+    with pytest.raises(JobFailed, match="AssertionError") as caught:
+        block(zygote, case=broken)
+    assert "inline_torch_modules" in caught.value.traceback
+    assert block(zygote)["again"]["seconds"]["save"]
+
+
+def test_bytes_are_those_of_the_engines_that_were_asked_for(zygote: Zygote) -> None:
+    heavy = BenchCase("ballast@16000000", "ballast", 16 * 10**6)
+    light = BenchCase("ballast@1000", "ballast", 1000)
+    found = {}
+    for case in (heavy, light):
+        zygote.ask("prepare", case)
+        found[case.name] = zygote.ask("sizes", case, arm=dataclasses.asdict(ARMS[1]))["sizes"]
+        zygote.ask("forget", case)
+    large, small = found[heavy.name], found[light.name]
+    assert large[Size.ENGINES] - small[Size.ENGINES] == pytest.approx(16 * 10**6, rel=0.01)
+    assert large[Size.FILE] > 16 * 10**6
+    assert large[Size.SAVE_PEAK] > 16 * 10**6 > small[Size.SAVE_PEAK]
+    assert large[Size.LOAD_PEAK] > 16 * 10**6
+    # Not of the small one alone: the first load of a process imports what it needs.
+    assert large[Size.AFTER_LOAD] - small[Size.AFTER_LOAD] > 15 * 10**6
+
+
+@pytest.mark.parametrize(
+    ("sweep", "size", "steps"),
+    [("steps", 10, 10), ("fan-out", 4, 9), ("ballast", 1000, 8), ("parameters", 1000, 3)],
+)
+def test_a_sweeps_case_has_its_size(zygote: Zygote, sweep: str, size: int, steps: int) -> None:
+    case = BenchCase(f"{sweep}@{size}", sweep, size)
+    assert zygote.ask("prepare", case)["steps"] == steps
+    assert block(zygote, case=case, passes=["inline", "save"])["baseline"]["seconds"]["inline"]
+    zygote.ask("forget", case)
+
+
+def test_a_subject_that_cannot_be_loaded_ends_the_bench(setup: WorkerSetup) -> None:
+    broken = SubjectSpec("9.9.9", SubjectKind.RELEASE, ("legacy",), wheel_path="/nowhere.whl")
+    with pytest.raises(SurroundingsError, match=r"not every subject can be loaded: .*9\.9\.9"):
+        Zygote(dataclasses.replace(setup, subjects=[broken]))
+
+
+def test_a_zygote_that_dies_says_what_it_wrote_last(setup: WorkerSetup) -> None:
+    with pytest.raises(SurroundingsError, match=r"zygote ended with code 1: .*nowhere"):
+        Zygote(dataclasses.replace(setup, library="/nowhere.so"))  # type: ignore[arg-type]

@@ -1,0 +1,179 @@
+"""What users of a release meet: the package lane has tables of its own, and is never added up with
+the graph lane."""
+
+import dataclasses
+
+import pytest
+
+from harness.report.markdown import markdown
+from harness.report.page import page
+from harness.rig.records import CaseInfo, CellKey, Lane, Oracle, PackageSpec, Symptom
+from tests.report.conftest import Run, full_run
+
+CALLS = ("no-retrace", "no-retrace-export", "retrace")
+SECONDS = {
+    "inline-engines": 0.001,
+    "inline-fallbacks": 0.002,
+    "clean": 0.001,
+    "export": 0.006,
+    "save": 0.01,
+    "load": 0.1,
+}
+
+
+def with_packages(run: Run) -> Run:
+    """2.13.0 and 2.14.0 as packages: two cases by three calls, and only `save()` is clean."""
+    run.cases += [
+        CaseInfo(f"{name}@product", "packages", "product", "a defect", lane="package")
+        for name in ("one", "two")
+    ]
+    run.subjects = [
+        dataclasses.replace(spec, packages=(PackageSpec("segment", CALLS),))
+        if spec.subject in ("2.13.0", "2.14.0")
+        else spec
+        for spec in run.subjects
+    ]
+    for name, case, call, failures in (
+        ("2.13.0", "one", "no-retrace", {Oracle.VALUES: "off"}),
+        ("2.13.0", "two", "no-retrace", {Oracle.COMPLETION: "raised"}),
+        ("2.13.0", "one", "no-retrace-export", {Oracle.METADATA: "a list"}),
+        ("2.13.0", "two", "no-retrace-export", {}),
+        ("2.13.0", "one", "retrace", {}),
+        ("2.13.0", "two", "retrace", {}),
+        ("2.14.0", "one", "no-retrace", {}),
+        ("2.14.0", "two", "no-retrace", {}),
+        ("2.14.0", "one", "retrace", {}),
+        ("2.14.0", "two", "retrace", {}),
+    ):
+        key = CellKey(f"{case}@product", "nonstrict", name, call, lane="package")
+        broke = Oracle.COMPLETION in failures
+        compiled = {"compile": 2.0} if call == "no-retrace" else {}
+        run.add(key, failures, seconds={} if broke else SECONDS | compiled)
+    return run
+
+
+@pytest.fixture
+def mixed() -> Run:
+    return with_packages(full_run())
+
+
+@pytest.fixture
+def alone() -> Run:
+    """The package lane without any other."""
+    run = with_packages(full_run())
+    run.plan = [key for key in run.plan if key.lane == Lane.PACKAGE]
+    run.records = [record for record in run.records if record.key.lane == Lane.PACKAGE]
+    planned = {key.case for key in run.plan}
+    run.cases = [case for case in run.cases if case.name in planned]
+    return run
+
+
+def cell(run: Run, release: str, call: str):
+    package = run.model().package
+    row = next(row for row in package.rows if row.release == release)
+    return next(each for each in row.cells if each.family == call)
+
+
+def test_a_run_without_the_lane_has_no_table_of_it(run):
+    assert run.model().package is None
+    assert 'id="package"' not in page(run.model())
+
+
+def test_the_graph_lane_is_compared_as_if_the_packages_were_not_there(run, mixed):
+    before, after = run.model(), mixed.model()
+    for name in ("matrix", "comparison", "neighbours", "measures", "over_steps", "failing"):
+        assert getattr(after, name) == getattr(before, name), name
+
+
+def test_each_release_tells_how_many_of_those_asked_are_right_by_each_call(mixed):
+    assert [row.release for row in mixed.model().package.rows] == ["2.13.0", "2.14.0"]
+    found = cell(mixed, "2.13.0", "no-retrace")
+    assert (found.ok, found.total, found.tone) == (0, 2, "values")
+    assert cell(mixed, "2.13.0", "no-retrace-export").tone == "metadata"
+    assert cell(mixed, "2.14.0", "no-retrace").ok == 2
+
+
+def test_a_call_that_a_release_lacks_is_empty_and_not_right(mixed):
+    assert cell(mixed, "2.14.0", "no-retrace-export").tone == "none"
+
+
+def test_a_cell_that_fails_opens_the_list_of_its_failing_cells(mixed):
+    text = page(mixed.model())
+    assert 'href="#failing-2-13-0-no-retrace"' in text
+    assert text.count('id="failing-2-13-0-no-retrace"') == 1
+
+
+def test_the_first_screen_names_the_call_that_computes_something_else(mixed):
+    told = {line.asked: line.answer for line in mixed.model().headline.answers}
+    assert told["Package of 2.13.0"] == (
+        "save(retrace=False) computes something else in 1 of 2 and fails in 1; the numbers are "
+        "right by save(retrace=False, use_legacy_exporter=False) in all 2, save() in all 2."
+    )
+    assert told["Package of 2.14.0"].startswith("the numbers are right by save(retrace=False) in")
+
+
+def test_figures_of_two_lanes_stand_side_by_side(mixed):
+    head = mixed.model().headline
+    facts = dict(head.facts)
+    assert facts["cells ended"] == "80 / 80 + 10 / 10"
+    assert facts["ok"].endswith(" + 7")
+    assert head.counted == "in the graph and package lane"
+
+
+def test_a_planned_cell_of_the_lane_without_a_record_is_not_right(mixed):
+    mixed.records.pop()
+    found = cell(mixed, "2.14.0", "retrace")
+    assert (found.ok, found.missing) == (1, 1)
+    assert "in 2, 1 not asked" in mixed.model().headline.answers[3].answer
+
+
+def test_a_save_is_the_whole_call_and_one_that_broke_is_not_timed(mixed):
+    rows = {(row.release, row.call.route): row for row in mixed.model().package.measures}
+    new, old = rows["2.14.0", "no-retrace"], rows["2.13.0", "no-retrace"]
+    assert new.save.median == pytest.approx(0.02)
+    assert new.inline.median == pytest.approx(0.004)
+    assert (new.save.n, old.save.n) == (1, 1)
+    assert rows["2.14.0", "retrace"].inline is None
+    assert mixed.model().package.compile["2.14.0",].median == 2.0
+
+
+def test_the_lane_alone_gives_a_page_with_a_matrix_of_its_own(alone):
+    model = alone.model()
+    assert model.matrix.families == ("packages",)
+    assert [row.subject for row in model.matrix.rows] == ["2.13.0", "2.14.0"]
+    assert model.comparison.fixed_count == 1
+    text = page(model)
+    assert text.index('id="package"') < text.index('id="matrix"')
+    assert 'id="latency"' not in text
+    assert model.headline.counted == ""
+    assert "2.14.0 has no known failure in 4 cells" in model.headline.words
+    assert text.count('id="failing-2-13-0-') == 3  # two calls, and the matrix's one family
+
+
+def test_a_cause_counts_the_cells_of_each_lane_apart(mixed):
+    entry = mixed.causes[1]
+    for at, record in enumerate(mixed.records):
+        if record.key.subject == "2.14.0" and record.key.case == "one@product":
+            verdicts = tuple(
+                dataclasses.replace(
+                    next(v for r in mixed.records for v in r.failures if v.oracle == "metadata"),
+                    symptom=Symptom.WRONG_METADATA,
+                )
+                if verdict.oracle is Oracle.METADATA
+                else verdict
+                for verdict in record.verdicts
+            )
+            mixed.records[at] = dataclasses.replace(record, verdicts=verdicts)
+    mixed.causes[1] = dataclasses.replace(
+        entry, cases=(*entry.cases, "one@product"), routes=(*entry.routes, "no-retrace", "retrace")
+    )
+    live = next(cause for cause in mixed.model().live if cause.id == entry.id)
+    assert (live.cells, live.package_cells) == (2, 2)
+    assert live.cases[0] == "case_relu_fallbacks"
+    assert "2 cells and 2 of the package lane" in page(mixed.model())
+
+
+def test_the_markdown_has_the_table_and_folds_the_rest(mixed):
+    text = markdown(mixed.model())
+    assert "| **2.13.0** | 2.13 | 11.0 | ✗ 0 of 2 right wrong values |" in text
+    assert "<details><summary>What each call reaches; compile, save and load" in text

@@ -1,0 +1,158 @@
+"""A small hybrid through one release's real package: run as a program, once a release.
+
+    python tests/rig/package/hybrid.py SITE RELEASE FOLDER SKIP...
+
+For each SKIP (a patch's name, or "none") a child is forked that has torch and nothing of the
+package, imports the package without that patch, and compiles, runs, saves and loads. What became
+of it is one JSON object by SKIP, on the last line of stdout.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+import torch
+
+from harness.rig.engines import emulated
+from harness.rig.package.emulation import import_package
+
+RELU = "torch.ops.aten.relu.default"
+
+
+class Hybrid(torch.nn.Module):
+    """Two engines around a fallback; the first takes a number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        return (torch.relu(self.linear(x) * k) + 1).t()
+
+
+def conformance(first: Any, last: Any) -> dict[str, bool]:
+    """What test_emulated.py asks of an engine of the graph lane, asked of two of this one."""
+
+    def refused(*inputs: torch.Tensor) -> bool:
+        try:
+            torch.ops.tensorrt.execute_engine(list(inputs), first)
+        except RuntimeError as error:
+            return "engine _run_on_acc" in str(error) or "expected" in str(error)
+        return False
+
+    x, k = torch.randn(2, 4), torch.tensor(3)
+    (transposed,) = torch.ops.tensorrt.execute_engine([x], last)
+    return {
+        "takes what it was built for": not refused(x, k),
+        "refuses another type": refused(x.double(), k) and refused(x, k.float()),
+        "refuses another size": refused(torch.randn(3, 4), k),
+        "refuses another rank": refused(x[0], k) and refused(x, k[None]),
+        "refuses another number of inputs": refused(x),
+        "returns contiguous memory": transposed.shape == (4, 2) and transposed.is_contiguous(),
+        "aliases nothing": transposed.untyped_storage().data_ptr()
+        != x.untyped_storage().data_ptr(),
+        "keeps its slots when copied": emulated.engine_slots(copy.deepcopy(first))
+        == emulated.engine_slots(first),
+    }
+
+
+def told(site: Path, release: str, archive: Path, skip: list[str]) -> dict[str, Any]:
+    """Import, compile, run, save both ways; what was seen."""
+    package = import_package(site, release, skip=skip)
+    torch.manual_seed(0)
+    inputs = (torch.randn(2, 4), torch.tensor(3))
+    model = Hybrid().eval()
+    program = torch.export.export(model, inputs)
+    compiled = package.dynamo.compile(
+        program, arg_inputs=list(inputs), torch_executed_ops={RELU}, min_block_size=1
+    )
+    expected = model(*inputs)
+    (first, *_, last) = engines = [each for each in compiled.children() if hasattr(each, "engine")]
+    assert torch.equal(compiled(*inputs), expected)
+    first(inputs[0], 3)  # a number, as a fallback may give one
+    slots = emulated.engine_slots(first.engine)
+    for retrace in (True, False):
+        package.save(compiled, f"{archive}.{retrace}", arg_inputs=list(inputs), retrace=retrace)
+    torch.save((inputs, expected), f"{archive}.values")
+    runs = emulated.run_counts.total()
+    return {
+        "engines": len(engines),
+        "runs": runs,
+        "conforms": conformance(first.engine, last.engine),
+        "slots": len(slots),
+        "abi": slots[0],
+        "name": slots[emulated.NAME_SLOT],
+        "payload_bytes": len(emulated.engine_payload(first.engine)),
+        "below_site": Path(package.__file__ or "").is_relative_to(site),
+    }
+
+
+def loaded(site: Path, release: str, archive: Path) -> dict[str, Any]:
+    """Load what was saved, in a process that saved nothing."""
+    package: ModuleType = import_package(site, release)
+    inputs, expected = torch.load(f"{archive}.values")
+    seen: dict[str, Any] = {}
+    for retrace in (True, False):
+        program = package.load(f"{archive}.{retrace}")
+        before = emulated.run_counts.total()
+        result = program.module()(*inputs)
+        seen[f"retrace {retrace}"] = {
+            "equal": torch.equal(
+                result if isinstance(result, torch.Tensor) else result[0], expected
+            ),
+            "runs": emulated.run_counts.total() - before,
+        }
+        with emulated.tampered_engines():
+            other = program.module()(*inputs)
+        other = other if isinstance(other, torch.Tensor) else other[0]
+        seen[f"retrace {retrace}"]["tampered"] = torch.equal(other, expected)
+    return seen
+
+
+def in_a_child(work: Any, *arguments: Any) -> dict[str, Any]:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(2, 1)  # the package prints; stdout has the answer alone
+        try:
+            answer = work(*arguments)
+        except BaseException as error:  # noqa: BLE001 - told to the parent, whatever it is
+            answer = {"error": f"{type(error).__name__}: {error}"[:500]}
+        os.write(writing, json.dumps(answer).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as stream:
+        text = stream.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else {"error": "the process died"}
+
+
+def main(site: Path, release: str, folder: Path, skips: list[str]) -> dict[str, Any]:
+    warnings.simplefilter("ignore")
+    logging.disable(logging.ERROR)
+    torch.set_num_threads(1)
+    # What an export imports, seconds of it, is imported once for all children.
+    torch.export.export(Hybrid().eval(), (torch.randn(2, 4), torch.tensor(3)))
+    seen = {}
+    for skip in skips:
+        archive = Path(tempfile.mkdtemp(dir=folder)) / "program.pt2"
+        chosen = [] if skip == "none" else [skip]
+        seen[skip] = in_a_child(told, site, release, archive, chosen)
+        if skip == "none" and "error" not in seen[skip]:
+            seen["loaded"] = in_a_child(loaded, site, release, archive)
+    return seen
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), sys.argv[4:])))

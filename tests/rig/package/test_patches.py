@@ -1,0 +1,116 @@
+"""The real package of a release on a CPU, and what fails without each of its patches.
+
+Every release is asked in processes of its own (hybrid.py): a process has one release.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.releases import Catalogue
+from harness.rig.package.patches import PATCHES, patches_for
+from harness.toolchain import PackageSite, Toolchain
+
+HYBRID = Path(__file__).with_name("hybrid.py")
+NEWEST, OLDEST = "2.14.0", "2.6.0"
+BETWEEN = ("2.7.0", "2.8.0", "2.9.0", "2.10.0", "2.11.0", "2.12.0", "2.12.1", "2.13.0")
+SLOTS_AND_ABI = {
+    "2.6.0": (9, "6"),
+    "2.7.0": (10, "7"),
+    "2.8.0": (10, "7"),
+    "2.9.0": (10, "7"),
+    "2.10.0": (10, "7"),
+    "2.11.0": (11, "8"),
+    "2.12.0": (12, "9"),
+    "2.12.1": (12, "9"),
+    "2.13.0": (12, "9"),
+    "2.14.0": (13, "10"),
+}
+
+NO_CUDA = "Torch not compiled with CUDA|no NVIDIA driver"
+# What a user of the package would meet without the patch.
+PREVENTED = {
+    "engine-layout": "ABI",
+    "current-device": NO_CUDA,
+    "device-properties-type": "_CudaDeviceProperties",
+    "device-properties": NO_CUDA,
+    "device-memory": NO_CUDA,
+    "tensors-to-device": NO_CUDA,
+    "compile-device": "accelerator device when none is available|" + NO_CUDA,
+    "engine-build": "factory function returned nullptr",
+    "engine-run": "Could not run 'tensorrt::execute_engine'",
+}
+
+everywhere = pytest.mark.parametrize(
+    "release",
+    [NEWEST, OLDEST, *(pytest.param(release, marks=pytest.mark.slow) for release in BETWEEN)],
+)
+
+
+def made_site(toolchain: Toolchain, catalogue: Catalogue, release: str) -> PackageSite:
+    return toolchain.package_site(catalogue.get(release))
+
+
+def seen(site: Path, release: str, folder: Path, *skips: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, str(HYBRID), str(site), release, str(folder), *skips],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+@everywhere
+def test_it_compiles_saves_and_loads_in_a_fresh_process(
+    release: str, toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    made = made_site(toolchain, catalogue, release)
+    moved = tmp_path / "moved"  # relocatable: nothing in it names where it was made
+    shutil.copytree(made.folder, moved)
+    answer = seen(moved, release, tmp_path, "none")
+    compiled = answer["none"]
+    assert "error" not in compiled, compiled
+    assert compiled["engines"] == 2
+    assert compiled["runs"] == 3  # two of the program, and one called alone
+    assert (compiled["slots"], compiled["abi"]) == SLOTS_AND_ABI[release]
+    assert compiled["below_site"]
+    assert all(compiled["conforms"].values()), compiled["conforms"]
+    for route in ("retrace True", "retrace False"):
+        assert answer["loaded"][route] == {"equal": True, "runs": 2, "tampered": False}, route
+
+
+@pytest.mark.parametrize("release", [NEWEST, pytest.param(OLDEST, marks=pytest.mark.slow)])
+def test_without_each_patch_something_fails(
+    release: str, toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    names = [patch.name for patch in patches_for(release, "segment")]
+    site = made_site(toolchain, catalogue, release).folder
+    answer = seen(site, release, tmp_path, *names)
+    for name in names:
+        error = answer[name].get("error", "nothing failed")
+        assert any(part in error for part in PREVENTED[name].split("|")), f"{name}: {error}"
+
+
+def test_every_patch_has_a_name_of_its_own_and_says_why() -> None:
+    assert len({patch.name for patch in PATCHES}) == len(PATCHES)
+    assert all(len(patch.why) > 30 for patch in PATCHES)
+    assert {patch.name for patch in PATCHES} == set(PREVENTED)
+
+
+def test_a_release_outside_a_patchs_range_does_without_it() -> None:
+    ((patch, *_),) = [[each for each in PATCHES if each.name == "engine-run"]]
+    ranged = type(patch)(**{**vars(patch), "since": (2, 8, 0), "until": (2, 10, 0)})
+    needed = {release: ranged.needed(release, "segment") for release in ("2.7.0", *BETWEEN)}
+    assert [release for release, wanted in needed.items() if wanted] == ["2.8.0", "2.9.0", "2.10.0"]
+    assert not ranged.needed("2.9.0", "another-builder")

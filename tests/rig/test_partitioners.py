@@ -1,0 +1,127 @@
+"""The harness splits as each release's own partitioner does, node for node."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from torch.fx import GraphModule
+from torch.fx.passes.tools_common import CALLABLE_NODE_OPS
+
+from corpus.case import Case, Origin, all_cases, find_case
+from harness.releases import load_catalogue
+from harness.rig.capture import CapturedProgram, capture
+from harness.rig.split import split_module
+from harness.toolchain import Toolchain
+from tests.fetched import FETCHED
+from tests.rig.partitioners import Partition, load_partition
+
+CATALOGUE = load_catalogue()
+EXPORTED = [case for case in all_cases() if case.origin is Origin.EXPORTED]
+# One of each structure that a splitter sees: outputs, dead code, block size, higher-order ops.
+FEW = (
+    "engine_two_outputs",
+    "chunk_of_chunk",
+    "unbind_to_four_fallbacks",
+    "residual_over_a_fallback",
+    "read_by_engine_and_fallbacks",
+    "size_into_engine",
+    "cond_in_fallback",
+    "two_mutated_buffers",
+    "every_interface_at_once",
+    "gru_linear_dynamic",
+)
+
+LOADED = ("/_adjacency_partitioner.py", "/_global_partitioner.py")
+
+
+@cache
+def partition_of(wheel: Path) -> Partition:
+    return load_partition(wheel)
+
+
+def different(wheels: Iterable[Path]) -> list[Path]:
+    """One wheel of those whose partitioner is the same, byte for byte."""
+    found: dict[tuple[bytes, ...], Path] = {}
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            names = [name for name in archive.namelist() if name.endswith(LOADED)]
+            found.setdefault(tuple(archive.read(name) for name in names), wheel)
+    return list(found.values())
+
+
+@cache
+def captured_case(name: str) -> CapturedProgram:
+    return capture(find_case(name), "nonstrict")
+
+
+def lines(split: GraphModule) -> list[str]:
+    """Every graph of a split module, node by node; names and arguments included."""
+    found = [node.format_node() or "output" for node in split.graph.nodes]
+    found += [str(split.graph.output_node().args)]
+    for name, child in split.named_children():
+        if isinstance(child, GraphModule):
+            found += [name, *(f"  {line}" for line in lines(child))]
+    return found
+
+
+def both(case: Case, partition: Partition, fallback: tuple[str, ...]) -> list[list[str]]:
+    """The release's split and the harness's, of one captured program."""
+    captured = captured_case(case.name)
+    theirs = partition(captured.fresh_module(), fallback, case.min_block_size)
+    ours = split_module(captured.fresh_module(), case.fallback, case.min_block_size)
+    return [lines(theirs), lines(ours)]
+
+
+def check(case: Case, wheel: Path) -> None:
+    module = captured_case(case.name).fresh_module()
+    if not any(node.op in CALLABLE_NODE_OPS for node in module.graph.nodes):
+        return  # `compile` never partitions it
+    theirs, ours = both(case, partition_of(wheel), case.fallback)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("version", FETCHED)
+def test_a_case_is_split_as_by_the_release_itself(
+    toolchain: Toolchain, version: str, name: str
+) -> None:
+    check(find_case(name), toolchain.wheel(CATALOGUE.get(version)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", EXPORTED, ids=lambda case: case.name)
+def test_every_case_is_split_as_by_every_release(toolchain: Toolchain, case: Case) -> None:
+    for wheel in different(toolchain.wheel(release) for release in CATALOGUE):
+        check(case, wheel)
+
+
+@pytest.mark.parametrize("name", ["engine_two_outputs", "residual_over_a_fallback"])
+def test_an_op_more_or_less_in_pytorch_is_seen(toolchain: Toolchain, name: str) -> None:
+    partition = partition_of(toolchain.wheel(CATALOGUE.newest))
+    theirs, ours = both(find_case(name), partition, ())
+    assert ours != theirs
+
+
+def test_another_block_size_is_seen(toolchain: Toolchain) -> None:
+    captured = captured_case("residual_over_a_fallback")
+    fallback = captured.case.fallback
+    partition = partition_of(toolchain.wheel(CATALOGUE.newest))
+    theirs = partition(captured.fresh_module(), fallback, 2)
+    assert lines(theirs) != lines(split_module(captured.fresh_module(), fallback, 1))
+
+
+def test_a_release_leaves_dead_code_out_of_its_children_too(toolchain: Toolchain) -> None:
+    captured = captured_case("every_interface_at_once")
+    module = captured.fresh_module()
+    relu = next(n for n in module.graph.nodes if str(n.target) == "aten.relu.default")
+    with module.graph.inserting_after(relu):
+        dead = module.graph.call_function(relu.target, relu.args)
+        dead.meta = dict(relu.meta)
+    partition = partition_of(toolchain.wheel(CATALOGUE.newest))
+    theirs = partition(module, captured.case.fallback, 1)
+    ours = split_module(captured.fresh_module(), captured.case.fallback, 1)
+    assert lines(ours) == lines(theirs)
