@@ -1,4 +1,6 @@
-"""The sessions: `nox -s regress | tests | lint | report`. Environments are built here only.
+"""The sessions: `nox -s regress | qualify | bench | selftest | tests | lint | report`.
+
+Environments are built here only.
 
     nox -s regress -- --releases 2.13.0,2.14.0     arguments go to `python -m harness run`
     nox -s tests -- -k wiring                      arguments go to pytest
@@ -15,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
@@ -26,6 +29,10 @@ sys.path.insert(0, str(ROOT))
 from harness.exitcodes import ExitCode  # noqa: E402  (found through the line above)
 
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+# Real engines too: TensorRT-RTX builds them on a CPU. Of the newest two releases.
+BOTH_LANES = ["--lane", "graph,package", "--builder", "segment,tensorrt-rtx"]
+# A candidate's file, cases from elsewhere and the quick cases have no package to go through.
+GRAPH_LANE_ALONE = {"--lane", "--exporter", "--wheel", "--corpus", "--quick", "--resume"}
 INTERRUPT_TIMEOUT_S = 20.0  # nox would kill a run 0.3 s after Ctrl-C, with its journal open
 
 nox.options.sessions = ["regress"]
@@ -37,9 +44,30 @@ nox.options.default_venv_backend = "virtualenv"
 
 @nox.session
 def regress(session: nox.Session) -> None:
-    """All releases through the whole corpus: report and gate."""
+    """All releases through the whole corpus, in both lanes: report and gate."""
     install(session, "pinned")
-    run_harness(session, "run", *session.posargs)
+    run_harness(session, "run", *lanes(session.posargs), *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Latency of the newest release against the one before it, with an A/A control."""
+    install(session, "pinned")
+    run_harness(session, "bench", *session.posargs)
+
+
+@nox.session
+def selftest(session: nox.Session) -> None:
+    """How often the bench calls identical code different, and misses a real slowdown."""
+    install(session, "pinned")
+    run_harness(session, "selftest", *session.posargs)
+
+
+@nox.session
+def qualify(session: nox.Session) -> None:
+    """Whether one release may take the place of another: `-- --baseline A --candidate B`."""
+    install(session, "pinned")
+    run_harness(session, "qualify", *session.posargs)
 
 
 @nox.session
@@ -65,6 +93,12 @@ def report(session: nox.Session) -> None:
     """The report of a run, anew from its records; needs no torch."""
     install(session)
     run_harness(session, "report", *(session.posargs or ["results/latest"]))
+
+
+def lanes(arguments: Sequence[str]) -> list[str]:
+    """Both lanes, unless the arguments choose, or ask for what has the graph lane alone."""
+    given = {argument.partition("=")[0] for argument in arguments}
+    return [] if given & GRAPH_LANE_ALONE else BOTH_LANES
 
 
 def install(session: nox.Session, *groups: str) -> None:

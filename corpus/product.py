@@ -58,6 +58,23 @@ DYNAMIC: Final = (
     "gru_linear_dynamic",
 )
 
+#: Those that real engines are built for, too: one of every shape that a split can have.
+REAL_ENGINES: Final = frozenset(
+    {
+        "pr_4360",
+        "inputs_read_in_reverse",
+        "residual_over_a_fallback",
+        "relu_four_steps",
+        "linears_in_two_fallbacks",
+        "batch_norm_in_fallback",
+        "keywords_in_another_order",
+        "nested_output",
+        "dynamic_batch",
+        "resnet_relu",
+        "encoder_softmax",
+    }
+)
+
 #: What users change, by how a case with it is called.
 VARIANTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "blocks-of-two": {"min_block_size": 2},

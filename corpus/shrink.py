@@ -36,7 +36,8 @@ def size(blueprint: Blueprint) -> Size:
         len(steps),
         len(blueprint.inputs),
         sum(len(step.ops) for step in steps),
-        sum(len(step.reads) + len(step.keywords) + len(step.attributes) for step in steps),
+        sum(len(step.reads) + len(step.keywords) + len(step.attributes) for step in steps)
+        + sum(len(ref.path) for step in steps for ref in _refs_of(step)),
         sum(_weight(form) for form in (*forms, *inner)),
         len(blueprint.keywords),
         sum((step.naming is not Naming.OWN) + bool(step.name) + step.nested for step in steps),
@@ -77,6 +78,7 @@ def _changes(blueprint: Blueprint) -> Iterator[Blueprint]:
     yield from (
         dataclasses.replace(blueprint, returns=form) for form in _smaller_forms(blueprint.returns)
     )
+    yield from _without_runs(blueprint)
     first = len(blueprint.inputs)
     for at in reversed(range(first, first + len(blueprint.steps))):
         step = blueprint.steps[at - first]
@@ -91,10 +93,58 @@ def _changes(blueprint: Blueprint) -> Iterator[Blueprint]:
             if changed is not None:
                 yield changed
     for index, step in enumerate(blueprint.steps):
+        yield from _with_one_output(blueprint, index, step)
         for less in _smaller_steps(step):
             steps = (*blueprint.steps[:index], less, *blueprint.steps[index + 1 :])
             yield dataclasses.replace(blueprint, steps=steps)
+    yield from _read_whole(blueprint)
     yield from _plainer_calls(blueprint)
+
+
+def _read_whole(blueprint: Blueprint) -> Iterator[Blueprint]:
+    """A value that is read whole where an element of it was read."""
+    refs = [ref for step in blueprint.steps for ref in _refs_of(step)]
+    for at in sorted({ref.at for ref in (*refs, *_refs(blueprint.returns)) if ref.path}):
+
+        def moved(ref: Ref, at: int = at) -> Ref:
+            return Ref(at) if ref.at == at else ref
+
+        yield dataclasses.replace(
+            blueprint,
+            steps=tuple(_step_moved(step, moved) for step in blueprint.steps),
+            returns=_mapped(blueprint.returns, moved),
+        )
+
+
+def _with_one_output(blueprint: Blueprint, index: int, step: Step) -> Iterator[Blueprint]:
+    """A child that returns one of its outputs bare; whoever reads any of them reads that."""
+    at = len(blueprint.inputs) + index
+
+    def moved(ref: Ref) -> Ref:
+        return Ref(at, ref.path[1:]) if ref.at == at else ref
+
+    for item in step.returns.items if step.returns is not None else ():
+        bare = dataclasses.replace(step, returns=item)
+        steps = (*blueprint.steps[:index], bare, *blueprint.steps[index + 1 :])
+        yield dataclasses.replace(
+            blueprint,
+            steps=tuple(_step_moved(each, moved) for each in steps),
+            returns=_mapped(blueprint.returns, moved),
+        )
+
+
+def _without_runs(blueprint: Blueprint) -> Iterator[Blueprint]:
+    """Without a half, a quarter, ... of all steps; what the first of them read stands in."""
+    first, length = len(blueprint.inputs), len(blueprint.steps) // 2
+    while length > 1:
+        for start in range(0, len(blueprint.steps) - length + 1, length):
+            reads = blueprint.steps[start].reads
+            cut: Blueprint | None = blueprint
+            for at in reversed(range(first + start, first + start + length)):
+                cut = cut and _without(cut, at, reads[0] if reads else Ref(0))
+            if cut is not None:
+                yield cut
+        length //= 2
 
 
 def _plainer_calls(blueprint: Blueprint) -> Iterator[Blueprint]:
@@ -244,13 +294,18 @@ def _refs(form: Form) -> Iterator[Ref]:
         yield from _refs(item)
 
 
+def _refs_of(step: Step) -> list[Ref]:
+    return [*step.reads, *(item.ref for item in step.keywords)]
+
+
 def _reads(step: Step) -> list[int]:
     again = [step.again] if step.again >= 0 else []
-    return [*(ref.at for ref in step.reads), *(item.ref.at for item in step.keywords), *again]
+    return [*(ref.at for ref in _refs_of(step)), *again]
 
 
 def _weight(form: Form) -> int:
-    return 1 + sum(_weight(item) for item in form.items)
+    path = len(form.ref.path) if form.ref is not None else 0
+    return 1 + path + sum(_weight(item) for item in form.items)
 
 
 def _but(items: Iterable[Item], at: int) -> tuple[Item, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
-from harness.rig.records import CaseInfo, case_from_json
+from harness.rig.records import CaseInfo, Lane, case_from_json
 from harness.toolchain.environment import PROJECT_ROOT
 
 
@@ -21,6 +21,10 @@ class Corpus:
     cases: tuple[CaseInfo, ...]
     digest: str
     places: tuple[str, ...] = ()  # where the cases are, if they are not the project's own
+
+    def of_lane(self, lane: Lane) -> tuple[CaseInfo, ...]:
+        """The cases that go through one lane."""
+        return tuple(case for case in self.cases if case.lane == lane)
 
     @property
     def names(self) -> tuple[str, ...]:

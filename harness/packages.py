@@ -7,43 +7,72 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from harness.errors import Unavailable
+from harness.errors import Unavailable, UsageError
 from harness.plan import PlannedCell
-from harness.releases import Catalogue
-from harness.rig.records import CellKey, Lane, PackageSpec, SubjectKind, SubjectSpec
+from harness.releases import Catalogue, Release
+from harness.rig.records import (
+    RTX,
+    SEGMENT,
+    CellKey,
+    Lane,
+    PackageSpec,
+    SubjectKind,
+    SubjectSpec,
+)
 from harness.toolchain import PackageSite, Toolchain
 from harness.workers.jobs import Job, make_jobs
 from harness.workers.process import PackageSetup
 
-SEGMENT: Final = "segment"
+#: So many releases get real engines where no version of TensorRT-RTX is asked for.
+NEWEST: Final = 2
 
 #: By subject and builder.
 Sites = Mapping[tuple[str, str], PackageSite]
 
 
 def with_packages(
-    subjects: Sequence[SubjectSpec], toolchain: Toolchain, catalogue: Catalogue
+    subjects: Sequence[SubjectSpec],
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    builders: Sequence[str] = (SEGMENT,),
 ) -> tuple[tuple[SubjectSpec, ...], Sites]:
     """The subjects, each release of the package lane with its packages, and where these lie.
 
     A package that cannot be had here is one whose cells end as unsupported, with the reason.
 
+    Args:
+        builders: `segment`; `tensorrt-rtx` for the version that a release names, of the newest two
+            releases; `tensorrt-rtx-VERSION` for that version, of every release that names any.
+
     Raises:
+        UsageError: an unknown builder, or a version that there is not.
         SurroundingsError: as `Toolchain.package_site`.
     """
+    for builder in builders:
+        if builder not in (SEGMENT, RTX) and not builder.startswith(f"{RTX}-"):
+            raise UsageError(
+                f"--builder {builder!r}: {SEGMENT}, {RTX}, or a version of it, such as "
+                f"{RTX}-1.6.1.120"
+            )
     sites: dict[tuple[str, str], PackageSite] = {}
     described = []
     for spec in subjects:
         packages = []
-        routes = _routes(spec, catalogue)
-        for builder in (SEGMENT,) if routes else ():
+        for builder in builders if _packaged(spec, catalogue) else ():
+            release = catalogue.get(spec.subject)
+            if builder != SEGMENT and not _builds_real(release, builder, catalogue):
+                continue
+            kind, _, version = builder.partition(f"{RTX}-")
             try:
-                site = toolchain.package_site(catalogue.get(spec.subject), builder)
+                site = toolchain.package_site(release, RTX if version else kind, version or None)
             except Unavailable as reason:
-                packages.append(PackageSpec(builder, routes, unavailable=str(reason)))
+                named = PackageSpec(builder, release.package_routes, unavailable=str(reason))
             else:
-                sites[spec.subject, builder] = site
-                packages.append(PackageSpec(builder, routes, site.tensorrt_running))
+                running = site.tensorrt_running
+                name = f"{RTX}-{running}" if builder != SEGMENT else builder
+                sites[spec.subject, name] = site
+                named = PackageSpec(name, release.package_routes, running)
+            packages.append(named)
         described.append(dataclasses.replace(spec, packages=tuple(packages)))
     return tuple(described), sites
 
@@ -67,10 +96,16 @@ def package_groups(
     return groups
 
 
-def _routes(spec: SubjectSpec, catalogue: Catalogue) -> tuple[str, ...]:
+def _packaged(spec: SubjectSpec, catalogue: Catalogue) -> bool:
     if spec.kind is not SubjectKind.RELEASE:
-        return ()
-    return catalogue.get(spec.subject).package_routes
+        return False
+    return bool(catalogue.get(spec.subject).package_routes)
+
+
+def _builds_real(release: Release, builder: str, catalogue: Catalogue) -> bool:
+    if not release.pins.tensorrt_rtx:
+        return False
+    return builder != RTX or release in tuple(catalogue)[-NEWEST:]
 
 
 def _is_of(key: CellKey, spec: SubjectSpec, package: PackageSpec) -> bool:

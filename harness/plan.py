@@ -18,6 +18,7 @@ from typing import Any, Final
 from harness.errors import UsageError
 from harness.rig.records import (
     DYNAMIC_ROUTES,
+    SEGMENT,
     CaseInfo,
     CellKey,
     CellRecord,
@@ -186,6 +187,8 @@ def _cells(
 ) -> Iterator[PlannedCell]:
     if case.lane == Lane.PACKAGE:
         for package in subject.packages:
+            if package.builder != SEGMENT and not case.real_engines:
+                continue
             for route in package.routes:
                 if case.dynamic or Route(route) not in DYNAMIC_ROUTES:
                     yield _packaged(case, capture, subject, package, route)

@@ -58,12 +58,16 @@ _COLUMNS = pa.schema(
         *((_seconds_column(stage), pa.float64()) for stage in Stage),
         ("archive_bytes", pa.int64()),
         ("engine_bytes", pa.int64()),
+        ("carried_bytes", pa.int64()),
         ("steps", pa.int64()),
         ("attempts", pa.int64()),
         ("ended_at_unix_s", pa.float64()),
     ],
     metadata={"schema": str(SCHEMA)},
 )
+
+# Columns that older runs do not have.
+_ADDED_LATER = ("carried_bytes", "steps")
 
 
 def record_table(
@@ -109,9 +113,12 @@ def read_parquet(path: Path) -> tuple[tuple[PlannedCell, ...], dict[str, CellRec
     except (OSError, pa.ArrowException) as error:
         raise UsageError(f"{path}: foreign or damaged: {error}") from error
     schema = int((table.schema.metadata or {}).get(b"schema", 0))
-    if schema == 1:  # from before the number of steps was told
-        at, steps = _COLUMNS.get_field_index("steps"), _COLUMNS.field("steps")
-        table = table.add_column(at, steps, pa.nulls(len(table), pa.int64()))
+    for name in _ADDED_LATER:
+        if name not in table.column_names:
+            field = _COLUMNS.field(name)
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    if sorted(table.column_names) == sorted(_COLUMNS.names):
+        table = table.select(_COLUMNS.names)
     if not table.schema.equals(_COLUMNS) or schema not in READABLE:
         raise UsageError(
             f"{path}: not the columns that this harness writes; read it with the commit that is "
@@ -149,6 +156,7 @@ def _record(
         seconds={stage: value for stage, value in seconds.items() if value is not None},
         archive_bytes=head["archive_bytes"],
         engine_bytes=head["engine_bytes"],
+        carried_bytes=head["carried_bytes"],
         steps=head["steps"],
         attempts=head["attempts"],
         ended_at_unix_s=head["ended_at_unix_s"],
@@ -173,6 +181,7 @@ def _rows(
         "state": record.state.value,
         "archive_bytes": record.archive_bytes,
         "engine_bytes": record.engine_bytes,
+        "carried_bytes": record.carried_bytes,
         "steps": record.steps,
         "attempts": record.attempts,
         "ended_at_unix_s": record.ended_at_unix_s,

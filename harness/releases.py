@@ -74,7 +74,6 @@ class Release:
         taken = (*self.reachable, *self.hypothetical)
         return tuple(route for route in ROUTES if route in taken)
 
-
     @property
     def package_routes(self) -> tuple[str, ...]:
         """How a user of the whole package can save; empty before 2.6.0, where the lane begins.

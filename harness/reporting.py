@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,21 @@ from harness.report.write import write_report
 from harness.run import JudgedRun
 
 
-def write_run_report(judged: JudgedRun, summary: dict[str, Any]) -> list[Path]:
+def write_run_report(
+    judged: JudgedRun,
+    summary: dict[str, Any],
+    draw: Callable[[ReportModel], ReportModel] | None = None,
+) -> list[Path]:
     """Write every form of a run's report into its folder.
+
+    Args:
+        draw: adds pictures of causes; None for a report without them.
 
     Raises:
         SurroundingsError: the folder cannot be written.
     """
-    written = write_report(judged.folder.path, report_model(judged, summary))
+    model = report_model(judged, summary)
+    written = write_report(judged.folder.path, draw(model) if draw else model)
     path = judged.folder.path / "junit.xml"
     keys = [cell.key for cell in judged.plan]
     text = junit(

@@ -22,7 +22,14 @@ from harness.packages import Sites, package_groups, with_packages
 from harness.plan import PlannedCell, derived, make_plan, shard
 from harness.provenance import Provenance, collect_provenance, resume_mismatch
 from harness.releases import Catalogue
-from harness.rig.records import CaseInfo, CellRecord, Lane, SubjectKind, SubjectSpec
+from harness.rig.records import (
+    SEGMENT,
+    CaseInfo,
+    CellRecord,
+    Lane,
+    SubjectKind,
+    SubjectSpec,
+)
 from harness.spent import read_spent, spent_log
 from harness.store import RunFolder, RunState
 from harness.subjects import known_subjects
@@ -52,6 +59,7 @@ class RunOptions:
     routes: tuple[str, ...] = ()
     captures: tuple[str, ...] = ("nonstrict",)
     lanes: tuple[str, ...] = (Lane.GRAPH.value,)
+    builders: tuple[str, ...] = (SEGMENT,)  # of the package lane
     jobs: int = 2
     timeout_s: float = 120.0
     seed: int = 0
@@ -124,7 +132,7 @@ def run(
     )
     sites: Sites = {}
     if any(case.lane == Lane.PACKAGE for case in cases):
-        subjects, sites = with_packages(subjects, toolchain, catalogue)
+        subjects, sites = with_packages(subjects, toolchain, catalogue, options.builders)
     plan = make_plan(cases, subjects, options.captures, options.routes or None)
     if options.shard is not None:
         plan = shard(plan, *options.shard)
@@ -150,8 +158,9 @@ def resume(
         corpus = read_corpus(toolchain.python, before.corpus)
         subjects = found_again(before, toolchain, catalogue)
         sites: Sites = {}
-        if any(spec.packages for spec in before.subjects):
-            subjects, sites = with_packages(subjects, toolchain, catalogue)
+        builders = dict.fromkeys(p.builder for spec in before.subjects for p in spec.packages)
+        if builders:
+            subjects, sites = with_packages(subjects, toolchain, catalogue, tuple(builders))
         now = _provenance(options, corpus, subjects)
         differs = resume_mismatch(before, now)
         if differs:
@@ -289,6 +298,7 @@ def _run_missing(
             log_folder=log_folder,
             corpus_digest=folder.provenance().corpus_digest,
             site=site,
+            engines=toolchain.cache / "engines",
         )
 
     groups = package_groups(missing, sites, package_setup, subjects, folder.path / "workers")

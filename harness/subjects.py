@@ -15,7 +15,16 @@ from typing import Final
 
 from harness.errors import SurroundingsError, UsageError
 from harness.releases import CATALOGUE_FILE, EXPORTER_MODULE, Catalogue, Release, inliner_id
-from harness.rig.records import REQUIRED_CALLS, Route, SubjectKind, SubjectSpec
+from harness.rig.records import (
+    REQUIRED_CALLS,
+    RTX,
+    SEGMENT,
+    PackageSpec,
+    Route,
+    SubjectKind,
+    SubjectSpec,
+)
+from harness.toolchain.bindings import load_bindings
 
 TORCH_SUBJECT: Final = "torch"
 BUILTIN_SUBJECTS: Final = ("name-matching", "positional")
@@ -136,7 +145,20 @@ def torch_subject() -> SubjectSpec:
 
 def known_subjects(catalogue: Catalogue) -> tuple[SubjectSpec, ...]:
     """All that a ledger can speak of, with their routes; no wheel is looked at."""
-    releases = (release_subject(each, None, "its wheel was not asked for") for each in catalogue)
+    reason = "its wheel was not asked for"
+    versions = dict.fromkeys(each.version for each in load_bindings()[RTX])  # of several Pythons
+    real = tuple(f"{RTX}-{version}" for version in versions)
+    releases = (
+        dataclasses.replace(
+            release_subject(each, None, reason),
+            packages=tuple(
+                PackageSpec(builder, each.package_routes, unavailable=reason)
+                for builder in (SEGMENT, *(real if each.pins.tensorrt_rtx else ()))
+                if each.package_routes
+            ),
+        )
+        for each in catalogue
+    )
     return (*releases, *builtin_subjects(), torch_subject())
 
 

@@ -92,7 +92,21 @@ def test_regress_installs_the_pinned_torch_and_passes_its_arguments_on(
     noxfile.regress(session)
     assert "torch==2.13.0" in session.installed[0]
     assert not any(item.startswith("pytest") for item in session.installed[0])
-    assert session.commands == [("python", "-m", "harness", "run", "--releases", "2.13.0")]
+    run = ("python", "-m", "harness", "run")
+    both = ("--lane", "graph,package", "--builder", "segment,tensorrt-rtx")
+    assert session.commands == [(*run, *both, "--releases", "2.13.0")]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--exporter", "a.py"), ("--exporter=a.py",), ("--quick",), ("--lane", "package")],
+)
+def test_regress_asks_for_both_lanes_where_both_are_there_to_ask(
+    noxfile: Any, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    session = Session(tmp_path, *arguments)
+    noxfile.regress(session)
+    assert session.commands == [("python", "-m", "harness", "run", *arguments)]
 
 
 def test_a_warm_environment_installs_nothing(noxfile: Any, tmp_path: Path) -> None:
@@ -186,6 +200,14 @@ def test_report_takes_the_latest_run_and_needs_no_torch(noxfile: Any, tmp_path: 
     assert not any(item.startswith("torch") for item in latest.installed[0])
     assert latest.commands[0][-2:] == ("report", "results/latest")
     assert named.commands[0][-2:] == ("report", "results/one")
+
+
+@pytest.mark.parametrize("name", ["bench", "selftest"])
+def test_latency_is_measured_on_the_pinned_torch(noxfile: Any, tmp_path: Path, name: str) -> None:
+    session = Session(tmp_path, "--resume", "latest")
+    getattr(noxfile, name)(session)
+    assert "torch==2.13.0" in session.installed[0]
+    assert session.commands == [("python", "-m", "harness", name, "--resume", "latest")]
 
 
 def test_lint_checks_style_format_and_types(noxfile: Any, tmp_path: Path) -> None:

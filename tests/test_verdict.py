@@ -129,7 +129,7 @@ def test_the_lanes_are_counted_apart() -> None:
 
 
 def test_green_tells_what_each_lane_is_known_to_get_wrong() -> None:
-    counts = dict.fromkeys(Lane, {**NONE, "planned": 9})
+    counts = {lane: {**NONE, "planned": 9} for lane in Lane}
     assert verdict_words("green", counts, 0, [LEFT, PACKAGE]) == (
         "Green: nothing unexpected; "
         "2.10.0 still has 4 silent, 17 loud and 98 lesser known failures in 1,200 cells; "

@@ -42,6 +42,7 @@ def resnet_relu() -> Program:
     Family.ARCHITECTURES,
     catches="a ResNet whose batch norms fall back, weights and buffers with them",
     fallback=["aten.batch_norm.default"],
+    full=True,
 )
 def resnet_batch_norm() -> Program:
     return Program(floats((2, 3, 16, 16)), model=ResNet())
@@ -71,6 +72,7 @@ def mobilenet_relu6() -> Program:
     Family.ARCHITECTURES,
     catches="a MobileNetV2 whose convolutions all fall back: a weight in every fallback",
     fallback=["aten.conv2d.default"],
+    full=True,
 )
 def mobilenet_conv2d() -> Program:
     return Program(floats((2, 3, 8, 8)), model=MobileNet(nn.ReLU6))
@@ -100,6 +102,7 @@ def unet_cat() -> Program:
     Family.ARCHITECTURES,
     catches="a U-Net whose pooling and upsampling fall back, with weights, around the skips",
     fallback=["aten.max_pool2d.default", "aten.conv_transpose2d.input"],
+    full=True,
 )
 def unet_resampling() -> Program:
     return Program(floats((2, 1, 8, 8)), model=UNet())
@@ -120,6 +123,7 @@ def unet_relu_dynamic() -> Program:
     catches="a detector whose split, max and topk fall back with two outputs each; nested outputs",
     fallback=[TOPK, SPLIT, "aten.max.dim", GETITEM],
     wiring=True,
+    full=True,
 )
 def detector_topk() -> Program:
     return Program(floats((2, 3, 8, 8)), model=Detector())

@@ -56,6 +56,7 @@ def bert_softmax() -> Program:
     catches="a BERT whose layer norms fall back with weights, each read again by a residual sum",
     fallback=[LAYER_NORM],
     requires=HUB,
+    full=True,
 )
 def bert_layer_norm() -> Program:
     return Program(tokens((2, 6)), model=Bert())
@@ -88,6 +89,7 @@ def vit_softmax() -> Program:
     catches="a ViT whose layer norms fall back: one's output feeds query, key and value",
     fallback=[LAYER_NORM],
     requires=HUB,
+    full=True,
 )
 def vit_layer_norm() -> Program:
     return Program(floats((2, 3, 8, 8)), model=Vit())
@@ -120,6 +122,7 @@ def t5_softmax() -> Program:
     catches="a T5 whose embedding table is one weight of three: tokens on both sides, positions",
     fallback=["aten.embedding.default"],
     requires=HUB,
+    full=True,
 )
 def t5_embedding() -> Program:
     return Program(tokens((2, 5), (2, 4)), model=T5())
@@ -142,6 +145,7 @@ def t5_relu_dynamic() -> Program:
     fallback=["aten.neg.default", SOFTMAX],
     wiring=True,
     requires=HUB,
+    full=True,
 )
 def llama_rotary() -> Program:
     return Program(tokens((2, 6)), model=Llama())

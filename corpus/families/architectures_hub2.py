@@ -44,6 +44,7 @@ def gpt2_split() -> Program:
     fallback=[SOFTMAX, TANH],
     wiring=True,
     requires=HUB,
+    full=True,
 )
 def gpt2_softmax() -> Program:
     return Program(tokens((2, 6)), model=Gpt2())
@@ -75,6 +76,7 @@ def clip_softmax() -> Program:
     catches="a CLIP's image tower whose layer norms fall back, weights with them",
     fallback=[LAYER_NORM],
     requires=HUB,
+    full=True,
 )
 def clip_layer_norm() -> Program:
     return Program(floats((2, 3, 8, 8)), model=ClipVision())
@@ -97,6 +99,7 @@ def clip_sigmoid_dynamic() -> Program:
     fallback=[SOFTMAX],
     wiring=True,
     requires=HUB,
+    full=True,
 )
 def whisper_softmax() -> Program:
     return Program(_spectrogram_and_ids, model=Whisper())

@@ -157,6 +157,7 @@ def graph_attention_masked_dynamic() -> Program:
     Family.ARCHITECTURES,
     catches="a diffusion block whose group norms fall back, with weights, around a time embedding",
     fallback=["aten.group_norm.default"],
+    full=True,
 )
 def diffusion_group_norm() -> Program:
     return Program(floats((2, 8, 4, 4), (2,)), model=DiffusionBlock())

@@ -25,6 +25,7 @@ def yolo_chunk() -> Program:
     catches="a YOLO-like head whose softmax falls back on four chunks of an engine, twice",
     fallback=[SOFTMAX, SIGMOID],
     wiring=True,
+    full=True,
 )
 def yolo_softmax() -> Program:
     return Program(floats((2, 3, 8, 8)), model=Yolo())

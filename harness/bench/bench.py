@@ -81,10 +81,11 @@ def bench(
         UsageError: an unknown release, case, route or stage.
         SurroundingsError: no wheel, no compiler, a zygote that died; the folder can be resumed.
     """
-    baseline, candidate = _subjects(options, toolchain, catalogue)
+    _check(options)  # before anything takes long: a typo is cheap
+    baseline, candidate = subjects_of(options, toolchain, catalogue)
     corpus = read_corpus(toolchain.python, options.corpus)
     plan = make_plan(options, corpus, baseline, candidate)
-    provenance = _provenance(options, corpus, (baseline, candidate))
+    provenance = provenance_of(options, corpus, (baseline, candidate))
     folder = BenchFolder.create(options.out, provenance, plan)
     return measure(folder, (baseline, candidate), toolchain, progress)
 
@@ -108,7 +109,7 @@ def resume(
     subjects = found_again(before, toolchain, catalogue)
     corpus = read_corpus(toolchain.python, before.corpus)
     options = BenchOptions(baseline="", seed=before.seeds[0], corpus=before.corpus)
-    now = _provenance(options, corpus, subjects)
+    now = provenance_of(options, corpus, subjects)
     differs = [*resume_mismatch(before, now), *unlike(before, now)]
     if differs:
         raise UsageError(
@@ -134,6 +135,31 @@ def reopen(which: str | Path, out: Path) -> JudgedBench:
     return JudgedBench(folder, plan, provenance, samples, report)
 
 
+def like_recorded(options: BenchOptions, recorded: JudgedBench) -> BenchOptions:
+    """The cases, stages and baseline of a recorded bench: what a new one is to be held against."""
+    plan = recorded.plan
+    return dataclasses.replace(
+        options,
+        baseline=plan.baseline,
+        cases=tuple(dict.fromkeys(cell.case.name for cell in plan.cells if cell.gates)),
+        routes=tuple(dict.fromkeys(cell.route for cell in plan.cells)),
+        stages=",".join(plan.metrics),
+        gating=",".join(plan.gating),
+        corpus=recorded.provenance.corpus,
+    )
+
+
+def refuse_unlike(options: BenchOptions, recorded: JudgedBench) -> None:
+    """Raise UsageError if this machine is not like the one of a recorded bench."""
+    here = provenance_of(options, Corpus((), "", options.corpus), ())
+    differs = unlike(recorded.provenance, here)
+    if differs:
+        raise UsageError(
+            f"{recorded.folder.run_id} is of an unlike machine ({'; '.join(differs)}); "
+            "--allow-mismatch compares them all the same"
+        )
+
+
 def measure(
     folder: BenchFolder,
     subjects: tuple[SubjectSpec, ...],
@@ -146,7 +172,7 @@ def measure(
         try:
             samples = read_samples(plan, folder.journal().payloads)
             with zygote_for(folder, subjects, toolchain) as zygote:
-                line = _session(zygote)
+                line = session_line(zygote)
                 journal.append(line)
                 samples.add(line)
                 sampling = Sampling(plan, samples, zygote, journal.append, free_bytes)
@@ -162,24 +188,42 @@ def zygote_for(
     folder: BenchFolder, subjects: tuple[SubjectSpec, ...], toolchain: Toolchain
 ) -> Iterator[Zygote]:
     provenance = folder.provenance()
-    setup = WorkerSetup(
-        python=toolchain.python,
-        library=toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env()),
-        subjects=subjects,
-        seed=provenance.seeds[0],
-        log_folder=folder.path / "workers",
-        corpus_digest=provenance.corpus_digest,
-        corpus=provenance.corpus,
-    )
+    setup = setup_for(provenance, subjects, folder.path / "workers", toolchain)
     with Zygote(setup) as zygote:
         if zygote.ready["corpus_digest"] != provenance.corpus_digest:
             raise SurroundingsError("the corpus was changed while the bench began; start it anew")
         yield zygote
 
 
+def setup_for(
+    provenance: Provenance,
+    subjects: tuple[SubjectSpec, ...],
+    log_folder: Path,
+    toolchain: Toolchain,
+) -> WorkerSetup:
+    """What a zygote is started with. A subject that is its own baseline is loaded once."""
+    return WorkerSetup(
+        python=toolchain.python,
+        library=toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env()),
+        subjects=tuple(dict.fromkeys(subjects)),
+        seed=provenance.seeds[0],
+        log_folder=log_folder,
+        corpus_digest=provenance.corpus_digest,
+        corpus=provenance.corpus,
+    )
+
+
 def free_bytes() -> int:
     """The memory that a cell may take."""
     return int(psutil.virtual_memory().available * (1 - MEMORY_KEPT))
+
+
+def _check(options: BenchOptions) -> None:
+    plans.bands(options.max_slowdown)
+    for text in (options.stages, options.gating):
+        plans.stages(text)
+    if options.sweeps:
+        plans.make_cells((), options.routes, options.sweeps, full=options.full)
 
 
 def make_plan(
@@ -221,7 +265,7 @@ def _cases(options: BenchOptions, corpus: Corpus) -> tuple[CaseInfo, ...]:
     return tuple(case for case in corpus.cases if case.name in names)
 
 
-def _subjects(
+def subjects_of(
     options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue
 ) -> tuple[SubjectSpec, SubjectSpec]:
     newest = "" if options.exporter else catalogue.newest.version
@@ -243,7 +287,7 @@ def _subjects(
     return found
 
 
-def _provenance(
+def provenance_of(
     options: BenchOptions, corpus: Corpus, subjects: tuple[SubjectSpec, ...]
 ) -> Provenance:
     return collect_provenance(
@@ -262,7 +306,7 @@ def _without_cache(spec: SubjectSpec) -> SubjectSpec:
     return dataclasses.replace(spec, wheel_path=Path(spec.wheel_path).name)
 
 
-def _session(zygote: Zygote) -> dict[str, object]:
+def session_line(zygote: Zygote) -> dict[str, object]:
     """What a process that began to measure said of itself."""
     return {
         "schema": SCHEMA,

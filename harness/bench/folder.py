@@ -67,14 +67,22 @@ class BenchFolder:
         Raises:
             UsageError: there is none.
         """
+        path = cls.find(which, out)
+        if path is None:
+            raise UsageError(
+                f"no bench {str(which)!r}: give its folder, its id under {out}, or `latest`; "
+                "`python -m harness bench` makes one"
+            )
+        return cls(path)
+
+    @staticmethod
+    def find(which: str | Path, out: Path) -> Path | None:
+        """Where the bench of that name lies, if there is one."""
         name = LATEST if str(which) == "latest" else str(which)
         for candidate in (Path(name), out / name, out / f"{PREFIX}{name}"):
             if (candidate / "plan.json").is_file():
-                return cls(candidate.resolve())
-        raise UsageError(
-            f"no bench {str(which)!r}: give its folder, its id under {out}, or `latest`; "
-            "`python -m harness bench` makes one"
-        )
+                return candidate.resolve()
+        return None
 
     @property
     def run_id(self) -> str:

@@ -115,6 +115,9 @@ class BenchPlan:
     alpha: float = 0.002
     control_alpha: float = 0.001
     spawn: bool = False
+    sizes: bool = True  # ask for bytes, too
+    delayed: str = ""  # a metric of the candidate that is made slower on purpose: a selftest's
+    delay_s: float = 0.0
 
     @property
     def passes(self) -> tuple[str, ...]:
@@ -123,7 +126,7 @@ class BenchPlan:
     def arms(self, route: str) -> tuple[Arm, ...]:
         return (
             Arm(BASELINE, self.baseline, route),
-            Arm(CANDIDATE, self.candidate, route),
+            Arm(CANDIDATE, self.candidate, route, self.delayed, self.delay_s),
             Arm(AGAIN, self.baseline, route),
         )
 
@@ -142,16 +145,13 @@ def make_cells(
     """The cells of cases by routes, then those of sweeps.
 
     Raises:
-        UsageError: an unknown sweep, or nothing to measure.
+        UsageError: an unknown sweep, sizes that are none, or nothing to measure.
     """
-    unknown = [name for name in sweeps if name not in SWEEPS]
-    if unknown:
-        raise UsageError(f"no sweep is named {', '.join(unknown)}; there are: {', '.join(SWEEPS)}")
     cells = [
         BenchCell(BenchCase(case.name), route, case.family) for case in cases for route in routes
     ]
-    for sweep in sweeps:
-        sizes = (*SWEEPS[sweep], *(MORE_IN_FULL[sweep] if full else ()))
+    for asked in sweeps:
+        sweep, sizes = _sizes(asked, full=full)
         cells += [
             BenchCell(BenchCase(f"{sweep}@{size}", sweep, size), route, "sweep")
             for size in sizes
@@ -160,6 +160,18 @@ def make_cells(
     if not cells:
         raise UsageError("nothing to measure: give --cases or --sweep")
     return tuple(cells)
+
+
+def _sizes(asked: str, *, full: bool) -> tuple[str, tuple[int, ...]]:
+    """`steps`, or `steps=10/20/50` for sizes of one's own."""
+    sweep, _, sizes = asked.partition("=")
+    if sweep not in SWEEPS:
+        raise UsageError(f"--sweep: no sweep is named {sweep!r}; there are: {', '.join(SWEEPS)}")
+    if not sizes:
+        return sweep, (*SWEEPS[sweep], *(MORE_IN_FULL[sweep] if full else ()))
+    if not all(part.isdigit() and int(part) > 0 for part in sizes.split("/")):
+        raise UsageError(f"--sweep {asked!r}: sizes above zero, such as {sweep}=10/100/1000")
+    return sweep, tuple(dict.fromkeys(int(part) for part in sizes.split("/")))
 
 
 def stages(text: str) -> tuple[str, ...]:

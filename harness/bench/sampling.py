@@ -100,7 +100,7 @@ class Sampling:
             self._prepare(cell)
             if known.pilot is None:
                 self._pilot(cell)
-            elif len(known.sizes) < 2 * SIZES_OF_EACH and len(known.blocks) >= len(known.sizes) / 2:
+            elif self._plan.sizes and self._wants_sizes(known):
                 self._sizes(cell, CANDIDATE if len(known.sizes) % 2 else BASELINE)
             else:
                 self._block(cell, known)
@@ -109,6 +109,11 @@ class Sampling:
         if cell.together is False:
             self._zygote.ask("forget", cell.case)
             self._prepared.discard(cell.case)
+
+    @staticmethod
+    def _wants_sizes(known: CellSamples) -> bool:
+        """A pair of them behind each of the first blocks."""
+        return len(known.sizes) < 2 * SIZES_OF_EACH and len(known.blocks) >= len(known.sizes) / 2
 
     def _prepare(self, cell: BenchCell) -> None:
         if cell.case in self._prepared or self._plan.spawn:

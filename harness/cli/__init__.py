@@ -6,7 +6,16 @@ import sys
 
 import typer
 
-from harness.cli import benching, covering, history, inspecting, reducing, results, running
+from harness.cli import (
+    benching,
+    covering,
+    history,
+    inspecting,
+    qualifying,
+    reducing,
+    results,
+    running,
+)
 from harness.cli.common import err, fail
 from harness.cli.locking import corpus_app
 from harness.errors import SurroundingsError, UsageError
@@ -32,9 +41,11 @@ app.command("summary")(results.summary_command)
 app.command("report")(results.report_command)
 app.command("ledger")(results.ledger_command)
 app.command("history")(history.history_command)
+app.command("qualify")(qualifying.qualify_command)
 app.command("bench")(benching.bench_command)
 app.command("compare")(benching.compare_command)
 app.command("trend")(benching.trend_command)
+app.command("selftest")(benching.selftest_command)
 releases_app.callback()(inspecting.releases_command)
 releases_app.command("add")(inspecting.add_release_command)
 app.command("doctor")(inspecting.doctor_command)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 import time
@@ -13,11 +12,22 @@ from typing import Annotated
 import typer
 
 from harness.atomic import replace_file
-from harness.bench.bench import BenchOptions, JudgedBench, bench, reopen, resume
+from harness.bench.bench import (
+    BenchOptions,
+    JudgedBench,
+    bench,
+    like_recorded,
+    refuse_unlike,
+    reopen,
+    resume,
+)
 from harness.bench.compare import Comparison, compare, comparison_to_json, trend
 from harness.bench.export import asv_results, pyperf_suite
+from harness.bench.folder import BenchFolder
 from harness.bench.plan import BASELINE, CANDIDATE, DEFAULT_ROUTES, BenchCell, BenchPlan
 from harness.bench.samples import Samples
+from harness.bench.selftest import Campaign, SelftestPlan, called_by_us
+from harness.bench.selftest_run import SelftestFolder, begin, go_on
 from harness.bench.words import change, comparison_lines, first_screen
 from harness.benching import write_bench
 from harness.cli.common import (
@@ -34,6 +44,7 @@ from harness.cli.common import (
     toolchain_for,
 )
 from harness.corpus_client import absolute
+from harness.errors import UsageError
 from harness.releases import load_catalogue
 from harness.subjects import BUILTIN_SUBJECTS
 
@@ -56,7 +67,7 @@ def bench_command(
     stages: Annotated[str, typer.Option(help="What is measured; all by default.")] = "",
     gating: Annotated[str, typer.Option("--gate", help="What of it gates.")] = "",
     sweep: Annotated[
-        str, typer.Option(help="steps, fan-out, ballast, parameters; with commas.")
+        str, typer.Option(help="steps, fan-out, ballast, parameters; or sizes: steps=10/50.")
     ] = "",
     full: Annotated[bool, typer.Option("--full", help="The largest sizes too.")] = False,
     budget: Annotated[float, typer.Option(min=1.0, help="Seconds of measuring.")] = 300.0,
@@ -106,7 +117,9 @@ def bench_command(
     )
     recorded = _recorded(baseline, out_dir)
     if recorded is not None:
-        options = _like_recorded(options, recorded)
+        options = like_recorded(options, recorded)
+        if not allow_mismatch:
+            refuse_unlike(options, recorded)  # now, and not after minutes of measuring
     judged = bench(options, toolchain, catalogue, _teller())
     code = show(judged, pyperf, asv)
     if recorded is None:
@@ -141,6 +154,57 @@ def trend_command(
             )
 
 
+def selftest_command(
+    campaigns: Annotated[int, typer.Option(min=0, help="A/A campaigns.")] = 300,
+    power_campaigns: Annotated[int, typer.Option(min=0, help="Campaigns with a delay.")] = 100,
+    seconds: Annotated[float, typer.Option(min=1.0, help="Of an A/A campaign.")] = 15.0,
+    power_seconds: Annotated[float, typer.Option(min=1.0, help="Of one with a delay.")] = 20.0,
+    session: Annotated[float, typer.Option(help="Seconds after which to stop for now.")] = 1e9,
+    release: Annotated[str, typer.Option(help="Measured against itself; the newest.")] = "",
+    case: Annotated[str, typer.Option(help="The case of the A/A campaigns.")] = "llama_linear",
+    slower_cases: Annotated[
+        str, typer.Option(help="The cases whose save, and whose load, are delayed.")
+    ] = "chain_of_forty,yolo_chunk",
+    route: Annotated[str, typer.Option(help="legacy or export.")] = "legacy",
+    seed: Annotated[int, typer.Option(help="Another order.")] = 0,
+    resume_run: Annotated[str, typer.Option("--resume", help="Go on with a selftest.")] = "",
+    out_dir: Out = RESULTS,
+    wheelhouse: Wheelhouse = None,
+    offline: Offline = False,
+) -> None:
+    """Campaigns of which it is known what they should say: how often the bench is wrong."""
+    toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
+    if resume_run:
+        folder = SelftestFolder.open(resume_run, out_dir)
+    else:
+        slow = listed(slower_cases)
+        if len(slow) != 2:
+            raise UsageError(f"--slower-cases {slower_cases!r}: two, one for save and one for load")
+        plan = SelftestPlan(
+            subject=release or catalogue.newest.version,
+            case=case,
+            route=route,
+            metrics=("save", "load-warm"),
+            slower_cases=slow,
+            campaigns=campaigns,
+            power_campaigns=power_campaigns,
+            seconds=seconds,
+            power_seconds=power_seconds,
+            seed=seed,
+        )
+        command_line = ("python", "-m", "harness", *sys.argv[1:])
+        folder = begin(plan, out_dir, command_line, toolchain, catalogue)
+    for line in go_on(folder, toolchain, catalogue, _tell_campaign, session):
+        tell(line)
+    tell(f"selftest: {folder.path}")
+
+
+def _tell_campaign(campaign: Campaign) -> None:
+    called = "called" if called_by_us(campaign) else "not called"
+    blocks = len(campaign.cell.blocks)
+    err.print(f"{campaign.number} {campaign.kind}: {blocks} blocks, {called}", markup=False)
+
+
 def show(judged: JudgedBench, pyperf: Path | None = None, asv: Path | None = None) -> int:
     """The verdicts, where they lie, and the exit code."""
     pages = write_bench(judged)
@@ -172,30 +236,11 @@ def _show_comparison(comparison: Comparison, cand: JudgedBench) -> int:
 
 
 def _recorded(baseline: str, out_dir: Path) -> JudgedBench | None:
-    """The recorded bench that a baseline names, or None if it names a release."""
+    """The recorded bench that a baseline names, or None if it names a subject."""
     if not baseline or baseline in (*load_catalogue().versions, *BUILTIN_SUBJECTS):
         return None
-    if not any((place / "plan.json").is_file() for place in _places(baseline, out_dir)):
-        return None  # the catalogue says what releases there are
-    return reopen(baseline, out_dir)
-
-
-def _places(name: str, out_dir: Path) -> tuple[Path, ...]:
-    return Path(name), out_dir / name, out_dir / f"bench-{name}", out_dir / f"{name}-bench"
-
-
-def _like_recorded(options: BenchOptions, recorded: JudgedBench) -> BenchOptions:
-    """The cases, stages and baseline of a recorded bench: what a new one is to be held against."""
-    plan = recorded.plan
-    return dataclasses.replace(
-        options,
-        baseline=plan.baseline,
-        cases=tuple(dict.fromkeys(cell.case.name for cell in plan.cells if cell.gates)),
-        routes=tuple(dict.fromkeys(cell.route for cell in plan.cells)),
-        stages=",".join(plan.metrics),
-        gating=",".join(plan.gating),
-        corpus=recorded.provenance.corpus,
-    )
+    # Neither: the catalogue says best what there is.
+    return reopen(baseline, out_dir) if BenchFolder.find(baseline, out_dir) else None
 
 
 def _teller() -> Callable[[BenchCell, BenchPlan, Samples], None]:

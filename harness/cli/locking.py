@@ -19,6 +19,7 @@ from harness.expectations.corpus_lock import (
     read_lock,
     write_lock,
 )
+from harness.rig.records import Lane
 
 corpus_app = typer.Typer(help="The corpus lock: the same programs on every machine.")
 
@@ -33,8 +34,9 @@ def verify_command(expression: Expression = "", capture: Captures = BOTH) -> int
     modes = captures(capture)
     locked = read_lock()
     corpus = read_corpus(sys.executable)
-    names = {case.name for case in select_cases(corpus.cases, expression)}
-    gone = set() if expression else {name for name, _ in locked.cases} - set(corpus.names)
+    known = corpus.of_lane(Lane.GRAPH)  # what a package makes of a model is each release's own
+    names = {case.name for case in select_cases(known, expression)}
+    gone = set() if expression else {name for name, _ in locked.cases} - names
     asked = {key: row for key, row in locked.cases.items() if key[1] in modes}
     expected = CorpusLock(
         locked.torch_version, {key: row for key, row in asked.items() if key[0] in names | gone}
@@ -54,7 +56,7 @@ def verify_command(expression: Expression = "", capture: Captures = BOTH) -> int
 @corpus_app.command("lock")
 def lock_command() -> int:
     """Write the lock anew, from this machine."""
-    names = read_corpus(sys.executable).names
+    names = [case.name for case in read_corpus(sys.executable).of_lane(Lane.GRAPH)]
     lock = _describe(names, captures(BOTH))
     write_lock(lock)
     tell(f"{len(lock.cases)} programs locked, torch {lock.torch_version}")

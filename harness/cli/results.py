@@ -9,12 +9,14 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from harness.cli.common import RESULTS, Ledger, Out, RunName, out, tell
+from harness.cli.common import RESULTS, Ledger, Out, RunName, Wheelhouse, out, tell, toolchain_for
 from harness.expectations.ledger import obsolete, uses
 from harness.expectations.ledger_file import LEDGER_FILE, to_toml
 from harness.expectations.propose import propose
 from harness.findings import first_screen
+from harness.pictures import with_pictures
 from harness.releases import load_catalogue
+from harness.report.model import ReportModel
 from harness.reporting import read_summary, write_run_report
 from harness.run import JudgedRun, reopen
 from harness.spent import read_spent
@@ -38,11 +40,21 @@ def summary_command(
 
 def report_command(
     run_name: RunName = "latest",
+    pictures: Annotated[
+        bool, typer.Option(help="Draw the worst causes; runs a cell of each again.")
+    ] = True,
+    wheelhouse: Wheelhouse = None,
     out_dir: Out = RESULTS,
 ) -> None:
     """Write a run's report anew, judged by today's ledger."""
-    judged = reopen(run_name, out_dir, sys.executable, load_catalogue())
-    for path in write_run_report(judged, current_summary(judged)):
+    catalogue = load_catalogue()
+    judged = reopen(run_name, out_dir, sys.executable, catalogue)
+
+    def draw(model: ReportModel) -> ReportModel:
+        # What is not at hand is not fetched for a picture.
+        return with_pictures(model, judged, toolchain_for(wheelhouse, offline=True), catalogue)
+
+    for path in write_run_report(judged, current_summary(judged), draw if pictures else None):
         out.print(path, soft_wrap=True)
 
 

@@ -33,7 +33,7 @@ from harness.history import history_line, history_of
 from harness.progress import progress_for
 from harness.releases import load_catalogue
 from harness.reporting import write_run_report
-from harness.rig.records import Lane
+from harness.rig.records import SEGMENT, Lane
 from harness.run import JudgedRun, RunOptions, raise_if_nothing_ran, resume, run
 
 
@@ -60,6 +60,13 @@ def run_command(
     lane: Annotated[
         str, typer.Option(help="graph, package (whole packages, of releases), or both.")
     ] = Lane.GRAPH.value,
+    builder: Annotated[
+        str,
+        typer.Option(
+            help="Of the package lane: segment, tensorrt-rtx (real engines, of the newest two "
+            "releases), tensorrt-rtx-VERSION (of all that name any); with commas."
+        ),
+    ] = SEGMENT,
     routes: Annotated[str, typer.Option(help="legacy, export, cross, direct, plain.")] = "",
     capture: Annotated[str, typer.Option(help="nonstrict, strict, or both, with a comma.")] = (
         "nonstrict"
@@ -94,6 +101,7 @@ def run_command(
         corpus=absolute(corpus or ()),
         routes=listed(routes),
         lanes=_lanes(lane),
+        builders=listed(builder) or (SEGMENT,),
         captures=captures(capture),
         jobs=jobs,
         timeout_s=timeout,

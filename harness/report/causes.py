@@ -46,6 +46,28 @@ def live_causes(
     return tuple(sorted(live, key=lambda cause: (severity(cause.oracle), cause.id)))
 
 
+def gone_causes(
+    causes: Sequence[CauseView],
+    verdicts: pd.DataFrame,
+    releases: Sequence[str],
+    order: Sequence[str],
+) -> tuple[LiveCause, ...]:
+    """The causes that the newest release no longer has, each as the last one that had it shows it.
+
+    Args:
+        releases: those that were asked anything, the oldest first.
+    """
+    *older, newest = releases
+    told = {cause.id for cause in live_causes(causes, verdicts, newest, order)}
+    gone = []
+    for name in reversed(older):
+        for cause in live_causes(causes, verdicts, name, order):
+            if cause.id not in told:
+                told.add(cause.id)
+                gone.append(cause)
+    return tuple(sorted(gone, key=lambda cause: (severity(cause.oracle), -cause.cells, cause.id)))
+
+
 def smallest_first(cells: pd.DataFrame, cases: Sequence[CaseInfo]) -> list[str]:
     """Cases by the bytes of their engines; in the order of the corpus where these are alike.
 
@@ -131,6 +153,9 @@ def _live(
         cases=tuple(cases),
         routes=tuple(str(route) for route in cells["route"].sort_values().unique()),
         entries=tuple(_seen_as(cause, frame) for cause, frame in seen),
+        subject=subject,
+        route=str(smallest["route"]),
+        capture=str(smallest["capture"]),
         command=(
             f"python -m harness explain {cases[0]} --subject {subject} --route {smallest['route']}"
         ),

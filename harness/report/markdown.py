@@ -25,7 +25,7 @@ _LIST_LENGTHS = (60, 25, 10, 4, 0)
 
 def markdown(model: ReportModel) -> str:
     """The report as markdown. Lists are cut, and say so, until it fits a comment."""
-    template = _environment().get_template("report.md")
+    template = environment().get_template("report.md")
     rendered = ""
     for most in _LIST_LENGTHS:
         rendered = template.render(model=model, most=most)
@@ -57,7 +57,7 @@ def cell_code(value: Any) -> Markup:
     return Markup(code(value).replace("|", r"\|"))
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=False,  # not HTML; `finalize` escapes every value for markdown

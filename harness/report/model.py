@@ -14,7 +14,7 @@ import pandas as pd
 
 from harness.report import tables, text
 from harness.report.answers import UNJUDGED, answers
-from harness.report.causes import live_causes, smallest_first
+from harness.report.causes import gone_causes, live_causes, smallest_first
 from harness.report.environment import environments, torches_running
 from harness.report.frames import (
     MISSING,
@@ -50,6 +50,7 @@ from harness.report.views import (
     Matrix,
     MeasureRow,
     PackageLane,
+    Picture,
     Provenance,
     UnflattenRow,
 )
@@ -71,7 +72,8 @@ class ReportModel:
     """One run as a reader sees it, from the verdict down to the provenance.
 
     What compares inliners is of one lane, ``lane``: of the graph lane where the run has it.
-    ``package`` is None in a run without the package lane.
+    ``package`` is None in a run without the package lane. ``pictures`` are of causes, by their id;
+    ``no_pictures`` says why there are none.
     """
 
     title: str
@@ -88,6 +90,7 @@ class ReportModel:
     neighbours: tuple[NeighbourView, ...]
     newest: str | None
     live: tuple[LiveCause, ...]
+    gone: tuple[LiveCause, ...]
     package: PackageLane | None
     measures: tuple[MeasureRow, ...]
     over_steps: OverSteps | None
@@ -97,6 +100,8 @@ class ReportModel:
     failing: tuple[FailingSubject, ...]
     provenance: Provenance
     frames: RunFrames = field(repr=False, compare=False)
+    pictures: Mapping[str, Picture] = field(default_factory=dict)
+    no_pictures: str = "not asked for"
 
     @property
     def measured(self) -> bool:
@@ -181,6 +186,7 @@ def build_model(
         neighbours=steps,
         newest=newest,
         live=live_causes(causes, all_verdicts, newest, smallest) if newest else (),
+        gone=gone_causes(causes, all_verdicts, releases, smallest) if newest else (),
         package=package,
         measures=measures,
         over_steps=over_steps(samples, releases),

@@ -7,6 +7,7 @@ those of the graph lane, where only the inliner differs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pandas as pd
@@ -23,7 +24,7 @@ from harness.report.views import (
     PackageMeasure,
     PackageRow,
 )
-from harness.rig.records import Lane, Oracle, Route, Stage, SubjectSpec
+from harness.rig.records import SEGMENT, Lane, Oracle, Route, Stage, SubjectSpec
 from harness.verdict import SILENT
 
 CALLS: Final[Mapping[Route, str]] = {
@@ -67,30 +68,62 @@ def package_lane(
         return None
     planned = set(here["route"])
     calls = tuple(_call(route) for route in CALLS if route in planned)
-    found = matrix_cells(tables.matrix(here, "route"), "route")
     ran = {
-        str(row["subject"]): row["tensorrt"]["running"]
+        (str(row["subject"]), str(row["builder"])): str(row["tensorrt"]["running"] or "")
         for row in summary["inliners"]
         if row.get("lane") == Lane.PACKAGE
     }
-    mine = [spec for spec in releases if spec.subject in set(here["subject"])]
+    # Cells of another builder are other cells: they have rows of their own.
+    builders = sorted(
+        {str(name) for name in here["builder"]}, key=lambda name: (name != SEGMENT, name)
+    )
+    parts = [(name, here[here["builder"] == name]) for name in builders]
     return PackageLane(
         calls=calls,
         cases=int(here["case"].nunique()),
         rows=tuple(
-            PackageRow(
-                release=spec.subject,
+            row for builder, part in parts for row in _rows(part, builder, releases, calls, ran)
+        ),
+        measures=tuple(
+            row
+            for builder, part in parts
+            for row in _measures(part, samples[samples["builder"] == builder], builder, calls)
+        ),
+        compile={
+            called(str(name), str(builder)): quartiles
+            for builder, part in samples.groupby("builder")
+            for (name,), quartiles in quartiles_by(_compile(part), "subject").items()
+        },
+        failing=tuple(
+            replace(failing, members=(called(failing.members[0], builder),))
+            for builder, part in parts
+            for failing in failing_subjects(part, [[spec.subject] for spec in releases], "route")
+        ),
+    )
+
+
+def called(release: str, builder: str) -> str:
+    """A release's package by the name that its rows have."""
+    return release if builder == SEGMENT else f"{release} {builder}"
+
+
+def _rows(
+    cells: pd.DataFrame,
+    builder: str,
+    releases: Sequence[SubjectSpec],
+    calls: Sequence[PackageCall],
+    ran: Mapping[tuple[str, str], str],
+) -> Iterator[PackageRow]:
+    found = matrix_cells(tables.matrix(cells, "route"), "route")
+    for spec in releases:
+        if spec.subject in set(cells["subject"]):
+            yield PackageRow(
+                name=called(spec.subject, builder),
                 torch=spec.torch_pinned or "",
                 tensorrt=spec.tensorrt_pinned or "",
-                tensorrt_ran=ran.get(spec.subject) or "",
+                tensorrt_ran=ran.get((spec.subject, builder), ""),
                 cells=tuple(found[spec.subject, call.route] for call in calls),
             )
-            for spec in mine
-        ),
-        measures=tuple(_measures(here, samples, [spec.subject for spec in mine], calls)),
-        compile=quartiles_by(_compile(samples), "subject"),
-        failing=failing_subjects(here, [[spec.subject] for spec in mine], "route"),
-    )
 
 
 def _call(route: Route) -> PackageCall:
@@ -111,8 +144,9 @@ def package_answers(cells: pd.DataFrame, releases: Sequence[str]) -> tuple[Answe
     here = in_lane(cells, Lane.PACKAGE)
     asked = set(here.loc[~here["standing"].isin(UNJUDGED), "subject"])
     return tuple(
-        Answer(f"Package of {name}", _told(here[here["subject"] == name]))
+        Answer(f"Package of {called(name, str(builder))}", _told(part))
         for name in [name for name in releases if name in asked][:-3:-1]
+        for builder, part in here[here["subject"] == name].groupby("builder")
     )
 
 
@@ -139,7 +173,7 @@ def _told(here: pd.DataFrame) -> str:
 def _measures(
     cells: pd.DataFrame,
     samples: pd.DataFrame,
-    releases: Sequence[str],
+    builder: str,
     calls: Sequence[PackageCall],
 ) -> Iterator[PackageMeasure]:
     """A row for each call and release with a finished cell, of the cases that all of them did."""
@@ -162,11 +196,11 @@ def _measures(
         quartiles_by(tables.sizes(cells, name), *by) for name in ("archive_bytes", "engine_bytes")
     )
     for call in calls:
-        for name in releases:
-            at = (name, call.route)
+        for name in cells["subject"].sort_values().unique():
+            at = (str(name), call.route)
             if at in archives or at in seconds["save"]:
                 yield PackageMeasure(
-                    release=name,
+                    name=called(str(name), builder),
                     call=call,
                     save=seconds["save"].get(at),
                     inline=seconds["inline"].get(at) if call.inlines else None,

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from harness.report import plots, style, text
+from harness.report.drawing import drawing
 from harness.report.model import ReportModel
 from harness.report.step_plot import step_figure
 from harness.report.views import FindingView, MatrixGroup
@@ -32,7 +33,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 def page(model: ReportModel) -> str:
     """The whole page as text."""
     return (
-        _environment()
+        environment()
         .get_template("report.html")
         .render(
             model=model,
@@ -106,7 +107,7 @@ def _but_for_subject(finding: FindingView) -> FindingView:
     return replace(finding, subject="", command="")
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -119,6 +120,7 @@ def _environment() -> Environment:
         text=text,
         oracles=[oracle.value for oracle in Oracle],
         anchor=anchor,
+        drawing=drawing,
         beneath=beneath,
         pinned=pinned,
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from harness.report import text
-from harness.report.package_lane import CALLS
+from harness.report.package_lane import CALLS, called
 from harness.rig.records import CellRecord, Lane, SubjectKind, SubjectSpec
 from harness.verdict import Remaining, remaining
 
@@ -57,9 +57,11 @@ def _package_rows(
     """Call by call the releases that have it: a user makes one of them."""
     for route in CALLS:
         for spec in subjects:
-            mine = [r for r in records if (r.key.subject, r.key.route) == (spec.subject, route)]
-            if mine:
-                yield spec.subject, _row(f"`{CALLS[route]}`", remaining(mine, [spec], Lane.PACKAGE))
+            here = [r for r in records if (r.key.subject, r.key.route) == (spec.subject, route)]
+            for builder in dict.fromkeys(record.key.builder for record in here):
+                mine = [record for record in here if record.key.builder == builder]
+                left = remaining(mine, [spec], Lane.PACKAGE)
+                yield called(spec.subject, builder), _row(f"`{CALLS[route]}`", left)
 
 
 def _together(rows: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -189,9 +189,11 @@ class SeenAs:
 
 @dataclass(frozen=True)
 class LiveCause:
-    """A cause that the newest release still has, worst verdict first, and how to see it.
+    """A cause that ``subject`` has, worst verdict first, and how to see it.
 
-    ``cells``, ``cases`` (smallest first) and ``routes`` are those of the newest release alone;
+    ``route`` and ``capture`` are those of the smallest case's worst cell.
+
+    ``cells``, ``cases`` (smallest first) and ``routes`` are those of the subject alone;
     ``cells`` of the graph lane, and ``package_cells`` of the package lane.
     """
 
@@ -205,7 +207,54 @@ class LiveCause:
     cases: tuple[str, ...]
     routes: tuple[str, ...]
     entries: tuple[SeenAs, ...]
+    subject: str
+    route: str
+    capture: str
     command: str
+
+
+@dataclass(frozen=True)
+class Box:
+    """An input, engine, fallback, other node, or the outputs of a split module."""
+
+    name: str
+    kind: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Wire:
+    """What goes from one box into another; ``output`` is None where the source has but one."""
+
+    source: str
+    output: int | None
+    target: str
+
+
+@dataclass(frozen=True)
+class WrongWire:
+    """``target`` reads ``source`` and should read ``right``; a source that is no box is empty."""
+
+    target: str
+    source: str
+    output: int | None
+    right: str
+    right_output: int | None
+    says: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A split module with its wires as they should be, and those that an inliner got wrong.
+
+    ``raised`` is what the inliner or the export raised; ``unreadable`` why its wires were not read.
+    """
+
+    boxes: tuple[Box, ...]
+    wires: tuple[Wire, ...]
+    wrong: tuple[WrongWire, ...]
+    raised: str
+    unreadable: str
 
 
 @dataclass(frozen=True)
@@ -301,10 +350,11 @@ class PackageCall:
 class PackageRow:
     """A release's package, what it pins, and its cell by every call of the lane.
 
+    ``name`` is the release's, and the builder's of its engines where that is a real one.
     ``tensorrt_ran`` is the TensorRT that was imported, or empty.
     """
 
-    release: str
+    name: str
     torch: str
     tensorrt: str
     tensorrt_ran: str
@@ -318,7 +368,7 @@ class PackageMeasure:
     ``save`` is the whole call, ``inline`` the inliner's part of it.
     """
 
-    release: str
+    name: str
     call: PackageCall
     save: Quartiles | None
     inline: Quartiles | None
@@ -329,13 +379,13 @@ class PackageMeasure:
 
 @dataclass(frozen=True)
 class PackageLane:
-    """What users of a release meet. ``compile`` is by release, in seconds."""
+    """What users of a release meet. ``compile`` is by a package's name, in seconds."""
 
     calls: tuple[PackageCall, ...]
     cases: int
     rows: tuple[PackageRow, ...]
     measures: tuple[PackageMeasure, ...]
-    compile: Mapping[tuple[str, ...], Quartiles]
+    compile: Mapping[str, Quartiles]
     failing: tuple[FailingSubject, ...]
 
 

@@ -20,7 +20,7 @@ from torch.fx import GraphModule
 
 from corpus import elsewhere
 from corpus.case import Case, Origin, UnknownCase, all_cases, corpus_digest, find_case
-from corpus.product import product_cases
+from corpus.product import DEFAULT, REAL_ENGINES, product_cases
 from corpus.quick import QUICK
 from harness.rig.capture import capture
 from harness.rig.records import CaseInfo, Lane, to_json
@@ -43,6 +43,7 @@ def describe(case: Case) -> CaseInfo:
         cross=case.cross,
         lane=(Lane.PACKAGE if case.origin is Origin.PRODUCT else Lane.GRAPH).value,
         dynamic=case.dynamic,
+        real_engines=case.name in {f"{name}@{DEFAULT}" for name in REAL_ENGINES},
     )
 
 

@@ -50,6 +50,7 @@ class PreparedCase:
     fingerprint: str
     against_eager: list[Finding] = field(default_factory=list)
     shared: Shared | None = None  # None: nothing is shared between cells
+    carried_bytes: int = 0  # segments that travel behind real engines
     engines_matter: bool = False  # seen: a program of it returns something else if they do
     damaged: bool = False  # a cell changed what all cells share; to be prepared anew
 

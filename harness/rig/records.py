@@ -93,6 +93,10 @@ class Lane(enum.StrEnum):
     PACKAGE = "package"
 
 
+SEGMENT = "segment"
+RTX = "tensorrt-rtx"  # of a cell's builder the beginning: `tensorrt-rtx-1.6.1.120`
+
+
 class Oracle(enum.StrEnum):
     """The checks, worst first: the order is the order of severity."""
 
@@ -274,12 +278,15 @@ class CaseInfo:
     cross: bool = False  # asked by the route `cross` too
     lane: str = Lane.GRAPH.value
     dynamic: bool = False  # has dynamic dimensions; stated for cases of the package lane only
+    real_engines: bool = False  # for builders that build real engines, too
 
 
 @dataclass(frozen=True)
 class CellRecord:
     """One ended cell: one line of the journal.
 
+    ``carried_bytes`` is the size of the segments that travel behind real engines, so that an
+    emulated executor can run them; they are in ``archive_bytes`` and not in ``engine_bytes``.
     ``steps`` is the number of engines and fallbacks of the case's split module, None where there
     was none.
     """
@@ -293,6 +300,7 @@ class CellRecord:
     seconds: Mapping[str, float] = field(default_factory=dict)
     archive_bytes: int | None = None
     engine_bytes: int | None = None
+    carried_bytes: int | None = None
     steps: int | None = None
     attempts: int = 1
     ended_at_unix_s: float = 0.0
@@ -379,6 +387,7 @@ def cell_from_json(data: Mapping[str, Any], where: str = "record") -> CellRecord
         seconds=dict(data["seconds"]),
         archive_bytes=data["archive_bytes"],
         engine_bytes=data["engine_bytes"],
+        carried_bytes=data.get("carried_bytes"),
         steps=data.get("steps"),
         attempts=data["attempts"],
         ended_at_unix_s=data["ended_at_unix_s"],

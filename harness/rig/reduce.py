@@ -64,12 +64,17 @@ def reduced(blueprint: Blueprint, still_fails: Callable[[Blueprint], bool]) -> I
             answers[text] = still_fails(candidate)
         return answers[text]
 
-    while True:
-        found = next((each for each in smaller(blueprint) if fails(each)), None)
-        if found is None:
-            return
-        blueprint = found
-        yield blueprint
+    taken = True
+    while taken:
+        taken, position = False, 0
+        while True:
+            candidates = list(smaller(blueprint))[position:]
+            found = next((at for at, each in enumerate(candidates) if fails(each)), None)
+            if found is None:
+                break
+            # What failed to be smaller before here is not tried again until the next round.
+            taken, position, blueprint = True, position + found, candidates[found]
+            yield blueprint
 
 
 def failures_of(
@@ -120,14 +125,15 @@ def reduce(request: Mapping[str, Any], tell: Callable[[str], None]) -> Blueprint
             return False
 
     tell(f"{route}: {failure.oracle} {failure.symptom}: {failure.message}")
-    for blueprint in reduced(blueprint, still_fails):
-        steps, inputs, ops, *_ = size(blueprint)
+    found = blueprint
+    for found in reduced(blueprint, still_fails):
+        steps, inputs, ops, *_ = size(found)
         tell(f"{steps} steps, {inputs} inputs, {ops} ops")
     catches = (
         f"what {request['case']} was reduced to: {failure.symptom} ({failure.message}) in "
         f"{inliner.name} by {route}"
     )
-    return dataclasses.replace(blueprint, catches=catches)
+    return dataclasses.replace(found, catches=catches)
 
 
 def _first_failure(

@@ -63,7 +63,8 @@ def apart(
 def _symbols(value: Any) -> list[sympy.Symbol]:
     if not isinstance(value, torch.Tensor):
         return []
-    exprs = [size.node.expr for size in value.shape if isinstance(size, torch.SymInt)]
+    symbolic: list[Any] = [size for size in value.shape if isinstance(size, torch.SymInt)]
+    exprs = [size.node.expr for size in symbolic]
     return [symbol for expr in exprs for symbol in sorted(expr.free_symbols, key=str)]
 
 

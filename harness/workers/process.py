@@ -42,6 +42,7 @@ class PackageSetup(Setup):
     """For a worker of the package lane, which lives in one release's whole package."""
 
     site: PackageSite
+    engines: Path  # keeps the engines that TensorRT built
 
     module = "harness.rig.package.worker"
 
@@ -50,6 +51,7 @@ class PackageSetup(Setup):
             "site": str(self.site.folder),
             "release": self.site.release,
             "builder": self.site.builder,
+            "engines": str(self.engines),
             "seed": self.seed,
         }
 

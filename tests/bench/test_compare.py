@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.bench.bench import BenchOptions, like_recorded, refuse_unlike
 from harness.bench.compare import compare, trend
 from harness.bench.judging import Gate
 from harness.errors import UsageError
@@ -54,6 +55,21 @@ def test_unlike_machines_are_refused_unless_allowed_and_then_stamped(tmp_path: P
         compare(base, cand)
     found = compare(base, cand, allow_mismatch=True)
     assert "unlike machines: processor" in found.notes[0]
+
+
+def test_a_bench_against_a_recorded_one_measures_what_that_did(tmp_path: Path) -> None:
+    recorded = record(tmp_path, plan_of("a", "b"))
+    found = like_recorded(BenchOptions("bench-1", candidate="2.14.0", budget_s=7), recorded)
+    assert (found.baseline, found.candidate) == ("2.13.0", "2.14.0")
+    assert (found.cases, found.routes) == (("a", "b"), ("legacy",))
+    assert (found.stages, found.gating) == ("save,load-warm", "save,load-warm")
+    assert found.budget_s == 7
+
+
+def test_a_machine_unlike_the_recorded_one_is_refused_before_it_measures(tmp_path: Path) -> None:
+    recorded = record(tmp_path, plan_of("a"), cpu_model="Another processor")
+    with pytest.raises(UsageError, match=r"unlike machine \(processor.*--allow-mismatch"):
+        refuse_unlike(like_recorded(BenchOptions("x"), recorded), recorded)
 
 
 def test_nothing_in_common_is_wrong_use_and_no_pass(tmp_path: Path) -> None:

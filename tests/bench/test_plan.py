@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from harness.bench.bench import BenchOptions, make_plan
 from harness.bench.plan import (
     STAGES,
     BenchCell,
@@ -15,9 +16,10 @@ from harness.bench.plan import (
     plan_to_json,
     stages,
 )
+from harness.corpus_client import Corpus
 from harness.errors import UsageError
 from harness.rig.bench.records import PASSES, BenchCase, Metric, passes_for
-from harness.rig.records import CaseInfo, UnknownSchema
+from harness.rig.records import CaseInfo, SubjectKind, SubjectSpec, UnknownSchema
 from tests.bench.simulated import plan_of
 
 CASE = CaseInfo("yolo_chunk", "real architectures", "exported", "x")
@@ -65,14 +67,30 @@ def test_a_sweep_has_a_cell_a_size_and_more_in_a_full_run() -> None:
     many = make_cells([], ["legacy"], ["steps"], full=True)
     assert [cell.case.size for cell in few] == [10, 20, 50, 100, 200, 400]
     assert [cell.case.size for cell in many][-1] == 1000
+    own = make_cells([], ["legacy"], ["ballast=1000/50"], full=True)
+    assert [cell.case.size for cell in own] == [1000, 50]
     assert not any(cell.gates for cell in many)
     assert all(cell.gates for cell in make_cells([CASE], ["legacy"], [], full=False))
 
 
-@pytest.mark.parametrize(("sweeps", "said"), [(["widths"], "no sweep"), ([], "nothing to measure")])
+@pytest.mark.parametrize(
+    ("sweeps", "said"),
+    [(["widths"], "no sweep"), (["steps=x"], "sizes above zero"), ([], "nothing to measure")],
+)
 def test_what_cannot_be_measured_is_refused(sweeps: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         make_cells([], ["legacy"], sweeps, full=False)
+
+
+def test_cases_and_routes_that_are_not_there_are_refused() -> None:
+    release = SubjectSpec("2.14.0", SubjectKind.RELEASE, ("legacy",))
+    corpus = Corpus((CASE,), "digest")
+    for options, said in (
+        (BenchOptions("2.14.0", cases=("nonsense",), routes=("legacy",)), "no case is named"),
+        (BenchOptions("2.14.0", cases=("yolo_chunk",), routes=("direct",)), "has no route direct"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            make_plan(options, corpus, release, release)
 
 
 def test_large_engines_are_measured_one_worker_at_a_time() -> None:

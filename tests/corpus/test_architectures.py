@@ -37,6 +37,17 @@ def targets(children: list[GraphModule]) -> set[str]:
     return {name for op in called for name in (str(op), _get_qualified_name(op))}
 
 
+# The LSTM layer and the LSTM of cells are two.
+TWICE = {"lstm": 2}
+
+
+@pytest.mark.parametrize("name", sorted(ARCHITECTURES))
+def test_two_choices_are_for_every_run_and_one_of_them_is_dynamic(name: str) -> None:
+    default = [case.name.endswith("_dynamic") for case in ARCHITECTURES[name] if not case.full]
+    assert sorted(default) == [False, True] or sorted(default) == [False, False, True, True]
+    assert len(default) == 2 * TWICE.get(name, 1)
+
+
 def test_there_are_architectures_of_every_kind() -> None:
     kinds = {"resnet", "mobilenet", "unet", "detector", "yolo", "lstm", "gru", "experts"}
     assert kinds | {"diffusion", "graph"} | HUB <= set(ARCHITECTURES)

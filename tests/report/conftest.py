@@ -119,6 +119,7 @@ class Run:
         hypothetical: bool = False,
         given_class: str | None = None,
         seconds: Mapping[str, float] | None = None,
+        steps: int | None = None,
     ) -> CellRecord:
         """Plan a cell, and let it end with these failures."""
         record = CellRecord(
@@ -128,7 +129,7 @@ class Run:
             hypothetical=hypothetical,
             seconds=seconds_of(key, failures) if seconds is None else seconds,
             archive_bytes=None if Oracle.COMPLETION in failures else 1_000_000,
-            steps=2 * size(key),
+            steps=2 * size(key) if steps is None else steps,
         )
         self.plan.append(key)
         self.records.append(record)

@@ -48,7 +48,7 @@ def with_packages(run: Run) -> Run:
         key = CellKey(f"{case}@product", "nonstrict", name, call, lane="package")
         broke = Oracle.COMPLETION in failures
         compiled = {"compile": 2.0} if call == "no-retrace" else {}
-        run.add(key, failures, seconds={} if broke else SECONDS | compiled)
+        run.add(key, failures, seconds={} if broke else SECONDS | compiled, steps=2)
     return run
 
 
@@ -70,7 +70,7 @@ def alone() -> Run:
 
 def cell(run: Run, release: str, call: str):
     package = run.model().package
-    row = next(row for row in package.rows if row.release == release)
+    row = next(row for row in package.rows if row.name == release)
     return next(each for each in row.cells if each.family == call)
 
 
@@ -86,7 +86,7 @@ def test_the_graph_lane_is_compared_as_if_the_packages_were_not_there(run, mixed
 
 
 def test_each_release_tells_how_many_of_those_asked_are_right_by_each_call(mixed):
-    assert [row.release for row in mixed.model().package.rows] == ["2.13.0", "2.14.0"]
+    assert [row.name for row in mixed.model().package.rows] == ["2.13.0", "2.14.0"]
     found = cell(mixed, "2.13.0", "no-retrace")
     assert (found.ok, found.total, found.tone) == (0, 2, "values")
     assert cell(mixed, "2.13.0", "no-retrace-export").tone == "metadata"
@@ -128,20 +128,20 @@ def test_a_planned_cell_of_the_lane_without_a_record_is_not_right(mixed):
 
 
 def test_a_save_is_the_whole_call_and_one_that_broke_is_not_timed(mixed):
-    rows = {(row.release, row.call.route): row for row in mixed.model().package.measures}
+    rows = {(row.name, row.call.route): row for row in mixed.model().package.measures}
     new, old = rows["2.14.0", "no-retrace"], rows["2.13.0", "no-retrace"]
     assert new.save.median == pytest.approx(0.02)
     assert new.inline.median == pytest.approx(0.004)
     assert (new.save.n, old.save.n) == (1, 1)
     assert rows["2.14.0", "retrace"].inline is None
-    assert mixed.model().package.compile["2.14.0",].median == 2.0
+    assert mixed.model().package.compile["2.14.0"].median == 2.0
 
 
 def test_the_lane_alone_gives_a_page_with_a_matrix_of_its_own(alone):
     model = alone.model()
     assert model.matrix.families == ("packages",)
     assert [row.subject for row in model.matrix.rows] == ["2.13.0", "2.14.0"]
-    assert model.comparison.fixed_count == 1
+    assert model.comparison.fixed_count == 2
     text = page(model)
     assert text.index('id="package"') < text.index('id="matrix"')
     assert 'id="latency"' not in text
@@ -177,3 +177,16 @@ def test_the_markdown_has_the_table_and_folds_the_rest(mixed):
     text = markdown(mixed.model())
     assert "| **2.13.0** | 2.13 | 11.0 | ✗ 0 of 2 right wrong values |" in text
     assert "<details><summary>What each call reaches; compile, save and load" in text
+
+
+def test_engines_of_another_builder_have_rows_of_their_own(mixed):
+    for at, record in enumerate(list(mixed.records)):
+        if record.key.lane == Lane.PACKAGE and record.key.subject == "2.14.0":
+            key = dataclasses.replace(record.key, builder="tensorrt-rtx")
+            mixed.plan.append(key)
+            mixed.records.append(dataclasses.replace(mixed.records[at], key=key))
+            mixed.classes[key.cell_id] = "ok"
+    package = mixed.model().package
+    assert [row.name for row in package.rows] == ["2.13.0", "2.14.0", "2.14.0 tensorrt-rtx"]
+    assert {cell.total for row in package.rows for cell in row.cells} == {0, 2}
+    assert "2.14.0 tensorrt-rtx" in package.compile

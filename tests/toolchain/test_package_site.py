@@ -5,7 +5,9 @@ Wheels are a few bytes, and the compiler is a script; tests/rig/package has the 
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import importlib.metadata
 import json
 import os
 import sys
@@ -20,7 +22,7 @@ from packaging.version import Version
 from harness.errors import SurroundingsError, Unavailable, UsageError
 from harness.releases import Release, load_catalogue
 from harness.toolchain import EnvironmentFacts, PackageSite, clean
-from harness.toolchain.bindings import Bindings, choose, load_bindings
+from harness.toolchain.bindings import Bindings, WheelFile, choose, load_bindings
 from harness.toolchain.native import Compiler
 from harness.toolchain.package_site import engine_layout, package_site
 from harness.toolchain.wheels import WheelSource
@@ -70,6 +72,7 @@ class House:
         release: Release | None = None,
         bindings: Bindings | None = None,
         facts: EnvironmentFacts = FACTS,
+        builder: str = "segment",
         allow_beside_real: bool = False,
     ) -> PackageSite:
         return package_site(
@@ -80,6 +83,7 @@ class House:
             compiler=Compiler(self.compiler, self.cache, self.told.append),
             facts=facts,
             bindings=bindings or self.bindings,
+            builder=builder,
             allow_beside_real=allow_beside_real,
         )
 
@@ -218,6 +222,66 @@ def test_clean_removes_it(house: House) -> None:
     house.site()
     assert clean(house.cache, wheels=False, native=False) > 0
     assert not (house.cache / "packages").exists()
+
+
+class TestRealLibraries:
+    """Builder tensorrt-rtx: TensorRT-RTX whole, as a distribution torch-tensorrt-rtx asks."""
+
+    @pytest.fixture
+    def bindings(self, house: House) -> Bindings:
+        name = "tensorrt_rtx_cu13_bindings-9.0.0.7-cp311-none-manylinux_2_28_x86_64.whl"
+        bound = {
+            "tensorrt_rtx_bindings/__init__.py": b"import tensorrt_rtx_libs",
+            "tensorrt_rtx_bindings/tensorrt_rtx.so": b"\0libtensorrt_rtx.so.1\0",
+        }
+        libraries = "tensorrt_rtx_cu13_libs-9.0.0.7-py3-none-manylinux_2_28_x86_64.whl"
+        whole = {"tensorrt_rtx_libs/__init__.py": b"", "tensorrt_rtx_libs/libx.so.1": b"real"}
+        return Bindings(
+            "9.0.0.7",
+            "cp311",
+            name,
+            write_wheel(house.folder / "house" / name, bound),
+            WheelFile(libraries, write_wheel(house.folder / "house" / libraries, whole)),
+        )
+
+    def test_the_package_is_told_to_take_it(self, house: House, bindings: Bindings) -> None:
+        site = house.site(bindings=bindings, builder="tensorrt-rtx")
+        assert (site.tensorrt_pinned, site.tensorrt_running) == ("9.0", "9.0.0.7")
+        names = {path.name for path in site.folder.iterdir()}
+        assert names == {
+            "torch_tensorrt",
+            "torch_tensorrt_rtx-9.1.0.dist-info",
+            "tensorrt_rtx",
+            "site.json",
+        }
+        (found,) = importlib.metadata.distributions(path=[str(site.folder)])
+        assert found.metadata["Name"] == "torch-tensorrt-rtx"
+
+    def test_the_libraries_are_unpacked_once_for_all_sites(
+        self, house: House, bindings: Bindings
+    ) -> None:
+        site = house.site(bindings=bindings, builder="tensorrt-rtx")
+        other = house.site(
+            bindings=bindings,
+            builder="tensorrt-rtx",
+            facts=EnvironmentFacts(**{**vars(FACTS), "torch_version": "other"}),
+        )
+        said = [json.loads((each.folder / "site.json").read_text()) for each in (site, other)]
+        assert said[0]["libraries"] == said[1]["libraries"] != ""
+        libraries = site.folder.parent / said[0]["libraries"]
+        assert (libraries / "tensorrt_rtx_libs" / "libx.so.1").read_bytes() == b"real"
+        assert len(house.made()) == 3
+
+    def test_a_release_that_names_none_is_unavailable(
+        self, house: House, bindings: Bindings
+    ) -> None:
+        pins = dataclasses.replace(house.release.pins, tensorrt_rtx="")
+        with pytest.raises(Unavailable, match="names no TensorRT for tensorrt-rtx"):
+            house.site(
+                release=with_changes(house.release, pins=pins),
+                bindings=bindings,
+                builder="tensorrt-rtx",
+            )
 
 
 class TestEngineLayout:

@@ -76,10 +76,11 @@ class CaseServer:
         return {"arms": {name: dataclasses.asdict(arm) for name, arm in samples.items()}}
 
     def _prepare(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        torch.set_num_threads(1)
-        self._measured = make_ready(case_of(message["case"]), self._seed)
-        gc.collect()
-        gc.freeze()  # workers collect their own garbage alone, and touch no page of ours for it
+        if self._measured is None:
+            torch.set_num_threads(1)
+            self._measured = make_ready(case_of(message["case"]), self._seed)
+            gc.collect()
+            gc.freeze()  # workers collect their own garbage alone, and touch no page of ours for it
         return {
             "steps": self._measured.steps,
             "engine_bytes": self._measured.engine_bytes,

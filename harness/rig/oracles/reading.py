@@ -15,7 +15,8 @@ Normalisations, each because two correct programs may differ in it:
                  own inputs, since export names their nodes anew
     identities   `detach`, `lift_fresh_copy` and `alias` are what they are applied to: export adds
                  and drops them
-    dead code    nodes that no output needs are not read, assertions among them
+    dead code    nodes that no output needs are not read, assertions among them; the child that
+                 torch's own `ExportedProgram.module` puts in to check a call's inputs is one
 An op that mutates or draws random numbers carries its place among all such ops.
 """
 
@@ -153,7 +154,7 @@ class GraphReader:
                 continue
             if node in entered:  # its sources were tried, and one of them waits for it
                 for source in waiting:
-                    values[source] = self.table.make(Kind.CYCLE, 0, note=f"itself ({source.name})")
+                    values[source] = self.table.make(Kind.CYCLE, 0, note=cycle_note(source))
                 continue
             entered.add(node)
             stack.extend(reversed(waiting))
@@ -211,6 +212,8 @@ class GraphReader:
         self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: _Scope
     ) -> Any:
         child = attribute(str(node.target))
+        if type(child).__name__ == "GuardsFn":
+            return self.table.make(Kind.CONSTANT, "guards", note="guards")
         args = tuple(self._argument(item, values) for item in node.args)
         if is_engine_child(child):
             outputs = self._engine(self._value(child.engine, child.name), args)
@@ -337,6 +340,11 @@ class _Scope:
         if any(symbol not in self.symbols for symbol in expr.free_symbols):
             return None
         return expr.xreplace(self.symbols)
+
+
+def cycle_note(source: Node) -> str:
+    """How the term of a value that depends on itself tells where it was met."""
+    return f"itself ({source.name})"
 
 
 def _attribute_of(root: torch.nn.Module) -> Attribute:

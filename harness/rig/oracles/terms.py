@@ -120,18 +120,30 @@ def differences(
 
     ``seen`` is shared over a program's outputs, so that a shared subterm is reported once.
     """
-    stack = [(expected, got, reader, position)]
+    for difference, _ in differing(expected, got, reader, position, seen):
+        yield difference
+
+
+def differing(
+    expected: Term, got: Term, reader: str, position: int, seen: set[tuple[int, int]]
+) -> Iterator[tuple[Difference, Term | None]]:
+    """As `differences`, with the term that reads; None where ``reader`` itself does."""
+    stack: list[tuple[Term, Term, str, Term | None, int]] = [
+        (expected, got, reader, None, position)
+    ]
     while stack:
-        left, right, parent, at = stack.pop()
+        left, right, parent, owner, at = stack.pop()
         if left is right or (id(left), id(right)) in seen:
             continue
         seen.add((id(left), id(right)))
         if _same_head(left, right):
             head = left.note or f"{left.kind} {left.label}"
             pairs = zip(left.children, right.children, strict=True)
-            stack.extend((one, other, head, index) for index, (one, other) in enumerate(pairs))
+            stack.extend(
+                (one, other, head, left, index) for index, (one, other) in enumerate(pairs)
+            )
         else:
-            yield Difference(parent, at, left, right)
+            yield Difference(parent, at, left, right), owner
 
 
 def _same_head(left: Term, right: Term) -> bool:

@@ -81,6 +81,7 @@ def run_package_cell(
         seconds={stage.value: seconds for stage, seconds in clock.seconds.items()},
         archive_bytes=back.archive_bytes,
         engine_bytes=prepared.engine_bytes,
+        carried_bytes=prepared.carried_bytes,
         steps=prepared.steps,
         ended_at_unix_s=time.time(),
     )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import operator
 import types
-from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -15,6 +13,7 @@ from torch.fx import GraphModule
 from corpus.case import Case, Inputs
 from harness.rig.capture import CapturedProgram, capture
 from harness.rig.clock import StageClock
+from harness.rig.engines.builder import real_engine_bytes
 from harness.rig.engines.emulated import engine_payload
 from harness.rig.engines.module import is_engine_child
 from harness.rig.oracles.values import observe
@@ -39,7 +38,10 @@ def prepare_with(
         stage = Stage.COMPILE
         with clock.during(stage):
             compiled = compile_like_a_user(package, captured)
-        return hold(captured, compiled, eager, engine_bytes_of(compiled))
+        engine_bytes, carried_bytes = engine_bytes_of(compiled)
+        prepared = hold(captured, compiled, eager, engine_bytes)
+        prepared.carried_bytes = carried_bytes
+        return prepared
     except Exception as error:
         raise NotPrepared(error, stage) from error
 
@@ -48,7 +50,8 @@ def compile_like_a_user(package: types.ModuleType, captured: CapturedProgram) ->
     """`torch_tensorrt.dynamo.compile` with the ops that the case sends to PyTorch."""
     case, inputs = captured.case, described_inputs(package, captured)
     settings: dict[str, Any] = {
-        "torch_executed_ops": set(overloads(case.fallback)),
+        # As text: up to 2.7 an op itself, which this torch does not pickle, cannot be in settings.
+        "torch_executed_ops": {op_as_text(name) for name in case.fallback},
         "min_block_size": case.min_block_size,
         **dict(case.settings),
     }
@@ -85,20 +88,21 @@ def described_inputs(package: types.ModuleType, captured: CapturedProgram) -> In
     return Inputs(*described)
 
 
-def overloads(names: Iterable[str]) -> Iterable[Any]:
-    """The ops of these names, such as `aten.relu.default` or `_operator.getitem`."""
-    for name in names:
-        if name.startswith("_operator."):
-            yield getattr(operator, name.removeprefix("_operator."))
-        else:
-            namespace, op, overload = name.split(".")
-            yield getattr(getattr(getattr(torch.ops, namespace), op), overload)
+def op_as_text(name: str) -> str:
+    """An op of a case, such as `aten.relu.default` or `_operator.getitem`, as a user writes it."""
+    return name if name.startswith("_operator.") else f"torch.ops.{name}"
 
 
-def engine_bytes_of(compiled: torch.nn.Module) -> int:
-    """The size of all engines of a compiled module, in bytes."""
+def engine_bytes_of(compiled: torch.nn.Module) -> tuple[int, int]:
+    """The size of all engines of a compiled module, and of what is carried behind them, in bytes.
+
+    Where a segment is all that there is, it is the engine.
+    """
     children = [module for module in compiled.modules() if is_engine_child(module)]
-    return sum(len(engine_payload(child.engine)) for child in children)
+    payloads = [engine_payload(child.engine) for child in children]
+    whole = sum(map(len, payloads))
+    real = sum(len(real_engine_bytes(payload)) for payload in payloads)
+    return (real, whole - real) if real else (whole, 0)
 
 
 def _as_pair(inputs: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:

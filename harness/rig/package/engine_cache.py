@@ -36,7 +36,7 @@ class EngineBuild:
 
 @dataclass(frozen=True)
 class KeptEngine:
-    """What an interpreter returned: its result's fields, but for the engine, whose bytes are here."""
+    """What an interpreter returned: the fields of its result, and the engine's bytes for it."""
 
     fields: dict[str, Any]
     engine: bytes

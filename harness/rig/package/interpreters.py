@@ -72,7 +72,7 @@ def build_segments(_: Site) -> None:
             self._outputs = list(output_binding_names or self._built.output_names)
 
         def run(self) -> Any:
-            values = {
+            values: dict[str, Any] = {
                 "input_names": self._inputs,
                 "output_names": self._outputs,
                 "weight_name_map": None,  # None as well where weights are immutable, the default
@@ -117,7 +117,7 @@ def carry_segments(site: Site) -> None:
             return _result(result, engine.fields, behind(engine.engine, carried))
 
         def _build(self) -> KeptEngine:
-            """Convert and build for real. Seconds: conversion fills the network, the rest is TensorRT's."""
+            """Convert and build for real; conversion ends when the network is filled."""
             began = time.perf_counter()
             interpreter = real(self._module, self._specs, **self._given)
             fill, filled = interpreter._construct_trt_network_def, [began]

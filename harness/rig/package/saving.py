@@ -101,13 +101,15 @@ def _stages_told(
     def told_save(program: ExportedProgram, archive: Any, **kwargs: Any) -> None:
         back.exported = program
         clock.enter(Stage.SAVE)
-        torch_save(program, archive, **kwargs)
-        clock.leave()
-        with clock.again().during(Stage.SAVE):
-            torch_save(program, second_archive(Path(archive)), **kwargs)
-        # From 2.13 on engines are saved as plain data, put in their places in the very program; the
-        # oracles ask about the program as it was exported.
-        program.constants.update(engines)
+        try:
+            torch_save(program, archive, **kwargs)
+            clock.leave()
+            with clock.again().during(Stage.SAVE):
+                torch_save(program, second_archive(Path(archive)), **kwargs)
+        finally:
+            # From 2.13 on engines are saved as plain data, put in their places in the very program;
+            # the oracles ask about the program as it was exported.
+            program.constants.update(engines)
 
     exporter.transform = told_transform
     torch.export.export, torch.export.save = told_export, told_save  # type: ignore[assignment]

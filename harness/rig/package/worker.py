@@ -3,7 +3,7 @@
     python -m harness.rig.package.worker        started by harness.workers, never by hand
 
 It speaks as `harness.rig.channel` says. Its setup says which release, and where its package lies:
-{"site": FOLDER, "release": VERSION, "builder": NAME, "seed": N}
+{"site": FOLDER, "release": VERSION, "builder": NAME, "engines": FOLDER, "seed": N}
 """
 
 from __future__ import annotations
@@ -38,7 +38,12 @@ class _Worker:
         self.corpus_digest = corpus_digest()
         self.load_errors: dict[str, str] = {}
         try:
-            self._package = import_package(Path(setup["site"]), setup["release"], setup["builder"])
+            self._package = import_package(
+                Path(setup["site"]),
+                setup["release"],
+                setup["builder"],
+                engines=Path(setup["engines"]),
+            )
         except Exception as error:  # noqa: BLE001 - told to the controller, which ends the run
             traceback.print_exc()
             told = f"torch_tensorrt {setup['release']} cannot be imported: {error}"

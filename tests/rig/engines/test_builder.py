@@ -4,7 +4,13 @@ import pytest
 import torch
 from torch.fx import GraphModule
 
-from harness.rig.engines.builder import build_segment_engine, load_segment
+from harness.rig.engines.builder import (
+    behind,
+    build_segment_engine,
+    load_segment,
+    payload_contract,
+    real_engine_bytes,
+)
 from harness.rig.engines.contract import UnsupportedSegment
 
 
@@ -28,7 +34,7 @@ def test_ballast_makes_the_payload_larger_and_nothing_else() -> None:
 
 def test_ballast_is_the_same_on_every_build() -> None:
     segment = exported(Plus(), torch.ones(2))
-    payloads = {build_segment_engine("_run_on_acc_0", segment, 64).payload[-72:] for _ in range(2)}
+    payloads = {build_segment_engine("_run_on_acc_0", segment, 64).payload for _ in range(2)}
     assert len(payloads) == 1
 
 
@@ -47,3 +53,26 @@ def test_a_size_as_an_output_is_refused() -> None:
     program = torch.export.export(Size(), (torch.ones(3),), dynamic_shapes=shapes)
     with pytest.raises(UnsupportedSegment, match="not a tensor"):
         build_segment_engine("_run_on_acc_0", program.module(check_guards=False))
+
+
+class TestBehindRealBytes:
+    def payload(self) -> bytes:
+        return build_segment_engine(
+            "e", exported(Plus(), torch.ones(3, 4)), ballast_bytes=5
+        ).payload
+
+    def test_engine_bytes_and_what_travels_behind_them_are_told_apart(self) -> None:
+        carried = behind(b"real engine", self.payload())
+        assert real_engine_bytes(carried) == b"real engine"
+        assert real_engine_bytes(self.payload()) == b""
+        assert real_engine_bytes(b"real engine") == b"real engine"
+
+    def test_a_carried_segment_computes_and_promises_the_same(self) -> None:
+        carried = behind(b"real engine", self.payload())
+        x = torch.randn(3, 4)
+        assert torch.equal(load_segment(carried)(x)[0], load_segment(self.payload())(x)[0])
+        assert payload_contract(carried) == payload_contract(self.payload())
+
+    def test_bytes_without_a_segment_are_told_so(self) -> None:
+        with pytest.raises(ValueError, match="no segment in these engine bytes"):
+            load_segment(b"real engine")

@@ -77,7 +77,7 @@ def add_at_run(package: ModuleType) -> None:
 
         def module(self) -> torch.nn.Module:
             class Plus(torch.nn.Module):
-                def forward(plus, *args: Any) -> Any:  # noqa: N805
+                def forward(plus, *args: Any) -> Any:
                     return self._module(*args) + 1
 
             return Plus()

@@ -1,6 +1,6 @@
 """A small hybrid through one release's real package: run as a program, once a release.
 
-    python tests/rig/package/hybrid.py SITE RELEASE FOLDER SKIP...
+    python tests/rig/package/hybrid.py SITE FOLDER SKIP...
 
 For each SKIP (a patch's name, or "none") a child is forked that has torch and nothing of the
 package, imports the package without that patch, and compiles, runs, saves and loads. What became
@@ -25,7 +25,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 import torch
 
 from harness.rig.engines import emulated
+from harness.rig.engines.builder import real_engine_bytes
+from harness.rig.package import engine_cache
 from harness.rig.package.emulation import import_package
+from harness.rig.package.site import read_site
 
 RELU = "torch.ops.aten.relu.default"
 
@@ -67,9 +70,11 @@ def conformance(first: Any, last: Any) -> dict[str, bool]:
     }
 
 
-def told(site: Path, release: str, archive: Path, skip: list[str]) -> dict[str, Any]:
+def told(site: Path, archive: Path, skip: list[str]) -> dict[str, Any]:
     """Import, compile, run, save both ways; what was seen."""
-    package = import_package(site, release, skip=skip)
+    said = read_site(site)
+    engines = archive.parent.parent / "engines"
+    package = import_package(site, said.release, said.builder, skip, engines)
     torch.manual_seed(0)
     inputs = (torch.randn(2, 4), torch.tensor(3))
     model = Hybrid().eval()
@@ -78,7 +83,7 @@ def told(site: Path, release: str, archive: Path, skip: list[str]) -> dict[str, 
         program, arg_inputs=list(inputs), torch_executed_ops={RELU}, min_block_size=1
     )
     expected = model(*inputs)
-    (first, *_, last) = engines = [each for each in compiled.children() if hasattr(each, "engine")]
+    (first, *_, last) = modules = [each for each in compiled.children() if hasattr(each, "engine")]
     assert torch.equal(compiled(*inputs), expected)
     first(inputs[0], 3)  # a number, as a fallback may give one
     slots = emulated.engine_slots(first.engine)
@@ -87,20 +92,22 @@ def told(site: Path, release: str, archive: Path, skip: list[str]) -> dict[str, 
     torch.save((inputs, expected), f"{archive}.values")
     runs = emulated.run_counts.total()
     return {
-        "engines": len(engines),
+        "engines": len(modules),
         "runs": runs,
         "conforms": conformance(first.engine, last.engine),
         "slots": len(slots),
         "abi": slots[0],
         "name": slots[emulated.NAME_SLOT],
-        "payload_bytes": len(emulated.engine_payload(first.engine)),
+        "built_bytes": len(real_engine_bytes(emulated.engine_payload(first.engine))),
+        "kept": [build.kept for build in engine_cache.builds],
         "below_site": Path(package.__file__ or "").is_relative_to(site),
     }
 
 
-def loaded(site: Path, release: str, archive: Path) -> dict[str, Any]:
+def loaded(site: Path, archive: Path) -> dict[str, Any]:
     """Load what was saved, in a process that saved nothing."""
-    package: ModuleType = import_package(site, release)
+    said = read_site(site)
+    package: ModuleType = import_package(site, said.release, said.builder)
     inputs, expected = torch.load(f"{archive}.values")
     seen: dict[str, Any] = {}
     for retrace in (True, False):
@@ -138,7 +145,7 @@ def in_a_child(work: Any, *arguments: Any) -> dict[str, Any]:
     return json.loads(text) if text else {"error": "the process died"}
 
 
-def main(site: Path, release: str, folder: Path, skips: list[str]) -> dict[str, Any]:
+def main(site: Path, folder: Path, skips: list[str]) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     logging.disable(logging.ERROR)
     torch.set_num_threads(1)
@@ -147,12 +154,12 @@ def main(site: Path, release: str, folder: Path, skips: list[str]) -> dict[str, 
     seen = {}
     for skip in skips:
         archive = Path(tempfile.mkdtemp(dir=folder)) / "program.pt2"
-        chosen = [] if skip == "none" else [skip]
-        seen[skip] = in_a_child(told, site, release, archive, chosen)
+        chosen = [] if skip in ("none", "again") else [skip]
+        seen[skip] = in_a_child(told, site, archive, chosen)
         if skip == "none" and "error" not in seen[skip]:
-            seen["loaded"] = in_a_child(loaded, site, release, archive)
+            seen["loaded"] = in_a_child(loaded, site, archive)
     return seen
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), sys.argv[4:])))
+    print(json.dumps(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])))

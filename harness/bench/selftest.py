@@ -1,0 +1,220 @@
+"""The proof of the measurement: campaigns of which it is known what they should say.
+
+An A/A campaign is a small bench of a release against itself: whatever it calls different is wrong.
+A power campaign is the same with a real delay inside of the candidate's timed region: whatever it
+does not call regressed is missed. Raw samples are kept, so that other rules can be asked about the
+same ones, and a selftest that was cut off goes on where it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from harness.bench.judging import BenchReport, judge_bench
+from harness.bench.plan import BASELINE, CANDIDATE, Bands, BenchCell, BenchPlan
+from harness.bench.samples import CellSamples, Samples, pooled, read_samples
+from harness.bench.sampling import Asked, Sampling
+from harness.rig.bench.records import BenchCase
+from harness.rig.records import SCHEMA
+from harness.stats import rivals
+from harness.stats.verdicts import Change
+
+AA = "A/A"
+INJECTED = 0.05  # of the stage's median
+SLOWER_STAGES = ("save", "load-warm")
+
+
+@dataclass(frozen=True)
+class SelftestPlan:
+    """How many campaigns of which kind. ``slower_cases``: of each delayed stage, its case."""
+
+    subject: str
+    case: str
+    route: str
+    metrics: tuple[str, ...]
+    slower_cases: tuple[str, ...]
+    campaigns: int
+    power_campaigns: int
+    seconds: float
+    power_seconds: float
+    seed: int
+
+    def kinds(self) -> Iterator[str]:
+        """Every campaign's kind, spread evenly, so that any part of them is a fair sample."""
+        total = max(self.campaigns, self.power_campaigns)
+        for number in range(total):
+            if number < self.campaigns:
+                yield AA
+            if number < self.power_campaigns:
+                yield SLOWER_STAGES[number % len(SLOWER_STAGES)]
+
+    def bench(self, number: int, kind: str) -> BenchPlan:
+        """The bench that a campaign is."""
+        if kind == AA:
+            case, metrics, budget_s = self.case, self.metrics, self.seconds
+        else:
+            case = self.slower_cases[SLOWER_STAGES.index(kind)]
+            metrics, budget_s = (kind,), self.power_seconds
+        return BenchPlan(
+            baseline=self.subject,
+            candidate=self.subject,
+            cells=(BenchCell(BenchCase(case), self.route),),
+            metrics=metrics,
+            gating=metrics,
+            bands=Bands(),
+            budget_s=budget_s,
+            seed=self.seed * 1_000_003 + number,
+            sizes=False,
+        )
+
+
+@dataclass
+class Campaign:
+    """One campaign as far as it got."""
+
+    number: int
+    kind: str
+    plan: BenchPlan
+    samples: Samples
+    ended: bool = False
+
+    @property
+    def cell(self) -> CellSamples:
+        (cell,) = self.samples.cells.values()
+        return cell
+
+
+@dataclass
+class Campaigns:
+    """A selftest's journal: each line is a bench's, with the ``campaign`` that it belongs to."""
+
+    plan: SelftestPlan
+    found: dict[int, Campaign] = field(default_factory=dict)
+    sessions: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, plan: SelftestPlan, lines: Sequence[Mapping[str, Any]]) -> Campaigns:
+        """Raises UsageError if a line is of another selftest."""
+        campaigns = cls(plan)
+        kinds = list(plan.kinds())
+        for line in lines:
+            if line["kind"] == "session":
+                campaigns.sessions.append(line)
+                continue
+            number = int(line["campaign"])
+            campaign = campaigns.begin(number, kinds[number])
+            if line["kind"] == "ended":
+                campaign.ended = True
+            elif line["kind"] == "delay":
+                campaign.plan = _delayed(campaign, float(line["delay_s"]))
+            else:
+                campaign.samples.add(line)
+        return campaigns
+
+    def begin(self, number: int, kind: str) -> Campaign:
+        """The campaign of that number, begun now if it was not."""
+        if number not in self.found:
+            plan = self.plan.bench(number, kind)
+            self.found[number] = Campaign(number, kind, plan, read_samples(plan, ()))
+        return self.found[number]
+
+    def of(self, power: bool) -> list[Campaign]:
+        """The campaigns that ended, A/A or with a delay."""
+        return [c for c in self.found.values() if c.ended and (c.kind != AA) is power]
+
+
+def run_campaigns(
+    campaigns: Campaigns,
+    zygote: Asked,
+    write: Callable[[Mapping[str, Any]], None],
+    enough: Callable[[], bool] = lambda: False,
+) -> Iterator[Campaign]:
+    """Run what is missing, one campaign after the other; yields each as it ended.
+
+    Raises:
+        SurroundingsError: the zygote died.
+    """
+    for number, kind in enumerate(campaigns.plan.kinds()):
+        if enough():
+            return
+        campaign = campaigns.begin(number, kind)
+        if campaign.ended:
+            continue
+        _run(campaign, zygote, lambda line, n=number: write({**line, "campaign": n}))  # type: ignore[misc]
+        yield campaign
+
+
+def _run(campaign: Campaign, zygote: Asked, write: Callable[[Mapping[str, Any]], None]) -> None:
+    """The pilot comes before the delay is known, so a campaign is sampled in two parts."""
+    if campaign.cell.pilot is None:
+        next(_sampling(campaign, zygote, write))
+    if campaign.kind != AA and not campaign.plan.delayed and campaign.cell.pilot is not None:
+        calls = [
+            seconds
+            for arm in campaign.cell.pilot["arms"].values()
+            for seconds in arm["seconds"][campaign.kind]
+        ]
+        delay_s = INJECTED * median(calls)
+        write({"schema": SCHEMA, "kind": "delay", "delay_s": delay_s})
+        campaign.plan = _delayed(campaign, delay_s)
+    for _ in _sampling(campaign, zygote, write):
+        pass
+    write({"schema": SCHEMA, "kind": "ended"})
+    campaign.ended = True
+
+
+def _delayed(campaign: Campaign, delay_s: float) -> BenchPlan:
+    return dataclasses.replace(campaign.plan, delayed=campaign.kind, delay_s=delay_s)
+
+
+def _sampling(
+    campaign: Campaign, zygote: Asked, write: Callable[[Mapping[str, Any]], None]
+) -> Iterator[BenchCell]:
+    return Sampling(campaign.plan, campaign.samples, zygote, write, lambda: 1 << 62).run()
+
+
+def verdict_of(campaign: Campaign) -> BenchReport:
+    return judge_bench(campaign.plan, campaign.samples)
+
+
+def called_by_us(campaign: Campaign) -> bool:
+    """A/A: anything is called different, or the control is off. Otherwise: called regressed."""
+    stages = verdict_of(campaign).stages
+    if campaign.kind == AA:
+        wrong = (Change.REGRESSED, Change.IMPROVED)
+        return any(stage.control_off or stage.effect.change in wrong for stage in stages)
+    return any(
+        stage.effect.change is Change.REGRESSED and not stage.control_off for stage in stages
+    )
+
+
+Rule = Callable[[Sequence[float], Sequence[float]], bool]
+RIVALS: Mapping[str, Rule] = {
+    "pooled t test, 1 %": rivals.pooled_t_differs,
+    "bare threshold, 5 %": rivals.threshold_differs,
+    "pyperf compare": rivals.pyperf_differs,
+}
+
+
+def called_by_rival(campaign: Campaign, rule: Rule, *, in_turn: bool) -> bool:
+    """What a pooling rule says of the same samples.
+
+    Args:
+        in_turn: of all of them. Otherwise as most benchmarks are run, one side after the other:
+            of the baseline in the first half of the time, and of the candidate in the second.
+    """
+    blocks = campaign.cell.blocks
+    half = len(blocks) // 2
+    first, second = (blocks, blocks) if in_turn else (blocks[:half], blocks[half:])
+    for metric in campaign.plan.metrics:
+        one = pooled(first, metric, [BASELINE])
+        other = pooled(second, metric, [CANDIDATE])
+        if len(one) < 2 or len(other) < 2 or not rule(one, other):
+            continue
+        if campaign.kind == AA or rivals.slower(one, other):
+            return True
+    return False

@@ -1,0 +1,272 @@
+"""Whether a candidate may be shipped in the place of a baseline: two subjects of one run. Pure.
+
+A cell does its user one of four harms, from none to the worst: nothing; a *lesser* one (the numbers
+are right, and structure, signature, state or metadata is not); an *error* in place of a program; a
+*silent* one, a program that computes something else. The candidate is held against the baseline
+cell by cell, and what counts is the harm, not the wording of a message.
+
+A new silent harm or a new error in a split that the product or `torch.export` makes forbids to
+ship. In a handmade split, which today's splitter does not emit, it is told and does not. What could
+not be asked of the candidate leaves the question open.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from harness.expectations.ledger import Entry, EntryUse
+from harness.findings import explain_command
+from harness.rig.records import CaseInfo, CellKey, CellRecord, CellState, Oracle, SubjectSpec
+from harness.verdict import SILENT
+
+HANDMADE = "handmade"
+
+
+class Harm(enum.IntEnum):
+    """What a cell does to its user, worst last."""
+
+    NONE = 0
+    LESSER = 1
+    ERROR = 2
+    SILENT = 3
+
+
+class Decision(enum.StrEnum):
+    SHIP = "ship"
+    DO_NOT_SHIP = "do not ship"
+    OPEN = "open"  # something could not be asked
+
+
+@dataclass(frozen=True)
+class Change:
+    """One cell that does another harm than it did. ``message`` is of the worse side."""
+
+    key: CellKey  # of the candidate
+    family: str
+    origin: str
+    before: Harm
+    after: Harm
+    message: str
+
+    @property
+    def handmade(self) -> bool:
+        return self.origin == HANDMADE
+
+    @property
+    def command(self) -> str:
+        return explain_command(self.key)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measure of the cells that both completed, by lane and route: medians, and how many.
+
+    Seconds are of one run each, so they are no more than a hint: `nox -s bench` measures.
+    """
+
+    lane: str
+    route: str
+    what: str
+    unit: str
+    before: float
+    after: float
+    cells: int
+
+    @property
+    def ratio(self) -> float | None:
+        return self.after / self.before if self.before else None
+
+
+@dataclass(frozen=True)
+class Qualification:
+    """All that the page tells."""
+
+    baseline: SubjectSpec
+    candidate: SubjectSpec
+    compared: int
+    changes: tuple[Change, ...]
+    not_asked: tuple[tuple[str, int], ...]  # a reason, and how many cells
+    only: tuple[tuple[str, str, str, int], ...]  # lane and route that one of them has: whose, cells
+    measured: tuple[Measured, ...]
+    causes_gone: tuple[Entry, ...]
+    causes_new: tuple[Entry, ...]
+
+    def worse(self, harm: Harm, *, handmade: bool) -> tuple[Change, ...]:
+        """The cells that now do this harm, and did a smaller one."""
+        return tuple(
+            change
+            for change in self.changes
+            if change.after is harm and change.after > change.before and change.handmade == handmade
+        )
+
+    @property
+    def better(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.after < change.before)
+
+    @property
+    def stoppers(self) -> tuple[Change, ...]:
+        return self.worse(Harm.SILENT, handmade=False) + self.worse(Harm.ERROR, handmade=False)
+
+    @property
+    def warnings(self) -> tuple[Change, ...]:
+        return self.worse(Harm.SILENT, handmade=True) + self.worse(Harm.ERROR, handmade=True)
+
+    @property
+    def lesser(self) -> tuple[Change, ...]:
+        return self.worse(Harm.LESSER, handmade=False) + self.worse(Harm.LESSER, handmade=True)
+
+    @property
+    def decision(self) -> Decision:
+        """A stopper stops, whatever else could not be asked."""
+        if self.stoppers:
+            return Decision.DO_NOT_SHIP
+        if not self.compared or self.not_asked:
+            return Decision.OPEN
+        return Decision.SHIP
+
+
+def qualify(
+    records: Iterable[CellRecord],
+    cases: Iterable[CaseInfo],
+    baseline: SubjectSpec,
+    candidate: SubjectSpec,
+    used: Sequence[EntryUse] = (),
+) -> Qualification:
+    """Hold a candidate against a baseline.
+
+    Args:
+        records: of one run that had both; hypothetical cells are left out.
+        cases: at least those of the records.
+        used: how the ledger's entries fared in that run.
+    """
+    described = {case.name: case for case in cases}
+    mine: dict[CellKey, CellRecord] = {}
+    theirs: dict[CellKey, CellRecord] = {}
+    for record in records:
+        if record.hypothetical:
+            continue
+        place = dataclasses.replace(record.key, subject="")
+        if record.key.subject == candidate.subject:
+            mine[place] = record
+        elif record.key.subject == baseline.subject:
+            theirs[place] = record
+    both = [place for place in mine if place in theirs]
+    asked = [
+        place
+        for place in both
+        if mine[place].state is CellState.ENDED and theirs[place].state is CellState.ENDED
+    ]
+    return Qualification(
+        baseline=baseline,
+        candidate=candidate,
+        compared=len(asked),
+        changes=tuple(_changes(asked, theirs, mine, described)),
+        not_asked=_not_asked([*mine.values(), *theirs.values()]),
+        only=_only(mine, theirs, candidate.subject, baseline.subject),
+        measured=tuple(_measured(asked, theirs, mine)),
+        causes_gone=_causes(used, baseline.subject, candidate.subject),
+        causes_new=_causes(used, candidate.subject, baseline.subject),
+    )
+
+
+def harm_of(record: CellRecord) -> Harm:
+    """What an ended cell does to its user."""
+    met = record.met
+    if met is None:
+        return Harm.NONE
+    if met.oracle is Oracle.COMPLETION:
+        return Harm.ERROR
+    return Harm.SILENT if met.oracle in SILENT else Harm.LESSER
+
+
+def _changes(
+    places: Iterable[CellKey],
+    before: Mapping[CellKey, CellRecord],
+    after: Mapping[CellKey, CellRecord],
+    cases: Mapping[str, CaseInfo],
+) -> list[Change]:
+    found = []
+    for place in places:
+        one, other = before[place], after[place]
+        was, is_now = harm_of(one), harm_of(other)
+        if was is is_now:
+            continue
+        worse = other if is_now > was else one
+        told = worse.met
+        assert told is not None
+        case = cases[place.case]
+        message = f"{told.label}: {told.message}"
+        found.append(Change(other.key, case.family, case.origin, was, is_now, message))
+    return sorted(found, key=lambda change: (-change.after, change.handmade, change.key))
+
+
+def _not_asked(records: Iterable[CellRecord]) -> tuple[tuple[str, int], ...]:
+    reasons: dict[str, int] = {}
+    for record in records:
+        if record.state is CellState.UNSUPPORTED:
+            reason = f"{record.key.subject}, {record.key.lane} lane: {record.reason}"
+            reasons[reason] = reasons.get(reason, 0) + 1
+    return tuple(reasons.items())
+
+
+def _only(
+    mine: Mapping[CellKey, CellRecord],
+    theirs: Mapping[CellKey, CellRecord],
+    candidate: str,
+    baseline: str,
+) -> tuple[tuple[str, str, str, int], ...]:
+    counts: dict[tuple[str, str, str], int] = {}
+    for whose, has, has_not in ((candidate, mine, theirs), (baseline, theirs, mine)):
+        for place in has:
+            if place not in has_not:
+                where = (whose, place.lane, place.route)
+                counts[where] = counts.get(where, 0) + 1
+    return tuple((*where, count) for where, count in counts.items())
+
+
+def _measured(
+    places: Iterable[CellKey],
+    before: Mapping[CellKey, CellRecord],
+    after: Mapping[CellKey, CellRecord],
+) -> list[Measured]:
+    ways: dict[tuple[str, str], list[tuple[CellRecord, CellRecord]]] = {}
+    for place in places:
+        pair = before[place], after[place]
+        if all(not record.verdict(Oracle.COMPLETION).failed for record in pair):
+            ways.setdefault((place.lane, place.route), []).append(pair)
+    found = []
+    for (lane, route), pairs in ways.items():
+        sizes = [(one.archive_bytes, other.archive_bytes) for one, other in pairs]
+        found += _medians(lane, route, "file size", "bytes", sizes)
+        for stage in ("save", "load"):
+            seconds = [(one.seconds.get(stage), other.seconds.get(stage)) for one, other in pairs]
+            found += _medians(lane, route, stage, "s", seconds)
+    return found
+
+
+def _medians(
+    lane: str,
+    route: str,
+    what: str,
+    unit: str,
+    pairs: Iterable[tuple[float | None, float | None]],
+) -> list[Measured]:
+    known = [(one, other) for one, other in pairs if one is not None and other is not None]
+    if not known:
+        return []
+    before, after = median(one for one, _ in known), median(other for _, other in known)
+    return [Measured(lane, route, what, unit, before, after, len(known))]
+
+
+def _causes(used: Sequence[EntryUse], of: str, not_of: str) -> tuple[Entry, ...]:
+    """The ledger's entries that cells of one subject fail by, and none of the other does."""
+    return tuple(
+        use.entry
+        for use in used
+        if any(key.subject == of for key in use.matched)
+        and not any(key.subject == not_of for key in use.matched)
+    )

@@ -1,0 +1,113 @@
+"""The commands, run on real releases; short forms of what takes minutes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from harness.bench.bench import reopen
+from harness.bench.selftest_run import SelftestFolder
+from harness.cli import app
+from harness.errors import UsageError
+from tests.bench.recorded import record
+from tests.bench.simulated import plan_of
+
+
+def invoke(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, list(arguments), standalone_mode=False)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return int(done.return_value or 0), done.output
+
+
+@pytest.mark.usefixtures("release_specs")
+def test_a_short_bench_leaves_samples_a_report_and_exports_and_can_be_given_more_time(
+    tmp_path: Path,
+) -> None:
+    out = str(tmp_path / "results")
+    arguments = ["--cases", "relu_once", "--routes", "legacy", "--stages", "save,load"]
+    exports = ["--pyperf", str(tmp_path / "p.json"), "--asv", str(tmp_path / "a.json")]
+    releases = ["--baseline", "2.13.0", "--candidate", "2.14.0"]
+    code, told = invoke("bench", *releases, *arguments, *exports, "--budget", "2", "--out", out)
+    assert code in (0, 1, 3)  # what it says of two releases in two seconds is not asked here
+    assert "relu_once~legacy" in told
+    assert "engines are emulated" in told
+    judged = reopen("latest", Path(out))
+    names = {path.name for path in judged.folder.path.iterdir()}
+    assert {"bench.html", "bench.md", "bench.json", "samples.parquet", "journal.jsonl"} <= names
+    assert {path.name for path in tmp_path.glob("*.json")} == {
+        "p.json", "p-baseline.json", "a.json", "a-baseline.json",
+    }  # fmt: skip
+    before = judged.folder.journal().payloads
+    invoke("bench", "--resume", "latest", "--budget", "4", "--out", out)
+    after = reopen("latest", Path(out)).folder.journal().payloads
+    assert after[: len(before)] == before
+    assert judged.samples.cells["relu_once~legacy"].pilot is not None
+
+
+@pytest.mark.usefixtures("release_specs")
+def test_the_short_form_of_the_selftest_calls_nothing_different(tmp_path: Path) -> None:
+    arguments = ["--campaigns", "1", "--power-campaigns", "1", "--release", "2.14.0"]
+    short = ["--seconds", "2", "--power-seconds", "2", "--out", str(tmp_path)]
+    cases = ["--case", "relu_once", "--slower-cases", "relu_once,relu_once"]
+    _, told = invoke("selftest", *arguments, *short, *cases)
+    assert "| this harness | 0 of 1 " in told
+    folder = SelftestFolder.open("latest", tmp_path)
+    campaigns = folder.campaigns()
+    assert [campaign.ended for campaign in campaigns.found.values()] == [True] * 2
+    assert all(campaign.cell.pilot is not None for campaign in campaigns.found.values())
+    assert (folder.path / "selftest.md").read_text().strip() in told
+
+
+def test_compare_prints_its_gate_and_keeps_the_comparison(tmp_path: Path) -> None:
+    base = record(tmp_path, plan_of("a"))
+    cand = record(tmp_path, plan_of("a", seed=1), slower={"candidate": 1.3})
+    code, told = invoke("compare", base.folder.run_id, cand.folder.run_id, "--out", str(tmp_path))
+    assert code == 1
+    assert "regressed    a~legacy save: +3" in told
+    kept = json.loads((cand.folder.path / "comparison.json").read_text())
+    assert (kept["gate"], kept["anchored"]) == ("red", True)
+
+
+def test_compare_refuses_unlike_machines(tmp_path: Path) -> None:
+    base = record(tmp_path, plan_of("a"))
+    cand = record(tmp_path, plan_of("a", seed=1), cpu_cores=64)
+    arguments = ["compare", base.folder.run_id, cand.folder.run_id, "--out", str(tmp_path)]
+    with pytest.raises(UsageError, match="unlike machines"):
+        invoke(*arguments)
+    code, told = invoke(*arguments, "--allow-mismatch")
+    assert code == 0
+    assert "note: unlike machines: cores: 2 and 64" in told
+
+
+def test_a_trend_names_the_bench_from_which_on_it_is_slower(tmp_path: Path) -> None:
+    runs = [
+        record(
+            tmp_path,
+            plan_of("a", seed=day),
+            slower={"candidate": 1.0 if day <= 5 else 1.2},
+            started_at=f"2026-02-{day:02}T00:00:00+00:00",
+        ).folder.run_id
+        for day in range(1, 11)
+    ]
+    _, told = invoke("trend", *runs, "--out", str(tmp_path))
+    assert f"from {runs[5]} on: " in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["bench", "--baseline", "1.0.0"], "unknown release '1.0.0'"),
+        (["bench", "--stages", "lint"], "no stage is named 'lint'"),
+        (["bench", "--sweep", "widths"], "no sweep is named 'widths'"),
+        (["bench", "--max-slowdown", "fast"], "--max-slowdown"),
+        (["compare", "nowhere"], "no bench 'nowhere'"),
+        (["selftest", "--slower-cases", "one"], "--slower-cases"),
+    ],
+)
+def test_wrong_use_gets_one_message(arguments: list[str], said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=said):
+        invoke(*arguments, "--out", str(tmp_path))

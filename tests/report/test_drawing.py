@@ -1,0 +1,111 @@
+"""The picture of a split module: every box once, and a wrong wire beside the right one."""
+
+import dataclasses
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.report.drawing import ACROSS, MOST_BOXES, drawing, places, sentence
+from harness.report.page import page
+from harness.report.views import Box, Picture, Wire, WrongWire
+
+PICTURE = Picture(
+    boxes=(
+        Box("x", "input", "model input"),
+        Box("_run_on_acc_0", "engine", "engine, 2 output(s)"),
+        Box("_run_on_gpu_1", "fallback", "aten.relu.default"),
+        Box("_run_on_acc_2", "engine", "engine, 1 output(s)"),
+        Box("returns", "output", "model outputs"),
+    ),
+    wires=(
+        Wire("x", None, "_run_on_acc_0"),
+        Wire("_run_on_acc_0", 0, "_run_on_gpu_1"),
+        Wire("_run_on_gpu_1", None, "_run_on_acc_2"),
+        Wire("_run_on_acc_2", None, "returns"),
+    ),
+    wrong=(WrongWire("_run_on_gpu_1", "x", None, "_run_on_acc_0", 0, "reads <x>"),),
+    raised="",
+    unreadable="",
+)
+
+
+def wires(picture, which):
+    svg = ElementTree.fromstring(drawing(picture, "one"))
+    return [path for path in svg.iter("path") if path.get("class") == f"wire {which}"]
+
+
+def test_every_box_is_drawn_once_right_of_what_it_reads():
+    svg = ElementTree.fromstring(drawing(PICTURE, "one"))
+    assert len(list(svg.iter("rect"))) == len(PICTURE.boxes)
+    at = places(PICTURE, frozenset(box.name for box in PICTURE.boxes))
+    for wire in PICTURE.wires:
+        assert at[wire.source].x + ACROSS <= at[wire.target].x
+
+
+def test_a_wrong_wire_stands_beside_the_right_one_and_is_named():
+    assert len(wires(PICTURE, "wrong")) == len(wires(PICTURE, "right")) == 1
+    assert len(wires(PICTURE, "plain")) == 3
+    assert "✗ wired" in drawing(PICTURE, "one")
+    assert "should be, output 0" in drawing(PICTURE, "one")
+
+
+def test_nothing_is_marked_where_every_wire_is_right():
+    right = dataclasses.replace(PICTURE, wrong=())
+    assert not wires(right, "wrong")
+    assert len(wires(right, "plain")) == 4
+    assert sentence(right).endswith("No wire is wrong.")
+
+
+def test_a_wrong_wire_out_of_no_box_is_told_and_not_drawn():
+    loose = dataclasses.replace(PICTURE.wrong[0], source="")
+    assert not wires(dataclasses.replace(PICTURE, wrong=(loose,)), "wrong")
+    assert "reads <x>" in sentence(dataclasses.replace(PICTURE, wrong=(loose,)))
+
+
+def test_a_large_picture_keeps_what_is_around_the_wrong_wire():
+    more = [Box(f"b{number}", "fallback", "") for number in range(40)]
+    chain = [Wire("returns", None, "b0")]
+    chain += [Wire(f"b{number}", None, f"b{number + 1}") for number in range(39)]
+    large = dataclasses.replace(
+        PICTURE, boxes=(*PICTURE.boxes, *more), wires=(*PICTURE.wires, *chain)
+    )
+    text = drawing(large, "one")
+    assert text.count("<rect") <= MOST_BOXES
+    assert len(wires(large, "wrong")) == 1
+
+
+def test_what_a_box_says_cannot_leave_the_picture():
+    evil = dataclasses.replace(PICTURE.boxes[2], says='"><script>')
+    boxes = (*PICTURE.boxes[:2], evil, *PICTURE.boxes[3:])
+    text = drawing(dataclasses.replace(PICTURE, boxes=boxes), "one")
+    assert "<script" not in text
+    ElementTree.fromstring(text)
+
+
+def test_the_page_shows_a_cause_with_its_picture(run):
+    model = run.model()
+    cause = model.live[0]
+    text = page(dataclasses.replace(model, pictures={cause.id: PICTURE}))
+    assert f'aria-label="Split graph of {cause.cases[0]}"' in text
+    assert text.count('<path class="wire wrong"') == 1
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+
+
+def test_a_page_without_pictures_says_why(run):
+    model = dataclasses.replace(run.model(), no_pictures="no wheel is at hand")
+    assert "No pictures: no wheel is at hand." in page(model)
+
+
+def test_causes_of_older_releases_alone_stand_apart(run):
+    model = run.model()
+    assert [cause.id for cause in model.gone] == ["name-matching"]
+    assert model.gone[0].subject == "2.13.0"
+    assert "name-matching" not in [cause.id for cause in model.live]
+
+
+@pytest.mark.parametrize("kind", ["input", "engine", "fallback", "op", "output"])
+def test_every_kind_of_box_has_its_class(kind):
+    boxes = tuple(dataclasses.replace(box, kind=kind) for box in PICTURE.boxes)
+    assert f'class="box {kind}"' in drawing(dataclasses.replace(PICTURE, boxes=boxes), "one")

@@ -1,0 +1,84 @@
+"""Kept engines: found again for the same content, and for nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import torch
+from torch.fx import GraphModule
+
+from harness.rig.package.engine_cache import KeptEngine, content_key, keep, kept_engine
+
+
+@dataclass
+class Settings:
+    torch_executed_ops: set[str] = field(default_factory=lambda: {"a", "b", "c"})
+    min_block_size: int = 1
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self, scale: float, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.full((4,), scale, dtype=dtype))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.scale
+
+
+def segment(scale: float = 1.0, rows: int = 3, dtype: torch.dtype = torch.float32) -> GraphModule:
+    x = torch.ones(rows, 4, dtype=dtype)
+    return torch.export.export(Scaled(scale, dtype), (x,)).module(check_guards=False)
+
+
+def key(
+    module: GraphModule, settings: object = None, versions: tuple[str, ...] = ("2", "1")
+) -> str:
+    return content_key(module, ["Input(shape=(3, 4))"], settings or Settings(), versions)
+
+
+def test_the_same_content_has_the_same_key() -> None:
+    assert key(segment()) == key(segment())
+    assert key(segment(dtype=torch.bfloat16)) == key(segment(dtype=torch.bfloat16))
+
+
+def test_the_order_of_a_set_is_no_content() -> None:
+    # More names than one: two sets of equal elements may list them in different orders.
+    names = [f"op{at}" for at in range(50)]
+    other = names[::-1]
+    assert key(segment(), Settings(set(names))) == key(segment(), Settings(set(other)))
+
+
+@pytest.mark.parametrize(
+    ("module", "settings", "versions"),
+    [
+        (segment(scale=2.0), Settings(), ("2", "1")),
+        (segment(rows=5), Settings(), ("2", "1")),
+        (segment(dtype=torch.bfloat16), Settings(), ("2", "1")),
+        (segment(), Settings(min_block_size=2), ("2", "1")),
+        (segment(), Settings({"a"}), ("2", "1")),
+        (segment(), Settings(), ("2", "2")),
+    ],
+    ids=["a weight", "a size", "a type", "a setting", "a set", "a version"],
+)
+def test_other_content_has_another_key(
+    module: GraphModule, settings: Settings, versions: tuple[str, ...]
+) -> None:
+    assert key(module, settings, versions) != key(segment())
+
+
+def test_what_was_kept_is_found_and_nothing_else_is(tmp_path: Path) -> None:
+    engine = KeptEngine({"input_names": ["x"]}, b"engine", 1.0, 2.0)
+    folder = tmp_path / "engines"
+    assert kept_engine(folder, "k") is None
+    keep(folder, "k", engine)
+    assert kept_engine(folder, "k") == engine
+    assert kept_engine(folder, "other") is None
+    assert [path.name for path in folder.iterdir()] == ["k.engine"]
+
+
+@pytest.mark.parametrize("content", [b"", b"damaged", b"\x80\x05N."])
+def test_a_damaged_file_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "k.engine").write_bytes(content)
+    assert kept_engine(tmp_path, "k") is None

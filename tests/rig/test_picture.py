@@ -1,0 +1,53 @@
+"""Split graphs as boxes and wires, and the wires that an inliner got wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from torch.fx import GraphModule
+
+from harness.rig.inliners.builtin import BuiltinInliner
+from harness.rig.picture import RETURNS, picture, split_graph
+from harness.rig.prepare import PreparedCase
+
+CASE = "inputs_read_in_reverse"
+
+
+@pytest.fixture
+def case(prepared: Callable[[str], PreparedCase]) -> PreparedCase:
+    return prepared(CASE)
+
+
+def inlined(case: PreparedCase, name: str) -> GraphModule:
+    return BuiltinInliner(name).transform(case.split)
+
+
+def test_a_getitem_is_an_output_of_its_engine_and_all_else_is_a_box(case: PreparedCase) -> None:
+    boxes, wires = split_graph(case.split)
+    kinds = {box["name"]: box["kind"] for box in boxes}
+    assert not any(name.startswith("getitem") for name in kinds)
+    assert {"input", "engine", "fallback", "output"} <= set(kinds.values())
+    assert kinds[RETURNS] == "output"
+    assert any(wire["output"] == 1 and kinds[wire["source"]] == "engine" for wire in wires)
+    assert {wire["source"] for wire in wires} | {wire["target"] for wire in wires} <= set(kinds)
+
+
+def test_an_inliner_that_wires_by_position_has_no_wrong_wire(case: PreparedCase) -> None:
+    assert picture(case, inlined(case, "positional"))["wrong"] == []
+
+
+def test_a_wrong_wire_is_told_with_the_right_one(case: PreparedCase) -> None:
+    found = picture(case, inlined(case, "name-matching"))
+    names = {box["name"] for box in found["boxes"]}
+    assert found["wrong"]
+    for wire in found["wrong"]:
+        assert {wire["source"], wire["right"], wire["target"]} <= names
+        assert (wire["source"], wire["output"]) != (wire["right"], wire["right_output"])
+        assert "should read" in wire["says"]
+
+
+def test_without_an_inlined_module_there_are_boxes_alone(case: PreparedCase) -> None:
+    found = picture(case, None)
+    assert found["boxes"]
+    assert found["wrong"] == []

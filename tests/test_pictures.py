@@ -1,0 +1,72 @@
+"""Which causes are drawn, and what a page says where none can be."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from harness.errors import SurroundingsError
+from harness.pictures import MOST, picture_from_json, with_pictures, worst
+from harness.report.model import ReportModel
+from harness.report.views import LiveCause
+from tests.report.conftest import full_run
+
+
+def model_with(*causes: LiveCause) -> ReportModel:
+    return dataclasses.replace(full_run().model(), live=causes, gone=())
+
+
+def cause(number: int, oracle: str = "metadata", **changes: object) -> LiveCause:
+    some = full_run().model().live[0]
+    label = f"wrong-{oracle}@load"
+    made = dataclasses.replace(some, id=f"cause-{number}", oracle=oracle, label=label)
+    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_the_worst_are_drawn_and_no_more_than_a_dozen() -> None:
+    model = model_with(*(cause(number) for number in range(20)), cause(20, "values"))
+    ids = [each.id for each in worst(model)]
+    assert len(ids) == MOST
+    assert ids[0] == "cause-20"
+
+
+def test_a_cause_of_packages_alone_or_one_that_hangs_is_not_run_again() -> None:
+    hung = cause(1, label="timeout@export")
+    assert worst(model_with(hung, cause(2, cells=0, package_cells=3))) == []
+
+
+class NoRuntime:
+    """A toolchain on a machine where nothing can be had."""
+
+    python = "python"
+
+    def __getattr__(self, name: str) -> object:
+        raise SurroundingsError(f"{name}: no such thing here")
+
+
+def test_a_page_without_pictures_says_why() -> None:
+    class Judged:
+        provenance = type("Provenance", (), {"subjects": (full_run().subjects[-1],)})()
+
+    class Catalogue:
+        def get(self, version: str) -> None:
+            raise SurroundingsError(f"{version}: not at hand")
+
+    model = with_pictures(
+        full_run().model(),
+        Judged(),  # type: ignore[arg-type]
+        NoRuntime(),  # type: ignore[arg-type]
+        Catalogue(),  # type: ignore[arg-type]
+    )
+    assert model.pictures == {}
+    assert model.no_pictures == "2.13.0: not at hand"
+
+
+def test_a_picture_is_read_as_the_rig_prints_it() -> None:
+    wire = {"source": "x", "output": None, "target": "returns"}
+    wrong = {**wire, "right": "y", "right_output": 1, "says": "reads x, should read y"}
+    boxes = [{"name": "x", "kind": "input", "says": "model input"}]
+    read = picture_from_json(
+        {"boxes": boxes, "wires": [wire], "wrong": [wrong], "raised": "", "unreadable": ""}
+    )
+    assert read.boxes[0].name == "x"
+    assert read.wrong[0].right_output == 1
