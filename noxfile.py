@@ -1,4 +1,4 @@
-"""The sessions: `nox -s regress | qualify | bench | selftest | tests | lint | report`.
+"""The sessions: `nox -s regress | rtx | qualify | bench | selftest | tests | lint | report`.
 
 Environments are built here only.
 
@@ -61,6 +61,15 @@ def selftest(session: nox.Session) -> None:
     """How often the bench calls identical code different, and misses a real slowdown."""
     install(session, "pinned")
     run_harness(session, "selftest", *session.posargs)
+
+
+@nox.session
+def rtx(session: nox.Session) -> None:
+    """Real engines: every release that names a TensorRT-RTX, with every version that there is."""
+    install(session, "pinned")
+    run_harness(
+        session, "run", "--lane", "package", "--builder", "tensorrt-rtx-*", *session.posargs
+    )
 
 
 @nox.session

@@ -20,6 +20,7 @@ from harness.rig.records import (
     SubjectSpec,
 )
 from harness.toolchain import PackageSite, Toolchain
+from harness.toolchain.bindings import load_bindings
 from harness.workers.jobs import Job, make_jobs
 from harness.workers.process import PackageSetup
 
@@ -42,7 +43,8 @@ def with_packages(
 
     Args:
         builders: `segment`; `tensorrt-rtx` for the version that a release names, of the newest two
-            releases; `tensorrt-rtx-VERSION` for that version, of every release that names any.
+            releases; `tensorrt-rtx-VERSION` for that version, or `tensorrt-rtx-*` for all that
+            there are, of every release that names any.
 
     Raises:
         UsageError: an unknown builder, or a version that there is not.
@@ -54,6 +56,7 @@ def with_packages(
                 f"--builder {builder!r}: {SEGMENT}, {RTX}, or a version of it, such as "
                 f"{RTX}-1.6.1.120"
             )
+    builders = tuple(each for builder in builders for each in _expanded(builder))
     sites: dict[tuple[str, str], PackageSite] = {}
     described = []
     for spec in subjects:
@@ -94,6 +97,13 @@ def package_groups(
                 folder = log_folder / f"{spec.subject}-{package.builder}"
                 groups.append((jobs, setup_for(site, spec, folder)))
     return groups
+
+
+def _expanded(builder: str) -> tuple[str, ...]:
+    if builder != f"{RTX}-*":
+        return (builder,)
+    # A version has a file for every Python.
+    return tuple(dict.fromkeys(f"{RTX}-{each.version}" for each in load_bindings()[RTX]))
 
 
 def _packaged(spec: SubjectSpec, catalogue: Catalogue) -> bool:

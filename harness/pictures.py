@@ -80,6 +80,7 @@ def picture_from_json(data: Mapping[str, Any]) -> Picture:
         boxes=tuple(Box(**box) for box in data["boxes"]),
         wires=tuple(Wire(**wire) for wire in data["wires"]),
         wrong=tuple(WrongWire(**wire) for wire in data["wrong"]),
+        lost=tuple(data["lost"]),
         raised=data["raised"],
         unreadable=data["unreadable"],
     )

@@ -30,7 +30,7 @@ from harness.rig.records import (
     SubjectKind,
     SubjectSpec,
 )
-from harness.spent import read_spent, spent_log
+from harness.spent import own_peak_bytes, read_spent, spent_log
 from harness.store import RunFolder, RunState
 from harness.subjects import known_subjects
 from harness.summary import summarise
@@ -253,6 +253,7 @@ def _execute(
         provenance=judged.provenance,
         wall_s=time.perf_counter() - started,
         spent=read_spent(folder.path),
+        controller_peak_bytes=own_peak_bytes(),
     )
     folder.write_results(summary, judged.cases)
     folder.write_state(RunState.COMPLETE)

@@ -8,9 +8,10 @@ neither sum; nor is what came before a kill of the controller in the middle of a
 from __future__ import annotations
 
 import dataclasses
+import resource
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +24,36 @@ SPENT_FILE = "spent.jsonl"
 
 @dataclass(frozen=True)
 class Spent:
-    """Seconds that workers spent on jobs: in all, and inside of stages."""
+    """Seconds that workers spent on jobs: in all, and inside of stages; and their memory.
+
+    ``peak_bytes`` is the most resident memory that each worker, by its process id, has held at any
+    time until then; a run of before this was asked has none.
+    """
 
     worker_s: float
     stages_s: float
+    peak_bytes: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Spent) -> Spent:
-        return Spent(self.worker_s + other.worker_s, self.stages_s + other.stages_s)
+        peaks = {**self.peak_bytes}
+        for worker, held in other.peak_bytes.items():
+            peaks[worker] = max(held, peaks.get(worker, 0))
+        return Spent(self.worker_s + other.worker_s, self.stages_s + other.stages_s, peaks)
+
+    @property
+    def workers_peak_bytes(self) -> int | None:
+        """The sum over all workers, which need not have been alive together; None of none."""
+        return sum(self.peak_bytes.values()) if self.peak_bytes else None
 
     @property
     def stage_share(self) -> float | None:
         """The part of the workers' time that went into stages; None of no time at all."""
         return self.stages_s / self.worker_s if self.worker_s else None
+
+
+def own_peak_bytes() -> int:
+    """The most resident memory that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # in KiB on Linux
 
 
 @contextmanager
@@ -64,6 +83,7 @@ def read_spent(folder: Path) -> Spent | None:
 
 def _spent(payload: Mapping[str, Any], path: Path) -> Spent:
     try:
-        return Spent(float(payload["worker_s"]), float(payload["stages_s"]))
-    except (KeyError, TypeError, ValueError) as error:
+        peaks = {str(pid): int(held) for pid, held in payload.get("peak_bytes", {}).items()}
+        return Spent(float(payload["worker_s"]), float(payload["stages_s"]), peaks)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path}: foreign or damaged: {error}; start a new run") from error

@@ -26,6 +26,7 @@ def summarise(
     provenance: Provenance,
     wall_s: float,
     spent: Spent | None,
+    controller_peak_bytes: int | None,
 ) -> dict[str, Any]:
     """The summary of a run, as JSON data.
 
@@ -34,7 +35,9 @@ def summarise(
         records: the ended cells by ``cell_id``.
         cases: at least those of the plan.
         wall_s: seconds that the run took; what came before a resume may be included.
-        spent: what the workers told of their time, None where they told nothing.
+        spent: what the workers told of their time and memory, None where they told nothing.
+        controller_peak_bytes: the most resident memory that the controller has held, None if that
+            was another process.
 
     Raises:
         KeyError: ``cases`` or the provenance's subjects lack one of the plan.
@@ -60,6 +63,10 @@ def summarise(
             "in_stages": spent and spent.stages_s,
             "stage_share": spent and spent.stage_share,
             **_stage_seconds(plan, records),
+        },
+        "memory": {
+            "workers_peak_bytes": spent and spent.workers_peak_bytes,
+            "controller_peak_bytes": controller_peak_bytes,
         },
     }
 

@@ -66,7 +66,15 @@ def test_a_picture_is_read_as_the_rig_prints_it() -> None:
     wrong = {**wire, "right": "y", "right_output": 1, "says": "reads x, should read y"}
     boxes = [{"name": "x", "kind": "input", "says": "model input"}]
     read = picture_from_json(
-        {"boxes": boxes, "wires": [wire], "wrong": [wrong], "raised": "", "unreadable": ""}
+        {
+            "boxes": boxes,
+            "wires": [wire],
+            "wrong": [wrong],
+            "lost": ["x"],
+            "raised": "",
+            "unreadable": "",
+        }
     )
     assert read.boxes[0].name == "x"
     assert read.wrong[0].right_output == 1
+    assert read.lost == ("x",)

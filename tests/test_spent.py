@@ -9,7 +9,7 @@ import pytest
 from harness.errors import UsageError
 from harness.journal import Journal
 from harness.rig.records import SCHEMA
-from harness.spent import SPENT_FILE, Spent, read_spent, spent_log
+from harness.spent import SPENT_FILE, Spent, own_peak_bytes, read_spent, spent_log
 
 
 def test_what_jobs_told_is_summed_over_a_resume(tmp_path: Path) -> None:
@@ -50,3 +50,22 @@ def test_a_line_of_something_else_is_named(tmp_path: Path, payload: dict[str, ob
         log.append({"schema": SCHEMA, **payload})
     with pytest.raises(UsageError, match=r"spent\.jsonl: foreign or damaged"):
         read_spent(tmp_path)
+
+
+def test_the_most_that_each_worker_held_is_kept_and_read_back(tmp_path: Path) -> None:
+    with spent_log(tmp_path) as add:
+        for peaks in ({"7": 300}, {"8": 100}, {"7": 500}):
+            add(Spent(1.0, 1.0, peaks))
+    found = read_spent(tmp_path)
+    assert found is not None
+    assert (found.peak_bytes, found.workers_peak_bytes) == ({"7": 500, "8": 100}, 600)
+
+
+def test_this_process_holds_some_megabytes_and_never_less_than_before() -> None:
+    before = own_peak_bytes()
+    held = bytearray(64 * 2**20)
+    held[:: 2**12] = b"x" * len(held[:: 2**12])
+    assert before > 2**20
+    assert own_peak_bytes() >= before + 32 * 2**20
+    del held
+    assert own_peak_bytes() >= before + 32 * 2**20

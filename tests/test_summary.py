@@ -44,6 +44,7 @@ def summary(records: dict[str, CellRecord], *entries: object, spent: Spent | Non
         provenance=provenance(*SUBJECTS),
         wall_s=12.5,
         spent=spent,
+        controller_peak_bytes=2**20,
     )
 
 
@@ -59,6 +60,7 @@ def test_the_fields_are_these_and_no_others() -> None:
         "corpus_digest",
         "inliners",
         "seconds",
+        "memory",
     }
     assert set(made["cells"]) == {
         "planned",
@@ -174,3 +176,12 @@ def test_the_classes_partition_the_plan_and_each_row_sums_to_its_cells(
     for row in made["inliners"]:
         assert sum(row["by_verdict"].values()) == row["cells"]
         assert row["ok"] == row["by_verdict"].get("ok", 0)
+
+
+def test_memory_is_each_worker_s_most_summed_and_null_where_none_told() -> None:
+    told = Spent(1.0, 1.0, {"7": 300}) + Spent(1.0, 1.0, {"7": 500}) + Spent(1.0, 1.0, {"8": 100})
+    assert summary({}, spent=told)["memory"] == {
+        "workers_peak_bytes": 600,
+        "controller_peak_bytes": 2**20,
+    }
+    assert summary({}, spent=Spent(1.0, 1.0))["memory"]["workers_peak_bytes"] is None

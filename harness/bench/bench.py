@@ -16,46 +16,22 @@ from harness.bench.folder import BenchFolder
 from harness.bench.judging import BenchReport, judge_bench
 from harness.bench.machine import look, unlike
 from harness.bench.notes import notes
+from harness.bench.options import BenchOptions, check, make_plan, provenance_of, subjects_of
 from harness.bench.plan import BenchCell, BenchPlan
 from harness.bench.process import Zygote
 from harness.bench.samples import Samples, read_samples
 from harness.bench.sampling import Sampling
-from harness.choosing import choose_subjects, found_again
+from harness.choosing import found_again
 from harness.corpus_client import Corpus, read_corpus
 from harness.errors import SurroundingsError, UsageError
-from harness.provenance import Provenance, collect_provenance, resume_mismatch
+from harness.provenance import Provenance, resume_mismatch
 from harness.releases import Catalogue
-from harness.rig.records import SCHEMA, CaseInfo, SubjectKind, SubjectSpec
+from harness.rig.records import SCHEMA, SubjectSpec
 from harness.run import RUNTIME_SOURCE
-from harness.subjects import BUILTIN_SUBJECTS
 from harness.toolchain import Toolchain
-from harness.toolchain.environment import PROJECT_ROOT
 from harness.workers.process import WorkerSetup
 
 MEMORY_KEPT = 0.2  # of what is free, for everything else
-
-
-@dataclass(frozen=True)
-class BenchOptions:
-    """What a user asks of a bench."""
-
-    baseline: str
-    candidate: str = ""  # empty: the newest release, or the file
-    exporter: Path | None = None
-    like: str = ""
-    cases: tuple[str, ...] = ()
-    routes: tuple[str, ...] = plans.DEFAULT_ROUTES
-    stages: str = ""
-    gating: str = ""
-    sweeps: tuple[str, ...] = ()
-    full: bool = False
-    budget_s: float = 300.0
-    max_slowdown: str = ""
-    seed: int = 0
-    spawn: bool = False
-    corpus: tuple[str, ...] = ()
-    out: Path = Path("results")
-    command_line: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +57,7 @@ def bench(
         UsageError: an unknown release, case, route or stage.
         SurroundingsError: no wheel, no compiler, a zygote that died; the folder can be resumed.
     """
-    _check(options)  # before anything takes long: a typo is cheap
+    check(options)  # before anything takes long: a typo is cheap
     baseline, candidate = subjects_of(options, toolchain, catalogue)
     corpus = read_corpus(toolchain.python, options.corpus)
     plan = make_plan(options, corpus, baseline, candidate)
@@ -216,94 +192,6 @@ def setup_for(
 def free_bytes() -> int:
     """The memory that a cell may take."""
     return int(psutil.virtual_memory().available * (1 - MEMORY_KEPT))
-
-
-def _check(options: BenchOptions) -> None:
-    plans.bands(options.max_slowdown)
-    for text in (options.stages, options.gating):
-        plans.stages(text)
-    if options.sweeps:
-        plans.make_cells((), options.routes, options.sweeps, full=options.full)
-
-
-def make_plan(
-    options: BenchOptions, corpus: Corpus, baseline: SubjectSpec, candidate: SubjectSpec
-) -> BenchPlan:
-    """Raises UsageError for what is not there."""
-    for spec in (baseline, candidate):
-        missing = [route for route in options.routes if route not in spec.routes]
-        if missing:
-            raise UsageError(f"{spec.subject} has no route {', '.join(missing)}")
-    cells = plans.make_cells(
-        _cases(options, corpus), options.routes, options.sweeps, full=options.full
-    )
-    metrics = plans.stages(options.stages)
-    asked = plans.stages(options.gating) if options.gating else plans.GATING
-    gating = tuple(stage for stage in metrics if stage in asked)
-    return BenchPlan(
-        baseline=baseline.subject,
-        candidate=candidate.subject,
-        cells=cells,
-        metrics=metrics,
-        gating=gating or metrics,
-        bands=plans.bands(options.max_slowdown),
-        budget_s=options.budget_s,
-        seed=options.seed,
-        spawn=options.spawn,
-    )
-
-
-def _cases(options: BenchOptions, corpus: Corpus) -> tuple[CaseInfo, ...]:
-    names = options.cases
-    if not names and not options.sweeps:
-        names = plans.DEFAULT_CASES if not corpus.places else corpus.names
-    unknown = [name for name in names if name not in corpus.names]
-    if unknown:
-        raise UsageError(
-            f"no case is named {', '.join(unknown)}; `python -m harness list` shows them all"
-        )
-    return tuple(case for case in corpus.cases if case.name in names)
-
-
-def subjects_of(
-    options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue
-) -> tuple[SubjectSpec, SubjectSpec]:
-    newest = "" if options.exporter else catalogue.newest.version
-    names = [options.baseline, *([options.candidate or newest] if not options.exporter else [])]
-    releases = [name for name in names if name not in BUILTIN_SUBJECTS]
-    chosen = choose_subjects(
-        toolchain,
-        catalogue,
-        releases=",".join(dict.fromkeys(releases)),
-        exporter=options.exporter,
-        like=options.like,
-    )
-    by_name = {spec.subject: spec for spec in chosen}
-    files = [spec for spec in chosen if spec.kind is SubjectKind.FILE]
-    found = (by_name[options.baseline], files[0] if files else by_name[names[-1]])
-    for spec in found:
-        if spec.unavailable:
-            raise SurroundingsError(f"{spec.subject} cannot be measured: {spec.unavailable}")
-    return found
-
-
-def provenance_of(
-    options: BenchOptions, corpus: Corpus, subjects: tuple[SubjectSpec, ...]
-) -> Provenance:
-    return collect_provenance(
-        root=PROJECT_ROOT,
-        corpus_digest=corpus.digest,
-        corpus=corpus.places,
-        subjects=[_without_cache(spec) for spec in subjects],
-        seeds=(options.seed,),
-        command_line=options.command_line,
-    )
-
-
-def _without_cache(spec: SubjectSpec) -> SubjectSpec:
-    if spec.kind is not SubjectKind.RELEASE or spec.wheel_path is None:
-        return spec
-    return dataclasses.replace(spec, wheel_path=Path(spec.wheel_path).name)
 
 
 def session_line(zygote: Zygote) -> dict[str, object]:

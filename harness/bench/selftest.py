@@ -18,6 +18,7 @@ from harness.bench.judging import BenchReport, judge_bench
 from harness.bench.plan import BASELINE, CANDIDATE, Bands, BenchCell, BenchPlan
 from harness.bench.samples import CellSamples, Samples, pooled, read_samples
 from harness.bench.sampling import Asked, Sampling
+from harness.errors import UsageError
 from harness.rig.bench.records import BenchCase
 from harness.rig.records import SCHEMA
 from harness.stats import rivals
@@ -26,6 +27,7 @@ from harness.stats.verdicts import Change
 AA = "A/A"
 INJECTED = 0.05  # of the stage's median
 SLOWER_STAGES = ("save", "load-warm")
+LEAST_BLOCKS = 3  # of a campaign that could say anything at all
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,22 @@ class Campaigns:
         return self.found[number]
 
     def of(self, power: bool) -> list[Campaign]:
-        """The campaigns that ended, A/A or with a delay."""
-        return [c for c in self.found.values() if c.ended and (c.kind != AA) is power]
+        """The campaigns that ended and could say something, A/A or with a delay."""
+        return [
+            campaign
+            for campaign in self.found.values()
+            if campaign.ended
+            and (campaign.kind != AA) is power
+            and len(campaign.cell.blocks) >= LEAST_BLOCKS
+        ]
+
+    @property
+    def silent(self) -> int:
+        """How many ended with too few blocks: they are no evidence that a rule is right."""
+        return sum(
+            campaign.ended and len(campaign.cell.blocks) < LEAST_BLOCKS
+            for campaign in self.found.values()
+        )
 
 
 def run_campaigns(
@@ -136,6 +152,7 @@ def run_campaigns(
     """Run what is missing, one campaign after the other; yields each as it ended.
 
     Raises:
+        UsageError: a case cannot be measured.
         SurroundingsError: the zygote died.
     """
     for number, kind in enumerate(campaigns.plan.kinds()):
@@ -152,7 +169,10 @@ def _run(campaign: Campaign, zygote: Asked, write: Callable[[Mapping[str, Any]],
     """The pilot comes before the delay is known, so a campaign is sampled in two parts."""
     if campaign.cell.pilot is None:
         next(_sampling(campaign, zygote, write))
-    if campaign.kind != AA and not campaign.plan.delayed and campaign.cell.pilot is not None:
+    if campaign.cell.pilot is None:
+        (case,) = (cell.case.name for cell in campaign.plan.cells)
+        raise UsageError(f"{case} cannot be measured: {campaign.cell.failed}; choose another case")
+    if campaign.kind != AA and not campaign.plan.delayed:
         calls = [
             seconds
             for arm in campaign.cell.pilot["arms"].values()

@@ -20,8 +20,9 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from harness.atomic import replace_file, replace_link, written_to
-from harness.bench.bench import BenchOptions, provenance_of, session_line, setup_for, subjects_of
+from harness.bench.bench import session_line, setup_for
 from harness.bench.machine import unlike
+from harness.bench.options import BenchOptions, provenance_of, subjects_of
 from harness.bench.process import Zygote
 from harness.bench.selftest import Campaign, Campaigns, SelftestPlan, run_campaigns
 from harness.bench.selftest_table import lines, result_of

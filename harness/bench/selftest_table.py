@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.bench.judging import judge_bench
 from harness.bench.selftest import (
+    LEAST_BLOCKS,
     RIVALS,
     SLOWER_STAGES,
     Campaign,
@@ -126,6 +127,11 @@ def lines(campaigns: Campaigns, result: SelftestResult) -> Iterator[str]:
         for c in campaigns.of(power=False)
     )
     yield f"- A/A campaigns that ended inconclusive in every stage: {undecided}"
+    if campaigns.silent:
+        yield (
+            f"- left out, with fewer than {LEAST_BLOCKS} blocks: {campaigns.silent} campaigns "
+            "(the machine was too slow for their seconds)"
+        )
 
 
 def share(called: int, of: int) -> Estimate | None:

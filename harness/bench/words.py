@@ -11,11 +11,12 @@ from harness.bench.plan import BenchPlan
 from harness.stats.blocks import percent
 from harness.stats.intervals import Estimate
 
+_LIMIT = math.log(100)
+
 
 def change(log_ratio: float) -> str:
-    """A log-ratio as `+1.3 %`; `unlimited` where there is no limit."""
-    value = percent(log_ratio)
-    return f"{value:+.1f} %" if math.isfinite(value) and log_ratio > -5 else "unlimited"
+    """A log-ratio as `+1.3 %`; `unlimited` where there is no limit that says anything."""
+    return f"{percent(log_ratio):+.1f} %" if abs(log_ratio) < _LIMIT else "unlimited"
 
 
 def interval(estimate: Estimate) -> str:
@@ -26,9 +27,9 @@ def interval(estimate: Estimate) -> str:
 
 
 def seen(verdict: StageVerdict) -> str:
-    """The smallest change that could have been seen, or that none could."""
+    """The smallest change that could have been seen; `no change` where not even a hundredfold."""
     smallest = verdict.effect.smallest_detectable
-    return "any change" if math.isinf(smallest) else change(smallest)
+    return "no change" if smallest >= _LIMIT else change(smallest)
 
 
 def milliseconds(seconds: float) -> str:

@@ -13,7 +13,6 @@ import typer
 
 from harness.atomic import replace_file
 from harness.bench.bench import (
-    BenchOptions,
     JudgedBench,
     bench,
     like_recorded,
@@ -24,6 +23,7 @@ from harness.bench.bench import (
 from harness.bench.compare import Comparison, compare, comparison_to_json, trend
 from harness.bench.export import asv_results, pyperf_suite
 from harness.bench.folder import BenchFolder
+from harness.bench.options import BenchOptions
 from harness.bench.plan import BASELINE, CANDIDATE, DEFAULT_ROUTES, BenchCell, BenchPlan
 from harness.bench.samples import Samples
 from harness.bench.selftest import Campaign, SelftestPlan, called_by_us

@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from harness.atomic import written_to
 from harness.errors import UsageError
 from harness.exitcodes import ExitCode
 from harness.plan import CAPTURES
@@ -52,6 +53,18 @@ def fail(code: ExitCode, message: str) -> NoReturn:
         message = f"error: {message}"
     err.print(message, markup=False, soft_wrap=True)
     sys.exit(code)
+
+
+def add_step_summary(folder: Path) -> None:
+    """Show a run's report.md on the page of the GitHub job that this is, if it is one.
+
+    Raises:
+        SurroundingsError: the file that the job names cannot be written.
+    """
+    place = os.environ.get("GITHUB_STEP_SUMMARY")
+    if place:
+        with written_to(Path(place)), Path(place).open("a", encoding="utf-8") as stream:
+            stream.write((folder / "report.md").read_text(encoding="utf-8") + "\n")
 
 
 def toolchain_for(wheelhouse: Path | None = None, offline: bool = False) -> Toolchain:

@@ -204,7 +204,9 @@ def doctor_command() -> int:
 def clean_command(
     wheels: Annotated[bool, typer.Option(help="The cached wheels too.")] = True,
     native: Annotated[bool, typer.Option(help="The native builds too.")] = True,
-    packages: Annotated[bool, typer.Option(help="The packages put together too.")] = True,
+    packages: Annotated[
+        bool, typer.Option(help="Packages put together, and their engines, too.")
+    ] = True,
 ) -> None:
     """Remove what can be made again: wheels, native builds, packages. Runs are kept."""
     freed = clean(toolchain_for().cache, wheels=wheels, native=native, packages=packages)

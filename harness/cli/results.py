@@ -91,11 +91,12 @@ def ledger_command(
 
 
 def current_summary(judged: JudgedRun) -> dict[str, Any]:
-    """The summary by today's ledger, with the times of the run itself."""
+    """The summary by today's ledger, with the times and the memory of the run itself."""
     stored = read_summary(judged.folder.path)
     summary = summary_now(judged)
     if stored is not None:
         summary["seconds"] = stored["seconds"]
+        summary["memory"] = stored.get("memory", summary["memory"])
     return summary
 
 
@@ -109,6 +110,7 @@ def summary_now(judged: JudgedRun) -> dict[str, Any]:
         provenance=judged.provenance,
         wall_s=0.0,
         spent=read_spent(judged.folder.path),
+        controller_peak_bytes=None,
     )
 
 

@@ -17,6 +17,7 @@ from harness.cli.common import (
     Like,
     Offline,
     Wheelhouse,
+    add_step_summary,
     captures,
     err,
     listed,
@@ -64,7 +65,7 @@ def run_command(
         str,
         typer.Option(
             help="Of the package lane: segment, tensorrt-rtx (real engines, of the newest two "
-            "releases), tensorrt-rtx-VERSION (of all that name any); with commas."
+            "releases), tensorrt-rtx-VERSION or tensorrt-rtx-* (of all that name any); with commas."
         ),
     ] = SEGMENT,
     routes: Annotated[str, typer.Option(help="legacy, export, cross, direct, plain.")] = "",
@@ -129,6 +130,7 @@ def show_verdict(judged: JudgedRun) -> int:
     raise_if_nothing_ran(judged)
     folder = judged.folder.path
     write_run_report(judged, current_summary(judged))
+    add_step_summary(folder)
     for line in first_screen(judged.report, run=judged.folder.run_id):
         tell(line)
     catalogue = load_catalogue()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import Final
 
@@ -107,7 +108,7 @@ def _idle(entry: Entry, scope: _Scope) -> Iterator[str]:
             yield f"routes: none of its subjects is ever {asked} by {route!r}"
     for name, known in scope.settings.items():
         value = getattr(entry, name)
-        if value is not None and value not in known:
+        if value is not None and not any(fnmatchcase(each, value) for each in known):
             yield f"{name}: no cell has {value!r}; there are {', '.join(sorted(known))}"
 
 

@@ -61,7 +61,7 @@ class Entry:
             key.route in self.routes
             and self.capture in (None, key.capture)
             and self.lane in (None, key.lane)
-            and self.builder in (None, key.builder)
+            and (self.builder is None or fnmatchcase(key.builder, self.builder))
             and self.environment in (None, key.environment)
             and any(selects_subject(selector, key.subject) for selector in self.subjects)
             and self.names(key.case, origin)

@@ -14,18 +14,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from harness.bench.judging import BenchReport, GrowthFit, StageVerdict
 from harness.bench.plan import BenchPlan
 from harness.bench.words import change
 from harness.report import style, text
-from harness.report.plots import new_figure
+from harness.report.plots import new_figure, ticks
 from harness.stats.blocks import percent
 from harness.stats.verdicts import Change
 
 EMULATED = "engines are emulated"
 GROWTH_STAGES = ("inline", "export", "save", "load-warm")
+_LEAST_WIDTH = 9.4  # inches; the legend's
 _SHOWN_PERCENT = 60.0  # an interval that reaches beyond is cut, and its number stands beside it
 
 _COLOURS = {
@@ -48,7 +49,9 @@ def changes_figure(plan: BenchPlan, report: BenchReport) -> Figure:
     stages = [stage for stage in plan.metrics if any(v.stage == stage for v in shown)]
     cells = list(dict.fromkeys(verdict.cell.cell_id for verdict in shown))
     with mpl.rc_context(style.RC):
-        figure = new_figure(2.2 + 2.1 * max(len(stages), 2), 1.35 + 0.3 * max(len(cells), 2))
+        figure = new_figure(
+            max(2.2 + 2.1 * len(stages), _LEAST_WIDTH), 1.35 + 0.3 * max(len(cells), 2)
+        )
         height = figure.get_figheight()
         title = f"{plan.candidate} against {plan.baseline}, change in per cent; {EMULATED}"
         figure.text(0.012, 1 - 0.1 / height, title, va="top", fontsize=11, fontweight="bold")
@@ -120,7 +123,9 @@ def growth_figure(report: BenchReport, sweep: str, baseline: str, candidate: str
     routes = list(dict.fromkeys(fit.route for fit in found))
     stages = [stage for stage in GROWTH_STAGES if any(fit.stage == stage for fit in found)]
     with mpl.rc_context({**style.RC, "axes.grid.axis": "both"}):
-        figure = new_figure(1.0 + 2.5 * max(len(stages), 2), 1.1 + 2.0 * max(len(routes), 1))
+        figure = new_figure(
+            max(0.8 + 2.5 * len(stages), _LEAST_WIDTH), 1.3 + 2.0 * max(len(routes), 1)
+        )
         height = figure.get_figheight()
         title = f"Milliseconds over {_size_word(sweep)}; {EMULATED}"
         figure.text(0.012, 1 - 0.1 / height, title, va="top", fontsize=11, fontweight="bold")
@@ -129,8 +134,8 @@ def growth_figure(report: BenchReport, sweep: str, baseline: str, candidate: str
             return figure
         grid = figure.subplots(len(routes), len(stages), squeeze=False, sharex=True)
         figure.subplots_adjust(
-            left=0.08, right=0.99, wspace=0.26, hspace=0.2,
-            top=1 - 0.68 / height, bottom=0.48 / height,
+            left=0.8 / figure.get_figwidth(), right=0.99, wspace=0.26, hspace=0.2,
+            top=1 - 0.88 / height, bottom=0.48 / height,
         )  # fmt: skip
         for fit in found:
             axes = grid[routes.index(fit.route)][stages.index(fit.stage)]
@@ -147,7 +152,8 @@ def growth_figure(report: BenchReport, sweep: str, baseline: str, candidate: str
                        linestyle="--", label=baseline),
                 Line2D([], [], color=style.BLUE, marker="s", label=candidate),
             ],
-            loc="upper right", ncols=2, frameon=False, fontsize=8.5, borderaxespad=0.1,
+            loc="upper left", bbox_to_anchor=(0.005, 1 - 0.3 / height), ncols=2,
+            frameon=False, fontsize=8.5, borderaxespad=0.0,
         )  # fmt: skip
     return figure
 
@@ -166,6 +172,7 @@ def _draw_growth(axes: Axes, fit: GrowthFit, *, old: bool) -> None:
         f"{exponent:.2f}", (fit.sizes[-1], milliseconds[-1]), xytext=(-4, 6 if old else -11),
         textcoords="offset points", ha="right", fontsize=7.5, color=colour,
     )  # fmt: skip
+    axes.yaxis.set_major_locator(FixedLocator(ticks(*axes.get_ylim())))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_locator(NullLocator())

@@ -32,17 +32,9 @@ def live_causes(
     Args:
         order: names of the cases, the smallest first.
     """
-    failed = verdicts[
-        (verdicts["subject"] == subject)
-        & (verdicts["outcome"] == "failed")
-        & ~verdicts["hypothetical"]
-    ]
-    live = []
-    for group in cause_groups(causes):
-        seen = [(cause, _cells(failed, cause)) for cause in group if subject in cause.subjects]
-        seen = [(cause, cells) for cause, cells in seen if len(cells)]
-        if seen:
-            live.append(_live(group, seen, subject, order))
+    failed = _failed(verdicts, subject)
+    found = (_of_group(group, failed, subject, order) for group in cause_groups(causes))
+    live = [cause for cause in found if cause is not None]
     return tuple(sorted(live, key=lambda cause: (severity(cause.oracle), cause.id)))
 
 
@@ -57,15 +49,36 @@ def gone_causes(
     Args:
         releases: those that were asked anything, the oldest first.
     """
-    *older, newest = releases
-    told = {cause.id for cause in live_causes(causes, verdicts, newest, order)}
+    failed = {name: _failed(verdicts, name) for name in releases}
     gone = []
-    for name in reversed(older):
-        for cause in live_causes(causes, verdicts, name, order):
-            if cause.id not in told:
-                told.add(cause.id)
-                gone.append(cause)
+    for group in cause_groups(causes):
+        seen = {name for cause in group for name in cause.subjects}
+        found = (
+            (name, _of_group(group, failed[name], name, order))
+            for name in reversed(releases)
+            if name in seen
+        )
+        name, cause = next((each for each in found if each[1] is not None), ("", None))
+        if cause is not None and name != releases[-1]:
+            gone.append(cause)
     return tuple(sorted(gone, key=lambda cause: (severity(cause.oracle), -cause.cells, cause.id)))
+
+
+def _failed(verdicts: pd.DataFrame, subject: str) -> pd.DataFrame:
+    return verdicts[
+        (verdicts["subject"] == subject)
+        & (verdicts["outcome"] == "failed")
+        & ~verdicts["hypothetical"]
+    ]
+
+
+def _of_group(
+    group: Sequence[CauseView], failed: pd.DataFrame, subject: str, order: Sequence[str]
+) -> LiveCause | None:
+    """A cause as the failed verdicts of a subject show it; None where they do not."""
+    seen = [(cause, _cells(failed, cause)) for cause in group if subject in cause.subjects]
+    seen = [(cause, cells) for cause, cells in seen if len(cells)]
+    return _live(group, seen, subject, order) if seen else None
 
 
 def smallest_first(cells: pd.DataFrame, cases: Sequence[CaseInfo]) -> list[str]:

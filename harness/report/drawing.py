@@ -57,8 +57,22 @@ def drawing(picture: Picture, name: str) -> Markup:
 
 def sentence(picture: Picture) -> str:
     """What the picture shows, for whoever does not see it."""
-    told = "; ".join(wire.says for wire in picture.wrong[:MOST_WRONG])
-    return f"Split graph of {len(picture.boxes)} boxes. {told or 'No wire is wrong.'}"
+    return f"Split graph of {len(picture.boxes)} boxes: {caption(picture)}"
+
+
+def caption(picture: Picture) -> str:
+    """What is wrong, in a sentence."""
+    told = [wire.says for wire in picture.wrong[:MOST_WRONG]]
+    if len(picture.wrong) > MOST_WRONG:
+        told.append(f"{len(picture.wrong) - MOST_WRONG} more")
+    told += [f"what {name} writes or draws is lost" for name in picture.lost]
+    if picture.unreadable:
+        told.append(f"its wires could not be read ({picture.unreadable})")
+    elif not told:
+        told.append(f"no wire is wrong{' as far as it came' if picture.raised else ''}")
+    if picture.raised:
+        told.append(f"it raised {picture.raised}")
+    return f"{'; '.join(told)}."
 
 
 def places(picture: Picture, shown: frozenset[str]) -> dict[str, Place]:
@@ -83,16 +97,17 @@ def places(picture: Picture, shown: frozenset[str]) -> dict[str, Place]:
 
 def _drawable(wire: WrongWire, picture: Picture) -> bool:
     names = {box.name for box in picture.boxes}
-    return {wire.source, wire.right, wire.target} <= names and wire.right != wire.target
+    return {wire.right, wire.target} <= names and wire.right != wire.target
 
 
 def _shown(picture: Picture, wrong: list[WrongWire]) -> frozenset[str]:
     names = [box.name for box in picture.boxes]
     if len(names) <= MOST_BOXES:
         return frozenset(names)
-    if not wrong:
+    if not wrong and not picture.lost:
         return frozenset(names[:MOST_BOXES])
-    core = {name for wire in wrong for name in (wire.source, wire.right, wire.target)}
+    ends = (name for wire in wrong for name in (wire.source, wire.right, wire.target))
+    core = dict.fromkeys(name for name in (*ends, *picture.lost) if name in names)
     near = [w for w in picture.wires if w.source in core or w.target in core]
     around = dict.fromkeys(name for w in near for name in (w.source, w.target))
     return frozenset([*core, *(name for name in around if name not in core)][:MOST_BOXES])
@@ -133,7 +148,8 @@ def _marked_wires(wrong: list[WrongWire], at: Mapping[str, Place], name: str) ->
         if number:  # labels of several would hide each other; colours say the same again
             right = bad = ""
         yield _wire(at[wire.right], target, "right", name, right, bow=-26)
-        yield _wire(at[wire.source], target, "wrong", name, bad, bow=30)
+        if wire.source in at:
+            yield _wire(at[wire.source], target, "wrong", name, bad, bow=30)
 
 
 def _named(output: int | None) -> str:
@@ -161,14 +177,17 @@ def _wire(source: Place, target: Place, which: str, name: str, label: str, bow: 
 
 
 def _boxes(picture: Picture, at: Mapping[str, Place]) -> Iterator[str]:
+    # What reads something that is no box, such as a parameter, has no wire to be red.
+    bad = {wire.target for wire in picture.wrong if wire.source not in at} | set(picture.lost)
     for box in picture.boxes:
         if box.name in at:
             place = at[box.name]
+            kind, sign = (f"{box.kind} bad", "✗ ") if box.name in bad else (box.kind, "")
             says = textwrap.shorten(box.says.replace("aten.", ""), 21, placeholder=" …")
             yield (
-                f'<g class="box {escape(box.kind)}"><title>{escape(box.says)}</title>'
+                f'<g class="box {escape(kind)}"><title>{escape(box.says)}</title>'
                 f'<rect x="{place.x}" y="{place.y}" width="{WIDTH}" height="{HEIGHT}" rx="4"/>'
                 f'<text x="{place.x + 9}" y="{place.y + 19}"><tspan class="name">'
-                f"{escape(_cut(box.name, 19))}</tspan>"
+                f"{sign}{escape(_cut(box.name, 17))}</tspan>"
                 f'<tspan class="says" x="{place.x + 9}" dy="16">{escape(says)}</tspan></text></g>'
             )

@@ -109,10 +109,15 @@ class ReportModel:
         return any(row.archive or any(row.stages.values()) for row in self.measures)
 
     @property
-    def failing_by_lane(self) -> Mapping[Lane, tuple[FailingSubject, ...]]:
-        """Every list of failing cells that there is to show; that of the compared lane once."""
-        both = {self.lane: self.failing}
-        return both | {Lane.PACKAGE: self.package.failing} if self.package else both
+    def failing_lists(self) -> tuple[tuple[str, tuple[FailingSubject, ...]], ...]:
+        """The lists of failing cells that the tables link to, and how each is called."""
+        if self.package is None:
+            return (("", self.failing),)
+        by = " by family" if self.lane is Lane.PACKAGE else ""
+        return (
+            (f"In the {self.lane} lane{by}", self.failing),
+            ("In the package lane by call", self.package.failing),
+        )
 
 
 def build_model(
@@ -194,7 +199,7 @@ def build_model(
         control=control(cells, verdicts),
         hypothetical=hypothetical_rows(cells),
         failing=failing_subjects(cells, [group.members for group in matrix.groups]),
-        provenance=flatten({**provenance, **_stage_share(summary)}),
+        provenance=flatten({**provenance, **_stage_share(summary), **_memory(summary)}),
         frames=RunFrames(
             cells=all_cells,
             verdicts=all_verdicts,
@@ -235,6 +240,16 @@ def _stage_share(summary: Mapping[str, Any]) -> dict[str, str]:
         return {}
     spent = f"{text.number(seconds['in_stages'])} of {text.number(seconds['workers'])} s"
     return {"time inside stages": f"{share:.0%} of the workers' time since import ({spent})"}
+
+
+def _memory(summary: Mapping[str, Any]) -> dict[str, str]:
+    """The most memory that a run held, where it was measured."""
+    held = summary.get("memory", {})
+    workers, controller = (held.get(f"{who}_peak_bytes") for who in ("workers", "controller"))
+    if workers is None or controller is None:
+        return {}
+    total = f"{text.size(workers)} in all workers, {text.size(controller)} in the controller"
+    return {"peak memory": f"{total}, each process's most at any time"}
 
 
 def _scope(cells: pd.DataFrame, matrix: Matrix, lane: Lane, package: PackageLane | None) -> str:

@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML page: no network, no script, fit for an attachment."""
+"""The report as one self-contained HTML page: no network, whole without scripts, fit for a mail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from harness.report import plots, style, text
-from harness.report.drawing import drawing
+from harness.report.drawing import caption, drawing
 from harness.report.model import ReportModel
 from harness.report.step_plot import step_figure
 from harness.report.views import FindingView, MatrixGroup
@@ -120,6 +120,7 @@ def environment() -> Environment:
         text=text,
         oracles=[oracle.value for oracle in Oracle],
         anchor=anchor,
+        caption=caption,
         drawing=drawing,
         beneath=beneath,
         pinned=pinned,

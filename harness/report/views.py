@@ -247,12 +247,14 @@ class WrongWire:
 class Picture:
     """A split module with its wires as they should be, and those that an inliner got wrong.
 
-    ``raised`` is what the inliner or the export raised; ``unreadable`` why its wires were not read.
+    ``lost`` are the boxes whose mutations or random draws are gone. ``raised`` is what the inliner
+    or the export raised; ``unreadable`` why its wires were not read.
     """
 
     boxes: tuple[Box, ...]
     wires: tuple[Wire, ...]
     wrong: tuple[WrongWire, ...]
+    lost: tuple[str, ...]
     raised: str
     unreadable: str
 

@@ -6,8 +6,9 @@ Out:  {"event": "ready", ...}                      after torch is imported and s
       {"event": "stage", "cell": ID, "stage": S}   so that whoever watches knows where a worker died
       {"event": "record", "record": {...}}         one ended cell
       {"event": "broken", "cell": ID, "traceback": TEXT}   the harness failed, not the subject
-      {"event": "done", "spent": {"worker_s": S, "stages_s": S}}    the job's end, and how long it
-                         took: in all, and inside of stages; work that was shared counts once
+      {"event": "done", "spent": {"worker_s": S, "stages_s": S, "peak_bytes": {PID: N}}}    the
+                         job's end, and how long it took: in all, and inside of stages; work that
+                         was shared counts once; and the most memory that the worker has held
 
 What torch and the subjects print goes to stderr: the protocol has a descriptor of its own.
 """
@@ -18,6 +19,7 @@ import ctypes
 import gc
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -57,7 +59,10 @@ class Teller:
         )
 
     def done(self, worker_s: float, stages_s: float) -> None:
-        self._send(event="done", spent={"worker_s": worker_s, "stages_s": stages_s})
+        used_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        peak = {str(os.getpid()): used_kib * 1024}  # so far: the last job's is the worker's
+        spent = {"worker_s": worker_s, "stages_s": stages_s, "peak_bytes": peak}
+        self._send(event="done", spent=spent)
 
     def _send(self, **message: Any) -> None:
         send(self._channel, **message)

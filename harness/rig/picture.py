@@ -83,21 +83,26 @@ def picture(
         ``boxes`` (name, kind, says), ``wires`` (source, output, target) as they should be, and
         ``wrong``: what ``target`` reads (``source``, ``output``), what it should read (``right``,
         ``right_output``), and the same in words. A source that is no box is an empty string.
+        ``lost`` are the boxes whose mutations or random draws are gone.
     """
     boxes, wires = split_graph(prepared.split)
     reader = BoxReader()
     expected, count = reference_reading(reader, prepared.split)
     wrong: list[dict[str, Any]] = []
+    lost: list[str] = []
     try:
         if inlined is not None:
             got = reader.read_module(inlined, count)
             reader.know_engines(inlined)
-            wrong = list(reader.wrong(expected, got))
-        if not wrong and exported is not None:
-            wrong = list(reader.wrong(expected, reader.read_program(exported, count)))
+            wrong, lost = list(reader.wrong(expected, got)), reader.lost(expected, got)
+        if not wrong and not lost and exported is not None:
+            got = reader.read_program(exported, count)
+            wrong, lost = list(reader.wrong(expected, got)), reader.lost(expected, got)
+        unreadable = ""
     except Unreadable as reason:
-        return {"boxes": boxes, "wires": wires, "wrong": [], "unreadable": str(reason)}
-    return {"boxes": boxes, "wires": wires, "wrong": wrong, "unreadable": ""}
+        unreadable = str(reason)
+    told = {"wrong": wrong, "lost": lost, "unreadable": unreadable}
+    return {"boxes": boxes, "wires": wires, **told}
 
 
 def split_graph(split: GraphModule) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -156,8 +161,9 @@ class BoxReader(GraphReader):
 
     def _child(self, node: Node, values: dict[Node, Any], attribute: Any, scope: Any) -> Any:
         given = {id(term) for item in node.args for term in _terms(self._argument(item, values))}
+        effects = len(scope.effects)
         result = super()._child(node, values, attribute, scope)
-        stack = list(_terms(result))
+        stack = [*_terms(result), *scope.effects[effects:]]
         while stack:
             term = stack.pop()
             if id(term) in given or id(term) in self.boxes:
@@ -187,23 +193,31 @@ class BoxReader(GraphReader):
                 zip(_terms(expected.outputs), _terms(got.outputs), strict=False)
             )
         ]
-        pairs += [
-            ("effect", index, one, other)
-            for index, (one, other) in enumerate(zip(expected.effects, got.effects, strict=False))
-        ]
+        if len(expected.effects) == len(got.effects):
+            both = zip(expected.effects, got.effects, strict=True)
+            pairs += [("effect", index, one, other) for index, (one, other) in enumerate(both)]
         seen: set[tuple[int, int]] = set()
         for reader, index, one, other in pairs:
             for found, owner in differing(one, other, reader, index, seen):
                 source, output = self._source(found.got)
                 right, right_output = self._source(found.expected)
+                same_name = found.got.describe() == found.expected.describe()
                 yield {
                     "target": self.boxes.get(id(owner), RETURNS) if owner else RETURNS,
                     "source": source,
                     "output": output,
                     "right": right,
                     "right_output": right_output,
-                    "says": found.describe(),
+                    "says": found.describe() + (" of that name" if same_name else ""),
                 }
+
+    def lost(self, expected: Reading, got: Reading) -> list[str]:
+        """The boxes of effects that are not there any more, if there are fewer of them."""
+        if len(got.effects) >= len(expected.effects):
+            return []
+        there = {id(effect) for effect in got.effects}
+        gone = (effect for effect in expected.effects if id(effect) not in there)
+        return list(dict.fromkeys(self.boxes.get(id(effect), RETURNS) for effect in gone))
 
     def _source(self, term: Term) -> tuple[str, int | None]:
         """The box that a term comes out of, and by which output; an empty name for none."""

@@ -15,7 +15,7 @@ from harness.errors import UsageError
 from harness.releases import Release
 from harness.toolchain import native
 from harness.toolchain.bindings import SEGMENT, Bindings, choose, load_bindings
-from harness.toolchain.cache import clean
+from harness.toolchain.cache import ENGINES, clean
 from harness.toolchain.environment import EnvironmentFacts, probe
 from harness.toolchain.package_site import PackageSite, package_site, pinned_tensorrt
 from harness.toolchain.released import released_wheel
@@ -142,6 +142,11 @@ class Toolchain:
             wheel=wheel,
             allow_beside_real=allow_beside_real,
         )
+
+    @property
+    def engines(self) -> Path:
+        """The folder that keeps engines which TensorRT built, for `import_package`."""
+        return self.cache / ENGINES
 
     def compiler_version(self) -> str:
         """The compiler's own name and version.

@@ -22,6 +22,7 @@ from harness.errors import SurroundingsError
 WHEELS: Final = "wheels"
 NATIVE: Final = "native"
 PACKAGES: Final = "packages"
+ENGINES: Final = "engines"
 _LOCKS: Final = "locks"
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
@@ -87,14 +88,14 @@ def sha256_of(path: Path) -> str:
 
 
 def clean(cache: Path, *, wheels: bool = True, native: bool = True, packages: bool = True) -> int:
-    """Remove cached wheels, native builds and packages put together; the number of bytes freed.
+    """Remove cached wheels, native builds, and packages with their engines; the bytes freed.
 
     Nothing else in the folder is touched, so that a wrong path costs nothing.
 
     Raises:
         SurroundingsError: something could not be removed.
     """
-    asked = ((WHEELS, wheels), (NATIVE, native), (PACKAGES, packages))
+    asked = ((WHEELS, wheels), (NATIVE, native), (PACKAGES, packages), (ENGINES, packages))
     folders = [cache / name for name, wanted in asked if wanted]
     freed_bytes = 0
     for folder in folders:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.bench.bench import BenchOptions, like_recorded, refuse_unlike
+from harness.bench.bench import like_recorded, refuse_unlike
 from harness.bench.compare import compare, trend
 from harness.bench.judging import Gate
+from harness.bench.options import BenchOptions
 from harness.errors import UsageError
 from harness.stats.verdicts import Change
 from tests.bench.recorded import record

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from harness.bench.bench import BenchOptions, make_plan
+from harness.bench.options import BenchOptions, make_plan
 from harness.bench.plan import (
     STAGES,
     BenchCell,

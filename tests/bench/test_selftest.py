@@ -17,6 +17,7 @@ from harness.bench.selftest import (
     run_campaigns,
 )
 from harness.bench.selftest_table import OURS, lines, result_of
+from harness.errors import UsageError
 from harness.rig.bench.records import BenchCase
 from tests.bench.simulated import Simulated
 
@@ -143,6 +144,22 @@ def test_what_was_not_measured_is_told_so() -> None:
     told = "\n".join(lines(nothing, result_of(nothing)))
     assert "| this harness | not measured | not measured |" in told
     assert "smallest detectable change at 60 s a cell: not measured" in told
+
+
+def test_a_campaign_that_could_say_nothing_is_left_out_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    campaigns, _ = run(dataclasses.replace(PLAN, seconds=1.2), monkeypatch)
+    result = result_of(campaigns)
+    assert result.rows[0].different == (0, 0)
+    assert result.rows[0].slower == (4, 4)
+    assert "left out, with fewer than 3 blocks: 6 campaigns" in "\n".join(lines(campaigns, result))
+
+
+def test_a_case_that_cannot_be_measured_ends_the_selftest() -> None:
+    zygote = Simulated(fails="llama_linear")
+    with pytest.raises(UsageError, match="llama_linear cannot be measured: KeyError"):
+        list(run_campaigns(Campaigns(PLAN), zygote, lambda line: None))
 
 
 def test_a_control_that_is_off_counts_as_called_different(monkeypatch: pytest.MonkeyPatch) -> None:

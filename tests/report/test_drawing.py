@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.report.drawing import ACROSS, MOST_BOXES, drawing, places, sentence
+from harness.report.drawing import ACROSS, MOST_BOXES, caption, drawing, places, sentence
 from harness.report.page import page
 from harness.report.views import Box, Picture, Wire, WrongWire
 
@@ -25,6 +25,7 @@ PICTURE = Picture(
         Wire("_run_on_acc_2", None, "returns"),
     ),
     wrong=(WrongWire("_run_on_gpu_1", "x", None, "_run_on_acc_0", 0, "reads <x>"),),
+    lost=(),
     raised="",
     unreadable="",
 )
@@ -54,13 +55,28 @@ def test_nothing_is_marked_where_every_wire_is_right():
     right = dataclasses.replace(PICTURE, wrong=())
     assert not wires(right, "wrong")
     assert len(wires(right, "plain")) == 4
-    assert sentence(right).endswith("No wire is wrong.")
+    assert sentence(right).endswith("boxes: no wire is wrong.")
 
 
-def test_a_wrong_wire_out_of_no_box_is_told_and_not_drawn():
-    loose = dataclasses.replace(PICTURE.wrong[0], source="")
-    assert not wires(dataclasses.replace(PICTURE, wrong=(loose,)), "wrong")
-    assert "reads <x>" in sentence(dataclasses.replace(PICTURE, wrong=(loose,)))
+def test_a_wrong_wire_out_of_no_box_marks_its_reader_beside_the_right_wire():
+    loose = dataclasses.replace(PICTURE, wrong=(dataclasses.replace(PICTURE.wrong[0], source=""),))
+    assert not wires(loose, "wrong")
+    assert len(wires(loose, "right")) == 1
+    assert drawing(loose, "one").count('class="box fallback bad"') == 1
+    assert "reads <x>" in sentence(loose)
+
+
+def test_a_box_whose_effects_are_lost_is_marked():
+    lost = dataclasses.replace(PICTURE, wrong=(), lost=("_run_on_gpu_1",))
+    assert drawing(lost, "one").count('class="box fallback bad"') == 1
+    assert caption(lost) == "what _run_on_gpu_1 writes or draws is lost."
+
+
+def test_what_broke_and_what_could_not_be_read_is_told():
+    broke = dataclasses.replace(PICTURE, wrong=(), raised="KeyError: 'a'")
+    assert caption(broke) == "no wire is wrong as far as it came; it raised KeyError: 'a'."
+    unread = dataclasses.replace(PICTURE, wrong=(), unreadable="no schema")
+    assert caption(unread) == "its wires could not be read (no schema)."
 
 
 def test_a_large_picture_keeps_what_is_around_the_wrong_wire():

@@ -10,6 +10,7 @@ from harness.expectations.ledger import Ledger
 from harness.findings import Gate, first_screen
 from harness.gate import judge
 from harness.plan import PlannedCell
+from harness.report import text
 from harness.report.markdown import markdown
 from harness.report.model import build_model
 from harness.report.page import page
@@ -184,6 +185,22 @@ def test_the_share_of_stages_is_told_where_the_workers_told_it(run):
     assert facts(spent)["time inside stages"] == told
     assert "time inside stages" not in facts(dict.fromkeys(spent))
     assert "time inside stages" not in facts({})  # a run of before it was kept
+
+
+def test_peak_memory_is_told_where_it_was_measured(run):
+    def facts(memory):
+        parts = {
+            name: getattr(run, name)
+            for name in ("plan", "records", "cases", "subjects", "gate", "classes", "provenance")
+        }
+        model = build_model(**parts, findings=(), causes=(), summary={**run.summary, **memory})
+        return dict(model.provenance.facts)
+
+    held = {"workers_peak_bytes": 3_000_000_000, "controller_peak_bytes": 200_000_000}
+    told = facts({"memory": held})["peak memory"]
+    assert told.startswith(f"{text.size(3e9)} in all workers, {text.size(2e8)} in the controller")
+    assert "peak memory" not in facts({"memory": {**held, "workers_peak_bytes": None}})
+    assert "peak memory" not in facts({})  # a run of before it was measured
 
 
 def test_hypothetical_routes_are_listed_apart(model):

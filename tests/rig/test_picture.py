@@ -8,7 +8,9 @@ import pytest
 from torch.fx import GraphModule
 
 from harness.rig.inliners.builtin import BuiltinInliner
-from harness.rig.picture import RETURNS, picture, split_graph
+from harness.rig.oracles.reading import Reading
+from harness.rig.oracles.wiring import reference_reading
+from harness.rig.picture import RETURNS, BoxReader, picture, split_graph
 from harness.rig.prepare import PreparedCase
 
 CASE = "inputs_read_in_reverse"
@@ -23,8 +25,10 @@ def inlined(case: PreparedCase, name: str) -> GraphModule:
     return BuiltinInliner(name).transform(case.split)
 
 
-def test_a_getitem_is_an_output_of_its_engine_and_all_else_is_a_box(case: PreparedCase) -> None:
-    boxes, wires = split_graph(case.split)
+def test_a_getitem_is_an_output_of_its_engine_and_all_else_is_a_box(
+    prepared: Callable[[str], PreparedCase],
+) -> None:
+    boxes, wires = split_graph(prepared("named_like_an_earlier_getitem").split)
     kinds = {box["name"]: box["kind"] for box in boxes}
     assert not any(name.startswith("getitem") for name in kinds)
     assert {"input", "engine", "fallback", "output"} <= set(kinds.values())
@@ -51,3 +55,11 @@ def test_without_an_inlined_module_there_are_boxes_alone(case: PreparedCase) -> 
     found = picture(case, None)
     assert found["boxes"]
     assert found["wrong"] == []
+
+
+def test_a_mutation_that_was_deleted_is_lost(prepared: Callable[[str], PreparedCase]) -> None:
+    case = prepared("fallback_with_an_effect_alone")
+    reader = BoxReader()
+    expected, _ = reference_reading(reader, case.split)
+    assert reader.lost(expected, expected) == []
+    assert reader.lost(expected, Reading(expected.outputs)) == ["_run_on_gpu_0"]

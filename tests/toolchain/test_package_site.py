@@ -220,8 +220,10 @@ def test_it_is_not_put_beside_a_real_tensorrt_unless_that_is_asked_for(house: Ho
 
 def test_clean_removes_it(house: House) -> None:
     house.site()
+    (house.cache / "engines").mkdir()
     assert clean(house.cache, wheels=False, native=False) > 0
     assert not (house.cache / "packages").exists()
+    assert not (house.cache / "engines").exists()
 
 
 class TestRealLibraries:

@@ -199,3 +199,23 @@ class _FakeEngine:
 
     def are_output_tensors_unowned(self) -> bool:
         return False
+
+
+def _not_in_a_trace(engine: _FakeEngine, *_: Any) -> Any:
+    raise NotImplementedError("a trace asks this of no engine")
+
+
+# Each is a method of the class (runtime.cpp), and torch logs a warning for every one that a fake
+# lacks: for every engine of every export and load, inside of what is timed.
+for _name in (
+    "infer_outputs",
+    "requires_native_multidevice_getter",
+    "reset_captured_graph",
+    "update_runtime_settings",
+    "use_dynamically_allocated_resources",
+    "use_output_allocator_outputs_getter",
+    "use_output_allocator_outputs_setter",
+    "use_pre_allocated_outputs_getter",
+    "use_pre_allocated_outputs_setter",
+):
+    setattr(_FakeEngine, _name, _not_in_a_trace)

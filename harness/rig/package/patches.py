@@ -68,6 +68,14 @@ PATCHES: tuple[Patch, ...] = (
         stand_ins.lay_engines_out,
     ),
     Patch(
+        "rtx-chosen",
+        "up to 2.10 a variable of the environment says that tensorrt means TensorRT-RTX; later "
+        "releases look for a distribution torch-tensorrt-rtx, and find one in the site",
+        stand_ins.choose_rtx,
+        until=(2, 10, 0),
+        builders=frozenset({TENSORRT_RTX}),
+    ),
+    Patch(
         "current-device",
         "CompilationSettings ask for the default device while the package is imported",
         stand_ins.answer_current_device,

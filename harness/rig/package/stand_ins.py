@@ -7,6 +7,7 @@ modules of this process alone, and nothing on disk.
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 import torch
@@ -61,6 +62,10 @@ def keep_devices_here(_: Site) -> None:
 
 def run_segments(_: Site) -> None:
     register_kernels()
+
+
+def choose_rtx(_: Site) -> None:
+    os.environ["USE_TRT_RTX"] = "true"
 
 
 def _set(owner: Any, name: str, value: Any) -> None:

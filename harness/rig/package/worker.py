@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.rig.channel import Teller, serve
-from harness.rig.records import CellKey
+from harness.rig.records import CellKey, Stage
 
 
 class _Worker:
@@ -37,6 +37,8 @@ class _Worker:
         self._seed = int(setup["seed"])
         self.corpus_digest = corpus_digest()
         self.load_errors: dict[str, str] = {}
+        self._unusable: Exception | None = None
+        self._loader: FreshLoader | None = None
         try:
             self._package = import_package(
                 Path(setup["site"]),
@@ -44,10 +46,14 @@ class _Worker:
                 setup["builder"],
                 engines=Path(setup["engines"]),
             )
-        except Exception as error:  # noqa: BLE001 - told to the controller, which ends the run
+        except (ImportError, OSError) as error:  # the machine lacks something: ends the run
             traceback.print_exc()
             told = f"torch_tensorrt {setup['release']} cannot be imported: {error}"
             self.load_errors[setup["release"]] = told
+            return
+        except Exception as error:  # noqa: BLE001 - the package does not fit this TensorRT: a verdict
+            traceback.print_exc()
+            self._unusable = error
             return
         self._loader = FreshLoader(self._package)
 
@@ -64,6 +70,11 @@ class _Worker:
         from harness.rig.prepare import NotPrepared
 
         cells = [CellKey(**key) for key in job["cells"]]
+        if self._unusable is not None:
+            error = self._unusable
+            self._tell.ended(ended_before_routes(key, error, Stage.COMPILE) for key in cells)
+            return 0.0
+        assert self._loader is not None
         case = find_product_case(job["case"])
         clock = StageClock(lambda stage: self._tell.at(None, stage))
         try:
@@ -94,7 +105,8 @@ class _Worker:
         return spent
 
     def close(self) -> None:
-        self._loader.close()
+        if self._loader is not None:
+            self._loader.close()
 
 
 if __name__ == "__main__":

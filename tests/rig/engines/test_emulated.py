@@ -7,6 +7,7 @@ can be asked of the real library.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from harness.rig.engines import emulated
 from harness.rig.engines.builder import build_segment_engine
 from harness.rig.engines.contract import Contract
 from harness.rig.engines.emulated import engine_payload, engine_slots, make_engine, run_counts
+from harness.rig.prepare import PreparedCase
 
 
 class Transposing(torch.nn.Module):
@@ -192,3 +194,11 @@ def test_the_real_runtime_and_this_one_cannot_share_a_process(
 def test_a_contract_survives_its_text_form() -> None:
     contract = build_segment_engine("_run_on_acc_0", segment(dynamic=True)).contract
     assert Contract.decode(contract.encode()) == contract
+
+
+def test_an_export_warns_of_nothing_that_a_fake_engine_lacks(
+    caplog: pytest.LogCaptureFixture, prepared: Callable[[str], PreparedCase]
+) -> None:
+    case = prepared("relu_once")
+    torch.export.export(case.split, case.captured.example.args)
+    assert "doesn't implement" not in caplog.text

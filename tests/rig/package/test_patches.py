@@ -46,6 +46,7 @@ PREVENTED = {
     "compile-device": "accelerator device when none is available|" + NO_CUDA,
     "engine-build": "factory function returned nullptr",
     "engine-run": "Could not run 'tensorrt::execute_engine'",
+    "rtx-chosen": "Could not find libnvinfer",
     "engine-held": "AssertionError",
     "segment-carried": "no segment in these engine bytes",
 }
@@ -124,11 +125,12 @@ class TestRealEngines:
         assert (compiled["kept"], answer["again"]["kept"]) == ([False, False], [True, True])
         assert answer["again"]["built_bytes"] == compiled["built_bytes"]
 
+    @pytest.mark.parametrize("release", [NEWEST, "2.10.0"])
     def test_without_each_patch_something_fails(
-        self, toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
+        self, release: str, toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
     ) -> None:
-        names = [patch.name for patch in patches_for(NEWEST, "tensorrt-rtx")]
-        site = toolchain.package_site(catalogue.get(NEWEST), "tensorrt-rtx").folder
+        names = [patch.name for patch in patches_for(release, "tensorrt-rtx")]
+        site = toolchain.package_site(catalogue.get(release), "tensorrt-rtx").folder
         answer = seen(site, tmp_path, *names)
         for name in names:
             error = answer[name].get("error", "nothing failed")

@@ -1,0 +1,40 @@
+"""A bench's verdicts in words."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from harness.bench.words import change, first_screen, interval
+from harness.stats.intervals import Estimate
+from tests.bench.recorded import record
+from tests.bench.simulated import plan_of
+
+
+@pytest.mark.parametrize(
+    ("log_ratio", "told"),
+    [
+        (math.log(1.05), "+5.0 %"),
+        (math.log(0.5), "-50.0 %"),
+        (0.0, "+0.0 %"),
+        (math.inf, "unlimited"),
+        (-math.inf, "unlimited"),
+        (30.0, "unlimited"),
+    ],
+)
+def test_a_change_is_told_in_per_cent(log_ratio: float, told: str) -> None:
+    assert change(log_ratio) == told
+
+
+def test_one_block_has_no_interval() -> None:
+    assert interval(Estimate(0.0, -math.inf, math.inf, 0.99)) == "+0.0 % (no interval)"
+
+
+def test_too_few_blocks_could_have_seen_no_change(tmp_path: Path) -> None:
+    judged = record(tmp_path, plan_of("a"), blocks=1)
+    lines = list(first_screen(judged.plan, judged.report))
+    assert "inconclusive a~legacy save" in lines[0]
+    assert "could have seen no change in 1 blocks" in lines[0]
+    assert "gate: inconclusive: 2 of 2 stages are inconclusive" in lines[-1]

@@ -1,0 +1,74 @@
+"""The package lane of a run: which release gets which packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from harness.errors import Unavailable, UsageError
+from harness.packages import with_packages
+from harness.releases import Catalogue, load_catalogue
+from harness.rig.records import SubjectSpec
+from harness.subjects import builtin_subjects, release_subject, torch_subject
+from harness.toolchain import PackageSite, Toolchain
+
+
+class Sites:
+    """A toolchain that makes nothing; it has no bindings for the releases of ``lacking``."""
+
+    def __init__(self, *lacking: str) -> None:
+        self.lacking = lacking
+
+    def package_site(self, release: Any, builder: str, tensorrt: str | None = None) -> PackageSite:
+        if release.version in self.lacking:
+            raise Unavailable("no bindings here")
+        running = tensorrt or ("9.9" if builder == "segment" else "1.6.1.120")
+        return PackageSite(Path("site"), release.version, builder, "9.9", running)
+
+
+CATALOGUE: Catalogue = load_catalogue()
+
+
+def subjects(*versions: str) -> tuple[SubjectSpec, ...]:
+    chosen = [release_subject(CATALOGUE.get(each), None, "not asked") for each in versions]
+    return (*chosen, *builtin_subjects(), torch_subject())
+
+
+def packages(builders: list[str], *versions: str, lacking: str = "") -> dict[str, list[str]]:
+    toolchain = cast(Toolchain, Sites(lacking))
+    described, _ = with_packages(subjects(*versions), toolchain, CATALOGUE, builders)
+    return {spec.subject: [package.builder for package in spec.packages] for spec in described}
+
+
+def test_a_release_has_a_package_from_2_6_on_and_no_other_subject_has_one() -> None:
+    found = packages(["segment"], "2.5.0", "2.6.0", "2.14.0")
+    assert found.pop("2.6.0") == found.pop("2.14.0") == ["segment"]
+    assert set(found) == {"2.5.0", "name-matching", "positional", "torch"}
+    assert not any(found.values())
+
+
+def test_real_engines_are_of_the_newest_two_releases_where_no_version_is_asked_for() -> None:
+    found = packages(["segment", "tensorrt-rtx"], "2.12.1", "2.13.0", "2.14.0")
+    assert found["2.12.1"] == ["segment"]
+    assert found["2.13.0"] == found["2.14.0"] == ["segment", "tensorrt-rtx-1.6.1.120"]
+
+
+def test_every_version_is_one_builder_more() -> None:
+    found = packages(["tensorrt-rtx-*"], "2.8.0", "2.14.0")
+    versions = ["1.4.0.76", "1.5.0.114", "1.6.1.120", "1.7.1.116"]
+    assert found["2.14.0"] == [f"tensorrt-rtx-{version}" for version in versions]
+    assert found["2.8.0"] == ([] if not CATALOGUE.get("2.8.0").pins.tensorrt_rtx else versions)
+
+
+def test_a_package_that_cannot_be_had_says_why() -> None:
+    toolchain = cast(Toolchain, Sites("2.14.0"))
+    described, sites = with_packages(subjects("2.14.0"), toolchain, CATALOGUE, ["segment"])
+    assert described[0].packages[0].unavailable == "no bindings here"
+    assert sites == {}
+
+
+def test_an_unknown_builder_is_refused() -> None:
+    with pytest.raises(UsageError, match="--builder 'tensorrt'"):
+        packages(["tensorrt"], "2.14.0")
