@@ -94,6 +94,7 @@ PATCHES: tuple[Patch, ...] = (
         "device-memory",
         "compile asks how much memory the GPU has, to warn of models that do not fit",
         stand_ins.answer_memory,
+        since=(2, 8, 0),
     ),
     Patch(
         "tensors-to-device",

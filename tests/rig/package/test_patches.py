@@ -37,7 +37,7 @@ SLOTS_AND_ABI = {
 NO_CUDA = "Torch not compiled with CUDA|no NVIDIA driver"
 # What a user of the package would meet without the patch.
 PREVENTED = {
-    "engine-layout": "ABI",
+    "engine-layout": "ABI|list assignment index out of range",
     "current-device": NO_CUDA,
     "device-properties-type": "_CudaDeviceProperties",
     "device-properties": NO_CUDA,
@@ -94,7 +94,8 @@ def test_it_compiles_saves_and_loads_in_a_fresh_process(
         assert answer["loaded"][route] == {"equal": True, "runs": 2, "tampered": False}, route
 
 
-@pytest.mark.parametrize("release", [NEWEST, pytest.param(OLDEST, marks=pytest.mark.slow)])
+# This hybrid needs them all from 2.8.0 on; before, only truncate_double asks for that device.
+@pytest.mark.parametrize("release", [NEWEST, pytest.param("2.8.0", marks=pytest.mark.slow)])
 def test_without_each_patch_something_fails(
     release: str, toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
 ) -> None:
