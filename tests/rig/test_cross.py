@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
@@ -100,3 +101,15 @@ def test_one_release_s_way_back_is_not_taken_for_another_s(
         "wrong-values@run",
         "ok",
     )
+
+
+def test_an_export_without_inputs_is_not_taken_for_one_with_them(
+    inliners: dict[str, Inliner], prepared: Prepared
+) -> None:
+    """Without an engine both routes inline to one module, and only one of them gives inputs."""
+    newest = inliners["2.14.0"]
+    case = dataclasses.replace(prepared("no_child_at_all"), shared=Shared())
+    key = CellKey(case.case.name, "nonstrict", newest.name, Route.EXPORT.value)
+    assert not run_cell(case, newest, key, StageClock()).verdict(Oracle.COMPLETION).failed
+    ended = cell(newest, case).verdict(Oracle.COMPLETION)
+    assert ended.message == "TypeError: missing a required argument: 'x'"
