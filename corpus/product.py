@@ -89,6 +89,26 @@ VARIED: Final = {
 }
 
 
+#: For a full run alone: what they show, another case shows as well.
+FULL: Final = frozenset(
+    {
+        "topk_values_and_indices@product",
+        "unbind_to_four_fallbacks@product",
+        "outputs_read_out_of_order@product",
+        "inputs_in_both_orders@product",
+        "one_linear_in_two_fallbacks@product",
+        "unused_input_between@product",
+        "input_returned@product",
+        "bert_softmax@product",
+        "dynamic_batch_chunk@product",
+        "dynamic_batch_weights_in_fallbacks@product",
+        "relu_four_steps@blocks-of-two",
+        "relu_four_steps@global-partitioner",
+        "chunk_halves@full-compilation",
+    }
+)
+
+
 def product_cases() -> tuple[Case, ...]:
     """Every case of the package lane."""
     return (
@@ -125,6 +145,6 @@ def _case(name: str, how: str, *, dynamic: bool) -> Case:
         settings=tuple(VARIANTS.get(how, {}).items()),
         dynamic=dynamic,
         capture=model.capture or "nonstrict",  # as a user exports
-        full=False,
+        full=f"{name}@{how}" in FULL,
         cross=False,
     )

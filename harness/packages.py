@@ -36,6 +36,7 @@ def with_packages(
     toolchain: Toolchain,
     catalogue: Catalogue,
     builders: Sequence[str] = (SEGMENT,),
+    before: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[tuple[SubjectSpec, ...], Sites]:
     """The subjects, each release of the package lane with its packages, and where these lie.
 
@@ -45,6 +46,7 @@ def with_packages(
         builders: `segment`; `tensorrt-rtx` for the version that a release names, of the newest two
             releases; `tensorrt-rtx-VERSION` for that version, or `tensorrt-rtx-*` for all that
             there are, of every release that names any.
+        before: the builders of each subject in the run that is gone on with; no others are made.
 
     Raises:
         UsageError: an unknown builder, or a version that there is not.
@@ -64,6 +66,8 @@ def with_packages(
         for builder in builders if _packaged(spec, catalogue) else ():
             release = catalogue.get(spec.subject)
             if builder != SEGMENT and not _builds_real(release, builder, catalogue):
+                continue
+            if before is not None and builder not in before.get(spec.subject, ()):
                 continue
             kind, _, version = builder.partition(f"{RTX}-")
             try:

@@ -30,7 +30,7 @@ EXPORTER_MODULE: Final = "torch_tensorrt/dynamo/_exporter.py"
 
 INLINING_ROUTES: Final = (Route.LEGACY.value, Route.EXPORT.value)
 ROUTES: Final = (*INLINING_ROUTES, Route.CROSS.value)  # the last from 2.6 on
-PACKAGE_LANE_SINCE: Final = Version("2.6.0")
+PACKAGE_LANE_SINCE: Final = Version("2.7.0")
 _NOTHING_REPLACED: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
@@ -76,7 +76,10 @@ class Release:
 
     @property
     def package_routes(self) -> tuple[str, ...]:
-        """How a user of the whole package can save; empty before 2.6.0, where the lane begins.
+        """How a user of the whole package can save; empty before 2.7.0, where the lane begins.
+
+        Up to 2.6.1 `compile` leaves a call of torch's own `_guards_fn` in the split module that
+        torch 2.9 and later put into it, which is no defect of theirs.
 
         From 2.11 on `torch_tensorrt.save` takes the shapes and the choice of an exporter, which it
         hands to `create_trt_exp_program` in their turn.

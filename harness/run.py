@@ -158,9 +158,10 @@ def resume(
         corpus = read_corpus(toolchain.python, before.corpus)
         subjects = found_again(before, toolchain, catalogue)
         sites: Sites = {}
-        builders = dict.fromkeys(p.builder for spec in before.subjects for p in spec.packages)
+        had = {spec.subject: [p.builder for p in spec.packages] for spec in before.subjects}
+        builders = tuple(dict.fromkeys(builder for names in had.values() for builder in names))
         if builders:
-            subjects, sites = with_packages(subjects, toolchain, catalogue, tuple(builders))
+            subjects, sites = with_packages(subjects, toolchain, catalogue, builders, had)
         now = _provenance(options, corpus, subjects)
         differs = resume_mismatch(before, now)
         if differs:

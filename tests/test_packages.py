@@ -42,10 +42,10 @@ def packages(builders: list[str], *versions: str, lacking: str = "") -> dict[str
     return {spec.subject: [package.builder for package in spec.packages] for spec in described}
 
 
-def test_a_release_has_a_package_from_2_6_on_and_no_other_subject_has_one() -> None:
-    found = packages(["segment"], "2.5.0", "2.6.0", "2.14.0")
-    assert found.pop("2.6.0") == found.pop("2.14.0") == ["segment"]
-    assert set(found) == {"2.5.0", "name-matching", "positional", "torch"}
+def test_a_release_has_a_package_from_2_7_on_and_no_other_subject_has_one() -> None:
+    found = packages(["segment"], "2.6.0", "2.7.0", "2.14.0")
+    assert found.pop("2.7.0") == found.pop("2.14.0") == ["segment"]
+    assert set(found) == {"2.6.0", "name-matching", "positional", "torch"}
     assert not any(found.values())
 
 
@@ -72,3 +72,12 @@ def test_a_package_that_cannot_be_had_says_why() -> None:
 def test_an_unknown_builder_is_refused() -> None:
     with pytest.raises(UsageError, match="--builder 'tensorrt'"):
         packages(["tensorrt"], "2.14.0")
+
+
+def test_a_run_that_goes_on_makes_the_packages_that_it_had_and_no_others() -> None:
+    had = {"2.13.0": ["segment"], "2.14.0": ["segment", "tensorrt-rtx-1.6.1.120"]}
+    builders = ["segment", "tensorrt-rtx-1.6.1.120"]
+    toolchain = cast(Toolchain, Sites())
+    described, _ = with_packages(subjects("2.13.0", "2.14.0"), toolchain, CATALOGUE, builders, had)
+    found = {spec.subject: [p.builder for p in spec.packages] for spec in described[:2]}
+    assert found == had

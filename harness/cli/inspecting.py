@@ -118,7 +118,7 @@ def explain_command(
         asked |= {"library": str(library), "corpus": places, "subject": to_json(spec)}
         module = "explain"
     if not known or (route and route not in known):
-        has = f"it has {', '.join(known)}" if known else "it has none: the lane begins with 2.6.0"
+        has = f"it has {', '.join(known)}" if known else "it has none: the lane begins with 2.7.0"
         raise UsageError(f"{subject} has no route {route or 'to save ' + case}; {has}")
     request = {**asked, "routes": [route] if route else list(known)}
     print(ask_rig(sys.executable, module, stdin=json.dumps(request)), end="")

@@ -7,6 +7,7 @@ import pytest
 from corpus.case import Origin, UnknownCase, find_case
 from corpus.product import (
     DYNAMIC,
+    FULL,
     STATIC,
     VARIANTS,
     VARIED,
@@ -43,6 +44,11 @@ def test_a_variant_changes_what_the_package_is_asked_and_nothing_else() -> None:
             case = find_product_case(f"{name}@{how}")
             assert dict(case.settings) == dict(VARIANTS[how])
             assert case.build is find_case(name).build
+
+
+def test_a_full_run_s_cases_are_cases() -> None:
+    assert set(NAMES) >= FULL
+    assert {case.name for case in product_cases() if case.full} == FULL
 
 
 def test_a_model_is_not_both_static_and_dynamic() -> None:
