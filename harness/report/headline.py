@@ -14,7 +14,7 @@ import pandas as pd
 from harness.report import text
 from harness.report.frames import MISSING
 from harness.report.views import Answer, FindingView, Headline
-from harness.rig.records import CellKey, Lane, Oracle
+from harness.rig.records import SEGMENT, CellKey, Lane, Oracle
 from harness.verdict import Remaining, verdict_words
 
 LEDGER = "ledger"
@@ -97,7 +97,10 @@ def _not_checked(
     lines = []
     if any(key.executor == "emulated" for key in plan):
         lines.append("Engines were emulated on a CPU: no TensorRT engine ran.")
-    if any(key.builder == "segment" for key in plan):
+    real = sum(key.builder != SEGMENT for key in plan)
+    if real:
+        lines.append(f"TensorRT-RTX really built those of {real} cells; the rest are segments.")
+    elif any(key.builder == SEGMENT for key in plan):
         lines.append("None was built either: engine bytes are those of pickled segments.")
     gated = verdicts[~verdicts["hypothetical"]]
     judged = set(gated.loc[gated["outcome"] != "n/a", "oracle"])

@@ -138,10 +138,14 @@ def _call(route: Route) -> PackageCall:
 def package_answers(cells: pd.DataFrame, releases: Sequence[str]) -> tuple[Answer, ...]:
     """For the newest release of the lane and the one before it: what each call does.
 
+    With the builder that all cases go through, where there is one; the table has all.
+
     Args:
         releases: those of the run, the oldest first.
     """
     here = in_lane(cells, Lane.PACKAGE)
+    if (here["builder"] == SEGMENT).any():
+        here = here[here["builder"] == SEGMENT]
     asked = set(here.loc[~here["standing"].isin(UNJUDGED), "subject"])
     return tuple(
         Answer(f"Package of {called(name, str(builder))}", _told(part))
