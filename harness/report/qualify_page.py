@@ -162,7 +162,7 @@ def _pins(spec: SubjectSpec) -> str:
         for what, version in (("torch", spec.torch_pinned), ("TensorRT", spec.tensorrt_pinned))
         if version
     ]
-    return f" (pins {', '.join(pinned)})" if pinned else ""
+    return f"(pins {', '.join(pinned)})" if pinned else ""
 
 
 def _amount(value: float, unit: str) -> str:

@@ -149,8 +149,8 @@ def test_the_committed_lock_holds_on_this_machine(now: Callable[..., str]) -> No
 
 
 def test_every_case_is_locked_in_both_modes(tmp_path: Path) -> None:
-    names = {
-        json.loads(line)["name"]
+    cases = [
+        json.loads(line)
         for line in subprocess.run(
             [sys.executable, "-m", "harness.rig.catalogue", "cases"],
             cwd=PROJECT_ROOT,
@@ -158,6 +158,8 @@ def test_every_case_is_locked_in_both_modes(tmp_path: Path) -> None:
             text=True,
             check=True,
         ).stdout.splitlines()[:-1]
-    }
+    ]
+    # What a package makes of a model is each release's own.
+    names = {case["name"] for case in cases if case["lane"] == "graph"}
     locked = set(read_lock().cases)
     assert locked == {(name, mode) for name in names for mode in ("nonstrict", "strict")}
