@@ -542,3 +542,10 @@ class TestNativeBuild:
         output = "In file a.h:\n" + "".join(f"a.cpp:{n}: error: no {n}\n" for n in range(9))
         assert first_errors(output).splitlines() == [f"a.cpp:{n}: error: no {n}" for n in range(5)]
         assert first_errors("Fehler: nichts\n") == "Fehler: nichts"
+
+
+def test_a_wheel_for_any_python_is_asked_for_as_such(release: Release) -> None:
+    name = "torch_tensorrt-2.14.0-py3-none-manylinux_2_28_x86_64.whl"
+    arguments = pip_arguments(with_changes(release, wheel=name))
+    assert arguments[arguments.index("--python-version") + 1] == "3"
+    assert arguments[arguments.index("--implementation") + 1] == "py"

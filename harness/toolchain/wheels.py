@@ -169,15 +169,16 @@ def download_arguments(
     """What pip is told to find a wheel of this version for these tags.
 
     Args:
-        interpreter: such as ``cp311``.
+        interpreter: such as ``cp311``, or ``py3`` for any.
     """
+    python = ".".join(part for part in (interpreter[2], interpreter[3:]) if part)
     return [
         "download",
         "--no-deps",
         "--only-binary=:all:",
         *(part for platform in platforms for part in ("--platform", platform)),
         "--python-version",
-        f"{interpreter[2]}.{interpreter[3:]}",
+        python,
         "--implementation",
         interpreter[:2],
         "--abi",
