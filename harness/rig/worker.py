@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.rig.channel import Teller, serve
-from harness.rig.records import CellKey, SubjectSpec, subject_from_json
+from harness.rig.records import CellKey, CellRecord, SubjectSpec, subject_from_json
 
 
 class _Worker:
@@ -51,45 +51,24 @@ class _Worker:
                 self.load_errors[spec.subject] = str(error)
 
     def serve(self, job: Mapping[str, Any]) -> float:
-        """Run one case's cells; each ends in a record or in `broken`.
-
-        Returns the seconds that were spent inside of stages.
-        """
+        """Run one case's cells; returns the seconds that were spent inside of stages."""
         from corpus.case import find_case
         from harness.rig.clock import StageClock
-        from harness.rig.pipeline import ended_before_routes, run_cell
-        from harness.rig.prepare import NotPrepared, prepare
+        from harness.rig.pipeline import run_cell
+        from harness.rig.prepare import PreparedCase, prepare
+        from harness.rig.serving import serve_cells
         from harness.rig.sharing import Shared
 
-        cells = [CellKey(**key) for key in job["cells"]]
-        clock = StageClock(lambda stage: self._tell.at(None, stage))
-        try:
+        def prepare_case(clock: StageClock) -> PreparedCase:
             prepared = prepare(find_case(job["case"]), job["capture"], self._seed, clock)
-        except NotPrepared as error:
-            self._tell.ended(ended_before_routes(key, error.cause, error.stage) for key in cells)
-            return clock.spent_seconds
-        except Exception:  # noqa: BLE001 - reported as the harness's own fault, never swallowed
-            for key in cells:
-                self._tell.broken(key)
-            return clock.spent_seconds
-        if self._share:
-            prepared.shared = Shared()
-        spent = clock.spent_seconds
-        shared = clock.seconds
-        for key in cells:
-            clock = StageClock(lambda stage, key=key: self._tell.at(key, stage))  # type: ignore[misc]
-            clock.credit(shared)
-            shared = {}  # what the cells of a case share is told once, in the first record
-            try:
-                record = run_cell(prepared, self._inliners[key.subject], key, clock)
-            except Exception:  # noqa: BLE001 - as above
-                self._tell.broken(key)
-            else:
-                self._tell.ended([record])
-            if prepared.damaged:  # that cell's verdict says so; the next ones get a sound case
-                prepared = prepare(find_case(job["case"]), job["capture"], self._seed, clock)
-            spent += clock.spent_seconds
-        return spent
+            prepared.shared = Shared() if self._share else None
+            return prepared
+
+        def run_one(prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
+            return run_cell(prepared, self._inliners[key.subject], key, clock)
+
+        cells = [CellKey(**key) for key in job["cells"]]
+        return serve_cells(cells, self._tell, prepare_case, run_one)
 
     def close(self) -> None:
         """Nothing to end."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.rig.channel import Teller, serve
-from harness.rig.records import CellKey, Stage
+from harness.rig.records import CellKey, CellRecord, Stage
 
 
 class _Worker:
@@ -58,16 +58,14 @@ class _Worker:
         self._loader = FreshLoader(self._package)
 
     def serve(self, job: Mapping[str, Any]) -> float:
-        """Run one case's cells; each ends in a record or in `broken`.
-
-        Returns the seconds that were spent inside of stages.
-        """
+        """Run one case's cells; returns the seconds that were spent inside of stages."""
         from corpus.product import find_product_case
         from harness.rig.clock import StageClock
         from harness.rig.package.cell import run_package_cell
         from harness.rig.package.compiling import prepare_with
         from harness.rig.pipeline import ended_before_routes
-        from harness.rig.prepare import NotPrepared
+        from harness.rig.prepare import PreparedCase
+        from harness.rig.serving import serve_cells
 
         cells = [CellKey(**key) for key in job["cells"]]
         if self._unusable is not None:
@@ -75,34 +73,16 @@ class _Worker:
             self._tell.ended(ended_before_routes(key, error, Stage.COMPILE) for key in cells)
             return 0.0
         assert self._loader is not None
+        package, loader = self._package, self._loader
         case = find_product_case(job["case"])
-        clock = StageClock(lambda stage: self._tell.at(None, stage))
-        try:
-            prepared = prepare_with(self._package, case, job["capture"], self._seed, clock)
-        except NotPrepared as error:
-            self._tell.ended(ended_before_routes(key, error.cause, error.stage) for key in cells)
-            return clock.spent_seconds
-        except Exception:  # noqa: BLE001 - reported as the harness's own fault, never swallowed
-            for key in cells:
-                self._tell.broken(key)
-            return clock.spent_seconds
-        spent, shared = clock.spent_seconds, clock.seconds
-        for key in cells:
-            clock = StageClock(lambda stage, key=key: self._tell.at(key, stage))  # type: ignore[misc]
-            clock.credit(shared)
-            shared = {}  # what the cells of a case share is told once, in the first record
-            try:
-                record = run_package_cell(self._package, prepared, key, self._loader, clock)
-            except Exception:  # noqa: BLE001 - as above
-                self._tell.broken(key)
-            else:
-                self._tell.ended([record])
-            spent += clock.spent_seconds
-            if prepared.damaged:  # that cell's verdict says so; the next ones get a sound case
-                again = StageClock(lambda stage: self._tell.at(None, stage))
-                prepared = prepare_with(self._package, case, job["capture"], self._seed, again)
-                spent += again.spent_seconds
-        return spent
+
+        def prepare_case(clock: StageClock) -> PreparedCase:
+            return prepare_with(package, case, job["capture"], self._seed, clock)
+
+        def run_one(prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
+            return run_package_cell(package, prepared, key, loader, clock)
+
+        return serve_cells(cells, self._tell, prepare_case, run_one)
 
     def close(self) -> None:
         if self._loader is not None:
