@@ -20,7 +20,7 @@ from harness.rig.records import (
     SubjectSpec,
 )
 from harness.toolchain import PackageSite, Toolchain
-from harness.toolchain.bindings import load_bindings
+from harness.toolchain.bindings import rtx_versions
 from harness.workers.jobs import Job, make_jobs
 from harness.workers.process import PackageSetup
 
@@ -106,8 +106,7 @@ def package_groups(
 def _expanded(builder: str) -> tuple[str, ...]:
     if builder != f"{RTX}-*":
         return (builder,)
-    # A version has a file for every Python.
-    return tuple(dict.fromkeys(f"{RTX}-{each.version}" for each in load_bindings()[RTX]))
+    return tuple(f"{RTX}-{version}" for version in rtx_versions())
 
 
 def _packaged(spec: SubjectSpec, catalogue: Catalogue) -> bool:

@@ -18,7 +18,7 @@ from harness.report.causes import severity
 from harness.report.model import ReportModel
 from harness.report.views import Box, LiveCause, Picture, Wire, WrongWire
 from harness.rig.records import Symptom, to_json
-from harness.run import RUNTIME_SOURCE, JudgedRun
+from harness.run import JudgedRun
 from harness.toolchain import Toolchain
 
 MOST: Final = 12
@@ -42,7 +42,7 @@ def with_pictures(
         if not shown:
             return dataclasses.replace(model, no_pictures="no inliner of theirs is at hand")
         request = {
-            "library": str(toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env())),
+            "library": str(toolchain.emulated_runtime()),
             "corpus": judged.provenance.corpus,
             "seed": judged.provenance.seeds[0],
             "wanted": [

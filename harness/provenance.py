@@ -23,7 +23,7 @@ from typing import Any
 
 import psutil
 
-from harness.rig.records import SubjectSpec, check_schema, subject_from_json, to_json
+from harness.rig.records import SubjectKind, SubjectSpec, check_schema, subject_from_json, to_json
 
 _GIT_TIMEOUT_S = 10.0
 _UNKNOWN = "unknown"
@@ -76,7 +76,7 @@ def collect_provenance(
         command_line=tuple(command_line),
         seeds=tuple(seeds),
         corpus_digest=corpus_digest,
-        subjects=tuple(subjects),
+        subjects=tuple(_without_cache(spec) for spec in subjects),
         harness_commit=commit,
         harness_dirty=dirty,
         torch_version=version,
@@ -95,6 +95,13 @@ def collect_provenance(
 def new_run_id(started: datetime) -> str:
     """The UTC time to the second, which sorts, and 6 random hex digits, which make it unique."""
     return f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+
+
+def _without_cache(spec: SubjectSpec) -> SubjectSpec:
+    """A release's wheel by its name and hash: where it is cached is this machine's business."""
+    if spec.kind is not SubjectKind.RELEASE or spec.wheel_path is None:
+        return spec
+    return dataclasses.replace(spec, wheel_path=Path(spec.wheel_path).name)
 
 
 def provenance_to_json(provenance: Provenance) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from harness.rig.records import (
     CaseInfo,
     CellRecord,
     Lane,
-    SubjectKind,
     SubjectSpec,
 )
 from harness.spent import own_peak_bytes, read_spent, spent_log
@@ -39,8 +38,6 @@ from harness.toolchain.environment import PROJECT_ROOT
 from harness.workers.jobs import make_jobs
 from harness.workers.pool import run_groups, run_jobs
 from harness.workers.process import PackageSetup, WorkerSetup
-
-RUNTIME_SOURCE = PROJECT_ROOT / "harness" / "rig" / "engines" / "runtime.cpp"
 
 
 @dataclass(frozen=True)
@@ -200,17 +197,10 @@ def _provenance(options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectS
         root=PROJECT_ROOT,
         corpus_digest=corpus.digest,
         corpus=corpus.places,
-        subjects=[_without_cache(spec) for spec in subjects],
+        subjects=subjects,
         seeds=(options.seed,),
         command_line=options.command_line,
     )
-
-
-def _without_cache(spec: SubjectSpec) -> SubjectSpec:
-    """A release's wheel by its name and hash: where it is cached is this machine's business."""
-    if spec.kind is not SubjectKind.RELEASE or spec.wheel_path is None:
-        return spec
-    return dataclasses.replace(spec, wheel_path=Path(spec.wheel_path).name)
 
 
 def _execute(
@@ -269,7 +259,7 @@ def _worker_setup(
 ) -> WorkerSetup:
     return WorkerSetup(
         python=toolchain.python,
-        library=toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env()),
+        library=toolchain.emulated_runtime(),
         subjects=subjects,
         seed=options.seed,
         log_folder=folder.path / "workers",
@@ -300,7 +290,7 @@ def _run_missing(
             log_folder=log_folder,
             corpus_digest=folder.provenance().corpus_digest,
             site=site,
-            engines=toolchain.cache / "engines",
+            engines=toolchain.engines,
         )
 
     groups = package_groups(missing, sites, package_setup, subjects, folder.path / "workers")

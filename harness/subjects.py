@@ -24,7 +24,7 @@ from harness.rig.records import (
     SubjectKind,
     SubjectSpec,
 )
-from harness.toolchain.bindings import load_bindings
+from harness.toolchain.bindings import rtx_versions
 
 TORCH_SUBJECT: Final = "torch"
 BUILTIN_SUBJECTS: Final = ("name-matching", "positional")
@@ -146,8 +146,7 @@ def torch_subject() -> SubjectSpec:
 def known_subjects(catalogue: Catalogue) -> tuple[SubjectSpec, ...]:
     """All that a ledger can speak of, with their routes; no wheel is looked at."""
     reason = "its wheel was not asked for"
-    versions = dict.fromkeys(each.version for each in load_bindings()[RTX])  # of several Pythons
-    real = tuple(f"{RTX}-{version}" for version in versions)
+    real = tuple(f"{RTX}-{version}" for version in rtx_versions())
     releases = (
         dataclasses.replace(
             release_subject(each, None, reason),

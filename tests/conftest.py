@@ -13,7 +13,6 @@ import pytest
 
 from harness.releases import Catalogue, load_catalogue
 from harness.rig.records import SubjectSpec
-from harness.run import RUNTIME_SOURCE
 from harness.subjects import release_subject
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
@@ -33,7 +32,7 @@ def catalogue() -> Catalogue:
 @pytest.fixture(scope="session")
 def library(toolchain: Toolchain) -> Path:
     """The emulated runtime's native half."""
-    return toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env())
+    return toolchain.emulated_runtime()
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,6 @@ from harness.errors import SurroundingsError, UsageError
 from harness.provenance import Provenance, resume_mismatch
 from harness.releases import Catalogue
 from harness.rig.records import SCHEMA, SubjectSpec
-from harness.run import RUNTIME_SOURCE
 from harness.toolchain import Toolchain
 from harness.workers.process import WorkerSetup
 
@@ -180,7 +179,7 @@ def setup_for(
     """What a zygote is started with. A subject that is its own baseline is loaded once."""
     return WorkerSetup(
         python=toolchain.python,
-        library=toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env()),
+        library=toolchain.emulated_runtime(),
         subjects=tuple(dict.fromkeys(subjects)),
         seed=provenance.seeds[0],
         log_folder=log_folder,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,13 +118,7 @@ def provenance_of(
         root=PROJECT_ROOT,
         corpus_digest=corpus.digest,
         corpus=corpus.places,
-        subjects=[_without_cache(spec) for spec in subjects],
+        subjects=subjects,
         seeds=(options.seed,),
         command_line=options.command_line,
     )
-
-
-def _without_cache(spec: SubjectSpec) -> SubjectSpec:
-    if spec.kind is not SubjectKind.RELEASE or spec.wheel_path is None:
-        return spec
-    return dataclasses.replace(spec, wheel_path=Path(spec.wheel_path).name)

@@ -43,7 +43,6 @@ from harness.rig.records import (
     SubjectSpec,
     to_json,
 )
-from harness.run import RUNTIME_SOURCE
 from harness.store import LATEST, RunFolder
 from harness.subjects import builtin_subjects, torch_subject
 from harness.toolchain import Toolchain, clean
@@ -114,7 +113,7 @@ def explain_command(
     else:
         spec = subject_for(subject, exporter, like, toolchain, out_dir)
         known = spec.routes
-        library = toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env())
+        library = toolchain.emulated_runtime()
         asked |= {"library": str(library), "corpus": places, "subject": to_json(spec)}
         module = "explain"
     if not known or (route and route not in known):

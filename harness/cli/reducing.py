@@ -28,7 +28,6 @@ from harness.cli.inspecting import subject_for
 from harness.corpus_client import absolute, ask_rig
 from harness.errors import UsageError
 from harness.rig.records import Oracle, to_json
-from harness.run import RUNTIME_SOURCE
 from harness.toolchain.environment import PROJECT_ROOT
 
 FOUND = PROJECT_ROOT / "corpus" / "found"
@@ -63,7 +62,7 @@ def reduce_command(
         "case": case,
         "capture": captures(capture)[0],
         "corpus": absolute(corpus or ()),
-        "library": str(toolchain.native_runtime(RUNTIME_SOURCE, toolchain.python_env())),
+        "library": str(toolchain.emulated_runtime()),
         "name": made,
         "oracle": oracle,
         "routes": [route] if route else list(spec.routes),

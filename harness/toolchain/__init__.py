@@ -13,8 +13,9 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.releases import Release
+from harness.rig.records import SEGMENT
 from harness.toolchain import native
-from harness.toolchain.bindings import SEGMENT, Bindings, choose, load_bindings
+from harness.toolchain.bindings import Bindings, choose, load_bindings
 from harness.toolchain.cache import ENGINES, clean
 from harness.toolchain.environment import EnvironmentFacts, probe
 from harness.toolchain.package_site import PackageSite, package_site, pinned_tensorrt
@@ -96,6 +97,14 @@ class Toolchain:
             SurroundingsError: it cannot be run, or has no torch.
         """
         return self._facts
+
+    def emulated_runtime(self) -> Path:
+        """The stand-in for Torch-TensorRT's runtime library, in which emulated engines run.
+
+        Raises:
+            SurroundingsError: as `native_runtime` and `python_env`.
+        """
+        return self.native_runtime(native.RUNTIME_SOURCE, self.python_env())
 
     def native_runtime(self, source: Path, facts: EnvironmentFacts) -> Path:
         """The shared library of a C++ source, built against torch on first use.

@@ -15,13 +15,11 @@ from typing import Final
 from packaging.version import Version
 
 from harness.errors import Unavailable, UsageError
+from harness.rig.records import RTX, SEGMENT
 from harness.toml_table import TomlTable
 
 BINDINGS_FILE: Final = Path(__file__).with_name("bindings.toml")
 BINDINGS_SCHEMA: Final = 1
-SEGMENT: Final = "segment"
-TENSORRT_RTX: Final = "tensorrt-rtx"
-BUILDERS: Final = (SEGMENT, TENSORRT_RTX)
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,17 @@ def load_bindings(path: Path = BINDINGS_FILE) -> Mapping[str, tuple[Bindings, ..
             for python, table in pythons.tables().items()
         ]
     top.nothing_else()
-    return {SEGMENT: tuple(segment), TENSORRT_RTX: tuple(rtx)}
+    return {SEGMENT: tuple(segment), RTX: tuple(rtx)}
+
+
+def rtx_versions() -> tuple[str, ...]:
+    """Every TensorRT-RTX that there is, oldest first.
+
+    Raises:
+        SurroundingsError: as `load_bindings`.
+    """
+    versions = {each.version for each in load_bindings()[RTX]}  # a version has a file for a Python
+    return tuple(sorted(versions, key=Version))
 
 
 def _file(table: TomlTable) -> tuple[str, str]:

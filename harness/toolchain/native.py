@@ -14,8 +14,9 @@ from typing import Final
 
 from harness.errors import SurroundingsError
 from harness.toolchain.cache import NATIVE, guarded, locked, workspace
-from harness.toolchain.environment import EnvironmentFacts
+from harness.toolchain.environment import PROJECT_ROOT, EnvironmentFacts
 
+RUNTIME_SOURCE: Final = PROJECT_ROOT / "harness" / "rig" / "engines" / "runtime.cpp"
 _COMPILE_TIMEOUT_S: Final = 600.0
 _SHOWN_ERRORS: Final = 5
 

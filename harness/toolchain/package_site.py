@@ -25,10 +25,11 @@ from typing import Final
 
 from harness.errors import SurroundingsError, Unavailable
 from harness.releases import Release
-from harness.toolchain.bindings import SEGMENT, Bindings, WheelFile
+from harness.rig.records import SEGMENT
+from harness.toolchain.bindings import Bindings, WheelFile
 from harness.toolchain.cache import PACKAGES, guarded, locked, sha256_of, workspace
-from harness.toolchain.environment import PROJECT_ROOT, EnvironmentFacts
-from harness.toolchain.native import Compiler
+from harness.toolchain.environment import EnvironmentFacts
+from harness.toolchain.native import RUNTIME_SOURCE, Compiler
 from harness.toolchain.unpacking import (
     place,
     put_under,
@@ -39,7 +40,6 @@ from harness.toolchain.unpacking import (
 )
 from harness.toolchain.wheels import WheelSource
 
-RUNTIME_SOURCE: Final = PROJECT_ROOT / "harness" / "rig" / "engines" / "runtime.cpp"
 STUB_SOURCE: Final = Path(__file__).with_name("stub_libraries.cpp")
 SITE_FILE: Final = "site.json"
 # Part of a folder's name: raise it when the same inputs are put together in another way.

@@ -8,8 +8,9 @@ from collections.abc import Collection
 from pathlib import Path
 from types import ModuleType
 
-from harness.rig.package.patches import PATCHES, SEGMENT, patches_for
+from harness.rig.package.patches import PATCHES, patches_for
 from harness.rig.package.site import read_site
+from harness.rig.records import SEGMENT
 
 
 def import_package(

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from harness.rig.package import interpreters, stand_ins
 from harness.rig.package.site import Site
+from harness.rig.records import RTX, SEGMENT
 
 Version = tuple[int, int, int]
-SEGMENT, TENSORRT_RTX = "segment", "tensorrt-rtx"
-_ALL = frozenset({SEGMENT, TENSORRT_RTX})
+_ALL = frozenset({SEGMENT, RTX})
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ PATCHES: tuple[Patch, ...] = (
         "releases look for a distribution torch-tensorrt-rtx, and find one in the site",
         stand_ins.choose_rtx,
         until=(2, 10, 0),
-        builders=frozenset({TENSORRT_RTX}),
+        builders=frozenset({RTX}),
     ),
     Patch(
         "current-device",
@@ -118,14 +118,14 @@ PATCHES: tuple[Patch, ...] = (
         "engine-held",
         "TRTInterpreter deserializes the engine that it built, which needs a CUDA driver",
         interpreters.hold_engines,
-        builders=frozenset({TENSORRT_RTX}),
+        builders=frozenset({RTX}),
         imported=True,
     ),
     Patch(
         "segment-carried",
         "an engine that TensorRT-RTX built cannot run here: its segment goes along, and does",
         interpreters.carry_segments,
-        builders=frozenset({TENSORRT_RTX}),
+        builders=frozenset({RTX}),
         imported=True,
     ),
     Patch(
