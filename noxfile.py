@@ -1,4 +1,4 @@
-"""The sessions: `nox -s regress | rtx | qualify | bench | selftest | tests | lint | report`.
+"""The sessions, from `nox -s regress` to `nox -s report`; `nox -l` lists them.
 
 Environments are built here only.
 
@@ -6,6 +6,8 @@ Environments are built here only.
     nox -s tests -- -k wiring                      arguments go to pytest
     nox -s tests -- --full                         the slow tests too
     nox -s report -- results/2026-01-31            a run other than the latest
+    nox -s stack -- --keep                         matched environments, kept on the disk
+    nox -s "stack(2.14.0)"                         one of them
 
 Any Python from 3.11 on will do, namely the one that runs nox. A session whose environment already
 holds what pyproject.toml asks for installs nothing and starts at once; `nox --reuse-venv=no -s
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,8 +34,13 @@ from harness.exitcodes import ExitCode  # noqa: E402  (found through the line ab
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 # Real engines too: TensorRT-RTX builds them on a CPU. Of the newest two releases.
 BOTH_LANES = ["--lane", "graph,package", "--builder", "segment,tensorrt-rtx"]
+EVERYTHING = ["--lane", "graph,package", "--builder", "segment,tensorrt-rtx-*"]
 # A candidate's file, cases from elsewhere and the quick cases have no package to go through.
 GRAPH_LANE_ALONE = {"--lane", "--exporter", "--wheel", "--corpus", "--quick", "--resume"}
+STACK = ROOT / "results" / "stack"
+STACK_SINCE = "2.9.0"  # the oldest whose torch the corpus can be captured with
+ENVIRONMENT_BYTES = 8 * 10**9  # as measured: 6.1 GB with torch 2.14.0, 7.7 GB with 2.10.0
+STAMP = "installed.sha256"  # in an environment: what was installed into it
 INTERRUPT_TIMEOUT_S = 20.0  # nox would kill a run 0.3 s after Ctrl-C, with its journal open
 
 nox.options.sessions = ["regress"]
@@ -70,6 +78,44 @@ def rtx(session: nox.Session) -> None:
     run_harness(
         session, "run", "--lane", "package", "--builder", "tensorrt-rtx-*", *session.posargs
     )
+
+
+def stacked() -> list[nox.param]:
+    """A torch for each environment; those releases name it that pin it."""
+    releases = nox.project.load_toml(ROOT / "harness" / "releases.toml")["release"]
+    versions = list(releases)  # oldest first
+    torches: dict[str, list[str]] = {}
+    for version in versions[versions.index(STACK_SINCE) :]:
+        torches.setdefault(releases[version]["pins"]["torch"], []).append(version)
+    return [nox.param(torch, id="+".join(names)) for torch, names in torches.items()]
+
+
+@nox.session(venv_backend="uv|virtualenv")
+@nox.parametrize("torch", stacked())
+def stack(session: nox.Session, torch: str) -> None:
+    """Releases with the torch that they pin, and every TensorRT-RTX; then the version matrix."""
+    place = Path(session.virtualenv.location)
+    free = shutil.disk_usage(ROOT).free
+    keep = "--keep" in session.posargs
+    afterwards = "is kept" if keep else "is removed when its results are in; -- --keep keeps it"
+    session.log(
+        f"an environment with torch {torch} takes {ENVIRONMENT_BYTES / 1e9:.0f} GB, "
+        f"{free / 1e9:.0f} GB are free; it {afterwards}"
+    )
+    if free < ENVIRONMENT_BYTES and not (place / STAMP).is_file():
+        session.error(f"less than {ENVIRONMENT_BYTES / 1e9:.0f} GB are free: make room first")
+    install(session, lock=ROOT / "environments" / f"torch-{torch}.txt")
+    asked = [argument for argument in session.posargs if argument != "--keep"]
+    out = ["--out", str(STACK / f"torch-{torch}")]
+    try:
+        run_harness(session, "run", "--environment", "matched", *EVERYTHING, *out, *asked)
+    finally:  # a red release is one to be seen beside the others
+        runs = [str(run) for run in sorted(STACK.glob("torch-*/latest"))]
+        if runs:
+            run_harness(session, "merge", *runs, "--out", str(STACK))
+    if not keep:
+        session.log(f"removing {place}")
+        shutil.rmtree(place)
 
 
 @nox.session
@@ -110,8 +156,10 @@ def lanes(arguments: Sequence[str]) -> list[str]:
     return [] if given & GRAPH_LANE_ALONE else BOTH_LANES
 
 
-def install(session: nox.Session, *groups: str) -> None:
+def install(session: nox.Session, *groups: str, lock: Path | None = None) -> None:
     """Install the project's dependencies and some of its groups, unless that is done already.
+
+    What ``lock`` lists goes first, each file held against its hash.
 
     A stamp in the virtual environment holds the hash of what was installed into it: asking pip
     whether all of it is there takes longer than a small regress run.
@@ -122,12 +170,15 @@ def install(session: nox.Session, *groups: str) -> None:
     requirements = sorted(
         {*PYPROJECT["project"]["dependencies"], *nox.project.dependency_groups(PYPROJECT, *groups)}
     )
-    digest = hashlib.sha256("\n".join(requirements).encode()).hexdigest()
-    stamp = Path(session.virtualenv.location) / "installed.sha256"
+    locked = lock.read_text() if lock else ""
+    digest = hashlib.sha256("\n".join([*requirements, locked]).encode()).hexdigest()
+    stamp = Path(session.virtualenv.location) / STAMP
     if stamp.is_file() and stamp.read_text() == digest:
         session.log("the environment is up to date")
         return
     stamp.unlink(missing_ok=True)  # an install that fails half-way leaves none
+    if lock:
+        session.install("--require-hashes", "-r", str(lock))
     session.install(*requirements)
     # As an install step, because `nox --no-install` leaves out those and only those: written here,
     # the stamp would vouch for an install that was left out.

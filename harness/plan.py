@@ -18,6 +18,7 @@ from typing import Any, Final
 from harness.errors import UsageError
 from harness.rig.records import (
     DYNAMIC_ROUTES,
+    PINNED,
     SEGMENT,
     CaseInfo,
     CellKey,
@@ -56,6 +57,7 @@ def make_plan(
     subjects: Sequence[SubjectSpec],
     captures: Sequence[str],
     routes: Collection[str] | None = None,
+    environment: str = PINNED,
 ) -> tuple[PlannedCell, ...]:
     """Every case, in every capture mode, through every subject and each route that it has.
 
@@ -64,7 +66,7 @@ def make_plan(
     the package lane goes through the packages of the subjects that have one.
 
     Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
-    for all that a subject has.
+    for all that a subject has. ``environment`` is where all of them run.
 
     Raises:
         UsageError: a route nobody knows, one cell asked for twice, or nothing to ask at all.
@@ -72,7 +74,7 @@ def make_plan(
     _refuse_unknown_routes(routes)
     first = _first_of_each_inliner(subjects)
     plan = tuple(
-        cell
+        dataclasses.replace(cell, key=dataclasses.replace(cell.key, environment=environment))
         for case in cases
         for capture in ((case.capture,) if case.capture else captures)
         for subject in subjects

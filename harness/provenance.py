@@ -31,7 +31,11 @@ _UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Provenance:
-    """The content of ``run.json``. ``started_at`` is ISO 8601 in UTC, memory is in bytes."""
+    """The content of ``run.json``. ``started_at`` is ISO 8601 in UTC, memory is in bytes.
+
+    A merged run (`harness.merging`) has the runs that went into it as its ``sources``. Where they
+    differ, its own fields name all that they say, and of numbers the least.
+    """
 
     run_id: str
     started_at: str
@@ -52,6 +56,17 @@ class Provenance:
     clock_source: str
     gpu: str | None = None
     corpus: tuple[str, ...] = ()  # where the cases are, if they are not the project's own
+    environment_bytes: int | None = None  # what the environment takes on the disk; None: unknown
+    sources: tuple[Source, ...] = ()
+    mismatches: tuple[str, ...] = ()  # of a merged run: in what its sources are unlike
+
+
+@dataclass(frozen=True)
+class Source:
+    """One run of those that were merged, and the environments that its cells have."""
+
+    environments: tuple[str, ...]
+    run: Provenance  # not a merged one
 
 
 def collect_provenance(
@@ -62,6 +77,7 @@ def collect_provenance(
     seeds: Sequence[int],
     command_line: Sequence[str],
     corpus: Sequence[str] = (),
+    environment_bytes: int | None = None,
 ) -> Provenance:
     """Look at this machine, this environment and the checkout at ``root``; never raises for them.
 
@@ -89,12 +105,13 @@ def collect_provenance(
         memory_bytes=int(psutil.virtual_memory().total),
         clock_source=_clock_source(),
         corpus=tuple(corpus),
+        environment_bytes=environment_bytes,
     )
 
 
-def new_run_id(started: datetime) -> str:
-    """The UTC time to the second, which sorts, and 6 random hex digits, which make it unique."""
-    return f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+def new_run_id(started: datetime, tail: str = "") -> str:
+    """The UTC time to the second, which sorts, and 6 hex digits: random, if none are given."""
+    return f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}-{tail or secrets.token_hex(3)}"
 
 
 def _without_cache(spec: SubjectSpec) -> SubjectSpec:
@@ -105,8 +122,13 @@ def _without_cache(spec: SubjectSpec) -> SubjectSpec:
 
 
 def provenance_to_json(provenance: Provenance) -> dict[str, Any]:
-    data = to_json(provenance)
+    # Sources apart: to_json would take them to pieces before their turn.
+    data = to_json(dataclasses.replace(provenance, sources=()))
     data["subjects"] = [to_json(subject) for subject in provenance.subjects]
+    data["sources"] = [
+        {"environments": list(source.environments), "run": provenance_to_json(source.run)}
+        for source in provenance.sources
+    ]
     return data
 
 
@@ -120,8 +142,12 @@ def provenance_from_json(data: Mapping[str, Any], where: str) -> Provenance:
     check_schema(data, where)
     fields = {name: value for name, value in data.items() if name != "schema"}
     fields["subjects"] = tuple(subject_from_json(item) for item in fields["subjects"])
-    for name in ("command_line", "seeds", "pip_freeze", "corpus"):
+    for name in ("command_line", "seeds", "pip_freeze", "corpus", "mismatches"):
         fields[name] = tuple(fields.get(name, ()))
+    fields["sources"] = tuple(
+        Source(tuple(item["environments"]), provenance_from_json(item["run"], where))
+        for item in fields.get("sources", ())
+    )
     return Provenance(**fields)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 
 from harness.choosing import choose_subjects, found_again, likes
 from harness.corpus_client import Corpus, read_corpus, select_cases
+from harness.environments import installed_bytes, matched_name, releases_in
 from harness.errors import SurroundingsError, UsageError
 from harness.expectations.faults import idle_selectors
 from harness.expectations.ledger import Ledger
@@ -23,6 +25,7 @@ from harness.plan import PlannedCell, derived, make_plan, shard
 from harness.provenance import Provenance, collect_provenance, resume_mismatch
 from harness.releases import Catalogue
 from harness.rig.records import (
+    PINNED,
     SEGMENT,
     CaseInfo,
     CellRecord,
@@ -57,6 +60,7 @@ class RunOptions:
     captures: tuple[str, ...] = ("nonstrict",)
     lanes: tuple[str, ...] = (Lane.GRAPH.value,)
     builders: tuple[str, ...] = (SEGMENT,)  # of the package lane
+    environment: str = PINNED  # or matched
     jobs: int = 2
     timeout_s: float = 120.0
     seed: int = 0
@@ -111,10 +115,11 @@ def run(
             already, can be resumed.
     """
     ledger = _ledger(options.ledger, options.corpus)  # before anything takes long: a typo is cheap
+    torch = "" if options.environment == PINNED else toolchain.python_env().torch_version
     subjects = choose_subjects(
         toolchain,
         catalogue,
-        releases=options.releases,
+        releases=releases_in(options.environment, options.releases, torch, catalogue),
         exporter=options.exporter,
         wheel=options.wheel,
         like=options.like,
@@ -130,7 +135,8 @@ def run(
     sites: Sites = {}
     if any(case.lane == Lane.PACKAGE for case in cases):
         subjects, sites = with_packages(subjects, toolchain, catalogue, options.builders)
-    plan = make_plan(cases, subjects, options.captures, options.routes or None)
+    environment = matched_name(torch) if torch else PINNED
+    plan = make_plan(cases, subjects, options.captures, options.routes or None, environment)
     if options.shard is not None:
         plan = shard(plan, *options.shard)
     provenance = _provenance(options, corpus, subjects)
@@ -200,6 +206,9 @@ def _provenance(options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectS
         subjects=subjects,
         seeds=(options.seed,),
         command_line=options.command_line,
+        environment_bytes=(
+            None if options.environment == PINNED else installed_bytes(Path(sys.prefix))
+        ),
     )
 
 

@@ -68,7 +68,9 @@ def noxfile(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     nox, command = ModuleType("nox"), ModuleType("nox.command")
     vars(nox).update(
-        session=lambda function: function,
+        session=lambda *functions, **_: functions[0] if functions else lambda function: function,
+        parametrize=lambda *_: lambda function: function,
+        param=lambda value, id: (id, value),
         Session=Session,
         options=SimpleNamespace(),
         project=SimpleNamespace(load_toml=load_toml, dependency_groups=dependency_groups),
@@ -200,6 +202,62 @@ def test_report_takes_the_latest_run_and_needs_no_torch(noxfile: Any, tmp_path: 
     assert not any(item.startswith("torch") for item in latest.installed[0])
     assert latest.commands[0][-2:] == ("report", "results/latest")
     assert named.commands[0][-2:] == ("report", "results/one")
+
+
+def test_stack_has_an_environment_for_each_torch_that_a_release_pins(noxfile: Any) -> None:
+    found = dict(noxfile.stacked())
+    assert found["2.12.0+2.12.1"] == "2.12.0"
+    assert found["2.14.0"] == "2.14.0"
+    assert "2.8.0" not in found
+    for torch in found.values():
+        lock = (NOXFILE.parent / "environments" / f"torch-{torch}.txt").read_text()
+        assert f"torch=={torch} \\\n    --hash=sha256:" in lock
+
+
+@pytest.fixture
+def stack(noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(noxfile, "STACK", tmp_path / "stack")
+    (tmp_path / "stack" / "torch-2.13.0" / "latest").mkdir(parents=True)
+    (tmp_path / "env").mkdir()
+    return noxfile.stack
+
+
+def test_stack_runs_the_releases_of_a_torch_joins_what_there_is_and_removes_the_environment(
+    stack: Any, tmp_path: Path
+) -> None:
+    session = Session(tmp_path / "env", "-k", "relu")
+    stack(session, "2.14.0")
+    assert session.installed[0][0] == "--require-hashes"
+    assert session.installed[0][-1].endswith("torch-2.14.0.txt")
+    run, merge = session.commands
+    assert run[:6] == ("python", "-m", "harness", "run", "--environment", "matched")
+    assert run[-2:] == ("-k", "relu")
+    assert merge[3:5] == ("merge", str(tmp_path / "stack" / "torch-2.13.0" / "latest"))
+    assert not (tmp_path / "env").exists()
+
+
+def test_a_kept_or_failing_environment_stays_and_a_red_release_is_joined_too(
+    stack: Any, tmp_path: Path
+) -> None:
+    kept = Session(tmp_path / "env", "--keep")
+    stack(kept, "2.14.0")
+    assert "--keep" not in kept.commands[0]
+    red = Session(tmp_path / "env")
+    red.failure = CommandFailed("Returned code 1", 1)
+    with pytest.raises(Quit, match="exit code 1"):
+        stack(red, "2.14.0")
+    assert [command[3] for command in red.commands] == ["run", "merge"]
+    assert (tmp_path / "env").is_dir()
+
+
+def test_stack_says_when_there_is_no_room(
+    noxfile: Any, stack: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(noxfile, "ENVIRONMENT_BYTES", 10**18)
+    session = Session(tmp_path / "env")
+    with pytest.raises(Quit, match=r"less than 1000000000 GB are free"):
+        stack(session, "2.14.0")
+    assert not session.installed
 
 
 @pytest.mark.parametrize("name", ["bench", "selftest"])

@@ -44,6 +44,12 @@ def test_every_case_goes_through_every_capture_subject_and_route_with_cases_side
     ]
 
 
+def test_all_cells_of_a_plan_are_of_one_environment() -> None:
+    plan = make_plan(CASES, [NEW, TORCH], ["nonstrict"], environment="torch-2.14.0")
+    assert {cell.key.environment for cell in plan} == {"torch-2.14.0"}
+    assert {cell.key.environment for cell in make_plan(CASES, [NEW], ["nonstrict"])} == {"pinned"}
+
+
 def test_a_case_with_a_capture_mode_of_its_own_is_tried_in_that_one_alone() -> None:
     own = dataclasses.replace(case("b"), capture="functional")
     plan = make_plan([own, case("a")], [TORCH], ["nonstrict", "strict"], {"plain"})

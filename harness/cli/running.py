@@ -34,7 +34,7 @@ from harness.history import history_line, history_of
 from harness.progress import progress_for
 from harness.releases import load_catalogue
 from harness.reporting import write_run_report
-from harness.rig.records import SEGMENT, Lane
+from harness.rig.records import PINNED, SEGMENT, Lane
 from harness.run import JudgedRun, RunOptions, raise_if_nothing_ran, resume, run
 
 
@@ -68,6 +68,10 @@ def run_command(
             "releases), tensorrt-rtx-VERSION or tensorrt-rtx-* (of all that name any); with commas."
         ),
     ] = SEGMENT,
+    environment: Annotated[
+        str,
+        typer.Option(help="pinned, or matched: the releases that pin the torch installed here."),
+    ] = PINNED,
     routes: Annotated[str, typer.Option(help="legacy, export, cross, direct, plain.")] = "",
     capture: Annotated[str, typer.Option(help="nonstrict, strict, or both, with a comma.")] = (
         "nonstrict"
@@ -103,6 +107,7 @@ def run_command(
         routes=listed(routes),
         lanes=_lanes(lane),
         builders=listed(builder) or (SEGMENT,),
+        environment=environment,
         captures=captures(capture),
         jobs=jobs,
         timeout_s=timeout,

@@ -15,9 +15,11 @@ from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import Final
 
+from harness.environments import matched_name
 from harness.expectations.ledger import Entry, Ledger, origins_of, selects_case, selects_subject
 from harness.plan import CAPTURES, PlannedCell, make_plan
 from harness.rig.records import (
+    PINNED,
     CaseInfo,
     CellKey,
     CellRecord,
@@ -27,7 +29,7 @@ from harness.rig.records import (
     gates,
 )
 
-SETTINGS: Final = ("lane", "builder", "environment")
+SETTINGS: Final = ("lane", "builder")
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def idle_selectors(
         subjects: every release of the catalogue, and every named subject.
     """
     judged = [cell for cell in make_plan(cases, subjects, CAPTURES) if not cell.hypothetical]
+    matched = {matched_name(spec.torch_pinned) for spec in subjects if spec.torch_pinned}
     captures: dict[str, set[str]] = defaultdict(set)
     for cell in judged:
         captures[cell.key.case].add(cell.key.capture)
@@ -56,7 +59,10 @@ def idle_selectors(
         captures=captures,
         subjects=[spec.subject for spec in subjects],
         pairs={(cell.key.subject, cell.key.route) for cell in judged},
-        settings={name: {getattr(cell.key, name) for cell in judged} for name in SETTINGS},
+        settings={
+            **{name: {getattr(cell.key, name) for cell in judged} for name in SETTINGS},
+            "environment": {PINNED, *matched},
+        },
     )
     return tuple(
         LedgerFault((entry.id,), f'entry "{entry.id}": {what}; remove it, or correct it')

@@ -62,7 +62,7 @@ class Entry:
             and self.capture in (None, key.capture)
             and self.lane in (None, key.lane)
             and (self.builder is None or fnmatchcase(key.builder, self.builder))
-            and self.environment in (None, key.environment)
+            and (self.environment is None or fnmatchcase(key.environment, self.environment))
             and any(selects_subject(selector, key.subject) for selector in self.subjects)
             and self.names(key.case, origin)
         )

@@ -94,6 +94,7 @@ class Lane(enum.StrEnum):
 
 
 SEGMENT = "segment"
+PINNED = "pinned"  # the environment with one torch for all releases
 RTX = "tensorrt-rtx"  # of a cell's builder the beginning: `tensorrt-rtx-1.6.1.120`
 
 
@@ -171,7 +172,7 @@ class CellKey:
     lane: str = Lane.GRAPH.value
     builder: str = "segment"
     executor: str = "emulated"
-    environment: str = "pinned"
+    environment: str = PINNED
 
     @property
     def cell_id(self) -> str:

@@ -177,3 +177,11 @@ def test_a_part_of_a_run_does_not_see_an_overlap_outside_of_it() -> None:
     wide = entry(id="wide", cases=("*",))
     report = judged(TWO[1], entries=(entry(), wide))
     assert (report.gate, report.ledger_faults) == (Gate.GREEN, ())
+
+
+def test_an_entry_may_be_of_an_environment_that_a_release_pins() -> None:
+    ledger = Ledger((entry(environment="torch-2.13.*"),))
+    pinning = [dataclasses.replace(each, torch_pinned="2.13.0") for each in SUBJECTS]
+    before, after = idle_selectors(ledger, CASES, SUBJECTS), idle_selectors(ledger, CASES, pinning)
+    assert [fault.reason.split(":")[1].strip() for fault in before] == ["environment"]
+    assert not after
