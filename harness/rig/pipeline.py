@@ -16,6 +16,7 @@ from corpus.case import Inputs
 from harness.rig import judging
 from harness.rig.clock import StageClock
 from harness.rig.disk import CameBack, save_again, send_to_disk
+from harness.rig.functional_export import CannotAsk
 from harness.rig.inliners.passes import run_torch_export
 from harness.rig.inliners.protocol import Export, Inlined, Inliner, Inlining, InliningAlone
 from harness.rig.oracles import completion
@@ -94,6 +95,14 @@ def run_cell(
 
 def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> CellRecord:
     """The record of a cell whose case could not be captured, split or compiled."""
+    if isinstance(error, CannotAsk):
+        return CellRecord(
+            key=key,
+            state=CellState.UNSUPPORTED,
+            reason=str(error),
+            measured_as=key.subject,
+            ended_at_unix_s=time.time(),
+        )
     ended = completion.ended_by(error, stage)
     others = [
         not_applicable(oracle, f"not reached: ended at {stage}")

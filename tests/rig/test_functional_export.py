@@ -27,7 +27,11 @@ from corpus.families.functional_export import (
     Stages,
 )
 from harness.rig.capture import capture, export_like_a_user
+from harness.rig.clock import StageClock
 from harness.rig.functional_export import functional_tracer
+from harness.rig.pipeline import ended_before_routes
+from harness.rig.prepare import NotPrepared, prepare
+from harness.rig.records import CellKey, CellState
 
 VERSION = ".".join(torch.__version__.split(".")[:2])
 CASES = [case for case in all_cases() if case.family is Family.FUNCTIONAL_EXPORT]
@@ -331,3 +335,16 @@ def test_one_tensor_given_for_two_inputs_is_taken_for_one_input() -> None:
         export_like_a_user(Sum(), Inputs((x, x)), None),
     ):
         assert_same(program.module()(a, b), Sum()(b, b))
+
+
+def test_a_torch_that_cannot_be_asked_gives_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch 2.9, whose strict export has no such tracer."""
+    monkeypatch.setattr("harness.rig.functional_export.config", None)
+    case = CASES[0]
+    with pytest.raises(NotPrepared) as caught:
+        prepare(case, "nonstrict", 0, StageClock())
+    key = CellKey(case.name, "functional", "2.14.0", "legacy")
+    record = ended_before_routes(key, caught.value.cause, caught.value.stage)
+    assert record.state is CellState.UNSUPPORTED
+    assert "2.10 brought it" in record.reason
+    assert not record.verdicts
