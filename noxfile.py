@@ -8,6 +8,7 @@ Environments are built here only.
     nox -s report -- results/2026-01-31            a run other than the latest
     nox -s stack -- --keep                         matched environments, kept on the disk
     nox -s "stack(2.14.0)"                         one of them
+    nox -s crossing -- --matched                   releases in the environments that stack kept
 
 Any Python from 3.11 on will do, namely the one that runs nox. A session whose environment already
 holds what pyproject.toml asks for installs nothing and starts at once; `nox --reuse-venv=no -s
@@ -20,7 +21,7 @@ import hashlib
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import nox
@@ -80,14 +81,19 @@ def rtx(session: nox.Session) -> None:
     )
 
 
-def stacked() -> list[nox.param]:
-    """A torch for each environment; those releases name it that pin it."""
+def pinned_torches() -> dict[str, list[str]]:
+    """For each torch that gets an environment, the releases that pin it."""
     releases = nox.project.load_toml(ROOT / "harness" / "releases.toml")["release"]
     versions = list(releases)  # oldest first
     torches: dict[str, list[str]] = {}
     for version in versions[versions.index(STACK_SINCE) :]:
         torches.setdefault(releases[version]["pins"]["torch"], []).append(version)
-    return [nox.param(torch, id="+".join(names)) for torch, names in torches.items()]
+    return torches
+
+
+def stacked() -> list[nox.param]:
+    """A torch for each environment; those releases name it that pin it."""
+    return [nox.param(torch, id="+".join(names)) for torch, names in pinned_torches().items()]
 
 
 @nox.session(venv_backend="uv|virtualenv")
@@ -116,6 +122,29 @@ def stack(session: nox.Session, torch: str) -> None:
     if not keep:
         session.log(f"removing {place}")
         shutil.rmtree(place)
+
+
+@nox.session
+def crossing(session: nox.Session) -> None:
+    """Programs that one release saved, loaded by each other one; --matched: each with its torch."""
+    install(session, "pinned")
+    asked = [argument for argument in session.posargs if argument != "--matched"]
+    if "--matched" in session.posargs:
+        kept = list(kept_pythons(Path(session.virtualenv.location).parent))
+        if not kept:
+            session.error("no matched environment is kept: first `nox -s stack -- --keep`")
+        asked += [f"--python={each}" for each in kept]
+    run_harness(session, "crossing", *asked)
+
+
+def kept_pythons(environments: Path) -> Iterator[str]:
+    """RELEASE=PATH for the environments that `stack -- --keep` left."""
+    for names in pinned_torches().values():
+        # As nox names the folder of session stack(2.12.0+2.12.1).
+        folder = environments / f"stack-{re.sub('[^0-9]+', '-', '-'.join(names))}"
+        python = folder / "bin" / "python"
+        if (folder / STAMP).is_file() and python.exists():
+            yield from (f"{name}={python}" for name in names)
 
 
 @nox.session

@@ -111,20 +111,20 @@ class Journal:
                 os.ftruncate(self._descriptor, reading.good_bytes)
                 os.fsync(self._descriptor)
 
-    def append(self, payload: Mapping[str, Any]) -> None:
-        """Add one line, and return when it is on the disk.
+    def append(self, *payloads: Mapping[str, Any]) -> None:
+        """Add a line for each, and return when they are on the disk.
 
         Raises:
-            ValueError: the payload is not JSON, or the journal is closed.
+            ValueError: a payload is not JSON, or the journal is closed.
             SurroundingsError: it cannot be written. The journal is closed then: another line
                 behind a half-written one would turn an honest cut into a damaged file.
         """
         if self._descriptor < 0:
             raise ValueError(f"{self._path}: the journal is closed")
-        line = encode_line(payload)
+        lines = b"".join(map(encode_line, payloads))
         try:
             with written_to(self._path):
-                _write_all(self._descriptor, line)
+                _write_all(self._descriptor, lines)
                 os.fsync(self._descriptor)
         except SurroundingsError:
             self.close()

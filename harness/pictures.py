@@ -1,18 +1,20 @@
 """Pictures of the worst causes: the rig is asked for their split graphs and wrong wires.
 
-One process for all of them. It takes as long as importing torch and running a cell for each.
+It takes as long as importing torch, or a package, and running a cell for each.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from harness.choosing import found_again
 from harness.corpus_client import ask_rig
 from harness.errors import SurroundingsError, Unavailable, UsageError
+from harness.provenance import Provenance
 from harness.releases import Catalogue
 from harness.report.causes import severity
 from harness.report.model import ReportModel
@@ -30,48 +32,96 @@ _NEVER: Final = (Symptom.TIMEOUT, Symptom.KILLED)
 def with_pictures(
     model: ReportModel, judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
 ) -> ReportModel:
-    """The model with pictures of the worst causes of the graph lane, or with why it has none."""
-    wanted = worst(model)
-    try:
-        specs = {
-            spec.subject: spec
-            for spec in found_again(judged.provenance, toolchain, catalogue)
-            if not spec.unavailable
-        }
-        shown = [cause for cause in wanted if cause.subject in specs]
-        if not shown:
-            return dataclasses.replace(model, no_pictures="no inliner of theirs is at hand")
-        request = {
-            "library": str(toolchain.emulated_runtime()),
-            "corpus": judged.provenance.corpus,
-            "seed": judged.provenance.seeds[0],
-            "wanted": [
-                {
-                    "case": cause.cases[0],
-                    "capture": cause.capture,
-                    "route": cause.route,
-                    "subject": to_json(specs[cause.subject]),
-                }
-                for cause in shown
-            ],
-        }
-        answered = json.loads(ask_rig(toolchain.python, "picture", stdin=json.dumps(request)))
-    except (UsageError, SurroundingsError, Unavailable) as reason:
-        return dataclasses.replace(model, no_pictures=str(reason))
-    pictures = {
-        cause.id: picture_from_json(data) for cause, data in zip(shown, answered, strict=True)
+    """The model with pictures of the worst causes, or with why it lacks some.
+
+    The graph lane's are drawn in one process, those that only packages show in one a release.
+    """
+    before, pictures, refused = judged.provenance, dict[str, Picture](), dict[str, None]()
+    asks: list[Callable[[], dict[str, Picture]]] = [
+        partial(_of_graph_lane, before, toolchain, catalogue, worst(model))
+    ]
+    for release, causes in of_packages(model).items():
+        asks.append(partial(_of_package, before, toolchain, catalogue, release, causes))
+    for ask in asks:
+        try:
+            pictures |= ask()
+        except (UsageError, SurroundingsError, Unavailable) as reason:
+            refused[str(reason)] = None
+    return dataclasses.replace(model, pictures=pictures, no_pictures="; ".join(refused))
+
+
+def _of_graph_lane(
+    before: Provenance, toolchain: Toolchain, catalogue: Catalogue, causes: Sequence[LiveCause]
+) -> dict[str, Picture]:
+    if not causes:
+        return {}
+    specs = {
+        spec.subject: spec
+        for spec in found_again(before, toolchain, catalogue)
+        if not spec.unavailable
     }
-    return dataclasses.replace(model, pictures=pictures, no_pictures="")
+    shown = [cause for cause in causes if cause.subject in specs]
+    if not shown:
+        raise Unavailable("no inliner of theirs is at hand")
+    request = {
+        "library": str(toolchain.emulated_runtime()),
+        "corpus": before.corpus,
+        "wanted": [_wanted(cause) | {"subject": to_json(specs[cause.subject])} for cause in shown],
+    }
+    return _drawn(shown, before, toolchain, "picture", request)
+
+
+def _of_package(
+    before: Provenance,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    release: str,
+    causes: Sequence[LiveCause],
+) -> dict[str, Picture]:
+    site = toolchain.package_site(catalogue.get(release))
+    request = {
+        "site": str(site.folder),
+        "release": site.release,
+        "builder": site.builder,
+        "wanted": [_wanted(cause) for cause in causes],
+    }
+    return _drawn(causes, before, toolchain, "package.picture", request)
+
+
+def _wanted(cause: LiveCause) -> dict[str, Any]:
+    return {"case": cause.cases[0], "capture": cause.capture, "route": cause.route}
+
+
+def _drawn(
+    causes: Sequence[LiveCause],
+    before: Provenance,
+    toolchain: Toolchain,
+    module: str,
+    request: Mapping[str, Any],
+) -> dict[str, Picture]:
+    stdin = json.dumps({**request, "seed": before.seeds[0]})
+    answered = json.loads(ask_rig(toolchain.python, module, stdin=stdin))
+    return {cause.id: picture_from_json(data) for cause, data in zip(causes, answered, strict=True)}
 
 
 def worst(model: ReportModel) -> list[LiveCause]:
-    """The causes to be drawn, those of the newest release first among equals."""
-    causes = [
-        cause
-        for cause in (*model.live, *model.gone)
-        if cause.cells and not cause.label.startswith(_NEVER)
-    ]
+    """The causes of the graph lane to be drawn, those of the newest release first among equals."""
+    causes = [cause for cause in _ended(model) if cause.cells]
     return sorted(causes, key=lambda cause: severity(cause.oracle))[:MOST]
+
+
+def of_packages(model: ReportModel) -> dict[str, list[LiveCause]]:
+    """The causes that only packages show, by the release that shows them."""
+    found: dict[str, list[LiveCause]] = {}
+    for cause in _ended(model):
+        if not cause.cells:
+            found.setdefault(cause.subject, []).append(cause)
+    return found
+
+
+def _ended(model: ReportModel) -> list[LiveCause]:
+    causes = (*model.live, *model.gone)
+    return [cause for cause in causes if not cause.label.startswith(_NEVER)]
 
 
 def picture_from_json(data: Mapping[str, Any]) -> Picture:

@@ -22,18 +22,18 @@ from harness.run import JudgedRun
 def write_run_report(
     judged: JudgedRun,
     summary: dict[str, Any],
-    draw: Callable[[ReportModel], ReportModel] | None = None,
+    with_evidence: Callable[[ReportModel], ReportModel] | None = None,
 ) -> list[Path]:
     """Write every form of a run's report into its folder.
 
     Args:
-        draw: adds pictures of causes; None for a report without them.
+        with_evidence: adds pictures and scripts of causes; None for a report without them.
 
     Raises:
         SurroundingsError: the folder cannot be written.
     """
     model = report_model(judged, summary)
-    written = write_report(judged.folder.path, draw(model) if draw else model)
+    written = write_report(judged.folder.path, with_evidence(model) if with_evidence else model)
     path = judged.folder.path / "junit.xml"
     keys = [cell.key for cell in judged.plan]
     text = junit(

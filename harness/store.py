@@ -136,6 +136,10 @@ class RunFolder:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise _damaged(path, error) from error
 
+    def schema(self) -> int:
+        """That of its records. Raises UsageError as `provenance`."""
+        return int(_read_json(self.path / "run.json")["schema"])
+
     def plan(self) -> tuple[PlannedCell, ...]:
         """Raises UsageError if plan.jsonl is missing, damaged or of an unknown schema."""
         if self.published:
@@ -194,15 +198,15 @@ class RunFolder:
             return RunState.INTERRUPTED
         return state
 
-    def append(self, record: CellRecord) -> None:
-        """Add an ended cell; it is on the disk when this returns.
+    def append(self, *records: CellRecord) -> None:
+        """Add ended cells; they are on the disk when this returns.
 
         Raises:
             UsageError: another process writes this run, or its journal is damaged, or it is a
                 published one.
             SurroundingsError: it cannot be written.
         """
-        self._writing().append(to_json(record))
+        self._writing().append(*map(to_json, records))
 
     def write_state(self, state: RunState) -> None:
         """Raises as `append`."""

@@ -10,6 +10,7 @@ from harness.findings import CellClass, GateReport
 from harness.plan import PlannedCell
 from harness.provenance import Provenance
 from harness.rig.records import SCHEMA, CaseInfo, CellRecord, Lane, Outcome, Stage, SubjectSpec
+from harness.sources import environment_bytes_in, tensorrt_in, torch_in
 from harness.spent import Spent
 
 #: What a worker does once for all cells of a case, so that each of their records may repeat it.
@@ -24,7 +25,7 @@ def summarise(
     records: Mapping[str, CellRecord],
     cases: Iterable[CaseInfo],
     provenance: Provenance,
-    wall_s: float,
+    wall_s: float | None,
     spent: Spent | None,
     controller_peak_bytes: int | None,
 ) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def summarise(
         report: the judgement of this plan and these records.
         records: the ended cells by ``cell_id``.
         cases: at least those of the plan.
-        wall_s: seconds that the run took; what came before a resume may be included.
+        wall_s: seconds that the run took; what came before a resume may be included. None: unknown.
         spent: what the workers told of their time and memory, None where they told nothing.
         controller_peak_bytes: the most resident memory that the controller has held, None if that
             was another process.
@@ -82,8 +83,7 @@ def _inliners(
         row = (key.subject, key.lane, key.route, key.builder, key.executor, key.environment)
         rows.setdefault(row, []).append(cell)
     return [
-        _row(cells, records, specs[cells[0].key.subject], provenance.torch_version)
-        for cells in rows.values()
+        _row(cells, records, specs[cells[0].key.subject], provenance) for cells in rows.values()
     ]
 
 
@@ -91,7 +91,7 @@ def _row(
     cells: Sequence[PlannedCell],
     records: Mapping[str, CellRecord],
     spec: SubjectSpec,
-    torch_running: str | None,
+    provenance: Provenance,
 ) -> dict[str, Any]:
     first = cells[0]
     labels = Counter(
@@ -108,9 +108,15 @@ def _row(
         "release": spec.release,
         "inliner_id": spec.inliner_id,
         "measured_as": first.measured_as,
-        "torch": {"pinned": spec.torch_pinned, "running": torch_running},
+        "torch": {
+            "pinned": spec.torch_pinned,
+            "running": torch_in(provenance, first.key.environment),
+        },
         # Of the graph lane none; of the package lane what builds, and only if the builder is real.
-        "tensorrt": {"pinned": spec.tensorrt_pinned, "running": _tensorrt_of(spec, first)},
+        "tensorrt": {"pinned": spec.tensorrt_pinned, "running": _tensorrt_of(first, provenance)},
+        "environment_bytes": environment_bytes_in(
+            provenance, first.key.environment, spec.subject, first.key.builder
+        ),
         "hypothetical": first.hypothetical,
         "cells": len(cells),
         "ok": labels[Outcome.OK.value],
@@ -118,11 +124,11 @@ def _row(
     }
 
 
-def _tensorrt_of(spec: SubjectSpec, cell: PlannedCell) -> str | None:
-    if cell.key.lane != Lane.PACKAGE:
+def _tensorrt_of(cell: PlannedCell, provenance: Provenance) -> str | None:
+    key = cell.key
+    if key.lane != Lane.PACKAGE:
         return None
-    running = {package.builder: package.tensorrt_running for package in spec.packages}
-    return running[cell.key.builder]
+    return tensorrt_in(provenance, key.environment, key.subject, key.builder)
 
 
 def _stage_seconds(

@@ -14,6 +14,7 @@ from typing import Final
 from packaging.version import Version
 
 from harness.rig.records import (
+    PINNED,
     CellRecord,
     CellState,
     Lane,
@@ -52,13 +53,17 @@ class Remaining:
 def remaining(
     records: Iterable[CellRecord], subjects: Iterable[SubjectSpec], lane: Lane = Lane.GRAPH
 ) -> Remaining | None:
-    """Of the newest release that was asked anything in the lane; None where there is none."""
+    """Of the newest release that was asked anything in the lane; None where there is none.
+
+    Of the pinned environment, where the lane has it: so each cell counts once.
+    """
     releases = {spec.subject for spec in subjects if spec.kind is SubjectKind.RELEASE}
     gated = [
         record
         for record in records
         if record.key.subject in releases and record.key.lane == lane and not record.hypothetical
     ]
+    gated = [record for record in gated if record.key.environment == PINNED] or gated
     asked = [record for record in gated if record.state is CellState.ENDED]
     if not asked:
         return None

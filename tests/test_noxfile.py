@@ -260,6 +260,31 @@ def test_stack_says_when_there_is_no_room(
     assert not session.installed
 
 
+def test_crossing_finds_the_environments_that_stack_kept(noxfile: Any, tmp_path: Path) -> None:
+    for name in ("stack-2-12-0-2-12-1", "stack-2-14-0", "stack-2-9-0"):
+        (tmp_path / name / "bin").mkdir(parents=True)
+        (tmp_path / name / "bin" / "python").touch()
+    for whole in ("stack-2-12-0-2-12-1", "stack-2-14-0"):  # the third was never finished
+        (tmp_path / whole / noxfile.STAMP).touch()
+    (tmp_path / "crossing").mkdir()
+    pinned = Session(tmp_path / "crossing", "-k", "relu")
+    noxfile.crossing(pinned)
+    assert pinned.commands == [("python", "-m", "harness", "crossing", "-k", "relu")]
+    matched = Session(tmp_path / "crossing", "--matched")
+    noxfile.crossing(matched)
+    assert matched.commands[0][4:] == (
+        f"--python=2.12.0={tmp_path}/stack-2-12-0-2-12-1/bin/python",
+        f"--python=2.12.1={tmp_path}/stack-2-12-0-2-12-1/bin/python",
+        f"--python=2.14.0={tmp_path}/stack-2-14-0/bin/python",
+    )
+
+
+def test_crossing_says_that_no_matched_environment_is_there(noxfile: Any, tmp_path: Path) -> None:
+    (tmp_path / "crossing").mkdir()
+    with pytest.raises(Quit, match="nox -s stack -- --keep"):
+        noxfile.crossing(Session(tmp_path / "crossing", "--matched"))
+
+
 @pytest.mark.parametrize("name", ["bench", "selftest"])
 def test_latency_is_measured_on_the_pinned_torch(noxfile: Any, tmp_path: Path, name: str) -> None:
     session = Session(tmp_path, "--resume", "latest")

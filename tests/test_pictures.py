@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from harness.errors import SurroundingsError
-from harness.pictures import MOST, picture_from_json, with_pictures, worst
+from harness.pictures import MOST, of_packages, picture_from_json, with_pictures, worst
 from harness.report.model import ReportModel
 from harness.report.views import LiveCause
 from tests.report.conftest import full_run
@@ -29,9 +29,24 @@ def test_the_worst_are_drawn_and_no_more_than_a_dozen() -> None:
     assert ids[0] == "cause-20"
 
 
-def test_a_cause_of_packages_alone_or_one_that_hangs_is_not_run_again() -> None:
+def test_a_cause_of_packages_alone_or_one_that_hangs_is_not_run_in_the_graph_lane() -> None:
     hung = cause(1, label="timeout@export")
     assert worst(model_with(hung, cause(2, cells=0, package_cells=3))) == []
+
+
+def test_what_only_packages_show_is_drawn_by_release() -> None:
+    hung = cause(1, cells=0, label="timeout@export")
+    found = of_packages(
+        model_with(
+            hung,
+            cause(2),
+            cause(3, cells=0, subject="2.13.0"),
+            cause(4, cells=0),
+            cause(5, cells=0, subject="2.13.0"),
+        )
+    )
+    ids = {release: [each.id for each in causes] for release, causes in found.items()}
+    assert ids == {"2.13.0": ["cause-3", "cause-5"], "2.14.0": ["cause-4"]}
 
 
 class NoRuntime:

@@ -87,6 +87,7 @@ def test_the_fields_are_these_and_no_others() -> None:
             "measured_as",
             "torch",
             "tensorrt",
+            "environment_bytes",
             "hypothetical",
             "cells",
             "ok",

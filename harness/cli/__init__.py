@@ -9,10 +9,13 @@ import typer
 from harness.cli import (
     benching,
     covering,
+    crossing,
     history,
     inspecting,
+    merging,
     qualifying,
     reducing,
+    reproducing,
     results,
     running,
 )
@@ -35,12 +38,15 @@ app.command("run")(running.run_command)
 app.command("list")(inspecting.list_command)
 app.command("show")(inspecting.show_command)
 app.command("explain")(inspecting.explain_command)
+app.command("reproduce")(reproducing.reproduce_command)
 app.command("reduce")(reducing.reduce_command)
 app.command("coverage")(covering.coverage_command)
 app.command("summary")(results.summary_command)
 app.command("report")(results.report_command)
 app.command("ledger")(results.ledger_command)
 app.command("history")(history.history_command)
+app.command("crossing")(crossing.crossing_command)
+app.command("merge")(merging.merge_command)
 app.command("qualify")(qualifying.qualify_command)
 app.command("bench")(benching.bench_command)
 app.command("compare")(benching.compare_command)

@@ -78,7 +78,7 @@ def show_command(
 ) -> None:
     """A case's split graph: what stands in engines, what falls back, what feeds what."""
     places = absolute(corpus or ())
-    if _known_case(case, places).lane == Lane.PACKAGE:
+    if known_case(case, places).lane == Lane.PACKAGE:
         raise UsageError(
             f"{case} is split by each release in its own way; "
             f"`python -m harness explain {case} --subject RELEASE` shows how"
@@ -101,12 +101,12 @@ def explain_command(
 ) -> None:
     """Run one cell again and tell its story: what was wired, what should have been."""
     places = absolute(corpus or ())
-    info = _known_case(case, places)
+    info = known_case(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
     asked = {"case": case, "capture": captures(capture)[0], "seed": seed}
     if info.lane == Lane.PACKAGE:
         release = load_catalogue().get(subject)
-        known = tuple(r for r in release.package_routes if info.dynamic or r not in DYNAMIC_ROUTES)
+        known = package_routes(release, info)
         site = toolchain.package_site(release)
         asked |= {"site": str(site.folder), "release": site.release, "builder": site.builder}
         module = "package.explain"
@@ -116,11 +116,26 @@ def explain_command(
         library = toolchain.emulated_runtime()
         asked |= {"library": str(library), "corpus": places, "subject": to_json(spec)}
         module = "explain"
+    request = {**asked, "routes": chosen_routes(subject, known, route, case)}
+    print(ask_rig(sys.executable, module, stdin=json.dumps(request)), end="")
+
+
+def package_routes(release: Release, case: CaseInfo) -> tuple[str, ...]:
+    """The routes by which a release's package saves a case."""
+    known = release.package_routes
+    return tuple(each for each in known if case.dynamic or each not in DYNAMIC_ROUTES)
+
+
+def chosen_routes(subject: str, known: Sequence[str], route: str, case: str) -> tuple[str, ...]:
+    """The route that a user names, or all that a subject has.
+
+    Raises:
+        UsageError: it has not that one, or none.
+    """
     if not known or (route and route not in known):
         has = f"it has {', '.join(known)}" if known else "it has none: the lane begins with 2.7.0"
         raise UsageError(f"{subject} has no route {route or 'to save ' + case}; {has}")
-    request = {**asked, "routes": [route] if route else list(known)}
-    print(ask_rig(sys.executable, module, stdin=json.dumps(request)), end="")
+    return (route,) if route else tuple(known)
 
 
 def releases_command(
@@ -212,7 +227,12 @@ def clean_command(
     out.print(f"{freed / 1e6:.1f} MB freed")
 
 
-def _known_case(name: str, places: Sequence[str]) -> CaseInfo:
+def known_case(name: str, places: Sequence[str]) -> CaseInfo:
+    """The case of that name.
+
+    Raises:
+        UsageError: there is none.
+    """
     corpus = read_corpus(sys.executable, places)
     if name not in corpus.names:
         near = difflib.get_close_matches(name, corpus.names, n=3)

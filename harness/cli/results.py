@@ -18,6 +18,7 @@ from harness.pictures import with_pictures
 from harness.releases import load_catalogue
 from harness.report.model import ReportModel
 from harness.reporting import read_summary, write_run_report
+from harness.reproduction import with_scripts
 from harness.run import JudgedRun, reopen
 from harness.spent import read_spent
 from harness.summary import summarise
@@ -43,6 +44,9 @@ def report_command(
     pictures: Annotated[
         bool, typer.Option(help="Draw the worst causes; runs a cell of each again.")
     ] = True,
+    scripts: Annotated[
+        bool, typer.Option(help="Write a script for every cause, and try it: a minute or two.")
+    ] = True,
     wheelhouse: Wheelhouse = None,
     out_dir: Out = RESULTS,
 ) -> None:
@@ -50,11 +54,16 @@ def report_command(
     catalogue = load_catalogue()
     judged = reopen(run_name, out_dir, sys.executable, catalogue)
 
-    def draw(model: ReportModel) -> ReportModel:
-        # What is not at hand is not fetched for a picture.
-        return with_pictures(model, judged, toolchain_for(wheelhouse, offline=True), catalogue)
+    def with_evidence(model: ReportModel) -> ReportModel:
+        # What is not at hand is not fetched for a picture or a script.
+        toolchain = toolchain_for(wheelhouse, offline=True)
+        if pictures:
+            model = with_pictures(model, judged, toolchain, catalogue)
+        if scripts:
+            model = with_scripts(model, judged, toolchain, catalogue)
+        return model
 
-    for path in write_run_report(judged, current_summary(judged), draw if pictures else None):
+    for path in write_run_report(judged, current_summary(judged), with_evidence):
         out.print(path, soft_wrap=True)
 
 

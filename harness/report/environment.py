@@ -1,11 +1,39 @@
-"""Which torch and TensorRT each subject pins, and which ran: one line of text a subject."""
+"""Which torch and TensorRT each subject pins, and which ran, by environment.
+
+Two kinds of environment: the pinned one, which all releases share, and matched ones, of which each
+release has its own. What compares subjects is of one kind (`compared`); the version matrix has all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from harness.rig.records import Lane, SubjectKind, SubjectSpec
+import pandas as pd
+
+from harness.environments import MATCHED
+from harness.report import text
+from harness.rig.records import PINNED, Lane, SubjectKind, SubjectSpec
+
+
+def kind_of(environment: str) -> str:
+    return PINNED if environment == PINNED else MATCHED
+
+
+def compared_kind(environments: Collection[str]) -> str:
+    """The kind in which subjects are compared: where it can be, the one that isolates the code."""
+    return PINNED if PINNED in environments or not environments else MATCHED
+
+
+def compared(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """The rows of environments of one kind, as if they were one environment.
+
+    A release is asked in its own matched environment alone, and compared with the next in its.
+    """
+    if frame.empty:
+        return frame
+    here = frame[frame["environment"].map(kind_of) == kind]
+    return here.assign(environment=kind)
 
 
 def environments(
@@ -15,37 +43,47 @@ def environments(
     lane: Lane,
 ) -> dict[str, str]:
     """A line for each subject, such as ``torch 2.13 (ran 2.13.0), TensorRT 11.0``, in a lane."""
-    rows = summary.get("inliners", ())
-    ran = {str(row.get("subject")): row for row in rows if row.get("lane", lane) == lane}
+    rows = [row for row in summary.get("inliners", ()) if row.get("lane", lane) == lane]
     default = torch_running(provenance)
-    return {spec.subject: _line(spec, ran.get(spec.subject, {}), default) for spec in subjects}
+    return {
+        spec.subject: _line(spec, [row for row in rows if row["subject"] == spec.subject], default)
+        for spec in subjects
+    }
 
 
 def torches_running(
     subjects: Sequence[SubjectSpec], summary: Mapping[str, Any], provenance: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """The different torch versions that ran: one where the environment is pinned."""
-    ran = {str(row.get("subject")): row for row in summary.get("inliners", ())}
+    rows = summary.get("inliners", ())
     default = torch_running(provenance)
-    found = (_version(ran.get(s.subject, {}).get("torch"), "running") or default for s in subjects)
-    return tuple(dict.fromkeys(version for version in found if version))
+    found = [_ran(row, "torch") for row in rows] or [default for _ in subjects]
+    return tuple(dict.fromkeys(version or default for version in found if version or default))
 
 
 def torch_running(provenance: Mapping[str, Any]) -> str:
-    """The torch of the rig, as run.json tells it, or an empty string."""
+    """The torch of the rig, as run.json tells it, or an empty string; of a merged run all."""
     return _version(provenance.get("torch_version") or provenance.get("torch"), "version")
 
 
-def _line(spec: SubjectSpec, row: Mapping[str, Any], default: str) -> str:
-    running = _version(row.get("torch"), "running") or default or "not recorded"
+def _line(spec: SubjectSpec, rows: Sequence[Mapping[str, Any]], default: str) -> str:
+    running = _all_that_ran(rows, "torch") or default or "not recorded"
     if spec.kind is SubjectKind.TORCH:
         return f"the control: no inliner, ran torch {running}"
     if spec.kind is SubjectKind.BUILTIN:
         return f"built in, ran torch {running}"
     torch = f"torch {spec.torch_pinned or 'not recorded'} (ran {running})"
-    engine = _version(row.get("tensorrt"), "running")
+    engine = _all_that_ran(rows, "tensorrt")
     tensorrt = f"TensorRT {spec.tensorrt_pinned or 'not recorded'}"
     return f"{torch}, {tensorrt}{f' (ran {engine})' if engine else ''}"
+
+
+def _all_that_ran(rows: Sequence[Mapping[str, Any]], what: str) -> str:
+    return text.joined(list(dict.fromkeys(ran for row in rows if (ran := _ran(row, what)))))
+
+
+def _ran(row: Mapping[str, Any], what: str) -> str:
+    return _version(row.get(what), "running")
 
 
 def _version(value: Any, field: str) -> str:

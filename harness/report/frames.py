@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from packaging.version import InvalidVersion, Version
 
 from harness.rig.records import (
     CaseInfo,
@@ -22,11 +21,11 @@ from harness.rig.records import (
     CellState,
     Oracle,
     Route,
-    SubjectKind,
     SubjectSpec,
     Verdict,
     gates,
 )
+from harness.subject_order import ordered_subjects
 
 KEY = tuple(field.name for field in dataclasses.fields(CellKey))
 """A cell's coordinates, in the order in which the frames hold them."""
@@ -36,23 +35,6 @@ _coordinates = operator.attrgetter(*KEY)  # ten times as fast as dataclasses.ast
 STANDINGS = ("ok", "failing", "unsupported", "missing")
 MISSING = "missing"
 UNABLE = "unable"
-
-
-def ordered_subjects(subjects: Iterable[SubjectSpec]) -> tuple[SubjectSpec, ...]:
-    """Releases by version, then files, then built-ins, then torch."""
-    kinds = list(SubjectKind)
-
-    def order(spec: SubjectSpec) -> tuple[int, Version, str]:
-        return kinds.index(spec.kind), _version(spec.release or spec.subject), spec.subject
-
-    return tuple(sorted(subjects, key=order))
-
-
-def _version(text: str) -> Version:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return Version("0")
 
 
 def _categories(
@@ -97,6 +79,7 @@ _CELL_COLUMNS = {
     "measured_as": _TEXT,
     "archive_bytes": "Int64",
     "engine_bytes": "Int64",
+    "carried_bytes": "Int64",
     "steps": "Int64",
 }
 _VERDICT_COLUMNS = {
@@ -204,13 +187,14 @@ def _cell_row(record: CellRecord, case: CaseInfo, given_class: str | None) -> tu
         record.measured_as,
         record.archive_bytes,
         record.engine_bytes,
+        record.carried_bytes,
         record.steps,
     )
 
 
 def _missing_row(key: CellKey, case: CaseInfo, hypothetical: bool) -> tuple[Any, ...]:
     known = (*_coordinates(key), key.cell_id, case.family, case.origin, hypothetical)
-    return (*known, MISSING, MISSING, None, "", MISSING, "", None, None, None)
+    return (*known, MISSING, MISSING, None, "", MISSING, "", None, None, None, None)
 
 
 def sample_frame(

@@ -12,8 +12,8 @@ from typing import Any
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from harness.report.environment import torch_running
-from harness.report.frames import ordered_subjects
-from harness.rig.records import CaseInfo, CellKey, CellRecord, CellState, SubjectSpec
+from harness.rig.records import PINNED, CaseInfo, CellKey, CellRecord, CellState, SubjectSpec
+from harness.subject_order import ordered_subjects
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 
@@ -77,7 +77,8 @@ def _ledger_fault(reason: str) -> TestCase:
 
 
 def _cell(key: CellKey, record: CellRecord | None, family: str, given_class: str) -> TestCase:
-    where = f"{key.route} [{key.capture}, {key.lane}, {key.builder}, {key.executor}]"
+    setting = (key.capture, key.lane, key.builder, key.executor)
+    where = f"{key.route} [{', '.join((*setting, *_elsewhere(key)))}]"
     seconds = sum(record.seconds.values()) if record else 0.0
     case = TestCase(_clean(f"{key.case} {where}"), _clean(f"{family}.{key.subject}"), seconds)
     if record is None:
@@ -97,6 +98,11 @@ def _cell(key: CellKey, record: CellRecord | None, family: str, given_class: str
     elif record.failures:
         case.system_out = _clean(f"known failure: {_told(record)}")
     return case
+
+
+def _elsewhere(key: CellKey) -> tuple[str, ...]:
+    """The environment, where it is not the one that all releases share."""
+    return () if key.environment == PINNED else (key.environment,)
 
 
 def _failure(record: CellRecord) -> Failure:

@@ -14,9 +14,10 @@ from typing import Any
 import pandas as pd
 
 from harness.report.causes import severity
-from harness.report.frames import STANDINGS, ordered_subjects
+from harness.report.frames import STANDINGS
 from harness.report.views import Matrix, MatrixCell, MatrixGroup, MatrixRow
 from harness.rig.records import SubjectSpec
+from harness.subject_order import ordered_subjects
 
 
 def build_matrix(
@@ -37,7 +38,7 @@ def build_matrix(
                 tensorrt=spec.tensorrt_pinned or "",
                 inliner=short_id(spec),
                 shares=_shares(spec, subjects),
-                whole=_whole(spec.subject, cells),
+                whole=whole(spec.subject, cells),
                 cells=cells,
             )
         )
@@ -107,7 +108,7 @@ def _tone(counts: Mapping[str, int]) -> str:
     return "none"
 
 
-def _whole(subject: str, cells: Sequence[MatrixCell]) -> MatrixCell:
+def whole(subject: str, cells: Sequence[MatrixCell]) -> MatrixCell:
     """A row's sum. Its worst is that of its worst family."""
     names = (*STANDINGS, "unexpected")
     counts = {name: sum(getattr(cell, name) for cell in cells) for name in names}

@@ -15,11 +15,16 @@ import pandas as pd
 from harness.report import tables, text
 from harness.report.answers import UNJUDGED, answers
 from harness.report.causes import gone_causes, live_causes, smallest_first
-from harness.report.environment import environments, torches_running
+from harness.report.environment import (
+    compared,
+    compared_kind,
+    environments,
+    kind_of,
+    torches_running,
+)
 from harness.report.frames import (
     MISSING,
     cell_frame,
-    ordered_subjects,
     sample_frame,
     verdict_frame,
 )
@@ -28,7 +33,7 @@ from harness.report.matrix import build_matrix
 from harness.report.neighbours import NeighbourView, neighbours
 from harness.report.over_steps import OverSteps, over_steps
 from harness.report.package_lane import in_lane, package_answers, package_lane
-from harness.report.provenance import flatten
+from harness.report.provenance import with_sources
 from harness.report.rows import (
     comparison,
     control,
@@ -38,6 +43,8 @@ from harness.report.rows import (
 )
 from harness.report.run_frames import RunFrames, matrix_frame, summary_frame
 from harness.report.unflattening import unflatten_rows
+from harness.report.version_matrix import version_matrix
+from harness.report.version_views import VersionBlock
 from harness.report.views import (
     CauseView,
     Comparison,
@@ -52,6 +59,7 @@ from harness.report.views import (
     PackageLane,
     Picture,
     Provenance,
+    Script,
     UnflattenRow,
 )
 from harness.rig.records import (
@@ -62,6 +70,7 @@ from harness.rig.records import (
     SubjectKind,
     SubjectSpec,
 )
+from harness.subject_order import ordered_subjects
 from harness.verdict import counts_by_lane, remaining_by_lane
 
 __all__ = ["LEDGER", "CauseView", "FindingView", "ReportModel", "build_model"]
@@ -71,9 +80,11 @@ __all__ = ["LEDGER", "CauseView", "FindingView", "ReportModel", "build_model"]
 class ReportModel:
     """One run as a reader sees it, from the verdict down to the provenance.
 
-    What compares inliners is of one lane, ``lane``: of the graph lane where the run has it.
+    What compares inliners is of one lane, ``lane``: of the graph lane where the run has it; and of
+    one kind of environment, the pinned one where the run has it. ``versions`` has all of them.
+    ``mismatches`` say why a merged run's sources should not have been merged.
     ``package`` is None in a run without the package lane. ``pictures`` are of causes, by their id;
-    ``no_pictures`` says why there are none.
+    ``no_pictures`` says why there are none. ``scripts`` and ``no_scripts`` likewise.
     """
 
     title: str
@@ -92,6 +103,7 @@ class ReportModel:
     live: tuple[LiveCause, ...]
     gone: tuple[LiveCause, ...]
     package: PackageLane | None
+    versions: tuple[VersionBlock, ...]
     measures: tuple[MeasureRow, ...]
     over_steps: OverSteps | None
     unflatten: tuple[UnflattenRow, ...]
@@ -99,9 +111,12 @@ class ReportModel:
     hypothetical: tuple[HypotheticalRow, ...]
     failing: tuple[FailingSubject, ...]
     provenance: Provenance
+    mismatches: tuple[str, ...]
     frames: RunFrames = field(repr=False, compare=False)
     pictures: Mapping[str, Picture] = field(default_factory=dict)
     no_pictures: str = "not asked for"
+    scripts: Mapping[str, Script] = field(default_factory=dict)
+    no_scripts: str = "not asked for"
 
     @property
     def measured(self) -> bool:
@@ -150,9 +165,12 @@ def build_model(
     all_cells = cell_frame(records, cases, subjects, classes, plan)
     all_verdicts = verdict_frame(records, cases, subjects)
     timings = sample_frame(records, cases, subjects)
-    lane = _compared(plan)
-    cells, verdicts = in_lane(all_cells, lane), in_lane(all_verdicts, lane)
-    samples = tables.stage_times(in_lane(timings, Lane.GRAPH))
+    lane, kind = _compared(plan), compared_kind({key.environment for key in plan})
+    one_cells, one_verdicts, one_timings = (
+        compared(frame, kind) for frame in (all_cells, all_verdicts, timings)
+    )
+    cells, verdicts = in_lane(one_cells, lane), in_lane(one_verdicts, lane)
+    samples = tables.stage_times(in_lane(one_timings, Lane.GRAPH))
     ordered = ordered_subjects(subjects)
     environment = environments(subjects, summary, provenance, lane)
     matrix = _matrix(cells, cases, ordered, lane, environment)
@@ -162,21 +180,21 @@ def build_model(
     steps = neighbours(cells, releases)
     # The last step is from the release before the newest, unless that has the same inliner.
     worse = steps[-1].worse if steps and change and change.before in steps[-1].before else None
-    package = package_lane(all_cells, timings, ordered, summary)
+    package = package_lane(one_cells, one_timings, ordered, summary)
     answered = (
         *answers(cells, verdicts if lane is Lane.GRAPH else None, releases, change, worse),
-        *package_answers(all_cells, [spec.subject for spec in ordered]),
+        *package_answers(one_cells, [spec.subject for spec in ordered]),
     )
-    measures = measure_rows(samples, in_lane(all_cells, Lane.GRAPH))
+    measures = measure_rows(samples, in_lane(one_cells, Lane.GRAPH))
     counts = counts_by_lane(
         {key.cell_id: classes.get(key.cell_id, MISSING) for key in plan},
         {key.cell_id: Lane(key.lane) for key in plan},
     )
     left = remaining_by_lane(records, subjects)
-    smallest = smallest_first(all_cells, cases)
+    smallest = smallest_first(one_cells, cases)
     return ReportModel(
         title=f"Inliner regression{f' · {run}' if run else ''}",
-        scope=_scope(cells, matrix, lane, package),
+        scope=_scope(cells, matrix, lane, package) + _compared_in(plan, kind),
         emulated=any(key.executor == "emulated" for key in plan),
         lane=lane,
         headline=headline(
@@ -190,8 +208,8 @@ def build_model(
         comparison=change,
         neighbours=steps,
         newest=newest,
-        live=live_causes(causes, all_verdicts, newest, smallest) if newest else (),
-        gone=gone_causes(causes, all_verdicts, releases, smallest) if newest else (),
+        live=live_causes(causes, one_verdicts, newest, smallest) if newest else (),
+        gone=gone_causes(causes, one_verdicts, releases, smallest) if newest else (),
         package=package,
         measures=measures,
         over_steps=over_steps(samples, releases),
@@ -199,13 +217,15 @@ def build_model(
         control=control(cells, verdicts),
         hypothetical=hypothetical_rows(cells),
         failing=failing_subjects(cells, [group.members for group in matrix.groups]),
-        provenance=flatten({**provenance, **_stage_share(summary), **_memory(summary)}),
+        versions=version_matrix(all_cells, timings, subjects, summary),
+        mismatches=tuple(provenance.get("mismatches", ())),
+        provenance=with_sources({**provenance, **_stage_share(summary), **_memory(summary)}),
         frames=RunFrames(
             cells=all_cells,
             verdicts=all_verdicts,
             timings=timings,
             matrix=matrix_frame(matrix),
-            summary=summary_frame(all_cells, ordered, measures),
+            summary=summary_frame(one_cells, ordered, measures),
         ),
     )
 
@@ -267,6 +287,13 @@ def _scope(cells: pd.DataFrame, matrix: Matrix, lane: Lane, package: PackageLane
         return graph
     whole = f"{text.plural(len(package.rows), 'release')}, {package.cases} cases"
     return f"{graph}; package lane: {whole}"
+
+
+def _compared_in(plan: Sequence[CellKey], kind: str) -> str:
+    """Where that is, of a run that has environments of both kinds."""
+    if len({kind_of(key.environment) for key in plan}) < 2:
+        return ""
+    return f"; compared in the {kind} environment, and all in the version matrix"
 
 
 def _releases_asked(subjects: Sequence[SubjectSpec], cells: pd.DataFrame) -> list[str]:

@@ -16,10 +16,10 @@ import pandas as pd
 from harness.report.tables import BESIDE_SUBJECT
 from harness.rig.records import Oracle
 
-_OK = len(Oracle)
+OK = len(Oracle)
 """Stands where the severity of a failure would, and is milder than any."""
 
-_JUDGED = ("ok", "failing")
+JUDGED = ("ok", "failing")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def neighbours(cells: pd.DataFrame, releases: Sequence[str]) -> tuple[NeighbourV
     Args:
         releases: those that were asked anything, the oldest first.
     """
-    gated = cells[~cells["hypothetical"] & cells["standing"].isin(_JUDGED)]
+    gated = cells[~cells["hypothetical"] & cells["standing"].isin(JUDGED)]
     return tuple(
         _between(gated, before, after) for before, after in pairwise(measured_once(cells, releases))
     )
@@ -89,25 +89,25 @@ def _between(gated: pd.DataFrame, before: tuple[str, ...], after: tuple[str, ...
         return gated.loc[gated["subject"] == name, [*BESIDE_SUBJECT, "label", "oracle"]]
 
     both = of(before[-1]).merge(of(after[0]), on=list(BESIDE_SUBJECT), suffixes=("_was", "_is"))
-    was, now = (_severities(both[f"oracle_{when}"]) for when in ("was", "is"))
+    was, now = (severities(both[f"oracle_{when}"]) for when in ("was", "is"))
     bad = both[now < was]
     worst = bad.sort_values(["oracle_is", "case", "route"]).head(1)
     return NeighbourView(
         before=before,
         after=after,
         compared=len(both),
-        fixed=_moved(both[(was < _OK) & (now == _OK)]),
-        milder=_moved(both[(was < now) & (now < _OK)]),
-        worse=_moved(both[(now < was) & (was < _OK)]),
-        broken=_moved(both[(was == _OK) & (now < _OK)]),
+        fixed=_moved(both[(was < OK) & (now == OK)]),
+        milder=_moved(both[(was < now) & (now < OK)]),
+        worse=_moved(both[(now < was) & (was < OK)]),
+        broken=_moved(both[(was == OK) & (now < OK)]),
         oracle="".join(worst["oracle_is"]),
         label="".join(worst["label_is"]),
     )
 
 
-def _severities(oracles: pd.Series[str]) -> pd.Series[int]:
+def severities(oracles: pd.Series[str]) -> pd.Series[int]:
     """0 for the worst oracle: the frames order them so."""
-    return oracles.cat.codes.astype("int64").replace(-1, _OK)
+    return oracles.cat.codes.astype("int64").replace(-1, OK)
 
 
 def _moved(rows: pd.DataFrame) -> Moved:

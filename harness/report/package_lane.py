@@ -183,9 +183,9 @@ def _measures(
     """A row for each call and release with a finished cell, of the cases that all of them did."""
     gated = samples[~samples["hypothetical"]]
     parts = {
-        "save": _summed(gated, WHOLE_SAVE),
-        "inline": _summed(gated, tables.INLINE_STAGES),
-        "load": _summed(gated, (Stage.LOAD,)),
+        "save": summed(gated, WHOLE_SAVE),
+        "inline": summed(gated, tables.INLINE_STAGES),
+        "load": summed(gated, (Stage.LOAD,)),
     }
     # A save is whole only where the load, which comes after it, began.
     parts["save"] = parts["save"].merge(parts["load"][list(KEY)], on=list(KEY))
@@ -214,7 +214,7 @@ def _measures(
                 )
 
 
-def _summed(samples: pd.DataFrame, stages: Sequence[Stage]) -> pd.DataFrame:
+def summed(samples: pd.DataFrame, stages: Sequence[Stage]) -> pd.DataFrame:
     """Seconds of each cell in these stages together."""
     mine = samples[samples["stage"].isin([stage.value for stage in stages])]
     return mine.groupby(list(KEY), observed=True)["seconds"].sum().reset_index()

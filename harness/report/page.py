@@ -18,6 +18,7 @@ from harness.report import plots, style, text
 from harness.report.drawing import caption, drawing
 from harness.report.model import ReportModel
 from harness.report.step_plot import step_figure
+from harness.report.version_plot import version_figure
 from harness.report.views import FindingView, MatrixGroup
 from harness.rig.records import Oracle, SubjectKind
 
@@ -46,6 +47,11 @@ def page(model: ReportModel) -> str:
                 step_figure(model.over_steps, model.emulated),
                 "steps",
                 "The same over the number of steps; the table below has the medians",
+            ),
+            version_picture=_picture(
+                version_figure(model.versions),
+                "versions",
+                "Right, lesser, error and silent cells of each release; the tables have the counts",
             ),
         )
     )

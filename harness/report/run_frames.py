@@ -41,7 +41,8 @@ class RunFrames:
     cells: a row a planned cell. ``standing`` is ok, failing, unsupported or missing; ``oracle``,
         ``label`` and ``message`` are those of the failure that a user meets; ``class`` is the
         gate's word for it; ``archive_bytes`` is the saved program's size, ``engine_bytes`` that of
-        the engines in it, missing where none was made.
+        the engines in it, and ``carried_bytes`` that of the segments that travel behind real
+        engines for the emulated executor; missing where none was made.
     verdicts: a row a cell and ``oracle``. ``outcome`` is ok, failed, n/a, or unable: a failure that
         is no defect by this route. ``message`` holds no name or number of one machine,
         ``evidence`` does.

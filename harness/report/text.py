@@ -106,6 +106,12 @@ def cell_right(cell: MatrixCell) -> tuple[str, str]:
     return (f"{sign} {cell.ok} of {cell.total} right" if cell.total else sign), word
 
 
+def cell_ok(cell: MatrixCell) -> str:
+    """What is right of what was asked: ``✗ 9/12``."""
+    sign, asked = style.SIGNS[cell.tone], cell.ok + cell.failing
+    return f"{sign} {cell.ok}/{asked}" if asked else sign
+
+
 def cell_sentence(cell: MatrixCell) -> str:
     """A matrix cell for a screen reader, and for a mouse that rests on it."""
     if not cell.total:

@@ -260,6 +260,20 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Script:
+    """A script that shows a cause with torch and a wheel alone, or why there is none.
+
+    ``said`` is the line that it ended with when it was tried, ``label`` the verdict that it shows.
+    """
+
+    text: str
+    label: str
+    said: str
+    why_not: str
+    command: str
+
+
+@dataclass(frozen=True)
 class MeasureRow:
     """Seconds of each stage, and sizes in bytes; None where nothing was measured.
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.atomic import replace_file, written_to
-from harness.report import plots, step_plot
+from harness.report import plots, step_plot, version_plot
 from harness.report.markdown import markdown
 from harness.report.model import ReportModel
 from harness.report.page import page
 from harness.report.run_frames import FRAMES_FOLDER, frame_files
+from harness.report.version_csv import version_csv
+
+SCRIPTS_FOLDER = "reproduce"
 
 
 def write_report(folder: Path, model: ReportModel) -> list[Path]:
@@ -20,6 +23,7 @@ def write_report(folder: Path, model: ReportModel) -> list[Path]:
     """
     matrix = plots.matrix_figure(model.matrix, model.headline.words)
     latency = plots.latency_figure(model.measures, model.emulated)
+    versions = version_plot.version_figure(model.versions)
     contents = {
         "report.html": page(model).encode(),
         "report.md": markdown(model).encode(),
@@ -27,11 +31,19 @@ def write_report(folder: Path, model: ReportModel) -> list[Path]:
         "matrix.png": plots.png(matrix),
         "latency.svg": plots.svg(latency).encode(),
         "steps.svg": plots.svg(step_plot.step_figure(model.over_steps, model.emulated)).encode(),
+        "version-matrix.csv": version_csv(model.versions).encode(),
+        "version-matrix.svg": plots.svg(versions).encode(),
+        "version-matrix.png": plots.png(versions),
         **{f"{FRAMES_FOLDER}/{name}": data for name, data in frame_files(model.frames).items()},
     }
-    frames = folder / FRAMES_FOLDER
-    with written_to(frames):
-        frames.mkdir(exist_ok=True)
+    contents |= {
+        f"{SCRIPTS_FOLDER}/{id}.py": script.text.encode()
+        for id, script in model.scripts.items()
+        if script.text
+    }
+    for name in (FRAMES_FOLDER, *([SCRIPTS_FOLDER] if model.scripts else [])):
+        with written_to(folder / name):
+            (folder / name).mkdir(exist_ok=True)
     for name, data in contents.items():
         replace_file(folder / name, data)
     return [folder / name for name in contents]

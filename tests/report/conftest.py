@@ -157,10 +157,25 @@ class Run:
             "inliners": [
                 {
                     "subject": spec.subject,
-                    "torch": {"pinned": spec.torch_pinned, "running": "2.13.0"},
-                    "tensorrt": {"pinned": spec.tensorrt_pinned, "running": None},
+                    "lane": lane,
+                    "builder": builder,
+                    "environment": environment,
+                    "torch": {
+                        "pinned": spec.torch_pinned,
+                        "running": environment.removeprefix("torch-").replace("pinned", "2.13.0"),
+                    },
+                    "tensorrt": {
+                        "pinned": spec.tensorrt_pinned,
+                        "running": builder.partition("rtx-")[2] or None,
+                    },
+                    "environment_bytes": None if environment == "pinned" else 1_500_000_000,
                 }
                 for spec in self.subjects
+                for lane, builder, environment in dict.fromkeys(
+                    (key.lane, key.builder, key.environment)
+                    for key in self.plan
+                    if key.subject == spec.subject
+                )
             ],
             "seconds": {"wall": 41.7},
         }

@@ -38,6 +38,11 @@ _TELL_SHAPES = frozenset(
 _NORMALISE = "_normalize_engine_constants_to_python"
 
 
+def tells_shapes(route: Route) -> bool:
+    """Whether a user who saves a dynamic module by this route gives its dynamic shapes."""
+    return route in _TELL_SHAPES
+
+
 def save_like_a_user(
     package: types.ModuleType,
     prepared: PreparedCase,
@@ -60,7 +65,7 @@ def save_like_a_user(
         "kwarg_inputs": dict(captured.example.kwargs),
         **ARGUMENTS[route],
     }
-    if route in _TELL_SHAPES and captured.program.dynamic_shapes is not None:
+    if tells_shapes(route) and captured.program.dynamic_shapes is not None:
         arguments["dynamic_shapes"] = captured.program.dynamic_shapes
     clock.enter(Stage.EXPORT)
     with _stages_told(package, clock, inlining, back):

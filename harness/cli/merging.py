@@ -1,0 +1,66 @@
+"""`merge`: runs of several environments or machines as one."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from harness.cli.common import RESULTS, Ledger, Out, tell
+from harness.cli.running import show_verdict
+from harness.expectations.ledger_file import LEDGER_FILE
+from harness.merging import Part, merge
+from harness.releases import load_catalogue
+from harness.run import JudgedRun, reopen
+from harness.store import RunFolder, RunState
+from harness.summary import summarise
+
+
+def merge_command(
+    runs: Annotated[list[str], typer.Argument(help="Runs' folders or ids, two or more.")],
+    allow_mismatch: Annotated[
+        bool,
+        typer.Option("--allow-mismatch", help="Unlike corpora and torch builds too; it is told."),
+    ] = False,
+    out_dir: Out = RESULTS,
+    ledger: Ledger = LEDGER_FILE,
+) -> int:
+    """Join runs into a new one, judge it by today's ledger, and write its report."""
+    parts = [_part(RunFolder.open(name, out_dir)) for name in runs]
+    merged = merge(parts, allow_mismatch=allow_mismatch)
+    with RunFolder.create(out_dir, merged.provenance, merged.plan) as folder:
+        folder.append(*merged.records.values())
+    judged = reopen(str(folder.path), out_dir, sys.executable, load_catalogue(), ledger)
+    _write_results(judged)
+    for mismatch in merged.provenance.mismatches:
+        tell(f"merged all the same: {mismatch}")
+    return show_verdict(judged)
+
+
+def _part(folder: RunFolder) -> Part:
+    return Part(
+        name=folder.run_id,
+        provenance=folder.provenance(),
+        plan=folder.plan(),
+        records=folder.records(),
+        schema=folder.schema(),
+    )
+
+
+def _write_results(judged: JudgedRun) -> None:
+    """As at the end of a run; what it took is told by the sources, not by the whole."""
+    summary = summarise(
+        state=RunState.COMPLETE.value,
+        report=judged.report,
+        plan=judged.plan,
+        records=judged.records,
+        cases=judged.cases,
+        provenance=judged.provenance,
+        wall_s=None,
+        spent=None,
+        controller_peak_bytes=None,
+    )
+    with judged.folder as folder:
+        folder.write_results(summary, judged.cases)
+        folder.write_state(RunState.COMPLETE)

@@ -1,0 +1,77 @@
+"""`reproduce`: a script that shows a failure with torch and a release's wheel alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.atomic import replace_file
+from harness.cli.common import (
+    RESULTS,
+    Capture,
+    CorpusPlaces,
+    Exporter,
+    Like,
+    Offline,
+    Wheelhouse,
+    captures,
+    tell,
+    toolchain_for,
+)
+from harness.cli.inspecting import chosen_routes, known_case, package_routes, subject_for
+from harness.corpus_client import absolute
+from harness.errors import UsageError
+from harness.exitcodes import ExitCode
+from harness.releases import load_catalogue
+from harness.reproduction import Wanted, package_scripts_for, scripts_for
+from harness.rig.records import Lane, SubjectKind
+from harness.subjects import release_subject
+
+
+def reproduce_command(
+    case: Annotated[str, typer.Argument(help="A case's name.")],
+    subject: Annotated[str, typer.Option(help="A release, or a candidate of a run.")] = "",
+    route: Annotated[str, typer.Option(help="One route; the first that fails by default.")] = "",
+    capture: Capture = "nonstrict",
+    corpus: CorpusPlaces = None,
+    seed: Annotated[int, typer.Option(help="As in the run.")] = 0,
+    exporter: Exporter = None,
+    like: Like = "",
+    wheelhouse: Wheelhouse = None,
+    offline: Offline = False,
+    file: Annotated[
+        Path | None, typer.Option("--out", help="The file to write; else it is printed.")
+    ] = None,
+) -> int:
+    """Print a script that shows a case's failure with torch and the release's wheel alone.
+
+    Of a case of the package lane it makes a user's calls, and takes the whole package and a GPU.
+    """
+    places = absolute(corpus or ())
+    info = known_case(case, places)
+    toolchain = toolchain_for(wheelhouse, offline)
+    name, mode = file.name if file else "", captures(capture)[0]
+    if info.lane == Lane.PACKAGE:
+        release = load_catalogue().get(subject)
+        spec = release_subject(release, None, "its package is asked, and not its inliner alone")
+        routes = chosen_routes(subject, package_routes(release, info), route, case)
+        wanted = Wanted(case, mode, routes, spec, file=name)
+        (script,) = package_scripts_for([wanted], toolchain, release, seed)
+    else:
+        spec = subject_for(subject, exporter, like, toolchain, RESULTS)
+        if spec.kind not in (SubjectKind.RELEASE, SubjectKind.FILE):
+            raise UsageError(f"{spec.subject} has no wheel; name a release, or give an --exporter")
+        routes = chosen_routes(spec.subject, spec.routes, route, case)
+        wanted = Wanted(case, mode, routes, spec, file=name)
+        (script,) = scripts_for([wanted], toolchain, places, seed)
+    if not script.text:
+        tell(f"no script: {script.why_not}")
+        return ExitCode.INCONCLUSIVE
+    if file is None:
+        print(script.text, end="")
+        return ExitCode.GREEN
+    replace_file(file, script.text.encode())
+    tell(f"{file}: {script.label}; it says: {script.said}")
+    return ExitCode.GREEN

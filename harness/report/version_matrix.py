@@ -1,0 +1,197 @@
+"""The version matrix: a row for each release, with the torch and the TensorRT that ran.
+
+Rows stand in blocks, within which they can be compared: of one lane and executor, one kind of
+environment, and one kind of builder. Each is held against one before it, and says what else was
+another in it: the torch, the inliner, or what built its engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from harness.report import text
+from harness.report.environment import kind_of
+from harness.report.matrix import matrix_cells, short_id, whole
+from harness.report.neighbours import JUDGED, OK, severities
+from harness.report.tables import matrix
+from harness.report.version_measures import measures_of
+from harness.report.version_views import Step, VersionBlock, VersionRow
+from harness.rig.records import PINNED, RTX, SEGMENT, Lane, Oracle, SubjectKind, SubjectSpec
+from harness.subject_order import ordered_subjects, version_of
+from harness.verdict import SILENT
+
+_BLOCK = ["lane", "executor", "environments", "builds"]
+_PLACE = ["release", "builder", "environment"]  # of a row, in its block
+_CASE = ["case", "capture", "route"]
+
+
+def version_matrix(
+    cells: pd.DataFrame,
+    timings: pd.DataFrame,
+    subjects: Sequence[SubjectSpec],
+    summary: Mapping[str, Any],
+) -> tuple[VersionBlock, ...]:
+    """The blocks of a run; none where no release was planned.
+
+    Args:
+        cells, timings: as `frames` makes them, of all lanes and environments.
+        summary: the data of summary.json, which knows what ran.
+    """
+    specs = {s.subject: s for s in ordered_subjects(subjects) if s.kind is SubjectKind.RELEASE}
+    here, samples = _of_releases(cells, specs), _of_releases(timings, specs)
+    blocks = []
+    for name in sorted(set(here[_BLOCK].itertuples(index=False, name=None)), key=_block_order):
+        part, taken = (
+            frame[(frame[_BLOCK] == list(name)).all(axis=1)] for frame in (here, samples)
+        )
+        lane, executor, environments, builds = map(str, name)
+        rows = _rows(part, taken, specs, _that_ran(summary, lane))
+        families = tuple(cell.family for cell in rows[0].families)
+        stepped = tuple(_stepped(rows, part))
+        blocks.append(VersionBlock(Lane(lane), executor, environments, builds, families, stepped))
+    return tuple(blocks)
+
+
+def _block_order(name: Sequence[str]) -> tuple[Any, ...]:
+    lane, executor, environments, builds = name
+    return lane, executor, environments != PINNED, builds != SEGMENT, builds
+
+
+def _of_releases(frame: pd.DataFrame, specs: Mapping[str, SubjectSpec]) -> pd.DataFrame:
+    """The gated rows of releases, with their block; as subject the name of their matrix row."""
+    here = frame[frame["subject"].isin(list(specs)) & ~frame["hypothetical"]]
+    named = here.assign(
+        release=here["subject"].astype("string"),
+        environments=here["environment"].map(kind_of),
+        builds=here["builder"].map(lambda name: RTX if name.startswith(RTX) else name),
+    )
+    return named.assign(subject=[_name(*place) for place in named[_PLACE].itertuples(index=False)])
+
+
+def _name(*place: str) -> str:
+    return " ".join(place)
+
+
+def _that_ran(summary: Mapping[str, Any], lane: str) -> dict[tuple[str, ...], Mapping[str, Any]]:
+    """The rows of summary.json that tell what ran, by release, builder and environment."""
+    rows = [row for row in summary["inliners"] if row["lane"] == lane]
+    return {(row["subject"], row["builder"], row["environment"]): row for row in rows}
+
+
+def _rows(
+    cells: pd.DataFrame,
+    samples: pd.DataFrame,
+    specs: Mapping[str, SubjectSpec],
+    ran: Mapping[tuple[str, ...], Mapping[str, Any]],
+) -> tuple[VersionRow, ...]:
+    """The rows of one block, in order; no one is held against another yet."""
+    places = sorted(
+        {(str(a), str(b), str(c)) for a, b, c in cells[_PLACE].itertuples(index=False)},
+        key=lambda place: (version_of(place[0]), *_engines_order(ran[place]), place),
+    )
+    asked = {place[0] for place in places}
+    present = cells["family"].cat.remove_unused_categories()
+    table = matrix(cells.assign(family=present, subject=cells["subject"].astype("category")))
+    found = matrix_cells(table)
+    names = [_name(*place) for place in places]
+    measures = measures_of(cells, samples, names, Lane(cells["lane"].iloc[0]))
+    rows = []
+    for place, name in zip(places, names, strict=True):
+        spec, told = specs[place[0]], ran[place]
+        families = tuple(found[name, str(family)] for family in present.cat.categories)
+        rows.append(
+            VersionRow(
+                *place,
+                torch_pinned=spec.torch_pinned or "",
+                torch=told["torch"]["running"] or "",
+                tensorrt=told["tensorrt"]["running"] or "",
+                inliner=short_id(spec),
+                shares=_sharing(spec, specs, asked),
+                whole=whole(name, families),
+                families=families,
+                **_harms(cells[cells["subject"] == name]),
+                measures=measures[name],
+                environment_bytes=told["environment_bytes"],
+            )
+        )
+    return tuple(rows)
+
+
+def _harms(cells: pd.DataFrame) -> dict[str, Any]:
+    """How many cells do which harm to their user."""
+    met = cells.loc[cells["standing"] == "failing", "oracle"]
+    silent, error = met.isin(SILENT).sum(), (met == Oracle.COMPLETION).sum()
+    return {"silent": int(silent), "error": int(error), "lesser": int(len(met) - silent - error)}
+
+
+def _engines_order(ran: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (version_of(ran["tensorrt"]["running"] or ""),)
+
+
+def _sharing(
+    spec: SubjectSpec, specs: Mapping[str, SubjectSpec], asked: set[str]
+) -> tuple[str, ...]:
+    """The releases of the block with the inliner of this one."""
+    return tuple(
+        other.subject
+        for other in specs.values()
+        if other.subject in asked and other.inliner_id == spec.inliner_id
+    )
+
+
+def _stepped(rows: Sequence[VersionRow], cells: pd.DataFrame) -> Iterator[VersionRow]:
+    """Each row held against one before it."""
+    judged = cells[cells["standing"].isin(JUDGED)]
+    met = {name: part[[*_CASE, "oracle"]] for name, part in judged.groupby("subject")}
+    nothing = judged[:0][[*_CASE, "oracle"]]
+    for number, row in enumerate(rows):
+        before = _before(row, rows[:number])
+        if before is None:
+            yield row
+            continue
+        one, other = (met.get(each.whole.subject, nothing) for each in (before, row))
+        both = one.merge(other, on=_CASE, suffixes=("_was", "_is"))
+        was, now = (severities(both[f"oracle_{when}"]) for when in ("was", "is"))
+        step = Step(
+            against=before.name,
+            changed=changed(before, row, Lane(cells["lane"].iloc[0])),
+            compared=len(both),
+            fixed=int(((was < OK) & (now == OK)).sum()),
+            worse=int(((now < was) & (was < OK)).sum()),
+            broken=int(((was == OK) & (now < OK)).sum()),
+        )
+        yield replace(row, step=step)
+
+
+def _before(row: VersionRow, earlier: Sequence[VersionRow]) -> VersionRow | None:
+    """The row that differs least: the same release with another TensorRT-RTX.
+
+    For the first row of a release: that of the release before with the same TensorRT-RTX, or else
+    the last row of that.
+    """
+    if not earlier or earlier[-1].release == row.release:
+        return earlier[-1] if earlier else None
+    previous = [each for each in earlier if each.release == earlier[-1].release]
+    return next((each for each in previous if each.builder == row.builder), previous[-1])
+
+
+def changed(before: VersionRow, row: VersionRow, lane: Lane) -> str:
+    """What is another in a row, in words.
+
+    A TensorRT that builds no engines is left out. In the package lane the code around the inliner
+    is another in every release, and named where nothing else is.
+    """
+    parts = []
+    if row.torch != before.torch:
+        parts.append("torch")
+    if row.inliner != before.inliner:
+        parts.append("inliner")
+    if row.builder != SEGMENT and row.engines != before.engines:
+        parts.append(row.engines.partition(" ")[0] or row.builder)
+    if parts:
+        return text.joined(parts)
+    return "nothing" if lane is Lane.GRAPH else "the package around the inliner"

@@ -1,0 +1,58 @@
+"""Seconds and bytes of the rows of a version matrix, over the cases that all of them finished."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from harness.report import tables
+from harness.report.frames import KEY
+from harness.report.package_lane import WHOLE_SAVE, summed
+from harness.report.rows import quartiles_by
+from harness.report.version_views import MEASURED_BY, Measures
+from harness.report.views import Quartiles
+from harness.rig.records import Lane, Stage
+
+
+def measures_of(
+    cells: pd.DataFrame, samples: pd.DataFrame, names: Sequence[str], lane: Lane
+) -> dict[str, Measures]:
+    """What was measured of each row, by its name.
+
+    Args:
+        cells, samples: those of one block, a row's name in place of the subject.
+        lane: theirs; only in the package lane is there a compile of the release.
+    """
+    route = MEASURED_BY[lane]
+    saved = cells[cells["route"] == route.value]
+    taken = samples[samples["route"] == route.value]
+    load = summed(taken, (Stage.LOAD,))
+    # A save is whole only where the load, which comes after it, began.
+    save = summed(taken, WHOLE_SAVE).merge(load[list(KEY)], on=list(KEY))
+    files = saved.dropna(subset=["archive_bytes"]).astype({"archive_bytes": "float64"})
+    bare = files.assign(
+        bare=files["archive_bytes"] - files["carried_bytes"].fillna(0).astype(float)
+    )
+    found = {
+        "save": _quartiles(save, "seconds"),
+        "load": _quartiles(load, "seconds"),
+        "compile": _quartiles(_compiled(samples), "seconds") if lane is Lane.PACKAGE else {},
+        "archive": _quartiles(files, "archive_bytes"),
+        "bare": _quartiles(bare, "bare"),
+    }
+    return {
+        name: Measures(**{what: of.get((name,)) for what, of in found.items()}) for name in names
+    }
+
+
+def _quartiles(frame: pd.DataFrame, column: str) -> Mapping[tuple[str, ...], Quartiles]:
+    # All of one route, so that there is one group to compare within.
+    fair = tables.comparable(frame.assign(all=""), ["all"])
+    return quartiles_by(tables.quartiles(fair, ["subject"], column), "subject")
+
+
+def _compiled(samples: pd.DataFrame) -> pd.DataFrame:
+    """`torch_tensorrt.dynamo.compile` of each case, once a row."""
+    compiled = samples[samples["stage"] == Stage.COMPILE.value]
+    return compiled.sort_values("seconds").drop_duplicates(["subject", "case", "capture"])

@@ -1,0 +1,75 @@
+"""Pictures of package cells: `python -m harness.rig.package.picture`, a request as JSON on stdin.
+
+The answer is a JSON list on stdout, as that of `harness.rig.picture`. One process, one release.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import tempfile
+import types
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from corpus.product import find_product_case
+from harness.rig.clock import StageClock
+from harness.rig.disk import CameBack
+from harness.rig.inliners.protocol import Inlining
+from harness.rig.package.compiling import prepare_with
+from harness.rig.package.emulation import import_package
+from harness.rig.package.saving import save_like_a_user
+from harness.rig.picture import picture
+from harness.rig.records import Route
+
+
+def pictures(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """One picture for each of the wanted cells, as the package splits and saves it.
+
+    Args:
+        request: ``site``, ``release``, ``builder``, ``seed``, and ``wanted``: a list of ``case``,
+            ``capture`` and ``route``.
+
+    Raises:
+        NotPrepared: a case cannot be captured, or the package does not compile it.
+    """
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.ERROR)
+    torch.set_num_threads(1)
+    package = import_package(Path(request["site"]), request["release"], request["builder"])
+    for wanted in request["wanted"]:
+        yield _picture(package, wanted, int(request["seed"]))
+
+
+def _picture(package: types.ModuleType, wanted: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    case = find_product_case(wanted["case"])
+    prepared = prepare_with(package, case, wanted["capture"], seed, StageClock())
+    inlining, back, said = Inlining(), CameBack(), ""
+    with tempfile.TemporaryDirectory(prefix="picture-") as folder:
+        archive = Path(folder) / "program.pt2"
+        route = Route(wanted["route"])
+        try:
+            save_like_a_user(package, prepared, route, archive, StageClock(), inlining, back)
+        except Exception as error:  # noqa: BLE001 - what the cell's verdict tells
+            said = f"{type(error).__name__}: {error}".splitlines()[0]
+    return {**picture(prepared, inlining.inlined, back.exported), "raised": said}
+
+
+def main() -> int:
+    request = json.loads(sys.stdin.read())
+    # What the package prints when it is imported is no part of the answer.
+    answer = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    answer.write(json.dumps(list(pictures(request))))
+    answer.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

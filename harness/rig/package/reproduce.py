@@ -1,0 +1,103 @@
+"""Scripts of a user's calls, each tried: `python -m harness.rig.package.reproduce`, as the rig's
+own `reproduce.answer`, of one release.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import types
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from corpus.product import find_product_case
+from harness.rig.clock import StageClock
+from harness.rig.package.cell import run_package_cell
+from harness.rig.package.compiling import op_as_text, prepare_with
+from harness.rig.package.emulation import import_package
+from harness.rig.package.loading import FreshLoader
+from harness.rig.package.saving import ARGUMENTS, tells_shapes
+from harness.rig.prepare import NotPrepared, PreparedCase
+from harness.rig.records import CellKey, CellRecord, Lane, Route, Verdict
+from harness.rig.reproduce.answer import none, shown_as, shown_by
+from harness.rig.reproduce.script import package_script
+from harness.rig.reproduce.trial import shows_here
+
+
+def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """As `reproduce.answer.scripts`, with ``site``, ``release`` and ``builder`` in the request."""
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.ERROR)
+    torch.set_num_threads(1)
+    package = import_package(Path(request["site"]), request["release"], request["builder"])
+    loader = FreshLoader(package)
+    for wanted in request["wanted"]:
+        yield _script(package, loader, request, wanted)
+    loader.close()
+
+
+def _script(
+    package: types.ModuleType,
+    loader: FreshLoader,
+    request: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+) -> dict[str, str]:
+    case, release, seed = wanted["case"], request["release"], int(request["seed"])
+    lane, builder = Lane.PACKAGE.value, request["builder"]
+    try:
+        found = find_product_case(case)
+        prepared = prepare_with(package, found, wanted["capture"], seed, StageClock())
+    except NotPrepared as reason:
+        return none(f"the package does not compile it: {reason}")
+
+    def run(route: str) -> CellRecord:
+        key = CellKey(case, wanted["capture"], release, route, lane=lane, builder=builder)
+        return run_package_cell(package, prepared, key, loader, StageClock())
+
+    def write(route: str, verdict: Verdict) -> str:
+        return _written(prepared, release, route, verdict, wanted)
+
+    return shown_by(wanted, run, write, shows_here)
+
+
+def _written(
+    prepared: PreparedCase, release: str, route: str, verdict: Verdict, wanted: Mapping[str, Any]
+) -> str:
+    captured, case = prepared.captured, prepared.case
+    shapes = captured.program.dynamic_shapes
+    saving = dict(ARGUMENTS[Route(route)])
+    if shapes is not None and tells_shapes(Route(route)):
+        saving["dynamic_shapes"] = True
+    return package_script(
+        shown_as(wanted, case, release, route),
+        verdict,
+        captured.fresh_module(),
+        captured.calls if shapes is not None else captured.calls[:1],
+        shapes,
+        {
+            "torch_executed_ops": {op_as_text(name) for name in case.fallback},
+            "min_block_size": case.min_block_size,
+            **dict(case.settings),
+        },
+        saving,
+    )
+
+
+def main() -> int:
+    request = json.loads(sys.stdin.read())
+    # What the package prints when it is imported is no part of the answer.
+    answer = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    answer.write(json.dumps(list(scripts(request))))
+    answer.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

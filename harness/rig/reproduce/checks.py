@@ -1,0 +1,240 @@
+"""What a reproduction script asks; `scripts` copies the one function that it needs into each.
+
+Short writings of the oracles: one looks for one kind of failure, and tells the first that it finds.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx import GraphModule, Interpreter, Node
+
+from harness.rig.reproduce.engines import Call
+from harness.rig.reproduce.way import Check, Outcome, Way, outcome
+
+
+def ends_by(stage: str, error: str) -> Check:
+    """Whether it ends at this stage by an exception of this name."""
+
+    def check(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+        same = (way.stage, type(way.error).__name__) == (stage, error)
+        return way.ended if same else ""
+
+    return check
+
+
+def check_values(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+    """Whether the inlined module or the reloaded program computes something else than the split."""
+    expected = outcome(copy.deepcopy(split), calls)
+    found: list[tuple[str, Outcome | None]] = [("reloaded program", way.results)]
+    if way.inlined is not None and way.stage not in ("inline-engines", "inline-fallbacks"):
+        inlined = copy.deepcopy(way.inlined)
+        inlined.recompile()
+        try:
+            found.insert(0, ("inlined module", outcome(inlined, calls)))
+        except Exception as error:  # noqa: BLE001 - a result as well
+            if way.results is not None:
+                return f"inlined module: raises {type(error).__name__}: {error}"
+    for name, results in found:
+        said = difference(expected, results) if results is not None else ""
+        if said:
+            return f"{name}: {said}"
+    return ""
+
+
+def difference(expected: Outcome, got: Outcome) -> str:
+    """Where two outcomes part first, or an empty string; NaN equals NaN."""
+    for call, (wanted, returned) in enumerate(zip(expected.returned, got.returned, strict=True)):
+        left, left_spec = pytree.tree_flatten(wanted)
+        right, right_spec = pytree.tree_flatten(returned)
+        if left_spec != right_spec:
+            return f"call {call} returns another structure"
+        for at, (one, other) in enumerate(zip(left, right, strict=True)):
+            said = unlike(one, other)
+            if said:
+                return f"call {call}, output {at}: {said}"
+    if expected.changed != got.changed:
+        return (
+            f"calls change {len(got.changed)} parameters and buffers, should change "
+            f"{len(expected.changed)}, or to other values"
+        )
+    return ""
+
+
+def unlike(one: Any, other: Any) -> str:
+    """How ``other`` differs from ``one``."""
+    if not torch.is_tensor(one) or not torch.is_tensor(other):
+        same = type(one) is type(other) and (one == other or one != one)
+        return "" if same else f"{other!r}, should be {one!r}"
+    if (one.shape, one.dtype) != (other.shape, other.dtype):
+        return f"{other.dtype} {tuple(other.shape)}, should be {one.dtype} {tuple(one.shape)}"
+    if torch.allclose(one, other, rtol=0, atol=0, equal_nan=True):
+        return ""
+    at = tuple((one != other).nonzero()[0].tolist())
+    return f"at {list(at)} is {other[at].item()}, should be {one[at].item()}"
+
+
+def check_structure(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+    """Whether a graph is malformed, or the inlined module has other inputs than the split."""
+    programs = [program for program in (way.program, way.reloaded) if program is not None]
+    modules = [program.graph_module for program in programs]
+    if way.inlined is not None and way.stage in ("export", "save", "load", "run"):
+        modules.insert(0, way.inlined)
+        wanted, got = ([n.target for n in m.graph.nodes if n.op == "placeholder"]
+                       for m in (split, way.inlined))  # fmt: skip
+        if wanted != got:
+            return f"its inputs are {got}, should be {wanted}"
+    for module in modules:
+        try:
+            module.graph.lint()
+            compile(module.graph.python_code("self").src, "<graph>", "exec")
+        except (RuntimeError, ValueError, AssertionError, SyntaxError) as error:
+            return f"{type(error).__name__}: {error}".splitlines()[0]
+        left = [node.name for node in module.graph.nodes if node.op == "call_module"]
+        if left:
+            return f"children are still called: {left}"
+    return ""
+
+
+def check_signature(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+    """Whether the program has other inputs, outputs or ranges of sizes than the split module."""
+    args, kwargs = copy.deepcopy(calls[0])
+    in_spec = pytree.tree_structure((args, kwargs))
+    out_spec = pytree.tree_structure(copy.deepcopy(split)(*args, **kwargs))
+    for program in (way.program, way.reloaded):
+        if program is None:
+            continue
+        specs = program.graph_signature.input_specs
+        users = {spec.arg.name for spec in specs if spec.kind is InputKind.USER_INPUT}
+        outputs = program.graph_signature.output_specs
+        returned = [spec for spec in outputs if spec.kind is OutputKind.USER_OUTPUT]
+        for what, got, wanted in (
+            ("inputs", len(users), in_spec.num_leaves),
+            ("outputs", len(returned), out_spec.num_leaves),
+            ("input structure", program.call_spec.in_spec, in_spec),
+            ("output structure", program.call_spec.out_spec, out_spec),
+        ):
+            if got != wanted:
+                return f"{what}: {got}, should be {wanted}"
+        nodes = [node for node in program.graph.nodes if node.name in users]
+        sizes = [size for node in nodes for size in getattr(node.meta.get("val"), "shape", ())]
+        symbols = {s for size in sizes if not isinstance(size, int) for s in size.node.expr.free_symbols}  # fmt: skip  # noqa: E501
+        stated = {n.name: n.meta["val"] for n in split.graph.nodes if n.op == "placeholder"}
+        dynamic = [v for v in stated.values() if torch.is_tensor(v) and any(not isinstance(s, int) for s in v.shape)]  # fmt: skip  # noqa: E501
+        if dynamic and not symbols:
+            return "every dynamic dimension became static"
+        lost = [str(symbol) for symbol in symbols if symbol not in program.range_constraints]
+        if lost:
+            return f"the range of {', '.join(sorted(lost))} is lost"
+    return ""
+
+
+def check_state(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+    """Whether a parameter or buffer is lost, or is no longer what it was."""
+
+    def described(value: torch.Tensor) -> str:
+        return f"{value.dtype} {tuple(value.shape)} {value.tolist()}"
+
+    wanted: dict[str, set[str]] = {}
+    for module in split.modules():
+        outside = module._non_persistent_buffers_set
+        for name, value in [*module._parameters.items(), *module._buffers.items()]:
+            if value is not None:
+                kind = "parameter" if name in module._parameters else "buffer"
+                kind = "constant" if name in outside else kind
+                says = f"{kind}, requires_grad {value.requires_grad}"
+                wanted.setdefault(described(value), set()).add(says)
+    engines = len({id(module.engine) for module in split.modules() if hasattr(module, "engine")})
+    for program in (way.program, way.reloaded):
+        if program is None:
+            continue
+        held = {**program.state_dict, **program.constants}
+        objects = [value for value in held.values() if isinstance(value, torch.ScriptObject)]
+        if len(objects) != engines:
+            return f"it holds {len(objects)} engines, should hold {engines}"
+        got: dict[str, set[str]] = {}
+        for spec in program.graph_signature.input_specs:
+            target = str(spec.target)
+            value = held.get(target)
+            if not torch.is_tensor(value):
+                continue
+            kept = target in program.state_dict
+            if spec.kind is InputKind.BUFFER and kept != bool(spec.persistent):
+                return f"{target}: persistent is {spec.persistent}, in the state dict {kept}"
+            kind = "parameter" if isinstance(value, torch.nn.Parameter) else "buffer"
+            says = f"{kind if kept else 'constant'}, requires_grad {value.requires_grad}"
+            got.setdefault(described(value), set()).add(says)
+        for content in wanted.keys() & got.keys():
+            if wanted[content] != got[content]:
+                now, before = (", ".join(sorted(each[content])) for each in (got, wanted))
+                return f"a {before} became a {now}"
+    return ""
+
+
+class Recording(Interpreter):
+    """Runs a lifted graph and keeps the value of every node."""
+
+    def run_node(self, n: Node) -> Any:
+        self.values: dict[Node, Any] = getattr(self, "values", {})
+        self.values[n] = super().run_node(n)
+        return self.values[n]
+
+
+def check_metadata(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+    """Whether a node's `meta["val"]` is not of the type, shape and dtype of what it computes."""
+    for program in (way.program, way.reloaded):
+        if program is None or way.results is None:
+            continue
+        held = {**program.constants, **program.state_dict}
+        specs = program.graph_signature.input_specs
+        lifted = [held[str(s.target)] for s in specs if s.kind is not InputKind.USER_INPUT]
+        args, kwargs = copy.deepcopy(calls[min(1, len(calls) - 1)])
+        leaves, _ = program._get_flat_args_with_check(args, kwargs)
+        flat = [x.detach().clone() if torch.is_tensor(x) else x for x in (*lifted, *leaves)]
+        recording = Recording(program.graph_module, garbage_collect_values=False)
+        with torch.no_grad():
+            recording.run(*flat)
+        sizes: dict[Any, int] = {}
+        for node, value in recording.values.items():
+            if node.op != "output":
+                said = mismatch(node.meta.get("val"), value, sizes, strides=node.op == "placeholder"
+                                and torch.is_tensor(value) and node.name not in
+                                program.graph_signature.user_inputs)  # fmt: skip
+                if said:
+                    return f"{node.name}: {said}"
+    return ""
+
+
+def mismatch(meta: Any, value: Any, sizes: dict[Any, int], strides: bool = False) -> str:
+    """What is wrong with ``meta`` for ``value``; ``sizes`` is what each symbol is in this run."""
+    if isinstance(value, tuple | list):
+        if not isinstance(meta, tuple | list) or len(meta) != len(value):
+            return f"states {meta}, computes {len(value)} values"
+        found = (mismatch(one, other, sizes) for one, other in zip(meta, value, strict=True))
+        return next(filter(None, found), "")
+    if not torch.is_tensor(value):
+        return ""
+    if not torch.is_tensor(meta):
+        return f"states a {type(meta).__name__}, computes a tensor"
+    stated = tuple(sizes_in(meta.shape, value.shape, sizes))
+    if (stated, meta.dtype) != (tuple(value.shape), value.dtype):
+        return f"states {meta.dtype} {stated}, computes {value.dtype} {tuple(value.shape)}"
+    if strides and meta.stride() != value.stride():
+        return f"states strides {meta.stride()}, has {value.stride()}"
+    return ""
+
+
+def sizes_in(stated: Any, got: Any, sizes: dict[Any, int]) -> Iterator[Any]:
+    for at, size in enumerate(stated):
+        if isinstance(size, int):
+            yield size
+            continue
+        expression = size.node.expr
+        if expression.is_Symbol and at < len(got):
+            sizes.setdefault(expression, got[at])
+        yield expression.xreplace(sizes)

@@ -1,0 +1,113 @@
+"""A model's way through the whole package, as a user calls it; `script` copies this into a script.
+
+It takes the release, the TensorRT that it names, and a GPU.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch.fx import GraphModule
+
+from harness.rig.reproduce.engines import Call
+from harness.rig.reproduce.way import CANNOT_BE_TOLD, Check, Way, conclude, outcome, tell_stages
+
+
+def described(package: Any, calls: Sequence[Call]) -> Call:
+    """The first call's tensors, each whose sizes differ between calls as an `Input`."""
+
+    def describe(first: Any, *others: Any) -> Any:
+        shapes = [tuple(each.shape) for each in (first, *others) if torch.is_tensor(each)]
+        if len(set(shapes)) < 2:
+            return first
+        sizes = list(zip(*shapes, strict=True))
+        low, high = (tuple(which(each) for each in sizes) for which in (min, max))
+        return package.Input(min_shape=low, opt_shape=shapes[0], max_shape=high, dtype=first.dtype)
+
+    found: Call = pytree.tree_map(describe, *calls)
+    return found
+
+
+def use_package(
+    way: Way,
+    package: Any,
+    compiled: GraphModule,
+    calls: Sequence[Call],
+    saving: Mapping[str, Any],
+) -> None:
+    """Save, load and run what was compiled.
+
+    Raises:
+        Exception: whatever raises; ``way`` holds the stage and what came before.
+    """
+    args, kwargs = calls[0]
+    torch_save: Any = torch.export.save
+    exporter = package.dynamo._exporter
+    transform = exporter.transform
+
+    def told_transform(*given: Any, **keywords: Any) -> GraphModule:
+        inlined: GraphModule = transform(*given, **keywords)
+        # A graph of its own: the legacy exporter lifts parameters in the very module.
+        way.inlined = GraphModule(inlined, copy.deepcopy(inlined.graph))
+        way.stage = "export"
+        return inlined
+
+    def told_save(*given: Any, **keywords: Any) -> None:
+        way.stage = "save"
+        torch_save(*given, **keywords)
+
+    tell_stages(exporter, way)
+    exporter.transform = told_transform
+    way.stage = "export"
+    with tempfile.TemporaryDirectory() as folder:
+        archive = str(Path(folder) / "program.pt2")
+        torch.export.save = told_save  # type: ignore[assignment]
+        try:
+            package.save(compiled, archive, arg_inputs=list(args), kwarg_inputs=kwargs, **saving)
+        finally:
+            torch.export.save = torch_save
+        way.stage = "load"
+        way.reloaded = package.load(archive)
+    way.stage = "run"
+    assert way.reloaded is not None
+    way.results = outcome(way.reloaded.module(), calls)
+
+
+def main(
+    case: Callable[[], tuple[GraphModule, Sequence[Call], Any]],
+    settings: Mapping[str, Any],
+    saving: Mapping[str, Any],
+    check: Check,
+) -> int:
+    """Compile the model, send it to disk and back, and say whether the defect is there."""
+    warnings.filterwarnings("ignore")
+    torch.manual_seed(0)
+    way = Way()
+    try:
+        package: Any = importlib.import_module("torch_tensorrt")
+        model, on_cpu, dynamic_shapes = case()
+        calls = pytree.tree_map(lambda x: x.cuda() if torch.is_tensor(x) else x, on_cpu)
+        args, kwargs = calls[0]
+        exported = torch.export.export(model.cuda(), args, kwargs, dynamic_shapes=dynamic_shapes)
+        arg_inputs, kwarg_inputs = described(package, calls)
+        compiled = package.dynamo.compile(
+            exported, arg_inputs=arg_inputs, kwarg_inputs=kwarg_inputs, **settings
+        )
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is no answer
+        print(f"cannot be told: it ended before it could be saved: {error!r}")
+        return CANNOT_BE_TOLD
+    if "dynamic_shapes" in saving:
+        saving = {**saving, "dynamic_shapes": dynamic_shapes}
+    try:
+        use_package(way, package, compiled, calls, saving)
+    except Exception as error:  # noqa: BLE001 - for the check to look at
+        way.error = error
+    return conclude(way, check, compiled, calls)

@@ -1,0 +1,253 @@
+"""A reproduction script put together: the case as plain code, and all that it needs beside."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+import types
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch.fx import GraphModule
+
+from corpus.case import Inputs
+from harness.rig.inliners import surroundings
+from harness.rig.records import Oracle, Verdict
+from harness.rig.reproduce import checks, engines, package_way, way
+from harness.rig.reproduce.code import WHOLE, CaseWriter
+
+_WIDTH: Final = 98
+_WORTH_A_TITLE: Final = 10  # lines
+_NOT_THERE: Final = ("harness", "corpus", "__future__")
+_FOR_LINTERS: Final = re.compile(r"  # (?:noqa|type: ignore).*")
+
+_SAID: Final = '''\
+"""{what}
+
+    pip download --no-deps torch-tensorrt=={release}
+    python {file} torch_tensorrt-{release}-*.whl
+
+{seen}
+
+Exit code 1: that failure is there. 0: it is not. 125: something else failed before it could be
+told; `git bisect run` takes it so. A second argument takes the place of the wheel's _exporter.py.
+
+It takes torch (made with {torch}) and the wheel's file; the package is not installed, and no GPU
+is asked for. The inliner is the release's own. Engines are emulated: each is its segment, run on
+the CPU. Made by `{command}`.
+"""
+'''
+
+_SAID_OF_PACKAGE: Final = '''\
+"""{what}
+
+    pip install torch-tensorrt=={release}
+    python {file}
+
+{seen}
+
+Exit code 1: that failure is there. 0: it is not. 125: something else failed before it could be
+told; `git bisect run` takes it so.
+
+It makes a user's calls of the whole package, and takes a GPU. It was tried without one: with the
+release's own Python, stand-ins for CUDA and emulated engines (torch {torch}), as
+`{command}` runs it.
+"""
+'''
+
+_OF_WAY: Final = (
+    *("THERE", "NOT_THERE", "CANNOT_BE_TOLD"),
+    *("Check", "Outcome", "Way", "tell_stages", "conclude", "outcome", "contents"),
+)
+"""What a script of the package lane takes of `way`."""
+
+_CHECKS: Final = {
+    Oracle.VALUES: ("check_values", "difference", "unlike"),
+    Oracle.WIRING: ("check_values", "difference", "unlike"),
+    Oracle.COMPLETION: ("ends_by",),
+    Oracle.STRUCTURE: ("check_structure",),
+    Oracle.SIGNATURE: ("check_signature",),
+    Oracle.STATE: ("check_state",),
+    Oracle.METADATA: ("check_metadata", "Recording", "mismatch", "sizes_in"),
+}
+ASKED: Final = tuple(_CHECKS)
+"""The oracles that a script can stand for; of the wiring it shows what is computed otherwise."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a script shows: a verdict on a cell, in the words of its docstring."""
+
+    what: str  # what goes wrong, in a sentence
+    case: str
+    subject: str
+    release: str
+    route: str
+    file: str
+    command: str
+
+
+def script(
+    shown: Shown,
+    verdict: Verdict,
+    split: GraphModule,
+    calls: Sequence[Inputs],
+    dynamic_shapes: Any,
+) -> str:
+    """The text of the script.
+
+    Args:
+        split: the split module, with segments where its engines will be.
+        calls: what it is called with; the first is its example.
+
+    Raises:
+        Unwritable: the case has no plain form.
+    """
+    call = f'main(sys.argv[1:], case, "{shown.route}", {_check(verdict)})'
+    parts = [*map(_embedded, (engines, way, surroundings))]
+    case = _case(split, calls, dynamic_shapes)
+    return _docstring(_SAID, shown, verdict) + _put_together(case, parts, verdict, call)
+
+
+def package_script(
+    shown: Shown,
+    verdict: Verdict,
+    model: GraphModule,
+    calls: Sequence[Inputs],
+    dynamic_shapes: Any,
+    settings: Mapping[str, Any],
+    saving: Mapping[str, Any],
+) -> str:
+    """The text of a script that makes a user's calls of the whole package.
+
+    Args:
+        model: what was captured of it.
+        settings: of `torch_tensorrt.dynamo.compile`.
+        saving: of `torch_tensorrt.save`; where it names ``dynamic_shapes``, they are the case's.
+
+    Raises:
+        Unwritable: as `script`.
+    """
+    call = f"main(case, {settings!r}, {saving!r}, {_check(verdict)})"
+    parts = [_embedded(engines, ("Call",)), _embedded(way, _OF_WAY), _embedded(package_way)]
+    case = _case(model, calls, dynamic_shapes)
+    return _docstring(_SAID_OF_PACKAGE, shown, verdict) + _put_together(case, parts, verdict, call)
+
+
+def _case(
+    module: GraphModule, calls: Sequence[Inputs], dynamic_shapes: Any
+) -> tuple[CaseWriter, list[str]]:
+    """The functions that make a case, the last of them `case`."""
+    writer = CaseWriter()
+    made = writer.graph(module, WHOLE)
+    shapes = writer.shapes(dynamic_shapes)
+    lines = [
+        "def case() -> Any:",
+        '    """The module, its calls as (args, kwargs), and its dynamic shapes."""',
+        *(f"    {name} = {dim}" for name, dim in writer.dims.items()),
+        f"    calls = {writer.calls(calls)}",
+        f"    return {made}, calls, {shapes}",
+    ]
+    tensors = ["torch.manual_seed(0)", *writer.tensors] if writer.tensors else []
+    beside = [_embedded(module) for module in writer.beside]
+    return writer, [*beside, "\n".join(tensors), *writer.functions, "\n".join(lines)]
+
+
+def _put_together(
+    case: tuple[CaseWriter, list[str]], parts: Sequence[str], verdict: Verdict, call: str
+) -> str:
+    writer, made = case
+    asked = _embedded(checks, _CHECKS[verdict.oracle])
+    end = f'if __name__ == "__main__":\n    sys.exit({call})'
+    body = [*made, *parts, asked, end]
+    code = "\n\n\n".join(part.strip("\n") for part in body if part) + "\n"
+    origins = (engines, way, package_way, surroundings, checks, *writer.beside)
+    return f"\n{_imports(origins, code, writer.modules)}\n\n\n{code}"
+
+
+def _check(verdict: Verdict) -> str:
+    name = _CHECKS[verdict.oracle][0]
+    if verdict.oracle is not Oracle.COMPLETION:
+        return name
+    error = verdict.message.partition(":")[0]
+    return f'{name}("{verdict.stage}", "{error}")'
+
+
+def _docstring(said: str, shown: Shown, verdict: Verdict) -> str:
+    seen = (
+        f"Seen of case {shown.case} in {shown.subject} by route {shown.route}: {verdict.label}: "
+        f"{verdict.message}"
+    )
+    text = said.format(
+        what=textwrap.fill(shown.what, _WIDTH),
+        release=shown.release,
+        file=shown.file,
+        seen=textwrap.fill(seen, _WIDTH),
+        torch=torch.__version__,
+        command=shown.command,
+    )
+    return text.replace("\\", "\\\\")
+
+
+def _embedded(module: types.ModuleType, names: Collection[str] = ()) -> str:
+    """A module's code without its imports; of these names alone, or all of it."""
+    source = inspect.getsource(module)
+    tree = ast.parse(source)
+    lines: list[str | None] = list(source.splitlines())
+    dropped = [tree.body[0], *(item for item in tree.body if _is_import(item))]
+    if names:
+        dropped += [item for item in tree.body if not _bound(item) & {*names}]
+    for item in dropped:
+        decorated = getattr(item, "decorator_list", [])
+        first = min([item.lineno, *(each.lineno for each in decorated)])
+        lines[first - 1 : item.end_lineno] = [None] * (item.end_lineno - first + 1)  # type: ignore[operator]
+    kept = "\n".join(_FOR_LINTERS.sub("", line) for line in lines if line is not None).strip("\n")
+    while "\n\n\n\n" in kept:
+        kept = kept.replace("\n\n\n\n", "\n\n\n")
+    if len(kept.splitlines()) < _WORTH_A_TITLE:
+        return kept
+    title = (ast.get_docstring(tree) or "").partition("\n")[0].partition(";")[0].rstrip(".")
+    return f"# {title}\n\n\n{kept}"
+
+
+def _bound(item: ast.stmt) -> set[str]:
+    """What a statement of a module binds: a function, a class, or names that are assigned."""
+    if isinstance(item, ast.FunctionDef | ast.ClassDef):
+        return {item.name}
+    targets = item.targets if isinstance(item, ast.Assign) else []
+    return {
+        node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)
+    }
+
+
+def _imports(modules: Sequence[types.ModuleType], code: str, whole: Collection[str]) -> str:
+    """The imports that code uses, out of those of the modules it is from; and ``whole`` ones."""
+    used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+    plain: set[str] = {f"import {name}" for name in whole}
+    named: set[str] = set()
+    for module in modules:
+        for item in ast.parse(inspect.getsource(module)).body:
+            for statement, name in _bindings(item):
+                if name in used:
+                    (plain if isinstance(item, ast.Import) else named).add(statement)
+    first = "from __future__ import annotations\n"
+    return "\n".join([first, *sorted(plain), *sorted(named)])
+
+
+def _bindings(item: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Each import of a statement as one of its own, and the name that it binds; not the rig's."""
+    if isinstance(item, ast.Import):
+        for alias in item.names:
+            bound = alias.asname or alias.name.partition(".")[0]
+            yield f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else ""), bound
+    elif isinstance(item, ast.ImportFrom) and not str(item.module).startswith(_NOT_THERE):
+        for alias in item.names:
+            yield f"from {item.module} import {alias.name}", alias.asname or alias.name
+
+
+def _is_import(item: ast.stmt) -> bool:
+    return isinstance(item, ast.Import | ast.ImportFrom)

@@ -1,0 +1,211 @@
+"""A split module's way through a release's inliner; `scripts` copies this into every script."""
+
+from __future__ import annotations
+
+import copy
+import importlib.machinery
+import importlib.util
+import inspect
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from harness.rig.inliners.surroundings import EXPORTER, PACKAGE, load_shape_analysis, stand_ins
+from harness.rig.reproduce.engines import Call, emulate_engines, state_values
+
+THERE, NOT_THERE, CANNOT_BE_TOLD = 1, 0, 125  # what `git bisect run` takes for bad, good and skip
+
+
+@dataclass
+class Outcome:
+    """What calls returned, one by one, and the contents of the state that they left changed."""
+
+    returned: list[Any]
+    changed: list[str]
+
+
+@dataclass
+class Way:
+    """How far a split module came, and what was there of it."""
+
+    stage: str = "inline-engines"
+    inlined: GraphModule | None = None
+    program: ExportedProgram | None = None
+    reloaded: ExportedProgram | None = None
+    results: Outcome | None = None
+    error: Exception | None = None
+
+    @property
+    def ended(self) -> str:
+        """Where it ended and by which exception, in one line."""
+        lines = str(self.error).strip().splitlines()
+        return f"{self.stage}: {type(self.error).__name__}" + (f": {lines[0]}" if lines else "")
+
+
+Check = Callable[[Way, GraphModule, Sequence[Call]], str]
+
+
+def load_exporter(wheel: Path, file: Path | None) -> Any:
+    """`torch_tensorrt.dynamo._exporter` out of a wheel, or a file in its place.
+
+    The rest of the package is not loaded: stand-ins give the few names that the exporter imports.
+    """
+    modules = stand_ins(wheel)
+    sys.modules.update(modules)
+    if file is not None:
+        spec = importlib.util.spec_from_file_location(EXPORTER, file)
+    else:
+        folders = modules[f"{PACKAGE}.dynamo"].__path__
+        spec = importlib.machinery.PathFinder.find_spec(EXPORTER, folders)
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(f"no torch_tensorrt/dynamo/_exporter.py in {file or wheel}")
+    exporter = importlib.util.module_from_spec(spec)
+    sys.modules[EXPORTER] = exporter
+    spec.loader.exec_module(exporter)
+    if hasattr(exporter, "partitioning"):
+        load_shape_analysis()
+    return exporter
+
+
+def accepted(function: Any, **offered: Any) -> dict[str, Any]:
+    """Those of the offered arguments that this release's function takes."""
+    parameters = inspect.signature(function).parameters
+    return {name: value for name, value in offered.items() if name in parameters}
+
+
+def tell_stages(exporter: Any, way: Way) -> None:
+    """Wrap the two passes, which `transform` calls, so that they say where it is."""
+    engines, fallbacks = exporter.inline_trt_modules, exporter.inline_torch_modules
+
+    def told_engines(gm: GraphModule, *args: Any, **kwargs: Any) -> Any:
+        way.stage, way.inlined = "inline-engines", gm
+        returned = engines(gm, *args, **kwargs)
+        way.stage = "inline-fallbacks"
+        return returned
+
+    def told_fallbacks(gm: GraphModule, *args: Any, **kwargs: Any) -> Any:
+        way.stage, way.inlined = "inline-fallbacks", gm
+        returned = fallbacks(gm, *args, **kwargs)
+        way.stage = "clean"
+        return returned
+
+    exporter.inline_trt_modules, exporter.inline_torch_modules = told_engines, told_fallbacks
+
+
+def go(
+    way: Way,
+    exporter: Any,
+    split: GraphModule,
+    route: str,
+    calls: Sequence[Call],
+    dynamic_shapes: Any,
+) -> None:
+    """Inline, export, save, load and run, as the release does it by this route.
+
+    Raises:
+        Exception: whatever raises; ``way`` holds the stage and what came before.
+    """
+    args, kwargs = calls[0]
+    crossed = route == "cross"
+    legacy = route == "legacy"
+    offered = {
+        "inputs": args,
+        "kwarg_inputs": kwargs,
+        "expose_aliased_mutations": legacy,
+        "cross_compile_flag": crossed,  # 2.6
+        "cross_compile_module": crossed,  # from 2.7 on
+    }
+    inlined = exporter.transform(split, **accepted(exporter.transform, **offered))
+    # A graph of its own: the legacy exporter lifts parameters in the very module that it is given.
+    way.inlined = GraphModule(inlined, copy.deepcopy(inlined.graph))
+    way.stage = "export"
+    if crossed:  # as `save_cross_compiled_exported_program` calls it: without inputs
+        legacy = "use_legacy_exporter" not in accepted(exporter.export, use_legacy_exporter=True)
+        args, kwargs, dynamic_shapes = (), {}, None
+    if legacy:
+        create = exporter.create_trt_exp_program
+        offered = {"arg_inputs": args, "kwarg_inputs": kwargs, "dynamic_shapes": dynamic_shapes}
+        way.program = create(inlined, **accepted(create, **offered))
+    else:
+        way.program = torch.export.export(inlined, args, kwargs, dynamic_shapes=dynamic_shapes)
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Path(folder) / "program.pt2"
+        way.stage = "save"
+        torch.export.save(way.program, archive)
+        way.stage = "load"
+        way.reloaded = torch.export.load(archive)
+    if crossed:  # before this it has no engines, and there is nothing to ask it
+        way.program = way.inlined = None
+        way.reloaded = exporter.replace_execute_engine_no_op_node(way.reloaded)
+    way.stage = "run"
+    assert way.reloaded is not None
+    way.results = outcome(copy.deepcopy(way.reloaded).module(), calls)
+
+
+def outcome(module: torch.nn.Module, calls: Sequence[Call]) -> Outcome:
+    """What a module does on every call, and on the first once more."""
+    before = contents(module)
+    returned = []
+    for call in (*calls, calls[0]):
+        args, kwargs = copy.deepcopy(call)
+        with torch.no_grad():
+            # Copied, since a program may hand out its input or its state, and change it later.
+            returned.append(copy.deepcopy(module(*args, **kwargs)))
+    after = contents(module)
+    changed = sorted(after[name] for name in after if after[name] != before[name])
+    return Outcome(returned, changed)
+
+
+def contents(module: torch.nn.Module) -> dict[str, str]:
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    return {name: f"{value.dtype} {value.tolist()}" for name, value in tensors}
+
+
+def main(
+    arguments: Sequence[str],
+    case: Callable[[], tuple[GraphModule, Sequence[Call], Any]],
+    route: str,
+    check: Check,
+) -> int:
+    """Send the case through an inliner and say whether the defect is there."""
+    warnings.filterwarnings("ignore")
+    if not arguments:
+        print("name the wheel of a release, and a file to take the place of its _exporter.py")
+        return CANNOT_BE_TOLD
+    torch.manual_seed(0)
+    way = Way()
+    try:
+        emulate_engines()
+        file = Path(arguments[1]) if len(arguments) > 1 else None
+        exporter = load_exporter(Path(arguments[0]), file)
+        split, calls, dynamic_shapes = case()
+        state_values(split, calls[0], dynamic_shapes)
+        tell_stages(exporter, way)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is no answer
+        print(f"cannot be told: the script itself fails on torch {torch.__version__}: {error!r}")
+        return CANNOT_BE_TOLD
+    try:
+        go(way, exporter, copy.deepcopy(split), route, calls, dynamic_shapes)
+    except Exception as error:  # noqa: BLE001 - for the check to look at
+        way.error = error
+    return conclude(way, check, split, calls)
+
+
+def conclude(way: Way, check: Check, split: GraphModule, calls: Sequence[Call]) -> int:
+    found = check(way, split, calls)
+    if found:
+        print(f"the defect is there: {found}")
+        return THERE
+    if way.error is not None:
+        print(f"cannot be told: it ended before that, at {way.ended}")
+        return CANNOT_BE_TOLD
+    print("the defect is not there")
+    return NOT_THERE

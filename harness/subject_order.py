@@ -1,0 +1,27 @@
+"""The order in which subjects stand, wherever several do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from packaging.version import InvalidVersion, Version
+
+from harness.rig.records import SubjectKind, SubjectSpec
+
+
+def ordered_subjects(subjects: Iterable[SubjectSpec]) -> tuple[SubjectSpec, ...]:
+    """Releases by version, then files, then built-ins, then torch."""
+    kinds = list(SubjectKind)
+
+    def order(spec: SubjectSpec) -> tuple[int, Version, str]:
+        return kinds.index(spec.kind), version_of(spec.release or spec.subject), spec.subject
+
+    return tuple(sorted(subjects, key=order))
+
+
+def version_of(text: str) -> Version:
+    """To order by; what is no version comes first."""
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return Version("0")

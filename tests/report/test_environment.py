@@ -1,0 +1,74 @@
+"""Which environment a number is of: one kind is compared, and each tells its own torch."""
+
+import dataclasses
+
+from harness.report.environment import compared, compared_kind, environments, torches_running
+from harness.report.frames import cell_frame
+from harness.report.junit import junit
+from harness.rig.records import CellKey, Lane
+
+
+def elsewhere(run, *releases, alone=False):
+    """Each of these releases in its matched environment too, or in that alone."""
+    for at, record in enumerate(list(run.records)):
+        if record.key.subject not in releases:
+            continue
+        key = dataclasses.replace(record.key, environment=f"torch-{record.key.subject}")
+        moved = dataclasses.replace(record, key=key)
+        run.classes[key.cell_id] = run.classes[record.key.cell_id]
+        if alone:
+            run.records[at], run.plan[at] = moved, key
+        else:
+            run.records.append(moved)
+            run.plan.append(key)
+    return run
+
+
+def test_what_the_pinned_environment_has_is_compared_in_it(run):
+    before = run.model()
+    after = elsewhere(run, "2.13.0", "2.14.0").model()
+    assert [row.cells for row in after.matrix.rows] == [row.cells for row in before.matrix.rows]
+    assert after.comparison == before.comparison
+    assert after.measures == before.measures
+    assert after.neighbours == before.neighbours
+    assert after.scope == (
+        f"{before.scope}; compared in the pinned environment, and all in the version matrix"
+    )
+    assert len(after.frames.cells) == len(before.frames.cells) + 32
+
+
+def test_matched_environments_alone_are_compared_as_if_they_were_one(run):
+    releases = ("2.10.0", "2.13.0", "2.14.0")
+    before = run.model()
+    run.plan = [key for key in run.plan if key.subject in releases]
+    run.records = [record for record in run.records if record.key.subject in releases]
+    after = elsewhere(run, *releases, alone=True).model()
+    assert after.comparison == before.comparison
+    assert after.comparison.fixed_count > 0
+    assert after.scope.endswith("8 cases in 8 families")
+
+
+def test_a_kind_is_chosen_and_nothing_of_the_other_is_left(run):
+    elsewhere(run, "2.14.0")
+    cells = cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan)
+    assert compared_kind({"pinned", "torch-2.14.0"}) == "pinned"
+    assert compared_kind({"torch-2.13.0", "torch-2.14.0"}) == "matched"
+    assert set(compared(cells, "pinned")["environment"]) == {"pinned"}
+    assert set(compared(cells, "matched")["environment"]) == {"matched"}
+    assert len(compared(cells, "pinned")) + len(compared(cells, "matched")) == len(cells)
+
+
+def test_every_torch_that_ran_is_named_of_a_subject_and_of_the_whole(run):
+    elsewhere(run, "2.14.0")
+    lines = environments(run.subjects, run.summary, run.provenance, Lane.GRAPH)
+    assert lines["2.14.0"] == "torch 2.14 (ran 2.13.0 and 2.14.0), TensorRT 11.1"
+    assert lines["2.13.0"] == "torch 2.13 (ran 2.13.0), TensorRT 11.0"
+    assert torches_running(run.subjects, run.summary, run.provenance) == ("2.13.0", "2.14.0")
+
+
+def test_one_case_in_two_environments_is_two_test_cases_of_the_junit_file(run):
+    pinned = CellKey("case_parameters", "nonstrict", "2.14.0", "legacy")
+    elsewhere(run, "2.14.0")
+    text = junit(run.plan, run.records, run.cases, run.subjects, run.classes, run.provenance)
+    assert text.count(f'name="{pinned.case} legacy [nonstrict, graph, segment, emulated]"') == 3
+    assert "legacy [nonstrict, graph, segment, emulated, torch-2.14.0]" in text

@@ -1,0 +1,155 @@
+"""A failure's script, with torch and a wheel alone: it shows the failure, and no other."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.rig.records import SubjectSpec, to_json
+from harness.rig.reproduce.answer import scripts
+from harness.rig.reproduce.trial import Trials
+
+Specs = dict[str, SubjectSpec]
+
+VALUES = ("inputs_read_in_reverse", "legacy", "2.13.0", "2.14.0", "wrong-values", "should be -")
+ASSERTION = ("only_fallbacks", "legacy", "2.13.0", "2.14.0", "error", "fallbacks: AssertionError")
+OTHERS = (
+    ("pr_4360", "export", "2.10.0", "2.14.0", "wrong-values", "inlined module: call 0"),
+    ("inputs_in_both_orders", "export", "2.13.0", "2.14.0", "error", "export: RuntimeError"),
+    ("two_outputs", "legacy", "2.10.0", "2.12.1", "error", "export: KeyError"),
+    ("one_linear_in_two_fallbacks", "legacy", "2.13.0", "2.14.0", "wrong-structure", "duplicate"),
+    ("dynamic_batch_of_two_inputs", "legacy", "2.10.0", "2.12.1", "wrong-signature", "is lost"),
+    ("frozen_weight_in_fallback", "legacy", "2.13.0", "2.14.0", "lost-state", "requires_grad"),
+    ("linear_beside_an_output", "legacy", "2.13.0", "2.14.0", "wrong-metadata", "strides"),
+    ("inputs_read_in_reverse", "cross", "2.6.0", "2.12.1", "wrong-values", "should be"),
+)
+"""Case, route, a release that fails, one that does not, the symptom, and words of what is said."""
+
+
+@pytest.fixture(scope="module")
+def trials() -> Trials:
+    return Trials()
+
+
+def answer(library: Path, spec: SubjectSpec, case: str, **wanted: Any) -> dict[str, str]:
+    asked: dict[str, Any] = {
+        "case": case,
+        "capture": "nonstrict",
+        "routes": ["legacy"],
+        "labels": [],
+        "what": "",
+    }
+    asked |= {"file": f"{case}.py", "command": "the command by {route}", "subject": to_json(spec)}
+    request = {"library": str(library), "corpus": [], "seed": 0, "wanted": [asked | wanted]}
+    (answered,) = scripts(request)
+    return answered
+
+
+def labelled(oracle: str, label: str) -> list[list[str]]:
+    return [[oracle, label]]
+
+
+@pytest.mark.parametrize("failure", [VALUES, ASSERTION], ids=lambda each: each[0])
+def test_a_script_shows_its_failure_in_the_release_that_has_it_alone(
+    failure: tuple[str, ...], library: Path, release_specs: Specs, trials: Trials
+) -> None:
+    case, route, bad, good, symptom, words = failure
+    answered = answer(library, release_specs[bad], case, routes=[route])
+    assert answered["why_not"] == ""
+    assert answered["label"].startswith(symptom)
+    assert words in answered["said"]
+    there, said = trials.shows(answered["script"], [str(release_specs[good].wheel_path)])
+    assert (there, said) == (False, "the defect is not there")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("failure", [VALUES, *OTHERS], ids=lambda each: "-".join(each[:2]))
+def test_a_script_is_a_command_that_bisects(
+    failure: tuple[str, ...], library: Path, release_specs: Specs, tmp_path: Path
+) -> None:
+    """By itself, in a folder of its own: what it needs is torch and the wheel's file."""
+    case, route, bad, good, symptom, words = failure
+    answered = answer(library, release_specs[bad], case, routes=[route])
+    while not answered["label"].startswith(symptom):  # another failure of the cell shows better
+        pytest.fail(f"{answered['label']}: {answered['said']}{answered['why_not']}")
+    script = tmp_path / "script.py"
+    script.write_text(answered["script"])
+    ended = {}
+    for release in (bad, good):
+        wheel = str(release_specs[release].wheel_path)
+        done = subprocess.run(
+            [sys.executable, "-I", script.name, wheel],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        ended[release] = done.returncode
+        assert (words in done.stdout) == (release == bad), done.stdout + done.stderr
+    assert ended == {bad: 1, good: 0}
+
+
+def test_an_exporter_file_takes_the_place_of_the_wheels(
+    library: Path, release_specs: Specs, trials: Trials, tmp_path: Path
+) -> None:
+    import zipfile
+
+    old, new = (release_specs[version] for version in ("2.13.0", "2.14.0"))
+    answered = answer(library, old, VALUES[0])
+    assert new.wheel_path is not None
+    file = tmp_path / "_exporter.py"
+    file.write_bytes(zipfile.ZipFile(new.wheel_path).read("torch_tensorrt/dynamo/_exporter.py"))
+    there, said = trials.shows(answered["script"], [str(old.wheel_path), str(file)])
+    assert (there, said) == (False, "the defect is not there")
+
+
+def test_what_ends_before_the_failure_is_no_answer(
+    library: Path, release_specs: Specs, trials: Trials, tmp_path: Path
+) -> None:
+    answered = answer(library, release_specs["2.13.0"], VALUES[0])
+    there, said = trials.shows(answered["script"], [str(tmp_path / "no.whl")])
+    assert not there
+    assert said.startswith("cannot be told: ")
+
+
+def test_a_script_that_falls_over_shows_nothing(trials: Trials) -> None:
+    there, said = trials.shows("raise ValueError('planted')", [])
+    assert (there, said) == (False, "ValueError: planted")
+
+
+def test_a_script_that_says_it_but_does_not_end_so_shows_nothing(trials: Trials) -> None:
+    there, _ = trials.shows("print('the defect is there: planted')", [])
+    assert not there
+
+
+def test_what_does_not_fail_has_no_script(library: Path, release_specs: Specs) -> None:
+    answered = answer(
+        library, release_specs["2.14.0"], VALUES[0], labels=labelled("values", "wrong-values@run")
+    )
+    assert answered["script"] == ""
+    assert answered["why_not"] == "it does not fail so today"
+
+
+def imported(script: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(script)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def test_a_script_imports_torch_and_the_standard_library_alone(
+    library: Path, release_specs: Specs
+) -> None:
+    text = answer(library, release_specs["2.13.0"], VALUES[0])["script"]
+    roots = {name.partition(".")[0] for name in imported(text)}
+    assert "torch" in roots
+    assert roots <= {*sys.stdlib_module_names, "torch"}
+    assert "pip download --no-deps torch-tensorrt==2.13.0" in text
+    assert "Made by `the command by legacy`" in text

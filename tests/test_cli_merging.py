@@ -1,0 +1,163 @@
+"""`merge` makes a run like any other out of several, judges it anew, and refuses in one message."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness import cli
+from harness.rig.records import CellKey, CellRecord, Oracle, passed
+from harness.store import RunFolder, RunState
+from tests.record_builders import failed, planned, provenance
+
+PUBLISHED = sorted((Path(__file__).parents[1] / "results" / "published").glob("*/run.json"))
+CASES = ("relu_once", "two_outputs")
+
+Merge = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def merge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Merge:
+    """`python -m harness merge` into ``tmp_path``: exit code, and all that was printed."""
+
+    def merge(*arguments: str | Path) -> tuple[int, str]:
+        words = ["harness", "merge", *map(str, arguments), "--out", str(tmp_path)]
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        printed = capfd.readouterr()
+        return int(ended.value.code or 0), printed.out + printed.err
+
+    return merge
+
+
+def part(
+    out: Path,
+    release: str,
+    *,
+    environment: str = "pinned",
+    spoiled: bool = False,
+    torn: bool = False,
+    **fields: object,
+) -> Path:
+    """A run of two cases by one release, with what the newest published run says of them."""
+    published = RunFolder.open(PUBLISHED[-1].parent)
+    cells = [
+        cell
+        for cell in published.plan()
+        if cell.key.subject == release and cell.key.case in CASES and cell.key.lane == "graph"
+    ]
+    records = [published.records()[cell.key.cell_id] for cell in cells]
+    moved = [
+        dataclasses.replace(
+            each, key=_moved(each.key, environment), measured_as=release, hypothetical=False
+        )
+        for each in records
+    ]
+    if spoiled:
+        moved[0] = _spoiled(moved[0])
+    specs = [spec for spec in published.provenance().subjects if spec.subject == release]
+    described = {"run_id": f"run-{release}-{environment}", **fields}
+    plan = [planned(each.key) for each in moved]
+    with RunFolder.create(out, provenance(*specs, **described), plan) as folder:
+        folder.append(*(moved[1:] if torn else moved))
+        return folder.path
+
+
+def _moved(key: CellKey, environment: str) -> CellKey:
+    return dataclasses.replace(key, environment=environment)
+
+
+def _spoiled(record: CellRecord) -> CellRecord:
+    good = tuple(
+        failed(Oracle.VALUES, "planted") if oracle is Oracle.VALUES else passed(oracle)
+        for oracle in Oracle
+    )
+    return dataclasses.replace(record, verdicts=good)
+
+
+def test_what_comes_of_it_is_a_run_like_any_other(merge: Merge, tmp_path: Path) -> None:
+    parts = [part(tmp_path, release) for release in ("2.13.0", "2.14.0")]
+    code, said = merge(*parts)
+    assert code == 0, said
+    assert "gate: green" in said
+    folder = RunFolder.open("latest", tmp_path)
+    assert folder.state() is RunState.COMPLETE
+    assert not folder.published
+    assert [s.subject for s in folder.provenance().subjects] == ["2.13.0", "2.14.0"]
+    assert len(folder.records()) == sum(len(RunFolder.open(each).records()) for each in parts)
+    summary = json.loads((folder.path / "summary.json").read_text())
+    assert (summary["gate"], summary["seconds"]["wall"]) == ("green", None)
+    frames = harness.open_run(folder.path)
+    assert set(frames.summary["subject"]) == {"2.13.0", "2.14.0"}
+    assert "2.14.0" in (folder.path / "version-matrix.csv").read_text()
+
+
+def test_the_whole_is_judged_anew_and_its_exit_code_is_the_gates(
+    merge: Merge, tmp_path: Path
+) -> None:
+    code, said = merge(part(tmp_path, "2.13.0"), part(tmp_path, "2.14.0", spoiled=True))
+    assert code == 1
+    assert "gate: red" in said
+    assert "planted" in said
+
+
+def test_each_environment_tells_the_torch_that_ran_in_it(merge: Merge, tmp_path: Path) -> None:
+    there = "torch-2.14.0"
+    one = part(tmp_path, "2.14.0")
+    code, said = merge(
+        one,
+        part(tmp_path, "2.14.0", environment=there, torch_version="2.14.0", environment_bytes=77),
+    )
+    assert code == 0, said
+    folder = RunFolder.open("latest", tmp_path).path
+    rows = json.loads((folder / "summary.json").read_text())["inliners"]
+    assert {(row["environment"], row["torch"]["running"]) for row in rows} == {
+        ("pinned", "2.13.0"),
+        (there, "2.14.0"),
+    }
+    page = (folder / "report.html").read_text()
+    assert "matched environments" in page
+    assert f"environment {there}; torch version 2.14.0" in page
+    # What is left is told of the pinned environment alone: each cell once.
+    assert f"known failures in {len(RunFolder.open(one).records())} cells" in said
+
+
+def test_unlike_corpora_are_refused_or_told_at_the_top_of_the_report(
+    merge: Merge, tmp_path: Path
+) -> None:
+    parts = part(tmp_path, "2.13.0"), part(tmp_path, "2.14.0", corpus_digest="another")
+    code, said = merge(*parts)
+    assert code == 2
+    assert "unlike corpora" in said
+    assert not list(tmp_path.glob("2*"))  # no folder was made
+    code, said = merge(*parts, "--allow-mismatch")
+    assert code == 0
+    assert "merged all the same: unlike corpora" in said
+    folder = RunFolder.open("latest", tmp_path).path
+    (stamp,) = json.loads((folder / "run.json").read_text())["mismatches"]
+    assert stamp.startswith("unlike corpora: digest in run-2.13.0-pinned, another in run-2.14.0")
+    for name in ("report.md", "report.html"):
+        report = (folder / name).read_text()
+        at = report.index("Merged although unlike:")
+        assert at < report.index("Every verdict is ok")
+
+
+def test_a_run_with_holes_is_refused_by_its_name(merge: Merge, tmp_path: Path) -> None:
+    code, said = merge(part(tmp_path, "2.13.0"), part(tmp_path, "2.14.0", torn=True))
+    assert code == 2
+    assert "error: cannot merge run-2.14.0-pinned: 1 of its" in said
+
+
+def test_a_run_that_is_not_there_is_refused(merge: Merge) -> None:
+    code, said = merge("nowhere")
+    assert code == 2
+    assert "no run 'nowhere'" in said

@@ -1,0 +1,172 @@
+"""Which causes get a script, and what the report says of the others."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from harness import reproduction
+from harness.errors import SurroundingsError
+from harness.report.markdown import markdown
+from harness.report.model import ReportModel
+from harness.report.page import page
+from harness.report.views import LiveCause, Script
+from harness.report.write import write_report
+from harness.reproduction import Wanted, reproduce_command, script_from_json, with_scripts
+from harness.rig.records import SubjectKind, SubjectSpec
+from tests.report.conftest import full_run
+
+MADE = Script(
+    text='print("<b>the defect & more</b>")\n',
+    label="wrong-values@run",
+    said="the defect is there: 1 & 2",
+    why_not="",
+    command="python -m harness reproduce case_a --subject 2.14.0 --route legacy",
+)
+
+
+class Judged:
+    provenance = type(
+        "Provenance", (), {"corpus": (), "seeds": (7,), "subjects": full_run().subjects}
+    )()
+
+
+def spec(**changes: object) -> SubjectSpec:
+    found = SubjectSpec("2.14.0", SubjectKind.RELEASE, ("legacy",), wheel_path="a.whl")
+    return dataclasses.replace(found, **changes)  # type: ignore[arg-type]
+
+
+def cause(id: str = "some-cause", **changes: object) -> LiveCause:
+    some = full_run().model().live[0]
+    return dataclasses.replace(some, id=id, **changes)  # type: ignore[arg-type]
+
+
+def model_with(*causes: LiveCause) -> ReportModel:
+    return dataclasses.replace(full_run().model(), live=causes, gone=())
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Wanted]:
+    """What the rig is asked for, while it answers with one and the same script."""
+    seen: list[Wanted] = []
+
+    def answer(wanted: list[Wanted], *_: Any) -> list[Script]:
+        seen.extend(wanted)
+        return [MADE for _ in wanted]
+
+    monkeypatch.setattr(reproduction, "scripts_for", answer)
+    return seen
+
+
+def scripted(
+    monkeypatch: pytest.MonkeyPatch, *causes: LiveCause, **of_spec: object
+) -> dict[str, Script]:
+    monkeypatch.setattr(reproduction, "found_again", lambda *_: (spec(**of_spec),))
+    model = with_scripts(model_with(*causes), Judged(), None, Releases())  # type: ignore[arg-type]
+    assert model.no_scripts == ""
+    return dict(model.scripts)
+
+
+def test_a_cause_of_the_graph_lane_is_asked_for_by_what_it_is_seen_as(
+    monkeypatch: pytest.MonkeyPatch, asked: list[Wanted]
+) -> None:
+    one = cause()
+    assert scripted(monkeypatch, one) == {"some-cause": MADE}
+    (wanted,) = asked
+    assert (wanted.case, wanted.routes, wanted.file) == (
+        one.cases[0],
+        (one.route,),
+        "some-cause.py",
+    )
+    assert wanted.labels == tuple((entry.oracle, entry.label) for entry in one.entries)
+
+
+@pytest.mark.parametrize(
+    ("changes", "of_spec", "why"),
+    [
+        ({"label": "timeout@export"}, {}, "does not end by itself"),
+        ({}, {"unavailable": "no net"}, "the wheel of 2.14.0 is not at hand"),
+    ],
+)
+def test_a_cause_without_a_script_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+    asked: list[Wanted],
+    changes: dict[str, Any],
+    of_spec: dict[str, object],
+    why: str,
+) -> None:
+    found = scripted(monkeypatch, cause(**changes), **of_spec)
+    assert asked == []
+    assert found["some-cause"].text == ""
+    assert why in found["some-cause"].why_not
+
+
+def test_a_cause_that_only_packages_show_is_asked_of_its_package(
+    monkeypatch: pytest.MonkeyPatch, asked: list[Wanted]
+) -> None:
+    def answer(wanted: list[Wanted], *_: object) -> list[Script]:
+        return [dataclasses.replace(MADE, said=each.file) for each in wanted]
+
+    monkeypatch.setattr(reproduction, "package_scripts_for", answer)
+    found = scripted(monkeypatch, cause(cells=0, package_cells=2), cause("other"))
+    assert [each.file for each in asked] == ["other.py"]
+    assert found["some-cause"].said == "some-cause.py"
+
+
+def test_a_package_that_cannot_be_had_is_said_where_its_script_would_be(
+    monkeypatch: pytest.MonkeyPatch, asked: list[Wanted]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise SurroundingsError("no compiler")
+
+    monkeypatch.setattr(reproduction, "package_scripts_for", refuse)
+    found = scripted(monkeypatch, cause(cells=0, package_cells=2), cause("other"))
+    assert found["some-cause"].why_not == "no compiler"
+    assert found["other"] == MADE
+
+
+class Releases:
+    """A catalogue that knows every release."""
+
+    def get(self, version: str) -> str:
+        return version
+
+
+def test_a_page_without_scripts_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise SurroundingsError("no compiler")
+
+    monkeypatch.setattr(reproduction, "found_again", refuse)
+    model = with_scripts(model_with(cause()), Judged(), None, None)  # type: ignore[arg-type]
+    assert (model.scripts, model.no_scripts) == ({}, "no compiler")
+    assert "No scripts: no compiler." in page(model)
+
+
+def test_the_command_names_all_that_makes_the_cell() -> None:
+    wanted = Wanted("a_case", "nonstrict", ("legacy", "export"), spec())
+    command = "python -m harness reproduce a_case --subject 2.14.0 --route export"
+    assert reproduce_command(wanted, "export") == command
+    strict = dataclasses.replace(wanted, capture="strict")
+    assert reproduce_command(strict, "export") == f"{command} --capture strict"
+
+
+def test_a_script_is_read_as_the_rig_prints_it() -> None:
+    data = {"script": "code", "label": "a@b", "said": "so", "why_not": "", "route": "legacy"}
+    assert script_from_json(data, "again") == Script("code", "a@b", "so", "", "again")
+
+
+def test_a_script_is_in_the_page_beside_it_and_named_in_the_comment(tmp_path: Any) -> None:
+    model = dataclasses.replace(
+        model_with(cause(), cause("other")),
+        scripts={"some-cause": MADE, "other": dataclasses.replace(MADE, text="", why_not="so")},
+    )
+    html = page(model)
+    assert "print(&#34;&lt;b&gt;the defect &amp; more" in html
+    assert "No script: so." in html
+    assert MADE.command in markdown(model)
+    written = write_report(tmp_path, model)
+    assert tmp_path / "reproduce" / "some-cause.py" in written
+    assert (tmp_path / "reproduce" / "some-cause.py").read_text() == MADE.text
+    assert not (tmp_path / "reproduce" / "other.py").exists()
