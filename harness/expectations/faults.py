@@ -113,9 +113,9 @@ def _idle(entry: Entry, scope: _Scope) -> Iterator[str]:
         if pairs and not any(route == judged for _, judged in pairs):
             yield f"routes: none of its subjects is ever {asked} by {route!r}"
     for name, known in scope.settings.items():
-        value = getattr(entry, name)
-        if value is not None and not any(fnmatchcase(each, value) for each in known):
-            yield f"{name}: no cell has {value!r}; there are {', '.join(sorted(known))}"
+        for pattern in (getattr(entry, name) or "*").split(","):
+            if not any(fnmatchcase(each, pattern) for each in known):
+                yield f"{name}: no cell has {pattern!r}; there are {', '.join(sorted(known))}"
 
 
 def overlaps(

@@ -61,8 +61,8 @@ class Entry:
             key.route in self.routes
             and self.capture in (None, key.capture)
             and self.lane in (None, key.lane)
-            and (self.builder is None or fnmatchcase(key.builder, self.builder))
-            and (self.environment is None or fnmatchcase(key.environment, self.environment))
+            and (self.builder is None or selects_name(self.builder, key.builder))
+            and (self.environment is None or selects_name(self.environment, key.environment))
             and any(selects_subject(selector, key.subject) for selector in self.subjects)
             and self.names(key.case, origin)
         )
@@ -158,6 +158,11 @@ def obsolete(
 
 def origins_of(cases: Iterable[CaseInfo]) -> dict[str, str]:
     return {case.name: case.origin for case in cases}
+
+
+def selects_name(patterns: str, name: str) -> bool:
+    """Whether one of several patterns fits, such as ``pinned,torch-2.1?.*``."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns.split(","))
 
 
 @functools.cache

@@ -67,6 +67,7 @@ def complaints(*entries: Entry) -> list[str]:
         ({"lane": "package"}, "lane: no cell has 'package'; there are graph"),
         ({"builder": "tensorrt"}, "builder: no cell has 'tensorrt'; there are segment"),
         ({"environment": "matched"}, "environment: no cell has 'matched'; there are pinned"),
+        ({"environment": "pinned,there"}, "environment: no cell has 'there'; there are pinned"),
     ],
 )
 def test_a_part_of_an_entry_that_no_judged_cell_has_is_a_fault(

@@ -11,7 +11,6 @@ import dataclasses
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ import pytest
 from harness.choosing import likes
 from harness.corpus_client import read_corpus
 from harness.expectations.faults import LedgerFault, idle_selectors
-from harness.expectations.ledger import Entry, Ledger, origins_of, selects_subject
+from harness.expectations.ledger import Entry, Ledger, origins_of, selects_name, selects_subject
 from harness.expectations.ledger_file import read_ledger
 from harness.findings import Gate, GateReport
 from harness.gate import judge
@@ -102,7 +101,8 @@ def test_an_entry_that_is_not_put_to_the_test_names_no_case_of_the_run(
             published.knows(cell, entry.oracle)
             for cell in published.plan
             if cell.key.route in entry.routes
-            and fnmatchcase(cell.key.builder, entry.builder or "*")
+            and selects_name(entry.builder or "*", cell.key.builder)
+            and selects_name(entry.environment or "*", cell.key.environment)
             and any(selects_subject(selector, cell.key.subject) for selector in entry.subjects)
         )
         if known and not published.covered(entry):
