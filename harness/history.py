@@ -2,7 +2,8 @@
 
 A fix is held against the graph lane's cells of its cases and routes. They are the ones that a user
 of the release can reach; a release of which nobody reaches any is judged on its hypothetical cells,
-and marked so.
+and marked so. They are of the pinned environment: in a matched one a release may fail for the sake
+of its torch.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 from harness.expectations.ledger import selects_case
 from harness.releases import Catalogue, Release
-from harness.rig.records import CellKey, CellRecord, CellState, Lane, Oracle, Outcome
+from harness.rig.records import PINNED, CellKey, CellRecord, CellState, Lane, Oracle, Outcome
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,7 @@ def _answers(record: CellRecord, selector: str, route: str) -> bool:
     return (
         record.state is CellState.ENDED
         and record.key.lane == Lane.GRAPH
+        and record.key.environment == PINNED
         and record.key.route == route
         and selects_case(selector, record.key.case)
     )

@@ -122,9 +122,10 @@ def test_a_release_with_hypothetical_cells_alone_is_judged_on_them_and_marked() 
     assert history.hypothetical == ("2.10.0",)
 
 
-def test_other_subjects_and_lanes_are_not_read() -> None:
+def test_other_subjects_lanes_and_environments_are_not_read() -> None:
     package = record(CellKey("a", "nonstrict", "2.13.0", "legacy", Lane.PACKAGE.value))
-    assert one(fix(), [*AS_EXPECTED, good("positional"), package]).as_expected is True
+    matched = record(CellKey("a", "nonstrict", "2.13.0", "legacy", environment="torch-2.13.0"))
+    assert one(fix(), [*AS_EXPECTED, good("positional"), package, matched]).as_expected is True
 
 
 def test_a_fix_that_cannot_be_shown_is_neither_asked_nor_judged() -> None:
