@@ -89,7 +89,8 @@ class FailureClass:
     """One table of `crossing.toml`: failures that are expected, and their cause.
 
     Its scope is the whole product of savers, loaders, cases and routes; each pair of it must fail
-    with this outcome and a message that the pattern matches whole.
+    with this outcome and a message that the pattern matches whole. ``loader_torch``, if it is not
+    empty, narrows it to loaders with such a torch.
     """
 
     id: str
@@ -101,10 +102,14 @@ class FailureClass:
     message: str
     upstream: str
     why: str
+    loader_torch: str = ""
 
     def covers(self, pair: Pair) -> bool:
         return (
             pair.route in self.routes
+            and (
+                not self.loader_torch or selects_subject(self.loader_torch, pair.loader_torch or "")
+            )
             and any(selects_subject(each, pair.saver) for each in self.savers)
             and any(selects_subject(each, pair.loader) for each in self.loaders)
             and any(selects_case(each, pair.case) for each in self.cases)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,11 +24,16 @@ from harness.crossing import (
     plan_programs,
     settle,
 )
-from harness.errors import SurroundingsError
+from harness.crossing_folder import CrossingJournal, open_crossing
+from harness.crossing_stations import Station
+from harness.errors import SurroundingsError, UsageError
 from harness.expectations.crossing_file import CROSSING_FILE, read_classes
 from harness.findings import CellClass, Gate
+from harness.provenance import Provenance, collect_provenance
 from harness.releases import Catalogue
 from harness.rig.records import CaseInfo, Lane
+from harness.toolchain import PackageSite
+from harness.toolchain.environment import PROJECT_ROOT
 
 STATIC = CaseInfo("static", "f", "product", "c", lane="package")
 DYNAMIC = dataclasses.replace(STATIC, name="dynamic", dynamic=True)
@@ -44,7 +51,7 @@ OLD_TO_NEW = FailureClass(
 
 
 def pair(saver: str, loader: str, outcome: str = "ok", message: str = "") -> Pair:
-    return Pair(saver, loader, "static", "retrace", outcome, message)
+    return Pair(saver, loader, "static", "retrace", outcome, message, loader_torch="2.13.0+cpu")
 
 
 REFUSED = pair("2.12.1", "2.13.0", "error@load", "RuntimeError: another ABI")
@@ -124,6 +131,16 @@ def test_a_class_demands_exactly_what_it_lists(it: Pair, expected: CellClass) ->
     assert judge_pairs([it], [OLD_TO_NEW]).gate is (Gate.RED if red else Gate.GREEN)
 
 
+def test_a_class_may_be_of_loaders_with_some_torch_alone() -> None:
+    older = dataclasses.replace(OLD_TO_NEW, loader_torch="<2.13")
+    newer = dataclasses.replace(OLD_TO_NEW, id="newer", loader_torch=">=2.13")
+    (judged,) = judge_pairs([REFUSED], [older, newer]).pairs
+    assert judged.listed == newer
+    matched = dataclasses.replace(REFUSED, loader_torch="2.12.0+cu130")
+    (judged,) = judge_pairs([matched], [older, newer]).pairs
+    assert judged.listed == older
+
+
 def test_what_is_not_as_listed_is_told_with_what_was_expected() -> None:
     (odd,) = judge_pairs([pair("2.12.1", "2.13.0")], [OLD_TO_NEW]).unexpected
     assert odd.sentence == (
@@ -186,6 +203,7 @@ GOOD = CROSSING_FILE.read_text()
         ("(10|12|13)'", "(10|12|13'", "message is not a regular expression"),
         ("schema = 1", "schema = 2", "schema 2"),
         ('upstream = "unknown"\n', "", "key 'upstream' is missing"),
+        ('loader_torch = ">=2.13"\nc', 'loader_torch = ""\nc', "'loader_torch': '' is not valid"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(
@@ -196,3 +214,62 @@ def test_a_mistake_in_the_file_is_named(
     path.write_text(GOOD.replace(old, new))
     with pytest.raises(SurroundingsError, match=told):
         read_classes(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--releases", "2.5.0,2.14.0"], "the whole package of 2.5.0 cannot be run here"),
+        (["--routes", "legacy"], "--routes 'legacy': no-retrace, retrace, no-retrace-export"),
+        (["--python", "2.14.0"], "--python '2.14.0': RELEASE=PATH"),
+        (["--python", "2.14.0=/no/python"], "the path of a Python that is there"),
+        (["--python", f"2.99.0={sys.executable}"], "unknown release '2.99.0'"),
+        (["-k", "no_such_case"], "no case matches 'no_such_case'"),
+        (["--releases", "2.10.0", "--routes", "retrace-dynamic"], "no release saves any of these"),
+    ],
+)
+def test_wrong_use_is_refused_before_anything_is_run(arguments: list[str], told: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", "crossing", *arguments],
+        cwd=PROJECT_ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+
+
+def test_a_folder_of_another_crossing_is_not_gone_on_with(tmp_path: Path) -> None:
+    site = PackageSite(Path("site"), "2.14.0", "segment", "11.1.0", "11.1.0.106")
+    station = Station("2.14.0", "python", "2.14.0", "10", site)
+
+    def now(digest: str) -> Provenance:
+        return collect_provenance(
+            root=PROJECT_ROOT, corpus_digest=digest, subjects=(), seeds=(0,), command_line=()
+        )
+
+    begun, _ = open_crossing(tmp_path, now("a"), {"2.14.0": station})
+    again, _ = open_crossing(tmp_path, now("a"), {"2.14.0": station})
+    assert again == begun
+    with pytest.raises(UsageError, match="choose another --out: corpus digest: the run has a"):
+        open_crossing(tmp_path, now("b"), {"2.14.0": station})
+    other = dataclasses.replace(station, torch="2.13.0")
+    with pytest.raises(UsageError, match=r"2.14.0: it has .*'torch': '2.14.0'"):
+        open_crossing(tmp_path, now("a"), {"2.14.0": other})
+    (tmp_path / "crossing.json").write_text("[]")
+    with pytest.raises(UsageError, match="foreign or damaged"):
+        open_crossing(tmp_path, now("a"), {"2.14.0": station})
+
+
+def test_a_crossing_that_was_cut_off_keeps_what_had_ended(tmp_path: Path) -> None:
+    made = Program("2.12.1", "static", "retrace")
+    with CrossingJournal(tmp_path) as journal:
+        journal.add(Saved(made, "2.13.0", "ok", archive_bytes=10))
+        journal.add(REFUSED)
+        with pytest.raises(UsageError, match="being written by another process"):
+            CrossingJournal(tmp_path)
+    path = tmp_path / "crossing.jsonl"
+    path.write_bytes(path.read_bytes() + b"77 0123abcd {")  # as a kill in writing leaves it
+    with CrossingJournal(tmp_path) as journal:
+        assert journal.saved == {made: Saved(made, "2.13.0", "ok", archive_bytes=10)}
+        assert journal.loaded == {(made, "2.13.0"): REFUSED}

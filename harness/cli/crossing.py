@@ -75,7 +75,7 @@ def crossing_command(
         corpus_digest=corpus.digest,
         subjects=stations.subjects,
         seeds=(seed,),
-        command_line=("python", "-m", "harness", *sys.argv[1:]),
+        command_line=("python", "-m", "harness", *map(_placeless, sys.argv[1:])),
     )
     folder = out_dir or RESULTS / "crossing" / provenance.run_id
     provenance, warnings = open_crossing(folder, provenance, stations.at)
@@ -115,6 +115,12 @@ def crossing_command(
         tell(f"  not asked: {version}: {reason}")
     tell(f"table: {folder / 'crossing.html'}")
     return int(judged.gate.exit_code)
+
+
+def _placeless(argument: str) -> str:
+    """An argument of the command line without the place of a file, which is this machine's."""
+    head, equals, path = argument.rpartition("=")
+    return f"{head}{equals}{Path(path).name}" if Path(path).is_absolute() else argument
 
 
 def _releases(asked: str, catalogue: Catalogue) -> tuple[Release, ...]:

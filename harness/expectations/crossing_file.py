@@ -40,14 +40,14 @@ def read_classes(path: Path = CROSSING_FILE) -> tuple[FailureClass, ...]:
             raise top.wrong(f"class number {number} is not a table: write [[class]] above its keys")
         name = repr(fields["id"]) if "id" in fields else f"number {number}"
         table = TomlTable(f"{path}: class {name}", fields)
-        found = _class(table)
+        found = _class(table, narrowed="loader_torch" in fields)
         if found.id in {earlier.id for earlier in classes}:
             raise table.wrong("its id is taken by an earlier class; give it another")
         classes.append(found)
     return tuple(classes)
 
 
-def _class(table: TomlTable) -> FailureClass:
+def _class(table: TomlTable, *, narrowed: bool) -> FailureClass:
     found = FailureClass(
         id=table.text("id"),
         savers=_versions(table, "savers"),
@@ -58,6 +58,7 @@ def _class(table: TomlTable) -> FailureClass:
         message=table.text("message"),
         upstream=table.text("upstream"),
         why=table.text("why"),
+        loader_torch=table.text("loader_torch", _is_specifier) if narrowed else "",
     )
     table.nothing_else()
     for route in found.routes:
@@ -75,14 +76,19 @@ def _class(table: TomlTable) -> FailureClass:
 def _versions(table: TomlTable, key: str) -> tuple[str, ...]:
     selectors = _some(table, key)
     for selector in selectors:
-        if parsed_version(selector) is None:
-            try:
-                parsed_specifier(selector)
-            except ValueError as error:
-                raise table.wrong(
-                    f"key {key!r}: {selector!r} is no version and no specifier such as '<2.14'"
-                ) from error
+        if parsed_version(selector) is None and not _is_specifier(selector):
+            raise table.wrong(
+                f"key {key!r}: {selector!r} is no version and no specifier such as '<2.14'"
+            )
     return selectors
+
+
+def _is_specifier(text: str) -> bool:
+    try:
+        parsed_specifier(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _some(table: TomlTable, key: str) -> tuple[str, ...]:

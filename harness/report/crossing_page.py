@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -120,14 +121,17 @@ class CrossingView:
 
     @property
     def met(self) -> list[tuple[str, FailureClass, int]]:
-        """The classes that some pair met: letter, class, and in how many pairs."""
+        """The classes that some pair met: letter, class, and in how many pairs.
+
+        Letters go by the place in the file, so that two crossings mean the same by one.
+        """
         met = [
             each.listed
             for each in self.judged.pairs
             if each.standing is CellClass.EXPECTED_FAILURE and each.listed
         ]
-        listed = [each for each in self.classes if each in met]
-        return [(_LETTERS[i % 26], each, met.count(each)) for i, each in enumerate(listed)]
+        lettered = zip(itertools.cycle(_LETTERS), self.classes, strict=False)
+        return [(letter, each, met.count(each)) for letter, each in lettered if each in met]
 
     @property
     def cases(self) -> list[str]:
