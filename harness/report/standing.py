@@ -12,7 +12,7 @@ from typing import Final
 
 from harness.report import text
 from harness.report.package_lane import CALLS, called
-from harness.rig.records import CellRecord, Lane, SubjectKind, SubjectSpec
+from harness.rig.records import SEGMENT, CellRecord, Lane, SubjectKind, SubjectSpec
 from harness.verdict import Remaining, remaining
 
 _COUNTS: Final = "right | silently wrong | error | lesser |"
@@ -58,7 +58,8 @@ def _package_rows(
     for route in CALLS:
         for spec in subjects:
             here = [r for r in records if (r.key.subject, r.key.route) == (spec.subject, route)]
-            for builder in dict.fromkeys(record.key.builder for record in here):
+            builders = {record.key.builder for record in here}
+            for builder in sorted(builders, key=lambda name: (name != SEGMENT, name)):
                 mine = [record for record in here if record.key.builder == builder]
                 left = remaining(mine, [spec], Lane.PACKAGE)
                 yield called(spec.subject, builder), _row(f"`{CALLS[route]}`", left)

@@ -24,7 +24,7 @@ from harness.findings import Gate, GateReport
 from harness.gate import judge
 from harness.plan import PlannedCell
 from harness.releases import load_catalogue
-from harness.rig.records import TOO_OLD, Oracle, Stage, Symptom
+from harness.rig.records import PINNED, TOO_OLD, Oracle, Stage, Symptom
 from harness.store import RunFolder, RunState
 from harness.subjects import known_subjects
 from harness.toolchain.environment import PROJECT_ROOT
@@ -34,7 +34,7 @@ LEDGER = read_ledger()
 
 
 class Published:
-    """The newest complete run that is published, and the corpus of today."""
+    """A complete run that is published, and the corpus of today."""
 
     def __init__(self, run: RunFolder) -> None:
         self.corpus = read_corpus(sys.executable).cases
@@ -73,11 +73,26 @@ class Published:
         return idle_selectors(ledger, self.corpus, self.known)
 
 
-@pytest.fixture(scope="module")
-def published() -> Published:
+def newest(*, matched: bool) -> Published:
     runs = [RunFolder.open(path.parent) for path in PUBLISHED.glob("*/run.json")]
     complete = [run for run in runs if run.state() is RunState.COMPLETE]
-    return Published(max(complete, key=lambda run: run.provenance().started_at))
+    fitting = [run for run in complete if is_matched(run) is matched]
+    return Published(max(fitting, key=lambda run: run.provenance().started_at))
+
+
+def is_matched(run: RunFolder) -> bool:
+    return run.plan()[0].key.environment != PINNED
+
+
+@pytest.fixture(scope="module")
+def published() -> Published:
+    return newest(matched=False)
+
+
+@pytest.fixture(scope="module")
+def stack() -> Published:
+    """The newest of matched environments, with every TensorRT-RTX."""
+    return newest(matched=True)
 
 
 def test_the_ledger_says_nothing_that_no_run_would_judge(published: Published) -> None:
@@ -121,6 +136,23 @@ def test_deleting_any_entry_turns_the_gate_red_in_every_cell_of_it(published: Pu
         assert not cells or report.gate is Gate.RED, entry.id
         reported = {finding.key for finding in report.findings if finding.oracle is entry.oracle}
         assert reported == {cell.key for cell in cells}
+
+
+def test_the_published_stack_is_green(stack: Published) -> None:
+    report = stack.judge(LEDGER, stack.plan)
+    assert (report.findings, report.ledger_faults, report.gate) == ((), (), Gate.GREEN)
+
+
+def test_an_entry_that_the_stack_alone_puts_to_the_test_cannot_be_deleted(
+    published: Published, stack: Published
+) -> None:
+    alone = [entry for entry in LEDGER.entries if not published.covered(entry)]
+    tested = [(entry, cells) for entry in alone if (cells := stack.covered(entry))]
+    assert len(tested) > 20
+    for entry, cells in tested:
+        report = stack.judge(without(entry), cells)
+        expected = Gate.INCONCLUSIVE if entry.permits_unsupported else Gate.RED
+        assert report.gate is expected, entry.id
 
 
 def wrong_symptom(entry: Entry, _: Published) -> Entry:

@@ -59,6 +59,17 @@ def test_a_package_has_a_table_of_its_own_call_by_call() -> None:
     assert len(rows(alone)) == 1
 
 
+def test_packages_stand_in_one_order_whatever_ended_first() -> None:
+    mine = dataclasses.replace(key("a", "2.14.0", "retrace"), lane="package")
+    found = [
+        record(dataclasses.replace(mine, builder=builder))
+        for builder in ("tensorrt-rtx-1.6.1.120", "segment", "tensorrt-rtx-1.4.0.76")
+    ]
+    one, other = standing(found, [NEW]), standing(found[::-1], [NEW])
+    assert one == other
+    assert rows(one)[0].startswith("| 2.14.0 to 2.14.0 tensorrt-rtx-1.6.1.120 |")
+
+
 def test_the_readme_holds_the_table_of_the_newest_published_run() -> None:
     runs = (PROJECT_ROOT / "results" / "published").glob("*/standing.md")
     newest = max(
