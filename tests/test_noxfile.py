@@ -191,8 +191,9 @@ def test_tests_leave_the_slow_ones_out_unless_asked(noxfile: Any, tmp_path: Path
     noxfile.tests(quick)
     noxfile.tests(full)
     pytest_command = ("python", "-m", "pytest")
-    assert quick.commands == [(*pytest_command, "-m", "not slow", "-n", "2", "-k", "wiring")]
-    assert full.commands == [(*pytest_command, "-n", "2")]
+    parallel = ("-n", "2", "--dist", "worksteal")
+    assert quick.commands == [(*pytest_command, "-m", "not slow", *parallel, "-k", "wiring")]
+    assert full.commands == [(*pytest_command, *parallel)]
 
 
 def test_report_takes_the_latest_run_and_needs_no_torch(noxfile: Any, tmp_path: Path) -> None:
