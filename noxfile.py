@@ -18,6 +18,7 @@ NAME` builds it anew. `nox --no-venv` installs nothing and uses the `python` of 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import sys
@@ -112,7 +113,7 @@ def stack(session: nox.Session, torch: str) -> None:
         session.error(f"less than {ENVIRONMENT_BYTES / 1e9:.0f} GB are free: make room first")
     install(session, lock=ROOT / "environments" / f"torch-{torch}.txt")
     asked = [argument for argument in session.posargs if argument != "--keep"]
-    out = ["--out", str(STACK / f"torch-{torch}")]
+    out = ["--out", os.path.relpath(STACK / f"torch-{torch}")]  # it goes into the run's record
     try:
         run_harness(session, "run", "--environment", "matched", *EVERYTHING, *out, *asked)
     finally:  # a red release is one to be seen beside the others
