@@ -97,6 +97,13 @@ def test_bytes_are_those_of_the_engines_that_were_asked_for(zygote: Zygote) -> N
         assert large[size] - small[size] > 15 * 10**6, size
 
 
+@pytest.mark.parametrize("route", ["legacy", "export"])
+def test_sizes_are_measured_by_every_route(zygote: Zygote, route: str) -> None:
+    zygote.ask("prepare", CASE)
+    sizes = zygote.ask("sizes", CASE, arm=dataclasses.asdict(Arm("candidate", "2.14.0", route)))
+    assert set(sizes["sizes"]) == {size.value for size in Size}
+
+
 @pytest.mark.parametrize(
     ("sweep", "size", "steps"),
     [("steps", 10, 10), ("fan-out", 4, 9), ("ballast", 1000, 8), ("parameters", 1000, 3)],

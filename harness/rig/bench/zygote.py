@@ -102,6 +102,9 @@ class Zygote:
     def __init__(self, setup: Mapping[str, Any]) -> None:
         warnings.filterwarnings("ignore")
         torch.set_num_threads(1)
+        # torch.fx counts its nodes with tqdm, which starts a thread even where it shows nothing;
+        # and a process with two threads cannot be forked.
+        torch.hub.tqdm.monitor_interval = 0
         load_runtime(Path(setup["library"]))
         elsewhere.load(setup["corpus"])
         self._seed = int(setup["seed"])
