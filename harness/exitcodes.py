@@ -22,10 +22,10 @@ class ExitCode(enum.IntEnum):
 
 
 _MEANINGS = {
-    ExitCode.GREEN: "green: every cell ended, and every verdict is ok or exactly as listed",
-    ExitCode.RED: "red: an unlisted failure, a listed one that passes, or an inexact ledger",
+    ExitCode.GREEN: "green: nothing is unexpected, and nothing got worse",
+    ExitCode.RED: "red: something is unexpected, or got worse; the lines above say what and where",
     ExitCode.USAGE: "wrong use: what was asked for cannot be done as asked",
     ExitCode.INCONCLUSIVE: "inconclusive: something could not be asked",
     ExitCode.FAILED: "failed: the harness or its surroundings broke; says nothing of the subjects",
-    ExitCode.INTERRUPTED: "interrupted: resume it with `python -m harness run --resume latest`",
+    ExitCode.INTERRUPTED: "interrupted: what has ended is kept; `--resume` goes on",
 }
