@@ -74,11 +74,11 @@ def make_plan(
     _refuse_unknown_routes(routes)
     first = _first_of_each_inliner(subjects)
     plan = tuple(
-        dataclasses.replace(cell, key=dataclasses.replace(cell.key, environment=environment))
+        cell
         for case in cases
         for capture in ((case.capture,) if case.capture else captures)
         for subject in subjects
-        for cell in _cells(case, capture, subject, first)
+        for cell in _cells(case, capture, subject, first, environment)
         if routes is None or cell.key.route in routes
     )
     if not plan:
@@ -185,7 +185,11 @@ def _cell_from_line(line: str, where: str) -> PlannedCell:
 
 
 def _cells(
-    case: CaseInfo, capture: str, subject: SubjectSpec, first: Mapping[tuple[str, str], str]
+    case: CaseInfo,
+    capture: str,
+    subject: SubjectSpec,
+    first: Mapping[tuple[str, str], str],
+    environment: str,
 ) -> Iterator[PlannedCell]:
     if case.lane == Lane.PACKAGE:
         for package in subject.packages:
@@ -193,15 +197,20 @@ def _cells(
                 continue
             for route in package.routes:
                 if case.dynamic or Route(route) not in DYNAMIC_ROUTES:
-                    yield _packaged(case, capture, subject, package, route)
+                    yield _packaged(case, capture, subject, package, route, environment)
         return
     for route in subject.routes:
         if case.cross or route != Route.CROSS:
-            yield _planned(case, capture, subject, route, first)
+            yield _planned(case, capture, subject, route, first, environment)
 
 
 def _packaged(
-    case: CaseInfo, capture: str, subject: SubjectSpec, package: PackageSpec, route: str
+    case: CaseInfo,
+    capture: str,
+    subject: SubjectSpec,
+    package: PackageSpec,
+    route: str,
+    environment: str,
 ) -> PlannedCell:
     key = CellKey(
         case.name,
@@ -210,6 +219,7 @@ def _packaged(
         route,
         lane=Lane.PACKAGE.value,
         builder=package.builder,
+        environment=environment,
     )
     # No two packages are the same, whatever inliner they share: each is measured as itself.
     return PlannedCell(
@@ -223,12 +233,13 @@ def _planned(
     subject: SubjectSpec,
     route: str,
     first: Mapping[tuple[str, str], str],
+    environment: str,
 ) -> PlannedCell:
     measured_as = subject.subject
     if subject.inliner_id and not subject.unavailable:
         measured_as = first[subject.inliner_id, route]
     return PlannedCell(
-        key=CellKey(case.name, capture, subject.subject, route),
+        key=CellKey(case.name, capture, subject.subject, route, environment=environment),
         hypothetical=route in subject.hypothetical_routes,
         measured_as=measured_as,
         unsupported=subject.unavailable,
