@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import Any
 import torch
 
 from corpus.product import find_product_case
+from harness.rig.channel import private_channel
 from harness.rig.clock import StageClock
 from harness.rig.explain import told_case, told_record
 from harness.rig.package.cell import run_package_cell
@@ -54,9 +54,7 @@ def story(request: Mapping[str, Any]) -> Iterator[str]:
 
 def main() -> int:
     request = json.loads(sys.stdin.read())
-    # What the package prints when it is imported is no part of the story.
-    told = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    told = private_channel()  # what the package prints when it is imported is no part of it
     for line in story(request):
         print(line, file=told)
     told.close()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 import tempfile
 import types
@@ -19,6 +18,7 @@ from typing import Any
 import torch
 
 from corpus.product import find_product_case
+from harness.rig.channel import private_channel
 from harness.rig.clock import StageClock
 from harness.rig.disk import CameBack
 from harness.rig.inliners.protocol import Inlining
@@ -63,9 +63,7 @@ def _picture(package: types.ModuleType, wanted: Mapping[str, Any], seed: int) ->
 
 def main() -> int:
     request = json.loads(sys.stdin.read())
-    # What the package prints when it is imported is no part of the answer.
-    answer = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    answer = private_channel()  # what the package prints when it is imported is no part of it
     answer.write(json.dumps(list(pictures(request))))
     answer.close()
     return 0

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 import types
 import warnings
@@ -17,6 +16,7 @@ from typing import Any
 import torch
 
 from corpus.product import find_product_case
+from harness.rig.channel import private_channel
 from harness.rig.clock import StageClock
 from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import op_as_text, prepare_with
@@ -91,9 +91,7 @@ def _written(
 
 def main() -> int:
     request = json.loads(sys.stdin.read())
-    # What the package prints when it is imported is no part of the answer.
-    answer = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    answer = private_channel()  # what the package prints when it is imported is no part of it
     answer.write(json.dumps(list(scripts(request))))
     answer.close()
     return 0
