@@ -25,8 +25,8 @@ from harness.toolchain import Toolchain
 
 MOST: Final = 12
 
-_NEVER: Final = (Symptom.TIMEOUT, Symptom.KILLED)
-"""What is not run again for a picture."""
+NEVER_AGAIN: Final = (Symptom.TIMEOUT, Symptom.KILLED)
+"""What is not run again for a picture or a script."""
 
 
 def with_pictures(
@@ -121,7 +121,7 @@ def of_packages(model: ReportModel) -> dict[str, list[LiveCause]]:
 
 def _ended(model: ReportModel) -> list[LiveCause]:
     causes = (*model.live, *model.gone)
-    return [cause for cause in causes if not cause.label.startswith(_NEVER)]
+    return [cause for cause in causes if not cause.label.startswith(NEVER_AGAIN)]
 
 
 def picture_from_json(data: Mapping[str, Any]) -> Picture:

@@ -10,16 +10,15 @@ from typing import Any
 from harness.choosing import found_again
 from harness.corpus_client import ask_rig
 from harness.errors import SurroundingsError, Unavailable, UsageError
-from harness.pictures import of_packages
+from harness.pictures import NEVER_AGAIN, of_packages
 from harness.provenance import Provenance
 from harness.releases import Catalogue, Release
 from harness.report.model import ReportModel
 from harness.report.views import LiveCause, Script
-from harness.rig.records import SubjectSpec, Symptom, to_json
+from harness.rig.records import SubjectSpec, to_json
 from harness.run import JudgedRun
 from harness.toolchain import Toolchain
 
-_NEVER = (Symptom.TIMEOUT, Symptom.KILLED)
 """What is not run again for a script."""
 
 
@@ -117,7 +116,7 @@ def _of_graph_lane(
     specs = {spec.subject: spec for spec in found_again(before, toolchain, catalogue)}
     scripts, asked = {}, []
     for cause in causes:
-        if cause.label.startswith(_NEVER):
+        if cause.label.startswith(NEVER_AGAIN):
             scripts[cause.id] = _without("it does not end by itself")
         elif specs[cause.subject].unavailable:
             scripts[cause.id] = _without(f"the wheel of {cause.subject} is not at hand")

@@ -32,7 +32,7 @@ from harness.rig.records import (
     Lane,
     SubjectSpec,
 )
-from harness.spent import own_peak_bytes, read_spent, spent_log
+from harness.spent import Spent, own_peak_bytes, read_spent, spent_log
 from harness.store import RunFolder, RunState
 from harness.subjects import known_subjects
 from harness.summary import summarise
@@ -244,13 +244,9 @@ def _execute(
     for record in derived(folder.plan(), records):
         add(record)
     judged = dataclasses.replace(_judged(folder, expected), broken=broken)
-    summary = summarise(
-        state=RunState.COMPLETE.value,
-        report=judged.report,
-        plan=judged.plan,
-        records=judged.records,
-        cases=judged.cases,
-        provenance=judged.provenance,
+    summary = summary_of(
+        judged,
+        RunState.COMPLETE,
         wall_s=time.perf_counter() - started,
         spent=read_spent(folder.path),
         controller_peak_bytes=own_peak_bytes(),
@@ -258,6 +254,28 @@ def _execute(
     folder.write_results(summary, judged.cases)
     folder.write_state(RunState.COMPLETE)
     return judged
+
+
+def summary_of(
+    judged: JudgedRun,
+    state: RunState,
+    *,
+    wall_s: float | None,
+    spent: Spent | None = None,
+    controller_peak_bytes: int | None = None,
+) -> dict[str, Any]:
+    """The content of summary.json, as `summarise` says."""
+    return summarise(
+        state=state.value,
+        report=judged.report,
+        plan=judged.plan,
+        records=judged.records,
+        cases=judged.cases,
+        provenance=judged.provenance,
+        wall_s=wall_s,
+        spent=spent,
+        controller_peak_bytes=controller_peak_bytes,
+    )
 
 
 def _worker_setup(

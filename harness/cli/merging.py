@@ -12,9 +12,8 @@ from harness.cli.running import show_verdict
 from harness.expectations.ledger_file import LEDGER_FILE
 from harness.merging import Part, merge
 from harness.releases import load_catalogue
-from harness.run import JudgedRun, reopen
+from harness.run import JudgedRun, reopen, summary_of
 from harness.store import RunFolder, RunState
-from harness.summary import summarise
 
 
 def merge_command(
@@ -50,17 +49,7 @@ def _part(folder: RunFolder) -> Part:
 
 def _write_results(judged: JudgedRun) -> None:
     """As at the end of a run; what it took is told by the sources, not by the whole."""
-    summary = summarise(
-        state=RunState.COMPLETE.value,
-        report=judged.report,
-        plan=judged.plan,
-        records=judged.records,
-        cases=judged.cases,
-        provenance=judged.provenance,
-        wall_s=None,
-        spent=None,
-        controller_peak_bytes=None,
-    )
+    summary = summary_of(judged, RunState.COMPLETE, wall_s=None)
     with judged.folder as folder:
         folder.write_results(summary, judged.cases)
         folder.write_state(RunState.COMPLETE)

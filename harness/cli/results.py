@@ -19,9 +19,8 @@ from harness.releases import load_catalogue
 from harness.report.model import ReportModel
 from harness.reporting import read_summary, write_run_report
 from harness.reproduction import with_scripts
-from harness.run import JudgedRun, reopen
+from harness.run import JudgedRun, reopen, summary_of
 from harness.spent import read_spent
-from harness.summary import summarise
 
 
 def summary_command(
@@ -110,17 +109,8 @@ def current_summary(judged: JudgedRun) -> dict[str, Any]:
 
 
 def summary_now(judged: JudgedRun) -> dict[str, Any]:
-    return summarise(
-        state=judged.folder.state().value,
-        report=judged.report,
-        plan=judged.plan,
-        records=judged.records,
-        cases=judged.cases,
-        provenance=judged.provenance,
-        wall_s=0.0,
-        spent=read_spent(judged.folder.path),
-        controller_peak_bytes=None,
-    )
+    spent = read_spent(judged.folder.path)
+    return summary_of(judged, judged.folder.state(), wall_s=0.0, spent=spent)
 
 
 def _print_summary(judged: JudgedRun, summary: dict[str, Any]) -> None:
