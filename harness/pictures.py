@@ -16,9 +16,10 @@ from harness.corpus_client import ask_rig
 from harness.errors import SurroundingsError, Unavailable, UsageError
 from harness.provenance import Provenance
 from harness.releases import Catalogue
+from harness.report.cause_views import LiveCause
 from harness.report.causes import severity
 from harness.report.model import ReportModel
-from harness.report.views import Box, LiveCause, Picture, Wire, WrongWire
+from harness.report.picture_views import Box, Picture, Wire, WrongWire
 from harness.rig.records import Symptom, to_json
 from harness.run import JudgedRun
 from harness.toolchain import Toolchain

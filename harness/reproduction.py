@@ -13,8 +13,8 @@ from harness.errors import SurroundingsError, Unavailable, UsageError
 from harness.pictures import NEVER_AGAIN, of_packages
 from harness.provenance import Provenance
 from harness.releases import Catalogue, Release
+from harness.report.cause_views import LiveCause, Script
 from harness.report.model import ReportModel
-from harness.report.views import LiveCause, Script
 from harness.rig.records import SubjectSpec, to_json
 from harness.run import JudgedRun
 from harness.toolchain import Toolchain

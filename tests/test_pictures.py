@@ -6,8 +6,8 @@ import dataclasses
 
 from harness.errors import SurroundingsError
 from harness.pictures import MOST, of_packages, picture_from_json, with_pictures, worst
+from harness.report.cause_views import LiveCause
 from harness.report.model import ReportModel
-from harness.report.views import LiveCause
 from tests.report.conftest import full_run
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from harness import reproduction
 from harness.errors import SurroundingsError
+from harness.report.cause_views import LiveCause, Script
 from harness.report.markdown import markdown
 from harness.report.model import ReportModel
 from harness.report.page import page
-from harness.report.views import LiveCause, Script
 from harness.report.write import write_report
 from harness.reproduction import Wanted, reproduce_command, script_from_json, with_scripts
 from harness.rig.records import SubjectKind, SubjectSpec

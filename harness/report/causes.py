@@ -18,9 +18,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from harness.report.views import CauseView, LiveCause, SeenAs
+from harness.report.cause_views import CauseView, LiveCause, SeenAs
 from harness.rig.records import CaseInfo, Lane, Oracle
 
+_PACKAGES = (Lane.PACKAGE, Lane.ENGINE)
 _AS = re.compile(r"As ([a-z0-9.]+(?:-[a-z0-9.]+)+)")
 
 
@@ -151,7 +152,7 @@ def _live(
     cells = pd.concat([frame for _, frame in seen])
     entries = sorted((cause for cause, _ in seen), key=_explains)
     worst = min(entries, key=lambda cause: severity(cause.oracle))
-    packages = set(cells.loc[cells["lane"] == Lane.PACKAGE.value, "case"])
+    packages = set(cells.loc[cells["lane"] != Lane.GRAPH.value, "case"])
     cases = sorted(set(cells["case"]), key=lambda name: (name in packages, order.index(name)))
     smallest = cells[cells["case"] == cases[0]].sort_values(["oracle", "route"]).iloc[0]
     whole = len(entries) == 1 and entries[0] is group[0]
@@ -162,7 +163,7 @@ def _live(
         label=worst.label,
         upstream=tuple(dict.fromkeys(c.upstream for c in entries if _is_reference(c.upstream))),
         cells=_count(cells, Lane.GRAPH),
-        package_cells=_count(cells, Lane.PACKAGE),
+        package_cells=_count(cells, *_PACKAGES),
         cases=tuple(cases),
         routes=tuple(str(route) for route in cells["route"].sort_values().unique()),
         entries=tuple(_seen_as(cause, frame) for cause, frame in seen),
@@ -176,12 +177,12 @@ def _live(
 
 
 def _seen_as(cause: CauseView, cells: pd.DataFrame) -> SeenAs:
-    counts = _count(cells, Lane.GRAPH), _count(cells, Lane.PACKAGE)
+    counts = _count(cells, Lane.GRAPH), _count(cells, *_PACKAGES)
     return SeenAs(cause.id, cause.oracle, cause.label, cause.why, *counts)
 
 
-def _count(cells: pd.DataFrame, lane: Lane) -> int:
-    return int(cells.loc[cells["lane"] == lane.value, "cell_id"].nunique())
+def _count(cells: pd.DataFrame, *lanes: Lane) -> int:
+    return int(cells.loc[cells["lane"].isin(lanes), "cell_id"].nunique())
 
 
 def _is_reference(upstream: str) -> bool:

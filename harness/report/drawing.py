@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from harness.report.views import Picture, Wire, WrongWire
+from harness.report.picture_views import Picture, Wire, WrongWire
 
 WIDTH, HEIGHT = 132, 44
 """Of a box, in pixels."""

@@ -12,9 +12,10 @@ from typing import Any
 import pandas as pd
 
 from harness.report import text
+from harness.report.cause_views import FindingView
 from harness.report.frames import MISSING
-from harness.report.views import Answer, FindingView, Headline
-from harness.rig.records import SEGMENT, CellKey, Lane, Oracle
+from harness.report.views import Answer, Headline
+from harness.rig.records import EMULATED, SEGMENT, CellKey, Lane, Oracle
 from harness.verdict import Remaining, verdict_words
 
 LEDGER = "ledger"
@@ -95,9 +96,9 @@ def _not_checked(
     plan: Sequence[CellKey], cells: pd.DataFrame, verdicts: pd.DataFrame
 ) -> tuple[str, ...]:
     lines = []
-    if any(key.executor == "emulated" for key in plan):
+    if any(key.executor == EMULATED for key in plan):
         lines.append("Engines were emulated on a CPU: no TensorRT engine ran.")
-    real = sum(key.builder != SEGMENT for key in plan)
+    real = sum(key.builder != SEGMENT and key.executor == EMULATED for key in plan)
     if real:
         lines.append(f"TensorRT-RTX really built those of {real} cells; the rest are segments.")
     elif any(key.builder == SEGMENT for key in plan):

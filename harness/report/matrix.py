@@ -15,7 +15,7 @@ import pandas as pd
 
 from harness.report.causes import severity
 from harness.report.frames import STANDINGS
-from harness.report.views import Matrix, MatrixCell, MatrixGroup, MatrixRow
+from harness.report.matrix_views import Matrix, MatrixCell, MatrixGroup, MatrixRow
 from harness.rig.records import SubjectSpec
 from harness.subject_order import ordered_subjects
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from harness.report import tables, text
 from harness.report.answers import UNJUDGED, answers
+from harness.report.cause_views import CauseView, FindingView, LiveCause, Script
 from harness.report.causes import gone_causes, live_causes, smallest_first
 from harness.report.environment import (
     compared,
@@ -30,9 +31,13 @@ from harness.report.frames import (
 )
 from harness.report.headline import LEDGER, headline
 from harness.report.matrix import build_matrix
+from harness.report.matrix_views import Matrix
+from harness.report.measure_views import MeasureRow, UnflattenRow
 from harness.report.neighbours import NeighbourView, neighbours
 from harness.report.over_steps import OverSteps, over_steps
 from harness.report.package_lane import in_lane, package_answers, package_lane
+from harness.report.package_views import PackageLane
+from harness.report.picture_views import Picture
 from harness.report.provenance import with_sources
 from harness.report.rows import (
     comparison,
@@ -46,23 +51,15 @@ from harness.report.unflattening import unflatten_rows
 from harness.report.version_matrix import version_matrix
 from harness.report.version_views import VersionBlock
 from harness.report.views import (
-    CauseView,
     Comparison,
     Control,
     FailingSubject,
-    FindingView,
     Headline,
     HypotheticalRow,
-    LiveCause,
-    Matrix,
-    MeasureRow,
-    PackageLane,
-    Picture,
     Provenance,
-    Script,
-    UnflattenRow,
 )
 from harness.rig.records import (
+    EMULATED,
     CaseInfo,
     CellKey,
     CellRecord,
@@ -195,7 +192,7 @@ def build_model(
     return ReportModel(
         title=f"Inliner regression{f' · {run}' if run else ''}",
         scope=_scope(cells, matrix, lane, package) + _compared_in(plan, kind),
-        emulated=any(key.executor == "emulated" for key in plan),
+        emulated=any(key.executor == EMULATED for key in plan),
         lane=lane,
         headline=headline(
             gate, summary, counts, plan, all_cells, all_verdicts, answered, findings, left
@@ -232,8 +229,8 @@ def build_model(
 
 def _compared(plan: Sequence[CellKey]) -> Lane:
     """The lane whose cells are compared: in the graph lane nothing differs but the inliner."""
-    lanes = {Lane(key.lane) for key in plan}
-    return Lane.PACKAGE if lanes == {Lane.PACKAGE} else Lane.GRAPH
+    lanes = {key.lane for key in plan}
+    return next((lane for lane in Lane if lane in lanes), Lane.GRAPH)
 
 
 def _matrix(
@@ -243,11 +240,12 @@ def _matrix(
     lane: Lane,
     environment: Mapping[str, str],
 ) -> Matrix:
-    """Of the families that the lane has; of the package lane, which few have, its subjects."""
-    families = {case.family for case in cases if case.lane == lane}
+    """Of the families that the lane has; of the lanes of packages, which few have, its subjects."""
+    whole = lane is not Lane.GRAPH
+    families = {case.family for case in cases if (case.lane != Lane.GRAPH) is whole}
     table = tables.matrix(cells)
     here = table[table.index.get_level_values("family").isin(families)]
-    if lane is Lane.PACKAGE:
+    if whole:
         subjects = [spec for spec in subjects if spec.packages]
     return build_matrix(here, subjects, environment)
 
@@ -278,8 +276,8 @@ def _scope(cells: pd.DataFrame, matrix: Matrix, lane: Lane, package: PackageLane
     releases = kinds.count(SubjectKind.RELEASE.value)
     others = len(kinds) - releases
     families = f"{cells['case'].nunique()} cases in {len(matrix.families)} families"
-    if lane is Lane.PACKAGE:
-        return f"package lane: {text.plural(releases, 'release')}, {families}"
+    if lane is not Lane.GRAPH:
+        return f"{lane} lane: {text.plural(releases, 'release')}, {families}"
     graph = (
         f"{text.plural(releases, 'release')}, {text.plural(others, 'other subject')}, {families}"
     )

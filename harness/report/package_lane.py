@@ -16,14 +16,9 @@ from harness.report import tables, text
 from harness.report.answers import UNJUDGED
 from harness.report.frames import KEY
 from harness.report.matrix import matrix_cells
+from harness.report.package_views import PackageCall, PackageLane, PackageMeasure, PackageRow
 from harness.report.rows import failing_subjects, quartiles_by
-from harness.report.views import (
-    Answer,
-    PackageCall,
-    PackageLane,
-    PackageMeasure,
-    PackageRow,
-)
+from harness.report.views import Answer
 from harness.rig.records import SEGMENT, Lane, Oracle, Route, Stage, SubjectSpec
 from harness.verdict import SILENT
 

@@ -15,11 +15,12 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from harness.report import plots, style, text
+from harness.report.cause_views import FindingView
 from harness.report.drawing import caption, drawing
+from harness.report.matrix_views import MatrixGroup
 from harness.report.model import ReportModel
 from harness.report.step_plot import step_figure
 from harness.report.version_plot import version_figure
-from harness.report.views import FindingView, MatrixGroup
 from harness.rig.records import Oracle, SubjectKind
 
 _KINDS = {

@@ -20,7 +20,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from harness.report import style, text
-from harness.report.views import Matrix, MatrixCell, MatrixGroup, MeasureRow, Quartiles
+from harness.report.matrix_views import Matrix, MatrixCell, MatrixGroup
+from harness.report.measure_views import MeasureRow, Quartiles
 
 PLOTTED_STAGES = ("inline", "export", "save", "load")
 _MARKERS = re.compile(

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from harness.report import tables
+from harness.report.measure_views import MeasureRow, Quartiles
 from harness.report.views import (
     ChangeView,
     Comparison,
@@ -17,8 +18,6 @@ from harness.report.views import (
     FailingGroup,
     FailingSubject,
     HypotheticalRow,
-    MeasureRow,
-    Quartiles,
 )
 from harness.rig.records import Outcome, Route
 

@@ -12,8 +12,9 @@ import pandas as pd
 from harness.errors import UsageError
 from harness.report.frames import STANDINGS
 from harness.report.matrix import short_id
+from harness.report.matrix_views import Matrix
+from harness.report.measure_views import MeasureRow, Quartiles
 from harness.report.tables import LATENCY_STAGES, UNEXPECTED
-from harness.report.views import Matrix, MeasureRow, Quartiles
 from harness.rig.records import SubjectSpec
 
 FRAMES_FOLDER = "frames"

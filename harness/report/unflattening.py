@@ -12,7 +12,7 @@ from itertools import groupby
 import pandas as pd
 
 from harness.report.frames import UNABLE
-from harness.report.views import UnflattenRow
+from harness.report.measure_views import UnflattenRow
 from harness.rig.records import Oracle, Outcome
 
 _ABLE = Outcome.OK.value

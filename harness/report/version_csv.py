@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 from harness.report import text
+from harness.report.measure_views import Quartiles
 from harness.report.version_views import Measures, VersionBlock, VersionRow
-from harness.report.views import Quartiles
 
 Value = str | int | float | None
 

@@ -8,10 +8,10 @@ import pandas as pd
 
 from harness.report import tables
 from harness.report.frames import KEY
+from harness.report.measure_views import Quartiles
 from harness.report.package_lane import WHOLE_SAVE, summed
 from harness.report.rows import quartiles_by
 from harness.report.version_views import MEASURED_BY, Measures
-from harness.report.views import Quartiles
 from harness.rig.records import Lane, Stage
 
 
@@ -22,7 +22,7 @@ def measures_of(
 
     Args:
         cells, samples: those of one block, a row's name in place of the subject.
-        lane: theirs; only in the package lane is there a compile of the release.
+        lane: theirs; in the graph lane there is no compile of the release.
     """
     route = MEASURED_BY[lane]
     saved = cells[cells["route"] == route.value]
@@ -37,7 +37,7 @@ def measures_of(
     found = {
         "save": _quartiles(save, "seconds"),
         "load": _quartiles(load, "seconds"),
-        "compile": _quartiles(_compiled(samples), "seconds") if lane is Lane.PACKAGE else {},
+        "compile": _quartiles(_compiled(samples), "seconds") if lane is not Lane.GRAPH else {},
         "archive": _quartiles(files, "archive_bytes"),
         "bare": _quartiles(bare, "bare"),
     }

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from harness.report.matrix_views import MatrixCell
+from harness.report.measure_views import Quartiles
 from harness.report.package_lane import CALLS, called
-from harness.report.views import MatrixCell, Quartiles
 from harness.rig.records import PINNED, RTX, SEGMENT, Lane, Route
 
 MEASURED_BY: Final[Mapping[Lane, Route]] = {
     Lane.GRAPH: Route.LEGACY,
     Lane.PACKAGE: Route.NO_RETRACE,
+    Lane.ENGINE: Route.NO_RETRACE,
 }
 """The route by which a lane's rows are measured: one that every release has, by its inliner."""
 

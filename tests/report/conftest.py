@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from harness.report.cause_views import CauseView, FindingView
 from harness.report.model import ReportModel, build_model
-from harness.report.views import CauseView, FindingView
 from harness.rig.records import (
     CaseInfo,
     CellKey,

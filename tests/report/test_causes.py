@@ -5,9 +5,9 @@ import itertools
 
 import pytest
 
+from harness.report.cause_views import CauseView
 from harness.report.causes import cause_groups, first_sentence, live_causes, smallest_first
 from harness.report.frames import cell_frame, verdict_frame
-from harness.report.views import CauseView
 
 
 def cause(name, why, oracle="metadata", count=1):

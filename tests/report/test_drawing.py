@@ -8,7 +8,7 @@ import pytest
 
 from harness.report.drawing import ACROSS, MOST_BOXES, caption, drawing, places, sentence
 from harness.report.page import page
-from harness.report.views import Box, Picture, Wire, WrongWire
+from harness.report.picture_views import Box, Picture, Wire, WrongWire
 
 PICTURE = Picture(
     boxes=(

@@ -1,0 +1,98 @@
+"""Findings and causes, as frozen data.
+
+``FindingView`` and ``CauseView`` are also what the report takes in: the gate and the ledger are
+adapted to them, so the report depends on neither.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FindingView:
+    """One thing that a person should look at, and the command that shows it.
+
+    ``oracle`` may also be ``missing`` or ``unsupported``, where the cell as a whole is meant, or
+    ``ledger``, where entries of the ledger are at fault: they stand for the case, by no route.
+    ``torchs_own``: plain ``torch.export`` of this case fails likewise.
+    """
+
+    case: str
+    subject: str
+    route: str
+    oracle: str
+    label: str
+    reason: str
+    command: str
+    torchs_own: bool = False
+
+
+@dataclass(frozen=True)
+class CauseView:
+    """One cause of known failures. ``cases`` come smallest first."""
+
+    id: str
+    why: str
+    upstream: str
+    oracle: str
+    label: str
+    cases: tuple[str, ...]
+    subjects: tuple[str, ...]
+    routes: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class SeenAs:
+    """One ledger entry of a cause, and the cells of the newest release that fail as it says.
+
+    ``package_cells`` are those of the package lane, and not among ``cells``.
+    """
+
+    id: str
+    oracle: str
+    label: str
+    why: str
+    cells: int
+    package_cells: int
+
+
+@dataclass(frozen=True)
+class LiveCause:
+    """A cause that ``subject`` has, worst verdict first, and how to see it.
+
+    ``route`` and ``capture`` are those of the smallest case's worst cell.
+
+    ``cells``, ``cases`` (smallest first) and ``routes`` are those of the subject alone;
+    ``cells`` of the graph lane, and ``package_cells`` of the package lane.
+    """
+
+    id: str
+    why: str
+    oracle: str
+    label: str
+    upstream: tuple[str, ...]
+    cells: int
+    package_cells: int
+    cases: tuple[str, ...]
+    routes: tuple[str, ...]
+    entries: tuple[SeenAs, ...]
+    subject: str
+    route: str
+    capture: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script that shows a cause with torch and a wheel alone, or why there is none.
+
+    ``said`` is the line that it ended with when it was tried, ``label`` the verdict that it shows.
+    """
+
+    text: str
+    label: str
+    said: str
+    why_not: str
+    command: str

@@ -1,0 +1,63 @@
+"""The tables of the package lane, as frozen data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.report.matrix_views import MatrixCell
+from harness.report.measure_views import Quartiles
+from harness.report.views import FailingSubject
+
+
+@dataclass(frozen=True)
+class PackageCall:
+    """A route of the package lane: what a user writes, and what the package comes to by it."""
+
+    route: str
+    call: str
+    reaches: str
+    inlines: bool
+
+
+@dataclass(frozen=True)
+class PackageRow:
+    """A release's package, what it pins, and its cell by every call of the lane.
+
+    ``name`` is the release's, and the builder's of its engines where that is a real one.
+    ``tensorrt_ran`` is the TensorRT that was imported, or empty.
+    """
+
+    name: str
+    torch: str
+    tensorrt: str
+    tensorrt_ran: str
+    cells: tuple[MatrixCell, ...]
+
+
+@dataclass(frozen=True)
+class PackageMeasure:
+    """Seconds and bytes of one call in one release; None where nothing was measured.
+
+    ``save`` is the whole call, ``inline`` the inliner's part of it.
+    """
+
+    name: str
+    call: PackageCall
+    save: Quartiles | None
+    inline: Quartiles | None
+    load: Quartiles | None
+    archive: Quartiles | None
+    engines: Quartiles | None
+
+
+@dataclass(frozen=True)
+class PackageLane:
+    """What users of a release meet. ``compile`` is by a package's name, in seconds."""
+
+    calls: tuple[PackageCall, ...]
+    cases: int
+    rows: tuple[PackageRow, ...]
+    measures: tuple[PackageMeasure, ...]
+    compile: Mapping[str, Quartiles]
+    failing: tuple[FailingSubject, ...]
