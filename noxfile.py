@@ -5,6 +5,7 @@ Environments are built here only.
     nox -s regress -- --releases 2.13.0,2.14.0     arguments go to `python -m harness run`
     nox -s tests -- -k wiring                      arguments go to pytest
     nox -s tests -- --full                         the slow tests too
+    nox -s page -- --browser /opt/chrome/chrome    the report's pages in that browser
     nox -s report -- results/2026-01-31            a run other than the latest
     nox -s stack -- --keep                         matched environments, kept on the disk
     nox -s "stack(2.14.0)"                         one of them
@@ -160,11 +161,18 @@ def tests(session: nox.Session) -> None:
     """The harness's own tests; with --full, the slow ones too."""
     install(session, "pinned", "tests")
     arguments = [argument for argument in session.posargs if argument != "--full"]
-    marker = [] if "--full" in session.posargs else ["-m", "not slow"]
+    marker = [] if "--full" in session.posargs else ["-m", "not slow and not browser"]
     # Each process takes one half of the tests in their order, so that what a module makes for its
     # tests is made once; the one that is done first takes some of the other's.
     parallel = ["-n", "2", "--dist", "worksteal"]
     session.run("python", "-m", "pytest", *marker, *parallel, *arguments)
+
+
+@nox.session
+def page(session: nox.Session) -> None:
+    """The report's pages in a real browser; where none is found, -- --browser PATH names it."""
+    install(session, "pinned", "page")
+    session.run("python", "-m", "pytest", "-m", "browser", "tests/page", *session.posargs)
 
 
 @nox.session
@@ -178,8 +186,8 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """The report of a run, anew from its records; needs no torch."""
-    install(session)
+    """The report of a run, anew from its records; torch is for its corpus, pictures and scripts."""
+    install(session, "pinned")
     run_harness(session, "report", *(session.posargs or ["results/latest"]))
 
 

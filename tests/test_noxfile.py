@@ -192,15 +192,29 @@ def test_tests_leave_the_slow_ones_out_unless_asked(noxfile: Any, tmp_path: Path
     noxfile.tests(full)
     pytest_command = ("python", "-m", "pytest")
     parallel = ("-n", "2", "--dist", "worksteal")
-    assert quick.commands == [(*pytest_command, "-m", "not slow", *parallel, "-k", "wiring")]
+    assert quick.commands == [
+        (*pytest_command, "-m", "not slow and not browser", *parallel, "-k", "wiring")
+    ]
     assert full.commands == [(*pytest_command, *parallel)]
 
 
-def test_report_takes_the_latest_run_and_needs_no_torch(noxfile: Any, tmp_path: Path) -> None:
+def test_page_has_the_driver_of_a_browser_and_runs_what_takes_one(
+    noxfile: Any, tmp_path: Path
+) -> None:
+    session = Session(tmp_path, "--browser", "/opt/chrome")
+    noxfile.page(session)
+    assert any(item.startswith("playwright") for item in session.installed[0])
+    command = ("python", "-m", "pytest", "-m", "browser", "tests/page", "--browser", "/opt/chrome")
+    assert session.commands == [command]
+
+
+def test_report_takes_the_latest_run_and_has_torch_for_its_corpus(
+    noxfile: Any, tmp_path: Path
+) -> None:
     latest, named = Session(tmp_path), Session(tmp_path, "results/one")
     noxfile.report(latest)
     noxfile.report(named)
-    assert not any(item.startswith("torch") for item in latest.installed[0])
+    assert "torch==2.13.0" in latest.installed[0]
     assert latest.commands[0][-2:] == ("report", "results/latest")
     assert named.commands[0][-2:] == ("report", "results/one")
 

@@ -46,6 +46,9 @@ STRENGTH: Mapping[str, float] = {
 """How much of its colour a tone lays on the paper; all of it where not named. The eye goes first
 to what is worst, and last to what is well."""
 
+STRENGTH_IN_THE_DARK: Mapping[str, float] = {"structure": 0.28}
+"""On dark paper, where it is another: half of that yellow would leave light ink unreadable."""
+
 SIGNS: Mapping[str, str] = {
     "values": "✗",
     "wiring": "✗",

@@ -4,10 +4,10 @@
   const section = document.getElementById("failing");
   const rows = [...section.querySelectorAll("tbody tr")].map((row) => ({
     row,
-    release: row.closest("details").dataset.release,
-    family: row.closest(".fails").dataset.family,
-    route: row.cells[1].textContent,
-    verdict: row.cells[2].textContent,
+    release: row.closest("details").dataset.release.split(", "),  // those that fail alike
+    family: [row.closest(".fails").dataset.family],
+    route: [row.cells[1].textContent],
+    verdict: [row.cells[2].textContent],
   }));
   if (!rows.length) return;
   const form = document.createElement("form");
@@ -18,7 +18,7 @@
     const select = label.appendChild(document.createElement("select"));
     select.name = name;
     select.add(new Option("all", ""));
-    for (const value of [...new Set(rows.map((each) => each[name]))])
+    for (const value of new Set(rows.flatMap((each) => each[name])))
       select.add(new Option(value, value));
     return select;
   });
@@ -31,7 +31,7 @@
     const chosen = selects.filter((select) => select.value);
     let shown = 0;
     for (const each of rows) {
-      each.row.hidden = chosen.some((select) => each[select.name] !== select.value);
+      each.row.hidden = chosen.some((select) => !each[select.name].includes(select.value));
       shown += !each.row.hidden;
     }
     for (const part of section.querySelectorAll(".fails, details"))

@@ -1,0 +1,203 @@
+"""What is asked of a page in a real browser: each check returns the faults that it saw, as lines.
+
+So each can be held against a page with a planted fault, and is seen to tell it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+if TYPE_CHECKING:  # it comes with the session `page` alone
+    from playwright.sync_api import Browser, Page
+
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+FILTERS = ("release", "family", "route", "verdict")
+
+UNFOLD = """
+() => {
+  for (const each of document.querySelectorAll("section:not(#failing) details")) each.open = true;
+  const first = document.querySelector("#failing details");  // all would take axe minutes
+  if (first) first.open = true;
+}
+"""
+BROKEN_LINKS = """
+() => [...document.querySelectorAll("a")]
+  .map((each) => each.getAttribute("href"))
+  .filter((to) => !to || !to.startsWith("#") || !document.getElementById(to.slice(1)))
+  .map((to) => `a link leads to ${to}, which is not there`)
+"""
+CLOSED_CELLS = """
+() => {
+  const faults = [];
+  const details = [...document.querySelectorAll("#failing details")];
+  const cells = document.querySelectorAll("#matrix .matrix td:not(.pin, .whole)");
+  if (!cells.length) faults.push("the matrix has no cell");
+  for (const cell of cells) {
+    if (/ t-(ok|none|unsupported|missing) /.test(` ${cell.className} `)) continue;
+    const said = cell.title, link = cell.querySelector("a");
+    if (!link) { faults.push(`no link to the cases: ${said}`); continue; }
+    for (const each of details) each.open = false;
+    link.click();
+    const target = document.getElementById(location.hash.slice(1));
+    const rows = target?.closest(".fails")?.querySelectorAll("tbody tr") ?? [];
+    if (!rows.length || ![...rows].every((row) => row.checkVisibility()))
+      faults.push(`its link opens no cases: ${said}`);
+  }
+  return faults;
+}
+"""
+ROWS = """
+() => [...document.querySelectorAll("#failing tbody tr")].map((row) => ({
+  release: row.closest("details").dataset.release.split(", "),
+  family: [row.closest(".fails").dataset.family],
+  route: [row.cells[1].textContent],
+  verdict: [row.cells[2].textContent],
+  seen: row.checkVisibility(),
+}))
+"""
+TOLD = """
+() => ({
+  told: document.querySelector("form.filters output").textContent,
+  chosen: Object.fromEntries(
+    [...document.querySelectorAll("form.filters select")].map((each) => [each.name, each.value])
+  ),
+})
+"""
+WIDER = """
+() => {
+  const { scrollWidth, clientWidth } = document.documentElement;
+  return scrollWidth > clientWidth ? [`${scrollWidth} pixels wide in ${clientWidth}`] : [];
+}
+"""
+UNREADABLE = """
+() => {
+  const faults = [];
+  if (document.querySelector("form")) faults.push("a form that does nothing");
+  const folded = [...document.querySelectorAll("details")].map((each) => [each, each.open]);
+  for (const [each] of folded) each.open = true;
+  for (const each of document.querySelectorAll("tr, section, h1, h2, h3, p, pre"))
+    if (!each.checkVisibility()) faults.push(`not to be seen: ${each.textContent.slice(0, 60)}`);
+  for (const [each, open] of folded) each.open = open;
+  return faults;
+}
+"""
+UNPRINTED = """
+() => [...document.querySelectorAll("section:not(#failing) details")]
+  .filter((each) => getComputedStyle(each, "::details-content").contentVisibility !== "visible")
+  .map((each) => `folded away on paper: ${each.querySelector("summary").textContent}`)
+"""
+
+
+@dataclass
+class Visit:
+    """A page that was opened; ``complaints`` and ``requests`` grow as it is used."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def visit(browser: Browser, file: Path, address: str = "", **how: Any) -> Iterator[Visit]:
+    """Open a file as a person would; ``how`` goes to the browser's context."""
+    here = file.resolve().as_uri()
+    with browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **how}) as context:
+        page = context.new_page()
+        opened = Visit(page)
+        page.on("console", lambda said: opened.complaints.append(f"{said.type}: {said.text}"))
+        page.on("pageerror", lambda error: opened.complaints.append(f"error: {error}"))
+        page.on("request", lambda asked: opened.requests.append(asked.url))
+        page.goto(here + address)
+        opened.requests = [url for url in opened.requests if url.partition("#")[0] != here]
+        yield opened
+
+
+def inaccessible(page: Page) -> list[str]:
+    """What axe-core objects to, of all that is not folded away."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    page.evaluate(UNFOLD)
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{rule['id']}: {node['failureSummary']}: {node['html'][:120]}"
+        for rule in found
+        for node in rule["nodes"]
+    ]
+
+
+def broken_links(page: Page) -> list[str]:
+    return list(page.evaluate(BROKEN_LINKS))
+
+
+def closed_cells(page: Page) -> list[str]:
+    """Cells of the matrix in which something fails, and which do not open their cases."""
+    return list(page.evaluate(CLOSED_CELLS))
+
+
+def wider_than_the_screen(page: Page) -> list[str]:
+    """The body scrolls sideways, with all unfolded; a table inside of it may."""
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true })")
+    return list(page.evaluate(WIDER))
+
+
+def unreadable_without_scripts(page: Page) -> list[str]:
+    return list(page.evaluate(UNREADABLE))
+
+
+def unprinted(page: Page) -> list[str]:
+    """What paper would lack; leaves the page as on paper."""
+    page.emulate_media(media="print")
+    shown = page.locator("form.filters, .top nav").filter(visible=True).count()
+    return [*page.evaluate(UNPRINTED), *(["filters or navigation on paper"] if shown else [])]
+
+
+def wrong_filters(browser: Browser, file: Path) -> list[str]:
+    """Each filter alone, then two together: rows, count, address, and the link opened elsewhere."""
+    faults = []
+    with visit(browser, file) as opened:
+        rows = opened.page.evaluate(ROWS)
+        choices = [{name: _last(opened.page, name)} for name in FILTERS]
+        choices.append({"release": _common(rows, "release"), "route": _common(rows, "route")})
+        for chosen in choices:
+            for name in FILTERS:
+                opened.page.select_option(f"select[name={name}]", chosen.get(name, ""))
+            faults += _misfiltered(opened.page, rows, chosen)
+            address = opened.page.evaluate("location.hash")
+            asked = parse_qs(address.partition("?")[2])
+            if asked != {name: [value] for name, value in chosen.items()}:
+                faults.append(f"{chosen}: the address says {address}")
+            with visit(browser, file, address) as shared:
+                faults += [f"shared link: {f}" for f in _misfiltered(shared.page, rows, chosen)]
+        for name in FILTERS:
+            opened.page.select_option(f"select[name={name}]", "")
+        faults += _misfiltered(opened.page, rows, {})
+    return faults
+
+
+def _last(page: Page, name: str) -> str:
+    """The last value that a filter offers: the first may be that of every row."""
+    return str(page.locator(f"select[name={name}] option").last.get_attribute("value"))
+
+
+def _common(rows: list[dict[str, Any]], name: str) -> str:
+    """A value that many rows have, so that two together leave some."""
+    values = [value for row in rows for value in row[name]]
+    return max(sorted(set(values)), key=values.count)
+
+
+def _misfiltered(page: Page, rows: list[dict[str, Any]], chosen: dict[str, str]) -> list[str]:
+    expected = [all(value in row[name] for name, value in chosen.items()) for row in rows]
+    now, state = page.evaluate(ROWS), page.evaluate(TOLD)
+    faults = []
+    if chosen and [row["seen"] for row in now] != expected:
+        faults.append(f"{chosen}: {sum(row['seen'] for row in now)} rows for {sum(expected)}")
+    if state["told"] != f"{sum(expected)} of {len(rows)} rows":
+        faults.append(f"{chosen}: it says {state['told']}")
+    if state["chosen"] != {name: chosen.get(name, "") for name in FILTERS}:
+        faults.append(f"{chosen}: chosen is {state['chosen']}")
+    return faults

@@ -1,0 +1,120 @@
+"""Every check of the page is seen to tell a fault that was planted in a sound page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.page.checks import (
+    PHONE,
+    broken_links,
+    closed_cells,
+    inaccessible,
+    unprinted,
+    unreadable_without_scripts,
+    visit,
+    wider_than_the_screen,
+    wrong_filters,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def plant(fresh: Path, tmp_path: Path) -> Callable[..., Path]:
+    """The fresh page with what a pattern finds first replaced."""
+
+    def planted(old: str, new: str) -> Path:
+        text, count = re.subn(old, new, fresh.read_text(), count=1, flags=re.DOTALL)
+        assert count, f"nothing to replace: {old}"
+        file = tmp_path / "planted.html"
+        file.write_text(text)
+        return file
+
+    return planted
+
+
+def test_an_error_in_a_script_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+    with visit(browser, plant("<main>", "<main><script>nothing.there()</script>")) as opened:
+        assert "nothing is not defined" in opened.complaints[0]
+
+
+def test_a_request_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+    with visit(browser, plant("<main>", '<main><img alt="" src="missing.png">')) as opened:
+        assert opened.requests[0].endswith("missing.png")
+
+
+def test_a_link_that_leads_nowhere_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+    with visit(browser, plant('href="#latency"', 'href="#lateness"')) as opened:
+        assert broken_links(opened.page) == ["a link leads to #lateness, which is not there"]
+
+
+def test_a_cell_that_opens_nothing_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+    with visit(browser, plant('<a href="#failing-[^"]*"><b', '<a href="#latency"><b')) as opened:
+        assert len(closed_cells(opened.page)) == 1
+
+
+def test_a_failing_cell_without_a_link_is_told(
+    browser: Browser, plant: Callable[..., Path]
+) -> None:
+    with visit(browser, plant('<a href="#failing-[^"]*"><b', "<a><b")) as opened:
+        assert "opens no cases" in closed_cells(opened.page)[0]
+    with visit(browser, plant(r'<a href="#failing-[^"]*">(<b.*?)</a>', "<i></i>")) as opened:
+        assert "no link to the cases" in closed_cells(opened.page)[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (r"each\.row\.hidden = chosen", "each.row.hidden = false && chosen", "rows for"),
+        (r"shown \+= !each\.row\.hidden", "shown += 1", "it says"),
+        (r"history\.replaceState", "void ", "the address says"),
+        (r"asked\.get\(select\.name\)", "select.value", "shared link"),
+    ],
+)
+def test_a_filter_that_does_not_filter_count_or_last_is_told(
+    browser: Browser, plant: Callable[..., Path], old: str, new: str, told: str
+) -> None:
+    assert any(told in fault for fault in wrong_filters(browser, plant(old, new)))
+
+
+def test_a_row_that_needs_a_script_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+    file = plant("<tr><th", "<tr hidden><th")
+    with visit(browser, file, java_script_enabled=False) as opened:
+        assert any("not to be seen" in fault for fault in unreadable_without_scripts(opened.page))
+
+
+@pytest.mark.parametrize(
+    ("planted", "rule"),
+    [
+        ('<p style="color: #b5b5b5">pale</p>', "color-contrast"),
+        ("<button></button>", "button-name"),
+        ('<img src="data:,">', "image-alt"),
+    ],
+)
+def test_what_axe_objects_to_is_told(
+    browser: Browser, plant: Callable[..., Path], planted: str, rule: str
+) -> None:
+    # All else is cut away: axe takes its time for a long page.
+    with visit(browser, plant("<main>.*</main>", f"<main>{planted}</main>")) as opened:
+        assert any(fault.startswith(rule) for fault in inaccessible(opened.page))
+
+
+def test_a_page_wider_than_a_phone_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+    with visit(browser, plant("<main>", f"<main><p>{'m' * 90}</p>"), viewport=PHONE) as sound:
+        assert wider_than_the_screen(sound.page) == []  # a long word breaks
+    with visit(browser, plant("<main>", f"<main><pre style='white-space: pre'>{'m' * 90}</pre>"),
+               viewport=PHONE) as opened:  # fmt: skip
+        assert "pixels wide in 390" in wider_than_the_screen(opened.page)[0]
+
+
+def test_what_stays_folded_on_paper_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+    with visit(browser, plant("content-visibility: visible;", "")) as opened:
+        assert any("folded away on paper" in fault for fault in unprinted(opened.page))

@@ -1,0 +1,98 @@
+"""The report's page as a person meets it, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.page.checks import (
+    PHONE,
+    broken_links,
+    closed_cells,
+    inaccessible,
+    unprinted,
+    unreadable_without_scripts,
+    visit,
+    wider_than_the_screen,
+    wrong_filters,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+MOST_BYTES = 5_000_000
+MOST_PAPER = 80  # pages
+
+
+def test_the_page_renders_without_a_complaint_and_without_a_request(
+    browser: Browser, html: Path
+) -> None:
+    with visit(browser, html) as opened:
+        assert opened.page.locator("h1").is_visible()
+        assert opened.page.locator("#matrix .matrix").is_visible()
+        opened.page.mouse.wheel(0, 20_000)
+        assert opened.complaints == []
+        assert opened.requests == []
+    assert html.stat().st_size < MOST_BYTES
+
+
+def test_every_link_has_a_target(browser: Browser, html: Path) -> None:
+    with visit(browser, html) as opened:
+        assert broken_links(opened.page) == []
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_every_failing_cell_of_the_matrix_opens_its_cases(
+    browser: Browser, html: Path, scripts: bool
+) -> None:
+    with visit(browser, html, java_script_enabled=scripts) as opened:
+        assert closed_cells(opened.page) == []
+
+
+def test_filters_filter_count_and_survive_in_a_link(browser: Browser, html: Path) -> None:
+    assert wrong_filters(browser, html) == []
+
+
+def test_the_page_is_whole_without_scripts(browser: Browser, html: Path) -> None:
+    with visit(browser, html, java_script_enabled=False) as opened:
+        assert unreadable_without_scripts(opened.page) == []
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"color_scheme": "dark"}, {"viewport": PHONE}],
+    ids=["light", "dark", "phone"],
+)
+def test_axe_objects_to_nothing(browser: Browser, html: Path, how: dict[str, Any]) -> None:
+    with visit(browser, html, **how) as opened:
+        assert inaccessible(opened.page) == []
+
+
+def test_a_phone_does_not_scroll_sideways(browser: Browser, html: Path) -> None:
+    with visit(browser, html, viewport=PHONE) as opened:
+        assert wider_than_the_screen(opened.page) == []
+
+
+@pytest.mark.parametrize(("scheme", "light"), [("light", True), ("dark", False)])
+def test_the_paper_is_light_or_dark_as_the_reader_likes(
+    browser: Browser, html: Path, scheme: str, light: bool
+) -> None:
+    with visit(browser, html, color_scheme=scheme) as opened:
+        colour = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (min(map(int, re.findall(r"\d+", colour))) > 200) is light
+
+
+def test_the_page_prints_with_its_folded_parts_and_without_its_filters(
+    browser: Browser, html: Path
+) -> None:
+    with visit(browser, html, color_scheme="dark") as opened:
+        assert unprinted(opened.page) == []
+        colour = opened.page.evaluate("getComputedStyle(document.body).color")
+        assert colour == "rgb(0, 0, 0)"  # whatever the screen likes
+        pages = re.findall(rb"/Type /Page\b", opened.page.pdf())
+        assert 1 < len(pages) < MOST_PAPER
