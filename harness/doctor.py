@@ -16,6 +16,8 @@ from typing import Final
 
 import psutil
 
+from harness.cuda import DRIVER
+from harness.engine_lane import preflight
 from harness.errors import SurroundingsError, Unavailable
 from harness.releases import Release
 from harness.toolchain import Toolchain
@@ -52,6 +54,7 @@ def examine(toolchain: Toolchain, releases: Sequence[Release]) -> list[Finding]:
         disk_finding(shutil.disk_usage(_existing(toolchain.cache)).free),
         memory_finding(psutil.virtual_memory().available),
         cores_finding(len(psutil.Process().cpu_affinity() or [])),
+        engine_lane_finding(toolchain.python),
     ]
 
 
@@ -165,6 +168,21 @@ def cores_finding(cores: int) -> Finding:
     return Finding("cores", False, str(cores), "run with --jobs 1, and do not trust the times")
 
 
+def engine_lane_finding(python: str, driver: str = DRIVER) -> Finding:
+    """Whether real engines could run; most machines have no GPU, which is no fault of theirs."""
+    try:
+        found = preflight(python, driver)
+    except (SurroundingsError, Unavailable) as error:
+        detail, advice = _detail_and_advice(error)
+        return Finding("engine lane", True, f"not here: {detail}", advice)
+    return Finding(
+        "engine lane",
+        True,
+        f"torch_tensorrt {found.release} with {found.builder} {found.tensorrt} on "
+        f"{found.device.name} ({found.device.architecture})",
+    )
+
+
 def _at_least(name: str, have_bytes: int, need_bytes: int, advice: str) -> Finding:
     ok = have_bytes >= need_bytes
     detail = f"{have_bytes / 1024**3:.1f} GiB free, {need_bytes / 1024**3:.0f} GiB wanted"
@@ -186,7 +204,7 @@ def _asked(name: str, question: Callable[[], str]) -> Finding:
         return Finding(name, False, *_detail_and_advice(error))
 
 
-def _detail_and_advice(error: SurroundingsError) -> tuple[str, str]:
+def _detail_and_advice(error: SurroundingsError | Unavailable) -> tuple[str, str]:
     """A message's two halves: by the convention of `harness.errors`, advice follows a semicolon."""
     detail, _, advice = str(error).partition("; ")
     return detail, advice or "see the message"

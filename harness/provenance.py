@@ -23,6 +23,7 @@ from typing import Any
 
 import psutil
 
+from harness.nvml import Gpu, NvmlError, read_gpus
 from harness.rig.records import SubjectKind, SubjectSpec, check_schema, subject_from_json, to_json
 
 _GIT_TIMEOUT_S = 10.0
@@ -54,7 +55,8 @@ class Provenance:
     cpu_cores: int  # those this process may use, which a container can make fewer than there are
     memory_bytes: int
     clock_source: str
-    gpu: str | None = None
+    gpu: str | None = None  # the names of all, or why NVML does not tell; None: there is no NVML
+    gpus: tuple[Gpu, ...] = ()  # as they were when the run began
     corpus: tuple[str, ...] = ()  # where the cases are, if they are not the project's own
     environment_bytes: int | None = None  # what the environment takes on the disk; None: unknown
     sources: tuple[Source, ...] = ()
@@ -86,6 +88,7 @@ def collect_provenance(
     started = datetime.now(UTC)
     commit, dirty = _git_state(root)
     version, build = _installed_torch()
+    gpu, gpus = _gpus()
     return Provenance(
         run_id=new_run_id(started),
         started_at=started.isoformat(timespec="seconds"),
@@ -104,6 +107,8 @@ def collect_provenance(
         cpu_cores=_cpu_cores(),
         memory_bytes=int(psutil.virtual_memory().total),
         clock_source=_clock_source(),
+        gpu=gpu,
+        gpus=gpus,
         corpus=tuple(corpus),
         environment_bytes=environment_bytes,
     )
@@ -144,11 +149,17 @@ def provenance_from_json(data: Mapping[str, Any], where: str) -> Provenance:
     fields["subjects"] = tuple(subject_from_json(item) for item in fields["subjects"])
     for name in ("command_line", "seeds", "pip_freeze", "corpus", "mismatches"):
         fields[name] = tuple(fields.get(name, ()))
+    fields["gpus"] = tuple(_gpu_from_json(item) for item in fields.get("gpus", ()))
     fields["sources"] = tuple(
         Source(tuple(item["environments"]), provenance_from_json(item["run"], where))
         for item in fields.get("sources", ())
     )
     return Provenance(**fields)
+
+
+def _gpu_from_json(data: Mapping[str, Any]) -> Gpu:
+    reasons = data["throttle_reasons"]
+    return Gpu(**{**data, "throttle_reasons": None if reasons is None else tuple(reasons)})
 
 
 def resume_mismatch(old: Provenance, new: Provenance) -> list[str]:
@@ -281,6 +292,15 @@ def _cpu_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _gpus() -> tuple[str | None, tuple[Gpu, ...]]:
+    """The content of ``gpu`` and of ``gpus``."""
+    try:
+        gpus = read_gpus()
+    except NvmlError as error:
+        return f"NVML failed: {error}", ()
+    return " and ".join(gpu.name for gpu in gpus) or None, gpus
 
 
 def _clock_source() -> str:

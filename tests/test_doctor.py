@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness import doctor
+from harness.cuda import Device
 from harness.doctor import Finding
+from harness.engine_lane import Installed
 from harness.releases import Release, load_catalogue
 from harness.toolchain import Toolchain
 from tests.fake_releases import make_release, script
@@ -30,7 +32,7 @@ def test_everything_is_examined_in_a_fixed_order_and_nothing_is_fetched(
     toolchain = Toolchain(tmp_path / "cache", sys.executable)
     findings = doctor.examine(toolchain, [release])
     names = ["python", "pip", "compiler", "torch", "cache", "wheels", "bindings", "disk"]
-    assert [finding.name for finding in findings] == [*names, "memory", "cores"]
+    assert [finding.name for finding in findings] == [*names, "memory", "cores", "engine lane"]
     found = by_name(findings)
     assert all(found[name].ok for name in ("python", "compiler", "torch", "cache", "wheels"))
     assert list((tmp_path / "cache").iterdir()) == []
@@ -83,6 +85,22 @@ def test_a_python_without_pip_is_told_how_to_get_it(tmp_path: Path) -> None:
 def test_pip_is_told_with_its_version(tmp_path: Path) -> None:
     python = script(tmp_path / "python", "print('pip 99.1 from somewhere')")
     assert doctor.pip_finding(python) == Finding("pip", True, "pip 99.1")
+
+
+def test_a_machine_that_cannot_run_engines_is_told_what_is_missing_and_is_no_worse() -> None:
+    finding = doctor.engine_lane_finding(sys.executable, "libno-such-driver.so.1")
+    assert finding.ok
+    assert finding.detail.startswith("not here: no CUDA driver")
+    assert "NVIDIA GPU" in finding.advice
+
+
+def test_a_machine_that_can_run_engines_is_told_with_what(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Installed("2.14.0", "tensorrt", "11.1.0.106", Device("Fake GPU", (8, 9)))
+    monkeypatch.setattr(doctor, "preflight", lambda *_: found)
+    finding = doctor.engine_lane_finding(sys.executable)
+    assert finding.detail == "torch_tensorrt 2.14.0 with tensorrt 11.1.0.106 on Fake GPU (sm_89)"
 
 
 class TestWheels:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import harness.provenance
+from harness.nvml import read_gpus
 from harness.provenance import (
     Provenance,
     collect_provenance,
@@ -20,6 +21,7 @@ from harness.provenance import (
     resume_warnings,
 )
 from harness.rig.records import SCHEMA, UnknownSchema
+from tests import fake_drivers
 from tests.record_builders import provenance, subject
 
 SUBJECTS = (subject("2.13.0", "legacy", "export", wheel_sha256="ab"), subject("positional"))
@@ -99,7 +101,27 @@ def test_the_machine_and_the_environment_are_described(tmp_path: Path) -> None:
     assert "resolution" in found.clock_source
     assert found.started_at.endswith("+00:00")
     assert found.run_id.startswith(found.started_at[:4])
-    assert found.gpu is None
+    assert found.gpu == (" and ".join(gpu.name for gpu in read_gpus()) or None)
+
+
+def test_gpus_are_recorded_and_a_library_that_fails_is_told_and_ends_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = fake_drivers.nvml(tmp_path)
+    monkeypatch.setattr(harness.provenance, "read_gpus", lambda: read_gpus(library))
+    found = collect(tmp_path)
+    assert found.gpu == "Fake L4 and Fake A10"
+    data = json.loads(json.dumps(provenance_to_json(found)))
+    assert data["gpus"][0]["throttle_reasons"] == [
+        "software power cap",
+        "software thermal slowdown",
+    ]
+    assert data["gpus"][1]["sm_clock_mhz"] is None
+    assert provenance_from_json(data, "run.json") == found
+    (tmp_path / "broken").mkdir()
+    broken = fake_drivers.nvml(tmp_path / "broken", init=18)
+    monkeypatch.setattr(harness.provenance, "read_gpus", lambda: read_gpus(broken))
+    assert collect(tmp_path).gpu == "NVML failed: nvmlInit_v2: version mismatch (18)"
 
 
 def test_torch_is_described_without_being_imported(tmp_path: Path) -> None:

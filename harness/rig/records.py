@@ -91,11 +91,17 @@ DYNAMIC_ROUTES = frozenset({Route.RETRACE_DYNAMIC, Route.RETRACE_DYNAMIC_LEGACY}
 class Lane(enum.StrEnum):
     GRAPH = "graph"
     PACKAGE = "package"
+    ENGINE = "engine"  # the package lane with builder and executor real, on a GPU
 
 
 SEGMENT = "segment"
 PINNED = "pinned"  # the environment with one torch for all releases
-RTX = "tensorrt-rtx"  # of a cell's builder the beginning: `tensorrt-rtx-1.6.1.120`
+# Of a cell's builder the beginning, such as `tensorrt-rtx-1.6.1.120`.
+RTX = "tensorrt-rtx"
+TENSORRT = "tensorrt"
+# How engines run: their segments on a CPU, or TensorRT on a GPU.
+EMULATED = "emulated"
+CUDA = "cuda"
 
 
 class Oracle(enum.StrEnum):
@@ -171,7 +177,7 @@ class CellKey:
     route: str
     lane: str = Lane.GRAPH.value
     builder: str = "segment"
-    executor: str = "emulated"
+    executor: str = EMULATED
     environment: str = PINNED
 
     @property
@@ -237,6 +243,11 @@ class PackageSpec:
     routes: tuple[str, ...]
     tensorrt_running: str | None = None
     unavailable: str = ""  # why it cannot be asked, or empty
+    executor: str = EMULATED
+
+    @property
+    def lane(self) -> Lane:
+        return Lane.ENGINE if self.executor == CUDA else Lane.PACKAGE
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,92 @@
+"""The engine lane's preflight: one line for each thing that can be missing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.corpus_client import ask_rig
+from harness.cuda import Device
+from harness.engine_lane import Installed, installed, preflight
+from harness.errors import Unavailable
+from tests import fake_drivers
+
+L4, H100 = Device("NVIDIA L4", (8, 9)), Device("NVIDIA H100", (9, 0))
+FACTS: dict[str, Any] = {
+    "torch": "2.14.0+cu130",
+    "torch_cuda": "13.0",
+    "no_gpu": "",
+    "package": "torch-tensorrt",
+    "release": "2.14.0",
+    "tensorrt": "11.1.0.106",
+    "no_tensorrt": "",
+}
+RTX = {**FACTS, "package": "torch-tensorrt-rtx", "tensorrt": "1.6.1.120"}
+
+
+def test_it_says_what_engines_will_be_built_and_run_with() -> None:
+    assert installed(FACTS, H100) == Installed("2.14.0", "tensorrt", "11.1.0.106", H100)
+    assert installed(RTX, L4) == Installed("2.14.0", "tensorrt-rtx", "1.6.1.120", L4)
+
+
+@pytest.mark.parametrize(
+    ("missing", "device", "told"),
+    [
+        (
+            {"torch": "2.13.0", "torch_cuda": None, "no_gpu": "it is a CPU build"},
+            L4,
+            r"torch 2.13.0 cannot use the NVIDIA L4 here: it is a CPU build; `nox -s engine`",
+        ),
+        ({"no_gpu": "driver too old"}, L4, r"driver too old; bring driver and torch together"),
+        (
+            {"package": None},
+            L4,
+            r"neither torch-tensorrt nor torch-tensorrt-rtx is installed in .*; `nox -s engine`",
+        ),
+        (
+            {"tensorrt": None, "no_tensorrt": "No module named 'tensorrt'"},
+            L4,
+            r"its TensorRT cannot be imported: No module named 'tensorrt'; `nox -s engine`",
+        ),
+        (RTX, H100, r"no engines for the NVIDIA H100 here \(sm_90\), only for sm_75, .*, sm_121; "),
+    ],
+    ids=["a CPU build of torch", "an old driver", "no package", "no TensorRT", "another GPU"],
+)
+def test_what_is_missing_is_told_in_one_line_with_what_to_do(
+    missing: dict[str, Any], device: Device, told: str
+) -> None:
+    with pytest.raises(Unavailable, match=told) as caught:
+        installed({**FACTS, **missing}, device)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_a_driver_the_environment_is_not_even_asked() -> None:
+    with pytest.raises(Unavailable, match="no CUDA driver"):
+        preflight("/no/python", "libno-such-driver.so.1")
+
+
+def test_where_there_is_a_gpu_this_environment_is_asked(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"torch .* cannot use the Fake GPU here"):
+        preflight(sys.executable, fake_drivers.cuda(tmp_path))
+
+
+def test_an_environment_says_which_package_and_which_tensorrt_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("torch_tensorrt-9.9.9", "torch_tensorrt_rtx-9.9.9"):
+        folder = tmp_path / f"{package}.dist-info"
+        folder.mkdir()
+        name, version = package.split("-")
+        (folder / "METADATA").write_text(f"Name: {name}\nVersion: {version}+cu130\n")
+    (tmp_path / "tensorrt_rtx.py").write_text("raise ImportError('libtensorrt_rtx.so: gone')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = json.loads(ask_rig(sys.executable, "package.installed"))
+    assert (found["package"], found["release"]) == ("torch-tensorrt-rtx", "9.9.9")
+    assert (found["tensorrt"], found["no_tensorrt"]) == (None, "libtensorrt_rtx.so: gone")
+    (tmp_path / "tensorrt_rtx.py").write_text("__version__ = '1.2.3'\n")
+    found = json.loads(ask_rig(sys.executable, "package.installed"))
+    assert (found["tensorrt"], found["no_tensorrt"]) == ("1.2.3", "")
