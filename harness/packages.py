@@ -1,20 +1,21 @@
-"""The package lane of a run: which releases have a whole package here, and their workers."""
+"""The package and engine lanes of a run: which releases have a whole package here, and their
+workers."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
+from harness.engine_lane import Installed
 from harness.errors import Unavailable, UsageError
 from harness.plan import PlannedCell
 from harness.releases import Catalogue, Release
 from harness.rig.records import (
+    CUDA,
     RTX,
     SEGMENT,
     CellKey,
-    Lane,
     PackageSpec,
     SubjectKind,
     SubjectSpec,
@@ -84,12 +85,47 @@ def with_packages(
     return tuple(described), sites
 
 
+def with_installed(
+    subjects: Sequence[SubjectSpec],
+    installed: Installed,
+    catalogue: Catalogue,
+    before: Mapping[str, Collection[str]] | None = None,
+) -> tuple[SubjectSpec, ...]:
+    """The subjects, the release that is installed here with its package, for the engine lane.
+
+    Args:
+        before: the builders of each subject's real packages in the run that is gone on with.
+
+    Raises:
+        UsageError: the release is in no catalogue, or the run that is gone on with had another.
+        Unavailable: another release was asked for than the one that is installed.
+    """
+    release = catalogue.get(installed.release)
+    builder = f"{installed.builder}-{installed.tensorrt}"
+    if before is not None and builder not in before.get(release.version, ()):
+        had = ", ".join(f"{each} of {name}" for name in before for each in before[name])
+        raise UsageError(
+            f"the run has engines of {had}, and {builder} of {release.version} is installed here; "
+            "start a new run"
+        )
+    if release.version not in [spec.subject for spec in subjects]:
+        raise Unavailable(
+            f"torch_tensorrt {release.version} is installed here, and it was not asked for; "
+            f"ask with --releases {release.version}"
+        )
+    package = PackageSpec(builder, release.package_routes, installed.tensorrt, executor=CUDA)
+    return tuple(
+        dataclasses.replace(spec, packages=(*spec.packages, package))
+        if spec.subject == release.version
+        else spec
+        for spec in subjects
+    )
+
+
 def package_groups(
     missing: Collection[PlannedCell],
-    sites: Sites,
-    setup_for: Callable[[PackageSite, SubjectSpec, Path], PackageSetup],
+    setup_for: Callable[[SubjectSpec, PackageSpec], PackageSetup],
     subjects: Sequence[SubjectSpec],
-    log_folder: Path,
 ) -> list[tuple[list[Job], PackageSetup]]:
     """The jobs of each package, and what its worker is started with."""
     groups = []
@@ -97,9 +133,7 @@ def package_groups(
         for package in spec.packages:
             jobs = make_jobs([cell for cell in missing if _is_of(cell.key, spec, package)])
             if jobs:
-                site = sites[spec.subject, package.builder]
-                folder = log_folder / f"{spec.subject}-{package.builder}"
-                groups.append((jobs, setup_for(site, spec, folder)))
+                groups.append((jobs, setup_for(spec, package)))
     return groups
 
 
@@ -123,7 +157,7 @@ def _builds_real(release: Release, builder: str, catalogue: Catalogue) -> bool:
 
 def _is_of(key: CellKey, spec: SubjectSpec, package: PackageSpec) -> bool:
     return (key.lane, key.subject, key.builder) == (
-        Lane.PACKAGE.value,
+        package.lane.value,
         spec.subject,
         package.builder,
     )

@@ -217,8 +217,9 @@ def _packaged(
         capture,
         subject.subject,
         route,
-        lane=Lane.PACKAGE.value,
+        lane=package.lane.value,
         builder=package.builder,
+        executor=package.executor,
         environment=environment,
     )
     # No two packages are the same, whatever inliner they share: each is measured as itself.

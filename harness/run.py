@@ -13,14 +13,15 @@ from typing import Any, Protocol
 
 from harness.choosing import choose_subjects, found_again, likes
 from harness.corpus_client import Corpus, read_corpus, select_cases
-from harness.environments import installed_bytes, matched_name, releases_in
+from harness.engine_lane import preflight
+from harness.environments import MATCHED, installed_bytes, matched_name, releases_in
 from harness.errors import SurroundingsError, UsageError
 from harness.expectations.faults import idle_selectors
 from harness.expectations.ledger import Ledger
 from harness.expectations.ledger_file import LEDGER_FILE, read_ledger
 from harness.findings import Gate, GateReport
 from harness.gate import judge
-from harness.packages import Sites, package_groups, with_packages
+from harness.packages import Sites, package_groups, with_installed, with_packages
 from harness.plan import PlannedCell, derived, make_plan, shard
 from harness.provenance import Provenance, collect_provenance, resume_mismatch
 from harness.releases import Catalogue
@@ -30,13 +31,14 @@ from harness.rig.records import (
     CaseInfo,
     CellRecord,
     Lane,
+    PackageSpec,
     SubjectSpec,
 )
 from harness.spent import Spent, own_peak_bytes, read_spent, spent_log
 from harness.store import RunFolder, RunState
 from harness.subjects import known_subjects
 from harness.summary import summarise
-from harness.toolchain import PackageSite, Toolchain
+from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.workers.jobs import make_jobs
 from harness.workers.pool import run_groups, run_jobs
@@ -59,7 +61,7 @@ class RunOptions:
     routes: tuple[str, ...] = ()
     captures: tuple[str, ...] = ("nonstrict",)
     lanes: tuple[str, ...] = (Lane.GRAPH.value,)
-    builders: tuple[str, ...] = (SEGMENT,)  # of the package lane
+    builders: tuple[str, ...] = (SEGMENT,)  # of the package lane; the engine lane has its own
     environment: str = PINNED  # or matched
     jobs: int = 2
     timeout_s: float = 120.0
@@ -113,7 +115,13 @@ def run(
     Raises:
         UsageError, SurroundingsError: as their docstrings say; the run folder, if there is one
             already, can be resumed.
+        Unavailable: the engine lane is asked for and cannot run here.
     """
+    installed = preflight(toolchain.python) if Lane.ENGINE in options.lanes else None
+    if installed and options.environment == PINNED:
+        raise UsageError(
+            f"--lane {Lane.ENGINE}: the torch is not chosen here; give --environment {MATCHED}"
+        )
     ledger = _ledger(options.ledger, options.corpus)  # before anything takes long: a typo is cheap
     torch = "" if options.environment == PINNED else toolchain.python_env().torch_version
     subjects = choose_subjects(
@@ -126,15 +134,17 @@ def run(
     )
     corpus = read_corpus(toolchain.python, options.corpus)
     cases = select_cases(
-        [case for case in corpus.cases if case.lane in options.lanes],
+        _of_lanes(corpus.cases, options.lanes),
         options.expression,
         options.families,
         quick=options.quick,
         full=options.full,
     )
     sites: Sites = {}
-    if any(case.lane == Lane.PACKAGE for case in cases):
+    if Lane.PACKAGE in options.lanes and any(case.lane == Lane.PACKAGE for case in cases):
         subjects, sites = with_packages(subjects, toolchain, catalogue, options.builders)
+    if installed:
+        subjects = with_installed(subjects, installed, catalogue)
     environment = matched_name(torch) if torch else PINNED
     plan = make_plan(cases, subjects, options.captures, options.routes or None, environment)
     if options.shard is not None:
@@ -152,7 +162,7 @@ def resume(
 
     Raises:
         UsageError: no such run, or it was made of another corpus, inliner or torch.
-        SurroundingsError: as `run`.
+        SurroundingsError, Unavailable: as `run`.
     """
     with RunFolder.open(which, options.out) as folder:
         before = folder.provenance()
@@ -161,10 +171,13 @@ def resume(
         corpus = read_corpus(toolchain.python, before.corpus)
         subjects = found_again(before, toolchain, catalogue)
         sites: Sites = {}
-        had = {spec.subject: [p.builder for p in spec.packages] for spec in before.subjects}
+        had = _builders(before.subjects, Lane.PACKAGE)
         builders = tuple(dict.fromkeys(builder for names in had.values() for builder in names))
         if builders:
             subjects, sites = with_packages(subjects, toolchain, catalogue, builders, had)
+        real = _builders(before.subjects, Lane.ENGINE)
+        if real:
+            subjects = with_installed(subjects, preflight(toolchain.python), catalogue, real)
         now = _provenance(options, corpus, subjects)
         differs = resume_mismatch(before, now)
         if differs:
@@ -191,6 +204,21 @@ def reopen(
     folder = RunFolder.open(which, out)
     corpus = read_corpus(python, folder.provenance().corpus)
     return _judged(folder, Expected(_ledger(ledger_file, corpus.places), corpus, catalogue))
+
+
+def _of_lanes(cases: Sequence[CaseInfo], lanes: Sequence[str]) -> list[CaseInfo]:
+    """The cases that lanes ask for: the engine lane those of the package lane."""
+    asked = {Lane.PACKAGE if lane == Lane.ENGINE else Lane(lane) for lane in lanes}
+    return [case for case in cases if case.lane in asked]
+
+
+def _builders(subjects: Sequence[SubjectSpec], lane: Lane) -> dict[str, list[str]]:
+    """The builders of each subject's packages in a lane; without those that have none."""
+    found = {
+        spec.subject: [each.builder for each in spec.packages if each.lane is lane]
+        for spec in subjects
+    }
+    return {subject: builders for subject, builders in found.items() if builders}
 
 
 def _ledger(file: Path, corpus: Sequence[str]) -> Ledger:
@@ -305,22 +333,26 @@ def _run_missing(
     records: dict[str, CellRecord],
     add: Callable[[CellRecord], None],
 ) -> dict[str, str]:
-    """Run the graph lane, all workers on one queue; then the package lane, a worker a release."""
+    """Run the graph lane, all workers on one queue; then the packages, a worker for each."""
     missing = [cell for cell in folder.plan() if cell.key.cell_id not in records]
     jobs = make_jobs([cell for cell in missing if cell.key.lane == Lane.GRAPH])
 
-    def package_setup(site: PackageSite, spec: SubjectSpec, log_folder: Path) -> PackageSetup:
+    def package_setup(spec: SubjectSpec, package: PackageSpec) -> PackageSetup:
+        real = package.lane is Lane.ENGINE
         return PackageSetup(
             python=toolchain.python,
             subjects=[spec],
             seed=options.seed,
-            log_folder=log_folder,
+            log_folder=folder.path / "workers" / f"{spec.subject}-{package.builder}",
             corpus_digest=folder.provenance().corpus_digest,
-            site=site,
+            release=spec.subject,
+            site=None if real else sites[spec.subject, package.builder],
             engines=toolchain.engines,
+            executor=package.executor,
+            device="cuda" if real else "cpu",
         )
 
-    groups = package_groups(missing, sites, package_setup, subjects, folder.path / "workers")
+    groups = package_groups(missing, package_setup, subjects)
     broken: dict[str, str] = {}
     with spent_log(folder.path) as on_spent:
         how: Any = {

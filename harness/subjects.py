@@ -16,9 +16,12 @@ from typing import Final
 from harness.errors import SurroundingsError, UsageError
 from harness.releases import CATALOGUE_FILE, EXPORTER_MODULE, Catalogue, Release, inliner_id
 from harness.rig.records import (
+    CUDA,
+    EMULATED,
     REQUIRED_CALLS,
     RTX,
     SEGMENT,
+    TENSORRT,
     PackageSpec,
     Route,
     SubjectKind,
@@ -151,8 +154,12 @@ def known_subjects(catalogue: Catalogue) -> tuple[SubjectSpec, ...]:
         dataclasses.replace(
             release_subject(each, None, reason),
             packages=tuple(
-                PackageSpec(builder, each.package_routes, unavailable=reason)
-                for builder in (SEGMENT, *(real if each.pins.tensorrt_rtx else ()))
+                PackageSpec(builder, each.package_routes, unavailable=reason, executor=executor)
+                for builder, executor in (
+                    (SEGMENT, EMULATED),
+                    *((builder, EMULATED) for builder in real if each.pins.tensorrt_rtx),
+                    (f"{TENSORRT}-{each.pins.tensorrt}", CUDA),
+                )
                 if each.package_routes
             ),
         )

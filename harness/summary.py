@@ -112,7 +112,7 @@ def _row(
             "pinned": spec.torch_pinned,
             "running": torch_in(provenance, first.key.environment),
         },
-        # Of the graph lane none; of the package lane what builds, and only if the builder is real.
+        # Of the graph lane none; of a package what builds, and only if the builder is real.
         "tensorrt": {"pinned": spec.tensorrt_pinned, "running": _tensorrt_of(first, provenance)},
         "environment_bytes": environment_bytes_in(
             provenance, first.key.environment, spec.subject, first.key.builder
@@ -126,7 +126,7 @@ def _row(
 
 def _tensorrt_of(cell: PlannedCell, provenance: Provenance) -> str | None:
     key = cell.key
-    if key.lane != Lane.PACKAGE:
+    if key.lane == Lane.GRAPH:
         return None
     return tensorrt_in(provenance, key.environment, key.subject, key.builder)
 
@@ -147,8 +147,8 @@ def _stage_seconds(
             continue
         for stage, seconds in record.seconds.items():
             if stage in _SHARED_STAGES:
-                # In the package lane every release captures and compiles by itself.
-                whose = cell.key.subject if cell.key.lane == Lane.PACKAGE else ""
+                # Every package captures and compiles by itself.
+                whose = cell.key.subject if cell.key.lane != Lane.GRAPH else ""
                 once = (stage, cell.key.case, cell.key.capture, whose, cell.key.builder)
                 shared[once] = max(shared.get(once, 0.0), seconds)
             else:

@@ -7,10 +7,12 @@ from typing import Any, cast
 
 import pytest
 
+from harness.cuda import Device
+from harness.engine_lane import Installed
 from harness.errors import Unavailable, UsageError
-from harness.packages import with_packages
+from harness.packages import with_installed, with_packages
 from harness.releases import Catalogue, load_catalogue
-from harness.rig.records import SubjectSpec
+from harness.rig.records import Lane, SubjectSpec
 from harness.subjects import builtin_subjects, release_subject, torch_subject
 from harness.toolchain import PackageSite, Toolchain
 
@@ -81,3 +83,28 @@ def test_a_run_that_goes_on_makes_the_packages_that_it_had_and_no_others() -> No
     described, _ = with_packages(subjects("2.13.0", "2.14.0"), toolchain, CATALOGUE, builders, had)
     found = {spec.subject: [p.builder for p in spec.packages] for spec in described[:2]}
     assert found == had
+
+
+INSTALLED = Installed("2.14.0", "tensorrt", "11.1.0.106", Device("a GPU", (9, 0)))
+
+
+def test_the_engine_lane_has_the_one_package_that_is_installed() -> None:
+    described = with_installed(subjects("2.13.0", "2.14.0"), INSTALLED, CATALOGUE)
+    found = {spec.subject: spec.packages for spec in described}
+    (package,) = found.pop("2.14.0")
+    assert (package.lane, package.builder) == (Lane.ENGINE, "tensorrt-11.1.0.106")
+    assert package.routes == CATALOGUE.get("2.14.0").package_routes
+    assert not any(found.values())
+
+
+def test_an_installed_package_that_was_not_asked_for_is_told() -> None:
+    with pytest.raises(Unavailable, match=r"2\.14\.0 is installed here, .* --releases 2\.14\.0"):
+        with_installed(subjects("2.13.0"), INSTALLED, CATALOGUE)
+
+
+def test_a_run_goes_on_with_the_engines_that_it_had_and_no_others() -> None:
+    had = {"2.14.0": ["tensorrt-11.1.0.106"]}
+    assert with_installed(subjects("2.14.0"), INSTALLED, CATALOGUE, had)[0].packages
+    other = {"2.14.0": ["tensorrt-rtx-1.6.1.120"]}
+    with pytest.raises(UsageError, match=r"engines of tensorrt-rtx-1\.6\.1\.120 of 2\.14\.0, and"):
+        with_installed(subjects("2.14.0"), INSTALLED, CATALOGUE, other)

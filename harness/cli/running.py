@@ -59,7 +59,11 @@ def run_command(
     ] = False,
     corpus: CorpusPlaces = None,
     lane: Annotated[
-        str, typer.Option(help="graph, package (whole packages, of releases), or both.")
+        str,
+        typer.Option(
+            help="graph, package (whole packages, of releases), or both; engine (the package that "
+            "is installed here, its engines on the GPU)."
+        ),
     ] = Lane.GRAPH.value,
     builder: Annotated[
         str,
@@ -152,7 +156,7 @@ def _lanes(text: str) -> tuple[str, ...]:
     known = [lane.value for lane in Lane]
     asked = listed(text)
     if not asked or set(asked) - set(known):
-        raise UsageError(f"--lane {text!r}: {', '.join(known)}, or both with a comma")
+        raise UsageError(f"--lane {text!r}: {', '.join(known)}, or several with commas")
     return asked
 
 

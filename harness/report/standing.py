@@ -7,18 +7,20 @@ published run.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 from harness.report import text
 from harness.report.package_lane import CALLS, called
-from harness.rig.records import SEGMENT, CellRecord, Lane, SubjectKind, SubjectSpec
+from harness.rig.records import SEGMENT, CellKey, CellRecord, Lane, SubjectKind, SubjectSpec
 from harness.verdict import Remaining, remaining
 
+Name = TypeVar("Name")
 _COUNTS: Final = "right | silently wrong | error | lesser |"
 HEADS: Final[Mapping[Lane, tuple[str, str]]] = {
     Lane.GRAPH: (f"| release | routes of its users | {_COUNTS}", "|---|---|---|---|---|---|"),
     Lane.PACKAGE: (f"| package | what its users call | {_COUNTS}", "|---|---|---|---|---|---|"),
+    Lane.ENGINE: (f"| on a GPU | what its users call | {_COUNTS}", "|---|---|---|---|---|---|"),
 }
 NOTE = (
     "Cells: a case by a route. Silently wrong: it runs, and computes something else. Lesser: the "
@@ -31,7 +33,7 @@ def standing(records: Iterable[CellRecord], subjects: Sequence[SubjectSpec]) -> 
     by_lane: dict[str, list[CellRecord]] = {}
     for record in records:
         by_lane.setdefault(record.key.lane, []).append(record)
-    rows = {Lane.GRAPH: _inliner_rows, Lane.PACKAGE: _package_rows}
+    rows = {Lane.GRAPH: _inliner_rows, Lane.PACKAGE: _package_rows, Lane.ENGINE: _package_rows}
     tables = [
         "\n".join((*HEADS[lane], *_together(rows[lane](by_lane[lane], subjects))))
         for lane in Lane
@@ -44,10 +46,11 @@ def _inliner_rows(
     records: Sequence[CellRecord], subjects: Sequence[SubjectSpec]
 ) -> Iterator[tuple[str, str]]:
     """Every release, with all of its routes in one row."""
+    of = _by(records, lambda key: key.subject)
     for spec in subjects:
         if spec.kind is SubjectKind.RELEASE:
             routes = [route for route in spec.routes if route not in spec.hypothetical_routes]
-            left = remaining([r for r in records if r.key.subject == spec.subject], [spec])
+            left = remaining(of.get(spec.subject, ()), [spec])
             yield spec.subject, _row(text.joined(routes), left)
 
 
@@ -55,14 +58,25 @@ def _package_rows(
     records: Sequence[CellRecord], subjects: Sequence[SubjectSpec]
 ) -> Iterator[tuple[str, str]]:
     """Call by call the releases that have it: a user makes one of them."""
+    of = _by(records, lambda key: (key.subject, key.route))
     for route in CALLS:
         for spec in subjects:
-            here = [r for r in records if (r.key.subject, r.key.route) == (spec.subject, route)]
+            here = of.get((spec.subject, route.value), [])
             builders = {record.key.builder for record in here}
             for builder in sorted(builders, key=lambda name: (name != SEGMENT, name)):
                 mine = [record for record in here if record.key.builder == builder]
-                left = remaining(mine, [spec], Lane.PACKAGE)
+                left = remaining(mine, [spec], Lane(mine[0].key.lane))
                 yield called(spec.subject, builder), _row(f"`{CALLS[route]}`", left)
+
+
+def _by(
+    records: Iterable[CellRecord], name: Callable[[CellKey], Name]
+) -> dict[Name, list[CellRecord]]:
+    """The records by a part of their key, each in the order that they have."""
+    found: dict[Name, list[CellRecord]] = {}
+    for record in records:
+        found.setdefault(name(record.key), []).append(record)
+    return found
 
 
 def _together(rows: Iterable[tuple[str, str]]) -> Iterator[str]:

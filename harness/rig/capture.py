@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
+from torch.export.passes import move_to_device_pass
 from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs, Program
@@ -32,6 +35,7 @@ class CapturedProgram:
     eager: torch.nn.Module
     exported: ExportedProgram | None
     calls: tuple[Inputs, ...]
+    device: str = "cpu"
 
     @property
     def example(self) -> Inputs:
@@ -117,7 +121,29 @@ def over_bound_inputs(captured: CapturedProgram) -> Inputs | None:
     if bounds is None:
         return None
     generator = torch.Generator().manual_seed(captured.case.seed)
-    return captured.program.inputs(generator, bounds[1] + 1)
+    return _inputs_on(captured.program.inputs(generator, bounds[1] + 1), captured.device)
+
+
+def on_device(captured: CapturedProgram, device: str) -> CapturedProgram:
+    """The same program with everything that is computed with on a device.
+
+    It is captured first and moved then, by torch's own pass: what a model's code makes, such as a
+    constant, is moved as well.
+    """
+    assert captured.exported is not None
+    return dataclasses.replace(
+        captured,
+        exported=move_to_device_pass(captured.exported, device),
+        calls=tuple(_inputs_on(call, device) for call in captured.calls),
+        device=device,
+    )
+
+
+def _inputs_on(inputs: Inputs, device: str) -> Inputs:
+    args, kwargs = pytree.tree_map_only(
+        torch.Tensor, lambda tensor: tensor.to(device), (inputs.args, dict(inputs.kwargs))
+    )
+    return Inputs(args, kwargs)
 
 
 def _make_inputs(program: Program, seed: int, number: int) -> Inputs:

@@ -74,7 +74,7 @@ def save_again(back: CameBack, archive: Path, clock: StageClock) -> None:
     second = second_archive(archive)
     with clock.during(Stage.SAVE):
         torch.export.save(back.exported, second)  # type: ignore[arg-type]
-    compare_archives(back, archive, second)
+    compare_archives(back, archive, second, clock)
 
 
 def second_archive(archive: Path) -> Path:
@@ -84,14 +84,15 @@ def second_archive(archive: Path) -> Path:
     return folder / archive.name
 
 
-def compare_archives(back: CameBack, archive: Path, second: Path) -> None:
+def compare_archives(back: CameBack, archive: Path, second: Path, clock: StageClock) -> None:
     """Load two archives of one program if their bytes differ.
 
     Raises:
         Exception: whatever loading raises.
     """
     if not filecmp.cmp(archive, second, shallow=False):
-        back.saved_twice = (torch.export.load(archive), torch.export.load(second))
+        with clock.during(Stage.LOAD):
+            back.saved_twice = (torch.export.load(archive), torch.export.load(second))
 
 
 @contextmanager

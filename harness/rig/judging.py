@@ -150,19 +150,28 @@ def _inlined_values(prepared: PreparedCase, inlined: GraphModule) -> Iterator[Fi
         kind = f"inlined module raises {type(error).__name__}"
         yield Finding(Stage.INLINE_FALLBACKS, kind, str(error).partition("\n")[0])
         return
-    yield from _differences(prepared.reference, results, Stage.INLINE_FALLBACKS, "inlined module: ")
+    yield from _from_reference(prepared, results, Stage.INLINE_FALLBACKS, "inlined module: ")
 
 
 def _program_values(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
     if route is not Route.PLAIN:
         yield from prepared.against_eager
+        yield from prepared.against_itself
     if back.results is None:
         return
     if route is Route.PLAIN:
         tolerance = prepared.case.eager_tolerance or None
         yield from _differences(prepared.eager, back.results, Stage.RUN, "", tolerance)
     else:
-        yield from _differences(prepared.reference, back.results, Stage.RUN, "")
+        yield from _from_reference(prepared, back.results, Stage.RUN, "")
+
+
+def _from_reference(
+    prepared: PreparedCase, got: values.Observed, stage: Stage, whose: str
+) -> Iterator[Finding]:
+    """Bit for bit, unless the split module differs from itself, which has been told."""
+    tolerance = prepared.case.eager_tolerance if prepared.against_itself else None
+    yield from _differences(prepared.reference, got, stage, whose, tolerance)
 
 
 def _differences(

@@ -31,7 +31,8 @@ class PreparedCase:
 
     ``split`` is shared: a cell must leave it as it was, which ``fingerprint`` tells. ``steps`` is
     how many engines and fallbacks it has, whatever a cell does to it. ``reference``
-    holds the split module's own results, one a call; ``against_eager`` what is wrong with them.
+    holds the split module's own results, one a call; ``against_eager`` what is wrong with them, and
+    ``against_itself`` where it returned something else when it was asked once more.
     """
 
     captured: CapturedProgram
@@ -49,6 +50,7 @@ class PreparedCase:
     over: Inputs | None
     fingerprint: str
     against_eager: list[Finding] = field(default_factory=list)
+    against_itself: list[Finding] = field(default_factory=list)
     shared: Shared | None = None  # None: nothing is shared between cells
     carried_bytes: int = 0  # segments that travel behind real engines
     engines_matter: bool = False  # seen: a program of it returns something else if they do
@@ -104,15 +106,28 @@ def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase
 
 
 def hold(
-    captured: CapturedProgram, split: GraphModule, eager: Observed, engine_bytes: int
+    captured: CapturedProgram,
+    split: GraphModule,
+    eager: Observed,
+    engine_bytes: int,
+    *,
+    ask_twice: bool = False,
 ) -> PreparedCase:
     """All that the cells of a compiled split module are held against.
+
+    Args:
+        ask_twice: see whether it agrees with itself, without which nothing can be held against it
+            bit for bit. Emulated engines do.
 
     Raises:
         Exception: the split module does not run, or cannot be read.
     """
     # A copy runs: a model that writes to its state must reach every cell as it was.
     reference = observe(copy.deepcopy(split), captured.calls)
+    against_itself = []
+    if ask_twice:
+        again = observe(copy.deepcopy(split), captured.calls)
+        against_itself = _against("itself", reference, again)
     reader = GraphReader()
     reading, user_inputs = reference_reading(reader, split)
     return PreparedCase(
@@ -130,16 +145,18 @@ def hold(
         model_state=of_model(captured.eager, captured.exported, reader.digest),
         over=over_bound_inputs(captured),
         fingerprint=fingerprint(split),
-        against_eager=_against_eager(captured.case, eager, reference),
+        against_eager=_against("eager", eager, reference, captured.case.eager_tolerance),
+        against_itself=against_itself,
     )
 
 
-def _against_eager(case: Case, eager: Observed, reference: Observed) -> list[Finding]:
-    found = eager.difference(reference, case.eager_tolerance)
+def _against(
+    what: str, expected: Observed, got: Observed, tolerance: float | None = None
+) -> list[Finding]:
+    found = expected.difference(got, tolerance)
     if found is None:
         return []
-    kind = f"split module against eager: {found.kind}"
-    return [Finding(Stage.COMPILE, kind, found.detail)]
+    return [Finding(Stage.COMPILE, f"split module against {what}: {found.kind}", found.detail)]
 
 
 def fingerprint(split: GraphModule) -> str:

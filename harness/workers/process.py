@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from harness.rig.records import SubjectSpec, to_json
+from harness.rig.records import EMULATED, SubjectSpec, to_json
 from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT
 
@@ -39,19 +39,27 @@ class Setup:
 
 @dataclass(frozen=True)
 class PackageSetup(Setup):
-    """For a worker of the package lane, which lives in one release's whole package."""
+    """For a worker of the package or engine lane, which lives in one release's whole package.
 
-    site: PackageSite
-    engines: Path  # keeps the engines that TensorRT built
+    ``site`` is None for the package that is installed in the environment.
+    """
+
+    release: str
+    site: PackageSite | None
+    engines: Path  # keeps the engines that TensorRT built for a site
+    executor: str = EMULATED
+    device: str = "cpu"
 
     module = "harness.rig.package.worker"
 
     def message(self) -> dict[str, Any]:
         return {
-            "site": str(self.site.folder),
-            "release": self.site.release,
-            "builder": self.site.builder,
+            "site": None if self.site is None else str(self.site.folder),
+            "release": self.release,
+            "builder": None if self.site is None else self.site.builder,
             "engines": str(self.engines),
+            "executor": self.executor,
+            "device": self.device,
             "seed": self.seed,
         }
 

@@ -30,6 +30,18 @@ def changed(**fields: Any) -> str:
     return "schema = 1\n" + to_toml([dataclasses.replace(entry(), **fields)])
 
 
+@pytest.mark.parametrize(
+    ("lane", "covered"),
+    [("package", {"package", "engine"}), ("engine", {"engine"}), ("graph", {"graph"})],
+)
+def test_what_is_known_of_whole_packages_holds_whoever_runs_their_engines(
+    lane: str, covered: set[str]
+) -> None:
+    known = entry(lane=lane)
+    cells = {each: dataclasses.replace(key(), lane=each) for each in ("graph", "package", "engine")}
+    assert {each for each, cell in cells.items() if known.covers(cell, None)} == covered
+
+
 def test_the_committed_ledger_can_be_read() -> None:
     assert isinstance(read_ledger(LEDGER_FILE), Ledger)
 

@@ -244,7 +244,7 @@ def test_any_entry_that_is_there_twice_turns_the_gate_red_and_both_are_named(
         {"cases": ("no_such_case",)},
         {"subjects": ("1.4.0",)},
         {"subjects": ("2.4.0",), "routes": ("export",)},
-        {"lane": "engine"},
+        {"lane": "nightly"},
     ],
     ids=str,
 )

@@ -16,6 +16,7 @@
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <tuple>
@@ -97,8 +98,16 @@ void verify(const Slots& slots) {
       ") than this runtime (", layout().abi, ")");
 }
 
+// Not the runtime's: tells one engine object from every other one of this process, so that what was
+// read out of it once need not be read again at every call. Slots never change.
+int64_t next_serial() {
+  static std::atomic<int64_t> given{0};
+  return given++;
+}
+
 struct Engine : torch::CustomClassHolder {
-  Slots slots;
+  const Slots slots;
+  const int64_t serial = next_serial();
   bool outputs_unowned = false;
   bool use_pre_allocated_outputs = false;
   bool use_output_allocator_outputs = false;
@@ -206,6 +215,7 @@ TORCH_LIBRARY(tensorrt, m) {
         TORCH_CHECK(at < self->slots.size(), "no slot ", index);
         return at == kEngine ? base64_encode(self->slots[at]) : self->slots[at];
       })
+      .def("_emulated_serial", [](const EnginePtr& self) { return self->serial; })
       .def_pickle(
           [](const EnginePtr& self) { return self->serialize(); },
           [](Slots slots) {

@@ -58,7 +58,8 @@ class InliningAlone(Inlining):
     """Stops an inliner when `transform` has returned, by raising `Inlined`."""
 
     def keep(self, inlined: GraphModule) -> None:
-        super().keep(inlined)
+        self.inlined = GraphModule(inlined, inlined.graph)  # nobody writes to it any more
+        self.finished = True
         raise Inlined
 
 

@@ -161,5 +161,6 @@ class ReleaseInliner:
 
 
 def _take_package_modules() -> dict[str, types.ModuleType]:
-    names = [name for name in sys.modules if name == PACKAGE or name.startswith(f"{PACKAGE}.")]
+    below = f"{PACKAGE}."
+    names = [name for name in sys.modules if name == PACKAGE or name.startswith(below)]
     return {name: sys.modules.pop(name) for name in names}

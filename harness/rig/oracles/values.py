@@ -1,8 +1,8 @@
 """The values oracle: what a program computes, bit for bit.
 
 NaN equals NaN of any payload; signed zeros are told apart; structure, shape and dtype are part of a
-value; strides are not, since an engine returns contiguous memory. What is drawn at random is
-compared by shape and statistics (`draws`).
+value, and so is the device where bits are compared; strides are not, since an engine returns
+contiguous memory. What is drawn at random is compared by shape and statistics (`draws`).
 """
 
 from __future__ import annotations
@@ -68,6 +68,9 @@ def _leaf_difference(expected: Any, got: Any, tolerance: float | None) -> ValueD
         return ValueDifference("shape differs", detail)
     if expected.dtype != got.dtype:
         return ValueDifference("dtype differs", f"{got.dtype}, should be {expected.dtype}")
+    if tolerance is None and expected.device != got.device:
+        return ValueDifference("device differs", f"{got.device}, should be {expected.device}")
+    expected, got = expected.cpu(), got.cpu()
     equal = _same_bits(expected, got) if tolerance is None else _close(expected, got, tolerance)
     if bool(equal.all()):
         return None

@@ -16,7 +16,7 @@ from harness.rig.disk import CameBack, compare_archives
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Answer, Answers, Finding
-from harness.rig.package.loading import FreshLoader, Loaded
+from harness.rig.package.loading import Loaded, Loader
 from harness.rig.package.saving import save_like_a_user
 from harness.rig.pipeline import is_full_disk
 from harness.rig.prepare import PreparedCase
@@ -39,7 +39,7 @@ def run_package_cell(
     package: types.ModuleType,
     prepared: PreparedCase,
     key: CellKey,
-    loader: FreshLoader,
+    loader: Loader,
     clock: StageClock,
 ) -> CellRecord:
     """Run one cell and judge it. An exception of an oracle is the harness's own and is raised."""
@@ -58,7 +58,7 @@ def run_package_cell(
         else:
             loaded = loader.load(archive, prepared.captured.calls)
             clock.credit(loaded.seconds)
-            ended = _look_at_it_here(back, loaded, archive)
+            ended = _look_at_it_here(back, loaded, archive, clock.again())
             controls = {Oracle.VALUES: Answer(tuple(_controls(prepared, loader, loaded, archive)))}
     answers = [judging.about_program(prepared, route.reaches, back), controls]
     if inlining.inlined is not None:
@@ -87,7 +87,7 @@ def run_package_cell(
     )
 
 
-def _look_at_it_here(back: CameBack, loaded: Loaded, archive: Path) -> Verdict:
+def _look_at_it_here(back: CameBack, loaded: Loaded, archive: Path, clock: StageClock) -> Verdict:
     """Load the archive in this process too, for the oracles that read graphs.
 
     Whether it loads and what it computes was asked in the fresh process.
@@ -95,17 +95,18 @@ def _look_at_it_here(back: CameBack, loaded: Loaded, archive: Path) -> Verdict:
     if loaded.results is None:
         return loaded.ended
     try:
-        back.reloaded = torch.export.load(archive)
-        back.callable = back.reloaded.module()
+        with clock.during(Stage.LOAD):
+            back.reloaded = torch.export.load(archive)
+            back.callable = back.reloaded.module()
         back.results = loaded.results
-        compare_archives(back, archive, archive.parent / "again" / archive.name)
+        compare_archives(back, archive, archive.parent / "again" / archive.name, clock)
     except Exception as error:  # noqa: BLE001 - the package's, and so its verdict
         return completion.ended_by(error, Stage.LOAD)
     return loaded.ended
 
 
 def _controls(
-    prepared: PreparedCase, loader: FreshLoader, loaded: Loaded, archive: Path
+    prepared: PreparedCase, loader: Loader, loaded: Loaded, archive: Path
 ) -> Iterator[Finding]:
     """Whether engines had a part in what the program returned.
 

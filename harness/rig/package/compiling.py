@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import types
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -11,48 +13,69 @@ import torch.utils._pytree as pytree
 from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs
-from harness.rig.capture import CapturedProgram, capture
+from harness.rig.capture import CapturedProgram, capture, on_device
 from harness.rig.clock import StageClock
 from harness.rig.engines.builder import real_engine_bytes
 from harness.rig.engines.emulated import engine_payload
 from harness.rig.engines.module import is_engine_child
 from harness.rig.oracles.values import observe
+from harness.rig.package.executor import EMULATED_EXECUTOR, Executor
 from harness.rig.prepare import NotPrepared, PreparedCase, hold
 from harness.rig.records import Stage
 
 
 def prepare_with(
-    package: types.ModuleType, case: Case, mode: str, seed: int, clock: StageClock
+    package: types.ModuleType,
+    case: Case,
+    mode: str,
+    seed: int,
+    clock: StageClock,
+    executor: Executor = EMULATED_EXECUTOR,
 ) -> PreparedCase:
     """Capture a case and have the package lower, split and compile it.
+
+    The eager model stays on the CPU: there no TF32 and no other GPU's kernels are in its numbers.
 
     Raises:
         NotPrepared: a stage raised; with the exception and the stage.
     """
     stage = Stage.CAPTURE
+    tolerance = max(case.eager_tolerance, executor.tolerance)
+    case = dataclasses.replace(case, eager_tolerance=tolerance)
     try:
         with clock.during(stage):
             captured = capture(case, mode, seed)
         # Before compilation, which may do what it likes with the model's weights.
         eager = observe(copy.deepcopy(captured.eager), captured.calls)
+        if executor.real:
+            captured = on_device(captured, executor.device)
         stage = Stage.COMPILE
         with clock.during(stage):
-            compiled = compile_like_a_user(package, captured)
+            compiled = compile_like_a_user(package, captured, executor.settings)
         engine_bytes, carried_bytes = engine_bytes_of(compiled)
-        prepared = hold(captured, compiled, eager, engine_bytes)
+        prepared = hold(captured, compiled, eager, engine_bytes, ask_twice=executor.real)
         prepared.carried_bytes = carried_bytes
         return prepared
     except Exception as error:
         raise NotPrepared(error, stage) from error
 
 
-def compile_like_a_user(package: types.ModuleType, captured: CapturedProgram) -> GraphModule:
-    """`torch_tensorrt.dynamo.compile` with the ops that the case sends to PyTorch."""
+def compile_like_a_user(
+    package: types.ModuleType,
+    captured: CapturedProgram,
+    more: Mapping[str, Any] = EMULATED_EXECUTOR.settings,
+) -> GraphModule:
+    """`torch_tensorrt.dynamo.compile` with the ops that the case sends to PyTorch.
+
+    Args:
+        more: settings beside those that the case names.
+    """
     case, inputs = captured.case, described_inputs(package, captured)
     settings: dict[str, Any] = {
         # As text: up to 2.7 an op itself, which this torch does not pickle, cannot be in settings.
         "torch_executed_ops": {op_as_text(name) for name in case.fallback},
         "min_block_size": case.min_block_size,
+        **more,
         **dict(case.settings),
     }
     compiled: GraphModule = package.dynamo.compile(

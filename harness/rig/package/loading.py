@@ -3,7 +3,7 @@
 A process is forked before anything is compiled, and forks again for every archive: so each one is
 loaded where no engine, no fake class and no cache of the process that saved it can help. It starts
 in a few milliseconds, where importing the package takes seconds. Processes that have touched CUDA
-cannot be forked; the engine lane spawns instead.
+cannot be forked; the engine lane spawns instead (`spawning`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
 from corpus.case import Inputs
-from harness.rig.engines.emulated import run_counts, tampered_engines
+from harness.rig.engines.watching import WatchedEngines
 from harness.rig.oracles import completion
 from harness.rig.oracles.values import Observed, observe
 from harness.rig.records import Oracle, Outcome, Stage, Symptom, Verdict
@@ -41,16 +41,51 @@ class Loaded:
     engine_runs: int = 0
 
 
+class Loader(Protocol):
+    """Loads archives, each in a process that has saved nothing."""
+
+    def load(self, archive: Path, calls: Sequence[Inputs], *, tampered: bool = False) -> Loaded:
+        """Load an archive and run it on every call.
+
+        Args:
+            tampered: whether its engines are to return something else than they should: what a
+                program returns has to change with that.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True)
-class _Request:
+class Request:
+    """What a fresh process is to load; its calls and its answer lie beside the archive."""
+
     archive: Path
-    calls: Path
-    answer: Path
     tampered: bool
+
+    @property
+    def calls(self) -> Path:
+        return self.archive.with_suffix(".calls")
+
+    @property
+    def answer(self) -> Path:
+        return self.archive.with_suffix(".answer")
+
+    def put(self, calls: Sequence[Inputs]) -> None:
+        """Write the calls down, and take the answer to an earlier request away."""
+        self.answer.unlink(missing_ok=True)
+        torch.save(tuple(calls), self.calls)
+
+    def answered(self) -> Loaded | None:
+        """What the process wrote; None if it died."""
+        if not self.answer.exists():
+            return None
+        loaded: Loaded = torch.load(self.answer, weights_only=False)
+        return loaded
 
 
 class FreshLoader:
-    """Loads archives, each in a process of its own. Make it before anything is compiled."""
+    """A `Loader` that forks. Make it before anything is compiled."""
 
     def __init__(self, package: types.ModuleType) -> None:
         self._ours, theirs = Pipe()
@@ -61,23 +96,11 @@ class FreshLoader:
         theirs.close()
 
     def load(self, archive: Path, calls: Sequence[Inputs], *, tampered: bool = False) -> Loaded:
-        """Load an archive and run it on every call.
-
-        Args:
-            tampered: whether its engines are to return something else than they should: what a
-                program returns has to change with that.
-        """
-        request = _Request(
-            archive, archive.with_suffix(".calls"), archive.with_suffix(".answer"), tampered
-        )
-        request.answer.unlink(missing_ok=True)
-        torch.save(tuple(calls), request.calls)
+        request = Request(archive, tampered)
+        request.put(calls)
         self._ours.send(request)
         status = self._ours.recv()
-        if request.answer.exists():
-            loaded: Loaded = torch.load(request.answer, weights_only=False)
-            return loaded
-        return Loaded(_died(status), {})
+        return request.answered() or Loaded(died(os.waitstatus_to_exitcode(status)), {})
 
     def close(self) -> None:
         self._ours.close()
@@ -97,19 +120,24 @@ def _serve(package: types.ModuleType, requests: Connection) -> None:
         requests.send(os.waitpid(child, 0)[1])
 
 
-def _answer(package: types.ModuleType, request: _Request) -> None:
+def _answer(package: types.ModuleType, request: Request) -> None:
     """Load and run, write what became of it, and end; never returns."""
     try:
-        calls = torch.load(request.calls, weights_only=False)
-        loaded = _load_and_run(package, request, calls)
-        made = request.answer.with_suffix(".part")
-        torch.save(loaded, made)
-        made.rename(request.answer)  # half an answer is none
+        answer(package, request)
     finally:
         os._exit(0)
 
 
-def _load_and_run(package: types.ModuleType, request: _Request, calls: Sequence[Inputs]) -> Loaded:
+def answer(package: types.ModuleType, request: Request) -> None:
+    """Load and run, and write what became of it. A process does this once."""
+    calls = torch.load(request.calls, weights_only=False)
+    loaded = _load_and_run(package, request, calls)
+    made = request.answer.with_suffix(".part")
+    torch.save(loaded, made)
+    made.rename(request.answer)  # half an answer is none
+
+
+def _load_and_run(package: types.ModuleType, request: Request, calls: Sequence[Inputs]) -> Loaded:
     seconds: dict[Stage, float] = {}
     stage = Stage.LOAD
     causes: list[Exception] = []
@@ -119,15 +147,17 @@ def _load_and_run(package: types.ModuleType, request: _Request, calls: Sequence[
         program = package.load(str(request.archive))
         seconds[stage] = time.perf_counter() - began
         stage, began = Stage.RUN, time.perf_counter()
-        with tampered_engines(request.tampered):
+        with WatchedEngines(tampered=request.tampered) as engines:
             results = observe(program.module(), calls)
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()  # what fails on a GPU fails later, and takes its time there
         seconds[stage] = time.perf_counter() - began
     except Exception as error:  # noqa: BLE001 - the package's, and so its verdict
         seconds[stage] = time.perf_counter() - began
         # `torch_tensorrt.load` says of every failure that the file is no valid program.
         cause = causes[0] if causes and stage is Stage.LOAD else error
         return Loaded(completion.ended_by(cause, stage), seconds)
-    return Loaded(completion.completed(), seconds, results, run_counts.total())
+    return Loaded(completion.completed(), seconds, results, engines.runs)
 
 
 def _remembering(load: Callable[..., Any], causes: list[Exception]) -> Callable[..., Any]:
@@ -141,7 +171,8 @@ def _remembering(load: Callable[..., Any], causes: list[Exception]) -> Callable[
     return remember
 
 
-def _died(status: int) -> Verdict:
-    how = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else "no answer"
+def died(code: int) -> Verdict:
+    """The verdict on a program whose process left no answer; a signal's exit code is negative."""
+    how = signal.Signals(-code).name if code < 0 else "no answer"
     message = f"fresh process ended by {how}"
     return Verdict(Oracle.COMPLETION, Outcome.FAILED, Symptom.KILLED, Stage.LOAD, message)

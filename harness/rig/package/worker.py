@@ -2,17 +2,16 @@
 
     python -m harness.rig.package.worker        started by harness.workers, never by hand
 
-It speaks as `harness.rig.channel` says. Its setup says which release, and where its package lies:
-{"site": FOLDER, "release": VERSION, "builder": NAME, "engines": FOLDER, "seed": N}
+It speaks as `harness.rig.channel` says. Its setup says which release, where its package lies, and
+how its engines run: {"site": FOLDER or null, "release": VERSION, "builder": NAME of the site's,
+"engines": FOLDER, "executor": NAME, "device": NAME, "seed": N}. Without a site it is the package
+that is installed.
 """
 
 from __future__ import annotations
 
-import logging
 import traceback
-import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from harness.rig.channel import Teller, serve
@@ -24,28 +23,21 @@ class _Worker:
 
     def __init__(self, setup: Mapping[str, Any], tell: Teller) -> None:
         # Here and not at the top: a process that only wants the protocol's names needs no torch.
-        import torch
-
         from corpus.case import corpus_digest
-        from harness.rig.package.emulation import import_package
-        from harness.rig.package.loading import FreshLoader
+        from harness.rig.package.executor import executor_of
+        from harness.rig.package.loading import FreshLoader, Loader
+        from harness.rig.package.opening import open_package
+        from harness.rig.package.spawning import SpawningLoader
 
-        warnings.filterwarnings("ignore")
-        logging.disable(logging.ERROR)  # the package tells of every node that it converts
-        torch.set_num_threads(1)
         self._tell = tell
         self._seed = int(setup["seed"])
         self.corpus_digest = corpus_digest()
         self.load_errors: dict[str, str] = {}
         self._unusable: Exception | None = None
-        self._loader: FreshLoader | None = None
+        self._loader: Loader | None = None
+        self._executor = executor_of(setup)
         try:
-            self._package = import_package(
-                Path(setup["site"]),
-                setup["release"],
-                setup["builder"],
-                engines=Path(setup["engines"]),
-            )
+            self._package = open_package(setup)
         except (ImportError, OSError) as error:  # the machine lacks something: ends the run
             traceback.print_exc()
             told = f"torch_tensorrt {setup['release']} cannot be imported: {error}"
@@ -55,7 +47,8 @@ class _Worker:
             traceback.print_exc()
             self._unusable = error
             return
-        self._loader = FreshLoader(self._package)
+        forks = self._executor.forks
+        self._loader = FreshLoader(self._package) if forks else SpawningLoader(setup)
 
     def serve(self, job: Mapping[str, Any]) -> float:
         """Run one case's cells; returns the seconds that were spent inside of stages."""
@@ -73,11 +66,11 @@ class _Worker:
             self._tell.ended(ended_before_routes(key, error, Stage.COMPILE) for key in cells)
             return 0.0
         assert self._loader is not None
-        package, loader = self._package, self._loader
+        package, loader, executor = self._package, self._loader, self._executor
         case = find_product_case(job["case"])
 
         def prepare_case(clock: StageClock) -> PreparedCase:
-            return prepare_with(package, case, job["capture"], self._seed, clock)
+            return prepare_with(package, case, job["capture"], self._seed, clock, executor)
 
         def run_one(prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
             return run_package_cell(package, prepared, key, loader, clock)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.case import Inputs
-from harness.rig.oracles.values import first_difference, observe
+from harness.rig.oracles.values import ValueDifference, first_difference, observe
 
 ONES = torch.ones(2, 3)
 
@@ -177,3 +177,8 @@ def test_a_model_with_neither_outputs_nor_effects_proves_nothing() -> None:
     found = idle.difference(observe(Silent(step=0.0), calls()))
     assert found is not None
     assert found.kind == "nothing compared"
+
+
+def test_a_tensor_on_another_device_is_another_value() -> None:
+    found = first_difference(torch.empty(2), torch.empty(2, device="meta"))
+    assert found == ValueDifference("device differs", "output 0: meta, should be cpu")

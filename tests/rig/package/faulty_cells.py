@@ -1,22 +1,22 @@
-"""Cells of the package lane with faults planted in them: run as a program.
+"""Cells of the package lane and of the engine lane with faults planted in them: run as a program.
 
-    python tests/rig/package/faulty_cells.py SITE RELEASE CASE ROUTE FAULT...
+    python tests/rig/package/faulty_cells.py SITE RELEASE CASE ROUTE EXECUTOR FAULT...
 
-For each FAULT a child is forked that has the package imported, plants it, and runs the cell. Its
-verdicts that are not ok are one JSON object by FAULT, on the last line of stdout:
-{FAULT: {ORACLE: [LABEL, MESSAGE]}}.
+EXECUTOR is one of `EXECUTORS`: the emulated one, or what the engine lane does on a GPU, here on the
+CPU and with emulated engines. For each FAULT a child is forked that has the package imported,
+plants it, and runs the cell. Its verdicts that are not ok are one JSON object by FAULT, on the last
+line of stdout: {FAULT: {ORACLE: [LABEL, MESSAGE]}}.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
-import logging
 import os
 import signal
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -25,14 +25,19 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 import torch
+import torch.utils._pytree as pytree
 
 from corpus.product import find_product_case
+from harness.rig.capture import CapturedProgram
 from harness.rig.clock import StageClock
-from harness.rig.package import loading
+from harness.rig.engines import emulated
+from harness.rig.package import compiling, loading
 from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import prepare_with
-from harness.rig.package.emulation import import_package
+from harness.rig.package.executor import CUDA_EXECUTOR, EMULATED_EXECUTOR, Executor
 from harness.rig.package.loading import FreshLoader
+from harness.rig.package.opening import open_package
+from harness.rig.package.spawning import SpawningLoader
 from harness.rig.records import CellKey, Outcome
 
 
@@ -105,6 +110,67 @@ def tamper_with_nothing(package: ModuleType) -> None:
     FreshLoader.load = honest  # type: ignore[method-assign]
 
 
+def flip_a_bit_when_loaded(package: ModuleType) -> None:
+    """One output of a reloaded program that is the next number there is."""
+    load = FreshLoader.load
+
+    def flipped(*args: Any, **kwargs: Any) -> loading.Loaded:
+        loaded = load(*args, **kwargs)
+        assert loaded.results is not None
+        output = pytree.tree_leaves(loaded.results.returned[0])[0]
+        output.view(-1)[0] = torch.nextafter(output.view(-1)[0], torch.tensor(torch.inf))
+        return loaded
+
+    FreshLoader.load = flipped  # type: ignore[method-assign]
+
+
+def answer_otherwise_every_time(package: ModuleType) -> None:
+    """Engines that return a little more at every run."""
+    segment_of = emulated._segment_of
+    runs = itertools.count(1)
+
+    def moody(engine: Any) -> tuple[str, Any, Callable[..., Any]]:
+        digest, contract, segment = segment_of(engine)
+
+        def growing(*inputs: torch.Tensor) -> Any:
+            factor = 1 + next(runs) * 1e-6
+            return pytree.tree_map(lambda output: output * factor, segment(*inputs))
+
+        return digest, contract, growing
+
+    emulated._segment_of = moody  # type: ignore[assignment]
+
+
+def scale_eager(by: float) -> Callable[[ModuleType], None]:
+    """A model that engines do not compute."""
+
+    class Scaled(torch.nn.Module):
+        def __init__(self, model: torch.nn.Module) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            return pytree.tree_map(lambda output: output * by, self.model(*args, **kwargs))
+
+    def plant(package: ModuleType) -> None:
+        capture = compiling.capture
+
+        def scaled(*args: Any, **kwargs: Any) -> CapturedProgram:
+            captured = capture(*args, **kwargs)
+            return dataclasses.replace(captured, eager=Scaled(captured.eager))
+
+        compiling.capture = scaled
+
+    return plant
+
+
+def forbid_forks(package: ModuleType) -> None:
+    def forbidden() -> int:
+        raise AssertionError("a process that has touched CUDA cannot be forked")
+
+    os.fork = forbidden
+
+
 def write_to_the_module(package: ModuleType) -> None:
     save = package.save
 
@@ -125,13 +191,28 @@ FAULTS: dict[str, Callable[[ModuleType], None]] = {
     "forget_runs": forget_runs,
     "tamper_with_nothing": tamper_with_nothing,
     "write_to_the_module": write_to_the_module,
+    "flip_a_bit_when_loaded": flip_a_bit_when_loaded,
+    "answer_otherwise_every_time": answer_otherwise_every_time,
+    "scale_eager_beyond_the_tolerance": scale_eager(1.01),
+    "scale_eager_within_the_tolerance": scale_eager(1.0003),
+    "forbid_forks": forbid_forks,
+}
+
+ON_THE_CPU = dataclasses.replace(CUDA_EXECUTOR, device="cpu")
+EXECUTORS = {
+    "emulated": EMULATED_EXECUTOR,
+    "cuda": ON_THE_CPU,
+    "cuda-forking": dataclasses.replace(ON_THE_CPU, forks=True),  # as cuda, and faster
 }
 
 
-def told(package: ModuleType, release: str, name: str, route: str) -> dict[str, Any]:
-    loader = FreshLoader(package)
-    prepared = prepare_with(package, find_product_case(name), "nonstrict", 0, StageClock())
-    key = CellKey(name, "nonstrict", release, route, lane="package")
+def told(
+    package: ModuleType, setup: dict[str, Any], name: str, route: str, executor: Executor
+) -> dict[str, Any]:
+    loader = FreshLoader(package) if executor.forks else SpawningLoader(setup)
+    clock = StageClock()
+    prepared = prepare_with(package, find_product_case(name), "nonstrict", 0, clock, executor)
+    key = CellKey(name, "nonstrict", setup["release"], route, lane="package")
     record = run_package_cell(package, prepared, key, loader, StageClock())
     loader.close()
     return {
@@ -141,11 +222,10 @@ def told(package: ModuleType, release: str, name: str, route: str) -> dict[str, 
     }
 
 
-def main(site: str, release: str, name: str, route: str, *faults: str) -> None:
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.ERROR)
-    torch.set_num_threads(1)
-    package = import_package(Path(site), release)
+def main(site: str, release: str, name: str, route: str, how: str, *faults: str) -> None:
+    engines = str(Path(site) / "engines")
+    setup = {"site": site, "release": release, "builder": "segment", "engines": engines}
+    package = open_package(setup)
     answers = {}
     for fault in faults:
         answer = Path(tempfile.mkdtemp()) / "answer.json"
@@ -153,7 +233,7 @@ def main(site: str, release: str, name: str, route: str, *faults: str) -> None:
         if child == 0:
             try:
                 FAULTS[fault](package)
-                answer.write_text(json.dumps(told(package, release, name, route)))
+                answer.write_text(json.dumps(told(package, setup, name, route, EXECUTORS[how])))
             finally:
                 os._exit(0)
         os.waitpid(child, 0)

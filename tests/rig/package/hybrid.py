@@ -9,7 +9,6 @@ of it is one JSON object by SKIP, on the last line of stdout.
 
 from __future__ import annotations
 
-import copy
 import json
 import logging
 import os
@@ -26,48 +25,11 @@ import torch
 
 from harness.rig.engines import emulated
 from harness.rig.engines.builder import real_engine_bytes
+from harness.rig.engines.watching import WatchedEngines
 from harness.rig.package import engine_cache
 from harness.rig.package.emulation import import_package
 from harness.rig.package.site import read_site
-
-RELU = "torch.ops.aten.relu.default"
-
-
-class Hybrid(torch.nn.Module):
-    """Two engines around a fallback; the first takes a number."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = torch.nn.Linear(4, 4)
-
-    def forward(self, x: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
-        return (torch.relu(self.linear(x) * k) + 1).t()
-
-
-def conformance(first: Any, last: Any) -> dict[str, bool]:
-    """What test_emulated.py asks of an engine of the graph lane, asked of two of this one."""
-
-    def refused(*inputs: torch.Tensor) -> bool:
-        try:
-            torch.ops.tensorrt.execute_engine(list(inputs), first)
-        except RuntimeError as error:
-            return "engine _run_on_acc" in str(error) or "expected" in str(error)
-        return False
-
-    x, k = torch.randn(2, 4), torch.tensor(3)
-    (transposed,) = torch.ops.tensorrt.execute_engine([x], last)
-    return {
-        "takes what it was built for": not refused(x, k),
-        "refuses another type": refused(x.double(), k) and refused(x, k.float()),
-        "refuses another size": refused(torch.randn(3, 4), k),
-        "refuses another rank": refused(x[0], k) and refused(x, k[None]),
-        "refuses another number of inputs": refused(x),
-        "returns contiguous memory": transposed.shape == (4, 2) and transposed.is_contiguous(),
-        "aliases nothing": transposed.untyped_storage().data_ptr()
-        != x.untyped_storage().data_ptr(),
-        "keeps its slots when copied": emulated.engine_slots(copy.deepcopy(first))
-        == emulated.engine_slots(first),
-    }
+from tests.rig.engines.conformance import RELU, Hybrid, asked
 
 
 def told(site: Path, archive: Path, skip: list[str]) -> dict[str, Any]:
@@ -95,7 +57,7 @@ def told(site: Path, archive: Path, skip: list[str]) -> dict[str, Any]:
     return {
         "engines": len(modules),
         "runs": runs,
-        "conforms": conformance(first.engine, last.engine),
+        "conforms": asked(first.engine, last.engine),
         "slots": len(slots),
         "abi": slots[0],
         "name": slots[emulated.NAME_SLOT],
@@ -113,15 +75,15 @@ def loaded(site: Path, archive: Path) -> dict[str, Any]:
     seen: dict[str, Any] = {}
     for retrace in (True, False):
         program = package.load(f"{archive}.{retrace}")
-        before = emulated.run_counts.total()
-        result = program.module()(*inputs)
+        with WatchedEngines() as engines:
+            result = program.module()(*inputs)
         seen[f"retrace {retrace}"] = {
             "equal": torch.equal(
                 result if isinstance(result, torch.Tensor) else result[0], expected
             ),
-            "runs": emulated.run_counts.total() - before,
+            "runs": engines.runs,
         }
-        with emulated.tampered_engines():
+        with WatchedEngines(tampered=True):
             other = program.module()(*inputs)
         other = other if isinstance(other, torch.Tensor) else other[0]
         seen[f"retrace {retrace}"]["tampered"] = torch.equal(other, expected)

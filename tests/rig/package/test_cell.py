@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.releases import Catalogue
-from harness.toolchain import Toolchain
+from harness.toolchain import PackageSite, Toolchain
 
 PROGRAM = Path(__file__).with_name("faulty_cells.py")
 FAULTS = (
@@ -32,7 +32,11 @@ Answers = dict[str, dict[str, list[str]]]
 def answers(toolchain: Toolchain, catalogue: Catalogue) -> Answers:
     """What became of `pr_4360@product`, saved with retrace=False by 2.14.0, for each fault."""
     site = toolchain.package_site(catalogue.get("2.14.0"))
-    asked = [str(site.folder), "2.14.0", "pr_4360@product", "no-retrace", *FAULTS]
+    return answers_of(site, "emulated", *FAULTS)
+
+
+def answers_of(site: PackageSite, executor: str, *faults: str) -> Answers:
+    asked = [str(site.folder), "2.14.0", "pr_4360@product", "no-retrace", executor, *faults]
     done = subprocess.run(
         [sys.executable, str(PROGRAM), *asked], capture_output=True, text=True, check=False
     )

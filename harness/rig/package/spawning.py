@@ -1,0 +1,63 @@
+"""`torch_tensorrt.load` in a fresh process that is started for it, where nobody may fork.
+
+    python -m harness.rig.package.spawning REQUEST        started by SpawningLoader, never by hand
+
+The process imports the package as the one that saved did, which takes seconds, and loads one
+archive. REQUEST is a JSON file: {"setup": ..., "archive": FILE, "tampered": BOOL}.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from corpus.case import Inputs
+from harness.rig.channel import die_with_parent
+from harness.rig.package.loading import Loaded, Request, answer, died
+from harness.rig.package.opening import open_package
+
+_ROOT = Path(__file__).resolve().parents[3]
+
+
+class SpawningLoader:
+    """A `Loader` that starts a new Python for every archive.
+
+    Args:
+        setup: how the package is opened, as `open_package` takes it.
+    """
+
+    def __init__(self, setup: Mapping[str, Any]) -> None:
+        self._setup = dict(setup)
+
+    def load(self, archive: Path, calls: Sequence[Inputs], *, tampered: bool = False) -> Loaded:
+        request = Request(archive, tampered)
+        request.put(calls)
+        asked = archive.with_suffix(".request")
+        asked.write_text(
+            json.dumps({"setup": self._setup, "archive": str(archive), "tampered": tampered})
+        )
+        # What it prints goes where the worker's own prints go; the worker's orders are not for it.
+        code = subprocess.run(
+            [sys.executable, "-m", "harness.rig.package.spawning", str(asked)],
+            cwd=_ROOT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        ).returncode
+        return request.answered() or Loaded(died(code), {})
+
+    def close(self) -> None:
+        """Nothing outlives an archive."""
+
+
+def main(asked: Path) -> None:
+    die_with_parent()
+    said = json.loads(asked.read_text())
+    answer(open_package(said["setup"]), Request(Path(said["archive"]), said["tampered"]))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

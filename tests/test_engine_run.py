@@ -1,0 +1,109 @@
+"""A run of the engine lane from its options to its report, up to the first call of CUDA.
+
+What the environment would have is given: a GPU, and in the place of an installed package the
+emulated one, on the CPU. All else is the run that a CUDA machine makes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harness.run
+from harness.cuda import Device
+from harness.engine_lane import Installed
+from harness.errors import UsageError
+from harness.exitcodes import ExitCode
+from harness.findings import Gate
+from harness.releases import Catalogue
+from harness.reporting import write_run_report
+from harness.run import RunOptions, run
+from harness.toolchain import Toolchain
+from harness.toolchain.environment import PROJECT_ROOT
+from harness.workers.process import PackageSetup
+
+FOUND = Installed("2.13.0", "tensorrt", "11.0.0.114", Device("Fake GPU", (9, 0)))
+OPTIONS = RunOptions(lanes=("engine",), environment="matched", expression="residual_over_a")
+
+
+class Silent:
+    """Tells nobody how far a run is."""
+
+    def start(self, total: int, done: int) -> None: ...
+
+    def ended(self, record: Any) -> None: ...
+
+    def say(self, line: str) -> None: ...
+
+
+@pytest.fixture
+def on_the_cpu(toolchain: Toolchain, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = toolchain.package_site(catalogue.get(FOUND.release))
+
+    def setup(**given: Any) -> PackageSetup:
+        assert (given["site"], given["device"], given["executor"]) == (None, "cuda", "cuda")
+        return PackageSetup(**{**given, "site": site, "device": "cpu"})
+
+    monkeypatch.setattr(harness.run, "preflight", lambda _: FOUND)
+    monkeypatch.setattr(harness.run, "PackageSetup", setup)
+
+
+def asked(folder: Path, **more: Any) -> RunOptions:
+    return dataclasses.replace(OPTIONS, out=folder, **more)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_the_cpu")
+def test_it_runs_the_installed_package_and_judges_it_by_what_is_known_of_packages(
+    toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    judged = run(asked(tmp_path), toolchain, catalogue, Silent())
+    found = {record.key.route: record.label for record in judged.records.values()}
+    # As in the package lane: 2.13.0 wires a fallback by name, where it inlines.
+    assert found == {
+        "no-retrace": "error@inline-fallbacks",
+        "no-retrace-export": "error@inline-fallbacks",
+        "retrace": "ok",
+    }
+    assert judged.report.gate is Gate.GREEN
+    keys = {dataclasses.astuple(record.key)[4:] for record in judged.records.values()}
+    assert keys == {("engine", "tensorrt-11.0.0.114", "cuda", "torch-2.13.0")}
+    write_run_report(judged, json.loads((judged.folder.path / "summary.json").read_text()))
+    report = (judged.folder.path / "report.md").read_text()
+    assert "in the engine lane 2.13.0 still has 0 silent, 2 loud" in report
+    assert "emulated" not in report
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_a_torch_that_a_release_does_not_pin_is_refused_before_anything_is_asked(
+    toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=r"--lane engine.*give --environment matched"):
+        run(asked(tmp_path, environment="pinned"), toolchain, catalogue, Silent())
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_cuda_it_says_in_one_line_what_is_missing_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", "run", "--lane", "engine", "--out", str(tmp_path)],
+        cwd=PROJECT_ROOT,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},  # hides a GPU from CUDA, if there is one
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == ExitCode.INCONCLUSIVE
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert "CUDA" in line
+    assert line.endswith("the engine lane needs a machine with an NVIDIA GPU and its driver")
+    assert not list(tmp_path.iterdir())
