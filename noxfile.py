@@ -9,6 +9,7 @@ Environments are built here only.
     nox -s report -- results/2026-01-31            a run other than the latest
     nox -s stack -- --keep                         matched environments, kept on the disk
     nox -s "stack(2.14.0)"                         one of them
+    nox -s "engine(tensorrt)"                      on a machine with CUDA: engines really run
     nox -s crossing -- --matched                   releases in the environments that stack kept
 
 Any Python from 3.11 on will do, namely the one that runs nox. A session whose environment already
@@ -32,7 +33,10 @@ from nox.command import CommandFailed
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
-from harness.exitcodes import ExitCode  # noqa: E402  (found through the line above)
+# Found through the line above; none of them needs more than the standard library.
+from harness.cuda import first_device, refuse_for_rtx  # noqa: E402
+from harness.errors import Unavailable  # noqa: E402
+from harness.exitcodes import ExitCode  # noqa: E402
 
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 # Real engines too: TensorRT-RTX builds them on a CPU. Of the newest two releases.
@@ -103,15 +107,9 @@ def stacked() -> list[nox.param]:
 def stack(session: nox.Session, torch: str) -> None:
     """Releases with the torch that they pin, and every TensorRT-RTX; then the version matrix."""
     place = Path(session.virtualenv.location)
-    free = shutil.disk_usage(ROOT).free
     keep = "--keep" in session.posargs
     afterwards = "is kept" if keep else "is removed when its results are in; -- --keep keeps it"
-    session.log(
-        f"an environment with torch {torch} takes {ENVIRONMENT_BYTES / 1e9:.0f} GB, "
-        f"{free / 1e9:.0f} GB are free; it {afterwards}"
-    )
-    if free < ENVIRONMENT_BYTES and not (place / STAMP).is_file():
-        session.error(f"less than {ENVIRONMENT_BYTES / 1e9:.0f} GB are free: make room first")
+    make_room(session, f"an environment with torch {torch}", afterwards)
     install(session, lock=ROOT / "environments" / f"torch-{torch}.txt")
     asked = [argument for argument in session.posargs if argument != "--keep"]
     out = ["--out", os.path.relpath(STACK / f"torch-{torch}")]  # it goes into the run's record
@@ -124,6 +122,32 @@ def stack(session: nox.Session, torch: str) -> None:
     if not keep:
         session.log(f"removing {place}")
         shutil.rmtree(place)
+
+
+#: What brings the real package, by the builder of its engines.
+REAL_PACKAGES = {"tensorrt": "torch-tensorrt", "tensorrt-rtx": "torch-tensorrt-rtx"}
+
+
+@nox.session(venv_backend="uv|virtualenv")
+@nox.parametrize("builder", [nox.param(builder, id=builder) for builder in REAL_PACKAGES])
+def engine(session: nox.Session, builder: str) -> None:
+    """The newest release with engines that TensorRT, or TensorRT-RTX, builds and runs on a GPU."""
+    try:  # before gigabytes are installed
+        device = first_device()
+        if builder == "tensorrt-rtx":
+            refuse_for_rtx(device)
+    except Unavailable as reason:
+        session.error(f"{reason} ({meaning(ExitCode.INCONCLUSIVE)})")
+    torch, names = list(pinned_torches().items())[-1]
+    make_room(session, f"an environment with torch {torch} and {builder}", "is kept")
+    package = f"{REAL_PACKAGES[builder]}=={names[-1]}"
+    lock = ROOT / "environments" / f"torch-{torch}.txt"
+    install(session, "tests", lock=lock, packages=[package])
+    try:
+        here = ["--environment", "matched", "--releases", names[-1]]
+        run_harness(session, "run", "--lane", "engine", *here, *session.posargs)
+    finally:  # whatever became of it: whether this runtime does what the emulated one does
+        session.run("python", "-m", "pytest", "-m", "cuda", "tests/rig/engines/test_conformance.py")
 
 
 @nox.session
@@ -197,10 +221,22 @@ def lanes(arguments: Sequence[str]) -> list[str]:
     return [] if given & GRAPH_LANE_ALONE else BOTH_LANES
 
 
-def install(session: nox.Session, *groups: str, lock: Path | None = None) -> None:
+def make_room(session: nox.Session, what: str, afterwards: str) -> None:
+    """Say what an environment of some gigabytes takes, and end where there is no room for it."""
+    needed, free = f"{ENVIRONMENT_BYTES / 1e9:.0f} GB", shutil.disk_usage(ROOT).free
+    session.log(f"{what} takes {needed}, {free / 1e9:.0f} GB are free; it {afterwards}")
+    made = (Path(session.virtualenv.location) / STAMP).is_file()
+    if free < ENVIRONMENT_BYTES and not made:
+        session.error(f"less than {needed} are free: make room first")
+
+
+def install(
+    session: nox.Session, *groups: str, lock: Path | None = None, packages: Sequence[str] = ()
+) -> None:
     """Install the project's dependencies and some of its groups, unless that is done already.
 
-    What ``lock`` lists goes first, each file held against its hash.
+    What ``lock`` lists goes first, each file held against its hash; ``packages`` go last, and are
+    not hashed: what they need may be on NVIDIA's own index, which no lock can name here.
 
     A stamp in the virtual environment holds the hash of what was installed into it: asking pip
     whether all of it is there takes longer than a small regress run.
@@ -212,7 +248,7 @@ def install(session: nox.Session, *groups: str, lock: Path | None = None) -> Non
         {*PYPROJECT["project"]["dependencies"], *nox.project.dependency_groups(PYPROJECT, *groups)}
     )
     locked = lock.read_text() if lock else ""
-    digest = hashlib.sha256("\n".join([*requirements, locked]).encode()).hexdigest()
+    digest = hashlib.sha256("\n".join([*requirements, locked, *packages]).encode()).hexdigest()
     stamp = Path(session.virtualenv.location) / STAMP
     if stamp.is_file() and stamp.read_text() == digest:
         session.log("the environment is up to date")
@@ -221,6 +257,8 @@ def install(session: nox.Session, *groups: str, lock: Path | None = None) -> Non
     if lock:
         session.install("--require-hashes", "-r", str(lock))
     session.install(*requirements)
+    if packages:
+        session.install(*packages)
     # As an install step, because `nox --no-install` leaves out those and only those: written here,
     # the stamp would vouch for an install that was left out.
     write = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
@@ -244,6 +282,10 @@ def explain(failed: CommandFailed) -> str:
     if code is None:
         return f"python -m harness did not run: {failed}"
     try:
-        return f"exit code {code}: {ExitCode(code).meaning}"
+        return meaning(ExitCode(code))
     except ValueError:
         return f"exit code {code}: python -m harness itself crashed"
+
+
+def meaning(code: ExitCode) -> str:
+    return f"exit code {code}: {code.meaning}"

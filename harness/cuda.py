@@ -65,6 +65,16 @@ def first_device(driver: str = DRIVER) -> Device:
     return Device(name.value.decode(errors="replace"), (major, minor))
 
 
+def refuse_for_rtx(device: Device) -> None:
+    """Raise Unavailable if TensorRT-RTX runs no engines on the device."""
+    if device.capability not in RTX_CAPABILITIES:
+        takes = ", ".join(architecture(each) for each in RTX_CAPABILITIES)
+        raise Unavailable(
+            f"TensorRT-RTX has no engines for the {device.name} here ({device.architecture}), only "
+            f'for {takes}; use TensorRT: nox -s "engine(tensorrt)"'
+        )
+
+
 def _attribute(library: ctypes.CDLL, which: int, device: ctypes.c_int) -> int:
     value = ctypes.c_int()
     _call(library, "cuDeviceGetAttribute", ctypes.byref(value), which, device)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.corpus_client import ask_rig
-from harness.cuda import DRIVER, RTX_CAPABILITIES, Device, architecture, first_device
+from harness.cuda import DRIVER, Device, first_device, refuse_for_rtx
 from harness.errors import Unavailable
 from harness.rig.records import RTX, TENSORRT
 
@@ -59,10 +59,6 @@ def installed(facts: Mapping[str, Any], device: Device) -> Installed:
             f"{facts['no_tensorrt']}; {_INSTALL}"
         )
     builder = _BUILDERS[package]
-    if builder == RTX and device.capability not in RTX_CAPABILITIES:
-        takes = ", ".join(map(architecture, RTX_CAPABILITIES))
-        raise Unavailable(
-            f"TensorRT-RTX has no engines for the {device.name} here ({device.architecture}), only "
-            f'for {takes}; use TensorRT: nox -s "engine({TENSORRT})"'
-        )
+    if builder == RTX:
+        refuse_for_rtx(device)
     return Installed(release, builder, facts["tensorrt"], device)

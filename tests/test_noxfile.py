@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from harness.cuda import Device
+from harness.errors import Unavailable
+
 NOXFILE = Path(__file__).resolve().parents[1] / "noxfile.py"
 
 
@@ -273,6 +276,61 @@ def test_stack_says_when_there_is_no_room(
     with pytest.raises(Quit, match=r"less than 1000000000 GB are free"):
         stack(session, "2.14.0")
     assert not session.installed
+
+
+def with_gpu(noxfile: Any, monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int]) -> None:
+    monkeypatch.setattr(noxfile, "first_device", lambda: Device("a GPU", capability))
+
+
+@pytest.mark.parametrize("builder", ["tensorrt", "tensorrt-rtx"])
+def test_engine_says_what_is_missing_before_it_installs_anything(
+    noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, builder: str
+) -> None:
+    def none() -> Device:
+        raise Unavailable("no CUDA driver; find a GPU")
+
+    monkeypatch.setattr(noxfile, "first_device", none)
+    session = Session(tmp_path)
+    told = (
+        r"^no CUDA driver; find a GPU \(exit code 3: inconclusive: something could not be asked\)$"
+    )
+    with pytest.raises(Quit, match=told):
+        noxfile.engine(session, builder)
+    assert not session.installed
+
+
+def test_engine_refuses_a_gpu_that_tensorrt_rtx_does_not_run_on(
+    noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_gpu(noxfile, monkeypatch, (9, 0))
+    session = Session(tmp_path)
+    with pytest.raises(Quit, match=r"TensorRT-RTX has no engines for the a GPU here \(sm_90\)"):
+        noxfile.engine(session, "tensorrt-rtx")
+    assert not session.installed
+
+
+@pytest.mark.parametrize(
+    ("builder", "package"),
+    [("tensorrt", "torch-tensorrt==2.14.0"), ("tensorrt-rtx", "torch-tensorrt-rtx==2.14.0")],
+)
+def test_engine_brings_the_newest_release_and_asks_the_real_runtime_even_of_a_red_one(
+    noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, builder: str, package: str
+) -> None:
+    with_gpu(noxfile, monkeypatch, (8, 9))
+    monkeypatch.setattr(noxfile, "ENVIRONMENT_BYTES", 0)
+    session = Session(tmp_path, "-k", "relu")
+    session.failure = CommandFailed("Returned code 1", 1)
+    with pytest.raises((Quit, CommandFailed)):
+        noxfile.engine(session, builder)
+    lock, requirements, last = session.installed
+    assert lock[-1].endswith("torch-2.14.0.txt")
+    assert any(item.startswith("pytest") for item in requirements)
+    assert last == (package,)
+    run, conformance = session.commands
+    assert run[3:6] == ("run", "--lane", "engine")
+    assert run[6:] == ("--environment", "matched", "--releases", "2.14.0", "-k", "relu")
+    assert conformance[:5] == ("python", "-m", "pytest", "-m", "cuda")
+    assert (NOXFILE.parent / conformance[5]).is_file()
 
 
 def test_crossing_finds_the_environments_that_stack_kept(noxfile: Any, tmp_path: Path) -> None:

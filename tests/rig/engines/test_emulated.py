@@ -1,7 +1,7 @@
 """Conformance of the emulated executor with the real runtime, as far as a program can tell.
 
-Each test cites the runtime source that it holds the emulation to; on a CUDA machine the same facts
-can be asked of the real library.
+Each test cites the runtime source that it holds the emulation to. `test_conformance` asks what of
+it can be asked of the real library, too.
 """
 
 from __future__ import annotations

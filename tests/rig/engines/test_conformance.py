@@ -1,0 +1,64 @@
+"""The same facts of the emulated executor and, on a CUDA machine, of the real runtime.
+
+`nox -s engine` runs them there. Elsewhere they are skipped, and the reason says what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.engine_lane import preflight
+from harness.errors import Unavailable
+from harness.releases import Catalogue
+from harness.rig.records import CUDA, EMULATED
+from harness.toolchain import Toolchain
+from tests.rig.engines.conformance import FACTS
+
+PROGRAM = Path(__file__).with_name("conformance.py")
+
+
+@pytest.fixture(scope="module", params=[EMULATED, pytest.param(CUDA, marks=pytest.mark.cuda)])
+def answers(
+    request: pytest.FixtureRequest, toolchain: Toolchain, catalogue: Catalogue
+) -> dict[str, bool]:
+    """What engines that an executor runs answer, each built by a release's real package."""
+    setup: dict[str, Any]
+    if request.param == CUDA:
+        try:
+            found = preflight(sys.executable)
+        except Unavailable as reason:
+            pytest.skip(str(reason))
+        setup = {"site": None, "release": found.release, "device": "cuda"}
+    else:
+        site = toolchain.package_site(catalogue.newest)
+        setup = {
+            "site": str(site.folder),
+            "release": site.release,
+            "builder": site.builder,
+            "engines": str(toolchain.engines),
+            "device": "cpu",
+        }
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), json.dumps(setup)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    told: dict[str, bool] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_an_engine(answers: dict[str, bool], fact: str) -> None:
+    assert answers[fact], f"it does not; {FACTS[fact]}"
+
+
+def test_every_fact_has_an_answer_and_a_source(answers: dict[str, bool]) -> None:
+    assert set(answers) == set(FACTS)
