@@ -176,6 +176,7 @@ def test_an_exporter_that_changes_nothing_is_green_with_its_known_defects(
     assert code == 0, printed + err
 
 
+@pytest.mark.slow
 def test_an_exporter_that_is_like_an_old_release_is_worse_than_the_newest(
     finished: Path, release_specs: dict[str, SubjectSpec], tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from corpus import elsewhere
 from harness.corpus_client import read_corpus, select_cases, split_text
 from harness.errors import UsageError
 from harness.toolchain.environment import PROJECT_ROOT
@@ -69,7 +70,6 @@ def test_a_package_ships_cases_by_an_entry_point(
         (None, "no such file, folder, or entry point"),
         ("import no_such_package\n", "ModuleNotFoundError: No module named 'no_such_package'"),
         ("def broken(:\n", "SyntaxError"),
-        ("x = 1\n", "no case is declared in it"),
     ],
 )
 def test_what_is_no_corpus_is_named_with_its_reason(
@@ -78,7 +78,14 @@ def test_what_is_no_corpus_is_named_with_its_reason(
     path = tmp_path / "cases.py"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(elsewhere.NoCorpus, match=message):
+        elsewhere.load([str(path)])
+
+
+def test_a_corpus_without_a_case_is_refused_by_the_controller_as_wrong_use(tmp_path: Path) -> None:
+    path = tmp_path / "cases.py"
+    path.write_text("x = 1\n")
+    with pytest.raises(UsageError, match="no case is declared in it"):
         read_corpus(sys.executable, [str(path)])
 
 

@@ -1,0 +1,18 @@
+"""Which cases a test of every case takes by default: the quick ones, some of every family.
+
+The others are for `--full`. What such a test asks of a case, `nox -s regress` asks of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from corpus.quick import QUICK
+
+
+def quick_first(names: Iterable[str], quick: Collection[str] = QUICK) -> list[ParameterSet]:
+    """The names as parameters, those that are not quick marked as slow."""
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in names]
