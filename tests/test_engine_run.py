@@ -24,7 +24,7 @@ from harness.exitcodes import ExitCode
 from harness.findings import Gate
 from harness.releases import Catalogue
 from harness.reporting import write_run_report
-from harness.run import RunOptions, run
+from harness.run import RunOptions, resume, run
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.workers.process import PackageSetup
@@ -79,6 +79,28 @@ def test_it_runs_the_installed_package_and_judges_it_by_what_is_known_of_package
     report = (judged.folder.path / "report.md").read_text()
     assert "in the engine lane 2.13.0 still has 0 silent, 2 loud" in report
     assert "emulated" not in report
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_the_cpu")
+def test_a_run_that_goes_on_asks_what_is_missing_with_the_engines_that_it_had(
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options = asked(tmp_path, routes=("retrace",))
+    folder = run(options, toolchain, catalogue, Silent()).folder
+    (folder.path / "journal.jsonl").write_bytes(b"")
+    other = dataclasses.replace(FOUND, tensorrt="11.1.0.106")
+    monkeypatch.setattr(harness.run, "preflight", lambda _: other)
+    with pytest.raises(
+        UsageError, match=r"the run has engines of tensorrt-11\.0\.0\.114 of 2\.13\.0"
+    ):
+        resume(str(folder.path), options, toolchain, catalogue, Silent())
+    monkeypatch.setattr(harness.run, "preflight", lambda _: FOUND)
+    judged = resume(str(folder.path), options, toolchain, catalogue, Silent())
+    assert [record.label for record in judged.records.values()] == ["ok"]
 
 
 @pytest.mark.usefixtures("on_the_cpu")
