@@ -67,7 +67,11 @@ _COLUMNS = pa.schema(
 )
 
 # Columns that older runs do not have.
-_ADDED_LATER = ("carried_bytes", "steps")
+_ADDED_LATER = (
+    "carried_bytes",
+    "steps",
+    *map(_seconds_column, (Stage.LOWERING, Stage.CONVERSION, Stage.BUILD)),
+)
 
 
 def record_table(

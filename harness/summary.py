@@ -14,7 +14,14 @@ from harness.sources import environment_bytes_in, tensorrt_in, torch_in
 from harness.spent import Spent
 
 #: What a worker does once for all cells of a case, so that each of their records may repeat it.
-_SHARED_STAGES = (Stage.CAPTURE, Stage.SPLIT, Stage.COMPILE)
+_SHARED_STAGES = (
+    Stage.CAPTURE,
+    Stage.SPLIT,
+    Stage.COMPILE,
+    Stage.LOWERING,
+    Stage.CONVERSION,
+    Stage.BUILD,
+)
 
 
 def summarise(

@@ -16,7 +16,13 @@ from harness.report import tables, text
 from harness.report.answers import UNJUDGED
 from harness.report.frames import KEY
 from harness.report.matrix import matrix_cells
-from harness.report.package_views import PackageCall, PackageLane, PackageMeasure, PackageRow
+from harness.report.package_views import (
+    CompileMeasure,
+    PackageCall,
+    PackageLane,
+    PackageMeasure,
+    PackageRow,
+)
 from harness.report.rows import failing_subjects, quartiles_by
 from harness.report.views import Answer
 from harness.rig.records import SEGMENT, Lane, Oracle, Route, Stage, SubjectSpec
@@ -85,9 +91,9 @@ def package_lane(
             for row in _measures(part, samples[samples["builder"] == builder], builder, calls)
         ),
         compile={
-            called(str(name), str(builder)): quartiles
+            called(str(name), str(builder)): measure
             for builder, part in samples.groupby("builder")
-            for (name,), quartiles in quartiles_by(_compile(part), "subject").items()
+            for name, measure in _compile(part).items()
         },
         failing=tuple(
             replace(failing, members=(called(failing.members[0], builder),))
@@ -215,9 +221,24 @@ def summed(samples: pd.DataFrame, stages: Sequence[Stage]) -> pd.DataFrame:
     return mine.groupby(list(KEY), observed=True)["seconds"].sum().reset_index()
 
 
-def _compile(samples: pd.DataFrame) -> pd.DataFrame:
-    """`torch_tensorrt.dynamo.compile` of each case, once a release; the same cases of each."""
-    compiled = samples[samples["stage"] == Stage.COMPILE.value]
-    once = compiled.sort_values("seconds").drop_duplicates(["subject", "case", "capture"])
-    fair = tables.comparable(once, ["capture"])
-    return tables.quartiles(fair, ["subject"], "seconds")
+def _compile(samples: pd.DataFrame) -> dict[str, CompileMeasure]:
+    """`torch_tensorrt.dynamo.compile` by release, and its parts; the same cases of each."""
+    whole, lowering, conversion, build = (
+        quartiles_by(
+            tables.quartiles(
+                tables.comparable(compiled(samples, stage), ["capture"]), ["subject"], "seconds"
+            ),
+            "subject",
+        )
+        for stage in (Stage.COMPILE, Stage.LOWERING, Stage.CONVERSION, Stage.BUILD)
+    )
+    return {
+        at[0]: CompileMeasure(took, lowering.get(at), conversion.get(at), build.get(at))
+        for at, took in whole.items()
+    }
+
+
+def compiled(samples: pd.DataFrame, stage: Stage = Stage.COMPILE) -> pd.DataFrame:
+    """`torch_tensorrt.dynamo.compile` of each case, or a part of it, once a release."""
+    mine = samples[samples["stage"] == stage.value]
+    return mine.sort_values("seconds").drop_duplicates(["subject", "case", "capture"])

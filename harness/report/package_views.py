@@ -52,12 +52,25 @@ class PackageMeasure:
 
 
 @dataclass(frozen=True)
+class CompileMeasure:
+    """Seconds of `torch_tensorrt.dynamo.compile`, and of its parts; None where not measured.
+
+    Of an engine that was kept from an earlier run conversion and build are what they took then.
+    """
+
+    whole: Quartiles
+    lowering: Quartiles | None
+    conversion: Quartiles | None
+    build: Quartiles | None
+
+
+@dataclass(frozen=True)
 class PackageLane:
-    """What users of a release meet. ``compile`` is by a package's name, in seconds."""
+    """What users of a release meet. ``compile`` is by a package's name."""
 
     calls: tuple[PackageCall, ...]
     cases: int
     rows: tuple[PackageRow, ...]
     measures: tuple[PackageMeasure, ...]
-    compile: Mapping[str, Quartiles]
+    compile: Mapping[str, CompileMeasure]
     failing: tuple[FailingSubject, ...]

@@ -13,7 +13,7 @@ from harness.report.version_views import Measures, VersionBlock, VersionRow
 
 Value = str | int | float | None
 
-_UNITS = {"save": "s", "load": "s", "compile": "s", "archive": "bytes", "bare": "bytes"}
+_BYTES = ("archive", "bare")
 
 
 def version_csv(blocks: Sequence[VersionBlock]) -> str:
@@ -74,5 +74,5 @@ def _measured(measures: Measures) -> Iterator[tuple[str, Value]]:
     for each in fields(Measures):
         found: Quartiles | None = getattr(measures, each.name)
         for what in fields(Quartiles):
-            unit = "" if what.name == "n" else f"_{_UNITS[each.name]}"
+            unit = "" if what.name == "n" else "_bytes" if each.name in _BYTES else "_s"
             yield f"{each.name}_{what.name}{unit}", getattr(found, what.name) if found else None

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import pandas as pd
 
 from harness.report import tables
 from harness.report.frames import KEY
 from harness.report.measure_views import Quartiles
-from harness.report.package_lane import WHOLE_SAVE, summed
+from harness.report.package_lane import WHOLE_SAVE, compiled, summed
 from harness.report.rows import quartiles_by
 from harness.report.version_views import MEASURED_BY, Measures
 from harness.rig.records import Lane, Stage
+
+COMPILE_PARTS: Final = {
+    "compile": Stage.COMPILE,
+    "lowering": Stage.LOWERING,
+    "conversion": Stage.CONVERSION,
+    "build": Stage.BUILD,
+}
 
 
 def measures_of(
@@ -34,10 +42,12 @@ def measures_of(
     bare = files.assign(
         bare=files["archive_bytes"] - files["carried_bytes"].fillna(0).astype(float)
     )
+    # A run of the graph lane compiles with emulated engines, and with no release's own compile.
+    parts = COMPILE_PARTS if lane is not Lane.GRAPH else {}
     found = {
         "save": _quartiles(save, "seconds"),
         "load": _quartiles(load, "seconds"),
-        "compile": _quartiles(_compiled(samples), "seconds") if lane is not Lane.GRAPH else {},
+        **{name: _quartiles(compiled(samples, part), "seconds") for name, part in parts.items()},
         "archive": _quartiles(files, "archive_bytes"),
         "bare": _quartiles(bare, "bare"),
     }
@@ -50,9 +60,3 @@ def _quartiles(frame: pd.DataFrame, column: str) -> Mapping[tuple[str, ...], Qua
     # All of one route, so that there is one group to compare within.
     fair = tables.comparable(frame.assign(all=""), ["all"])
     return quartiles_by(tables.quartiles(fair, ["subject"], column), "subject")
-
-
-def _compiled(samples: pd.DataFrame) -> pd.DataFrame:
-    """`torch_tensorrt.dynamo.compile` of each case, once a row."""
-    compiled = samples[samples["stage"] == Stage.COMPILE.value]
-    return compiled.sort_values("seconds").drop_duplicates(["subject", "case", "capture"])

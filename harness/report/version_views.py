@@ -24,14 +24,18 @@ class Measures:
     """Seconds and bytes of one row; None where nothing was measured.
 
     ``save`` is all from the split module to the file, ``bare`` the file without the segments that
-    it carries behind real engines, for the emulated executor.
+    it carries behind real engines, for the emulated executor. ``lowering``, ``conversion`` and
+    ``build`` are parts of ``compile``, of which the graph lane has none.
     """
 
     save: Quartiles | None
     load: Quartiles | None
-    compile: Quartiles | None
     archive: Quartiles | None
     bare: Quartiles | None
+    compile: Quartiles | None = None
+    lowering: Quartiles | None = None
+    conversion: Quartiles | None = None
+    build: Quartiles | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,6 +45,10 @@ class Stage(enum.StrEnum):
     CAPTURE = "capture"
     SPLIT = "split"
     COMPILE = "compile"
+    # Parts of a package's compile, told beside the whole; no cell is ever in one.
+    LOWERING = "compile-lowering"  # all that comes before the partitioner
+    CONVERSION = "compile-conversion"  # segments into networks
+    BUILD = "compile-build"  # networks into engines
     INLINE_ENGINES = "inline-engines"
     INLINE_FALLBACKS = "inline-fallbacks"
     CLEAN = "clean"
@@ -120,9 +125,10 @@ class Oracle(enum.StrEnum):
     @property
     def severity(self) -> int:
         """0 for the worst."""
-        return list(Oracle).index(self)
+        return _SEVERITIES[self]
 
 
+_SEVERITIES = {oracle: severity for severity, oracle in enumerate(Oracle)}
 # Oracles that records of schema 1 know nothing of.
 SINCE_SCHEMA_2 = (Oracle.STATE, Oracle.UNFLATTEN, Oracle.DETERMINISM)
 
@@ -183,9 +189,10 @@ class CellKey:
     @property
     def cell_id(self) -> str:
         """One string, unique in a run, and fit for a file name."""
-        # Not dataclasses.astuple, which copies deeply: a report asks for a hundred thousand.
-        parts = (getattr(self, name) for name in self.__dataclass_fields__)
-        return "~".join(str(part).replace("/", "_").replace(":", "_") for part in parts)
+        # Not dataclasses.astuple, which copies deeply: a report asks for a million.
+        parts = (self.case, self.capture, self.subject, self.route)
+        setting = (self.lane, self.builder, self.executor, self.environment)
+        return "~".join(parts + setting).replace("/", "_").replace(":", "_")
 
 
 @dataclass(frozen=True)
@@ -370,13 +377,22 @@ def check_schema(data: Mapping[str, Any], where: str) -> None:
 
 
 def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
+    names = ("oracle", "outcome", "symptom", "stage", "message", "evidence")
+    return _verdict(*(data[name] for name in names))
+
+
+@functools.cache
+def _verdict(
+    oracle: str, outcome: str, symptom: str | None, stage: str | None, message: str, evidence: str
+) -> Verdict:
+    """One object for all that are equal: of a run's million verdicts few differ."""
     return Verdict(
-        oracle=Oracle(data["oracle"]),
-        outcome=Outcome(data["outcome"]),
-        symptom=Symptom(data["symptom"]) if data["symptom"] else None,
-        stage=Stage(data["stage"]) if data["stage"] else None,
-        message=data["message"],
-        evidence=data["evidence"],
+        oracle=Oracle(oracle),
+        outcome=Outcome(outcome),
+        symptom=Symptom(symptom) if symptom else None,
+        stage=Stage(stage) if stage else None,
+        message=message,
+        evidence=evidence,
     )
 
 

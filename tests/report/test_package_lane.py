@@ -47,7 +47,7 @@ def with_packages(run: Run) -> Run:
     ):
         key = CellKey(f"{case}@product", "nonstrict", name, call, lane="package")
         broke = Oracle.COMPLETION in failures
-        compiled = {"compile": 2.0} if call == "no-retrace" else {}
+        compiled = {"compile": 2.0, "compile-lowering": 0.5} if call == "no-retrace" else {}
         run.add(key, failures, seconds={} if broke else SECONDS | compiled, steps=2)
     return run
 
@@ -134,7 +134,9 @@ def test_a_save_is_the_whole_call_and_one_that_broke_is_not_timed(mixed):
     assert new.inline.median == pytest.approx(0.004)
     assert (new.save.n, old.save.n) == (1, 1)
     assert rows["2.14.0", "retrace"].inline is None
-    assert mixed.model().package.compile["2.14.0"].median == 2.0
+    took = mixed.model().package.compile["2.14.0"]
+    assert (took.whole.median, took.lowering.median) == (2.0, 0.5)
+    assert (took.conversion, took.build) == (None, None)  # TensorRT built nothing
 
 
 def test_the_lane_alone_gives_a_page_with_a_matrix_of_its_own(alone):

@@ -180,12 +180,13 @@ def test_seconds_are_of_the_cases_that_every_row_finished(graph):
 
 
 def test_compile_is_a_number_of_the_package_lane(run):
-    seconds = {"compile": 2.0, "save": 1.0, "load": 0.5}
+    seconds = {"compile": 2.0, "compile-build": 1.5, "save": 1.0, "load": 0.5}
     also(run, "2.14.0", lane="package", seconds=seconds)
     run.records[0] = dataclasses.replace(run.records[0], seconds={"compile": 9.0})
     found = blocks(run)
     package = found["package", "pinned", "segment"].rows[0].measures
     assert (package.compile.median, package.compile.n) == (2.0, 8)
+    assert (package.build.median, package.conversion) == (1.5, None)
     assert (package.save.median, package.load.median) == (1.0, 0.5)
     assert all(row.measures.compile is None for row in found["graph", "pinned", "segment"].rows)
 

@@ -19,6 +19,7 @@ from harness.rig.engines.builder import real_engine_bytes
 from harness.rig.engines.emulated import engine_payload
 from harness.rig.engines.module import is_engine_child
 from harness.rig.oracles.values import observe
+from harness.rig.package.compile_parts import timed_parts
 from harness.rig.package.executor import EMULATED_EXECUTOR, Executor
 from harness.rig.prepare import NotPrepared, PreparedCase, hold
 from harness.rig.records import Stage
@@ -50,8 +51,9 @@ def prepare_with(
         if executor.real:
             captured = on_device(captured, executor.device)
         stage = Stage.COMPILE
-        with clock.during(stage):
+        with clock.during(stage), timed_parts() as parts:
             compiled = compile_like_a_user(package, captured, executor.settings)
+        clock.credit(parts)
         engine_bytes, carried_bytes = engine_bytes_of(compiled)
         prepared = hold(captured, compiled, eager, engine_bytes, ask_twice=executor.real)
         prepared.carried_bytes = carried_bytes
