@@ -7,6 +7,7 @@ import dataclasses
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -132,7 +133,10 @@ def run(
         wheel=options.wheel,
         like=options.like,
     )
-    corpus = read_corpus(toolchain.python, options.corpus)
+    with ThreadPoolExecutor(1) as beside:
+        # Two processes that import torch, at once; whoever needs the facts meets their error.
+        beside.submit(toolchain.python_env)
+        corpus = read_corpus(toolchain.python, options.corpus)
     cases = select_cases(
         _of_lanes(corpus.cases, options.lanes),
         options.expression,
