@@ -15,11 +15,11 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 from harness.atomic import written_to
 from harness.errors import SurroundingsError, UsageError
@@ -28,11 +28,14 @@ from harness.rig.records import UnknownSchema, check_schema
 _LINE = re.compile(rb"(0|[1-9][0-9]*) ([0-9a-f]{8}) (.*)", re.DOTALL)
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
-class JournalReading:
+class JournalReading(Generic[T]):
     """A journal's payloads in order, how many bytes of it are good, and what was dropped if any."""
 
-    payloads: tuple[dict[str, Any], ...]
+    payloads: tuple[T, ...]
     good_bytes: int
     dropped: str = ""
 
@@ -48,13 +51,18 @@ def encode_line(payload: Mapping[str, Any]) -> bytes:
     return b"%d %08x %s\n" % (len(body), zlib.crc32(body), body)
 
 
-def parse_journal(data: bytes, where: str) -> JournalReading:
+def parse_journal(
+    data: bytes, where: str, each: Callable[[dict[str, Any], str], T]
+) -> JournalReading[T]:
     """Read a journal's bytes; ``where`` names the file in messages.
+
+    Args:
+        each: makes of a payload, and of where it stands, what is kept of it.
 
     Raises:
         UsageError: a line that is not the last is broken, or a line's schema is unknown.
     """
-    payloads: list[dict[str, Any]] = []
+    payloads: list[T] = []
     good_bytes = 0
     lines = data.split(b"\n")
     unfinished = lines.pop()  # what stands behind the last line feed; mostly nothing
@@ -67,24 +75,31 @@ def parse_journal(data: bytes, where: str) -> JournalReading:
                 f"{where}:{number}: foreign or damaged: not a line that this harness wrote; "
                 "start a new run"
             )
-        payloads.append(payload)
+        payloads.append(each(payload, f"{where}:{number}"))
         good_bytes += len(line) + 1
     if unfinished:
         return _cut(payloads, good_bytes, data, f"{where}:{len(lines) + 1}")
     return JournalReading(tuple(payloads), good_bytes)
 
 
-def read_journal(path: Path) -> JournalReading:
+def read_journal(path: Path) -> JournalReading[dict[str, Any]]:
     """Read a journal file without changing it.
 
     Raises:
         UsageError: as `parse_journal`, or there is no such file.
     """
+    return read_journal_as(path, lambda payload, _: payload)
+
+
+def read_journal_as(path: Path, each: Callable[[dict[str, Any], str], T]) -> JournalReading[T]:
+    """As `read_journal`, with what ``each`` makes of a payload in its place: the payloads of a
+    large run take more memory than its records, and need not be there at once.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read the journal {path}: {error.strerror}") from error
-    return parse_journal(data, str(path))
+    return parse_journal(data, str(path), each)
 
 
 class Journal:
@@ -168,9 +183,7 @@ def _decode(line: bytes, where: str) -> dict[str, Any] | None:
     return payload
 
 
-def _cut(
-    payloads: list[dict[str, Any]], good_bytes: int, data: bytes, where: str
-) -> JournalReading:
+def _cut(payloads: list[T], good_bytes: int, data: bytes, where: str) -> JournalReading[T]:
     lost = len(data) - good_bytes
     message = f"{where}: dropped {lost} bytes of a line that was cut short in writing"
     return JournalReading(tuple(payloads), good_bytes, message)

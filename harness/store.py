@@ -30,7 +30,7 @@ from filelock import FileLock, Timeout
 from harness.atomic import replace_file, replace_link, sync_folder, written_to
 from harness.errors import UsageError
 from harness.evidence import write_failures
-from harness.journal import Journal, JournalReading, read_journal
+from harness.journal import Journal, JournalReading, read_journal, read_journal_as
 from harness.plan import PlannedCell, plan_from_jsonl, plan_to_jsonl
 from harness.provenance import (
     Provenance,
@@ -153,7 +153,7 @@ class RunFolder:
             self._plan = plan_from_jsonl(text, str(path))
         return self._plan
 
-    def journal(self) -> JournalReading:
+    def journal(self) -> JournalReading[dict[str, Any]]:
         """The journal as it stands, with what was dropped of a last line that was cut short.
 
         Raises:
@@ -171,17 +171,18 @@ class RunFolder:
             return dict(self._published[1])
         path = self.path / "journal.jsonl"
         planned = {cell.key.cell_id for cell in self.plan()}
-        records: dict[str, CellRecord] = {}
-        for number, payload in enumerate(self.journal().payloads, start=1):
-            where = f"{path}:{number}"
+
+        def read(payload: dict[str, Any], where: str) -> tuple[str, CellRecord]:
             try:
                 record = cell_from_json(payload, where)
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise UsageError(f"{where}: foreign or damaged: {error}") from error
-            if record.key.cell_id not in planned:
-                raise UsageError(f"{where}: foreign: {record.key.cell_id} is not in this plan")
-            records[record.key.cell_id] = record
-        return records
+            cell_id = record.key.cell_id
+            if cell_id not in planned:
+                raise UsageError(f"{where}: foreign: {cell_id} is not in this plan")
+            return cell_id, record
+
+        return dict(read_journal_as(path, read).payloads)
 
     def state(self) -> RunState:
         """How far the run is; a running one that no process holds was killed: interrupted.

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SurroundingsError, UsageError
-from harness.journal import Journal, encode_line, parse_journal, read_journal
+from harness.journal import Journal, JournalReading, encode_line, parse_journal, read_journal
 from harness.rig.records import SCHEMA
 
 payloads = st.lists(
@@ -27,6 +27,10 @@ payloads = st.lists(
 )
 
 
+def parsed(data: bytes, where: str) -> JournalReading[dict[str, Any]]:
+    return parse_journal(data, where, lambda payload, _: payload)
+
+
 def line(**data: Any) -> bytes:
     return encode_line({"schema": SCHEMA, **data})
 
@@ -34,7 +38,7 @@ def line(**data: Any) -> bytes:
 @given(payloads)
 def test_what_is_written_is_read_back(written: list[dict[str, Any]]) -> None:
     data = b"".join(map(encode_line, written))
-    reading = parse_journal(data, "journal")
+    reading = parsed(data, "journal")
     assert list(reading.payloads) == written
     assert (reading.good_bytes, reading.dropped) == (len(data), "")
 
@@ -46,7 +50,7 @@ def test_a_cut_at_any_byte_loses_at_most_the_record_it_falls_into(
     lines = [encode_line(payload) for payload in written]
     whole = b"".join(lines)
     cut = data.draw(st.integers(0, len(whole)))
-    reading = parse_journal(whole[:cut], "journal")
+    reading = parsed(whole[:cut], "journal")
     ends = [sum(map(len, lines[: n + 1])) for n in range(len(lines))]
     complete = sum(end <= cut for end in ends)
     assert list(reading.payloads) == written[:complete]
@@ -62,7 +66,7 @@ def test_a_changed_byte_is_never_read_as_a_record(
     at = data.draw(st.integers(0, len(whole) - 1))
     whole[at] ^= data.draw(st.integers(1, 255))
     try:
-        reading = parse_journal(bytes(whole), "journal")
+        reading = parsed(bytes(whole), "journal")
     except UsageError:
         return
     assert list(reading.payloads) == written[: len(reading.payloads)]
@@ -72,7 +76,7 @@ def test_a_changed_byte_is_never_read_as_a_record(
 
 def test_a_broken_last_line_is_dropped_and_reported() -> None:
     for tail in (line(n=2)[:-1], line(n=2)[:10], b"garbage", b"garbage\n", b"\0" * 40):
-        reading = parse_journal(line(n=1) + tail, "some/journal")
+        reading = parsed(line(n=1) + tail, "some/journal")
         assert [payload["n"] for payload in reading.payloads] == [1]
         assert "some/journal:2" in reading.dropped
         assert f"dropped {len(tail)} bytes" in reading.dropped
@@ -81,15 +85,15 @@ def test_a_broken_last_line_is_dropped_and_reported() -> None:
 @pytest.mark.parametrize("broken", [b"garbage\n", b"\n", line(n=9).replace(b"9", b"8")])
 def test_a_broken_line_elsewhere_is_foreign_or_damaged_by_file_and_line(broken: bytes) -> None:
     with pytest.raises(UsageError, match="some/journal:2: foreign or damaged"):
-        parse_journal(line(n=1) + broken + line(n=3), "some/journal")
+        parsed(line(n=1) + broken + line(n=3), "some/journal")
     with pytest.raises(UsageError, match="some/journal:2: foreign or damaged"):
-        parse_journal(line(n=1) + broken + line(n=3)[:-4], "some/journal")
+        parsed(line(n=1) + broken + line(n=3)[:-4], "some/journal")
 
 
 @pytest.mark.parametrize("schema", [None, 0, SCHEMA + 1, "1"])
 def test_an_unknown_schema_is_refused_even_in_the_last_line(schema: object) -> None:
     with pytest.raises(UsageError, match=f"j:2: schema {schema!r}"):
-        parse_journal(line(n=1) + encode_line({"schema": schema}), "j")
+        parsed(line(n=1) + encode_line({"schema": schema}), "j")
 
 
 def test_a_number_that_json_cannot_say_is_refused_before_anything_is_written(

@@ -96,7 +96,7 @@ class BenchFolder:
         """Raises UsageError if it is missing, damaged or of an unknown schema."""
         return self._read("run.json", provenance_from_json)
 
-    def journal(self) -> JournalReading:
+    def journal(self) -> JournalReading[dict[str, Any]]:
         """Raises UsageError if it is damaged elsewhere than at its end."""
         path = self.path / JOURNAL
         return read_journal(path) if path.exists() else JournalReading((), 0)

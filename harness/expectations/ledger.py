@@ -11,16 +11,27 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from harness.rig.records import CaseInfo, CellKey, CellRecord, CellState, Oracle, Stage, Verdict
+from harness.rig.records import (
+    CaseInfo,
+    CellKey,
+    CellRecord,
+    CellState,
+    Lane,
+    Oracle,
+    Stage,
+    Verdict,
+)
 
 UNSUPPORTED = CellState.UNSUPPORTED.value
+# What is known of whole packages holds whoever runs their engines.
+_ALSO = {Lane.ENGINE.value: Lane.PACKAGE.value}
 NAMED_SUBJECTS = ("name-matching", "positional", "torch")
 OPTIONAL_FIELDS = ("capture", "lane", "builder", "environment", "origin")
 
@@ -60,7 +71,7 @@ class Entry:
         return (
             key.route in self.routes
             and self.capture in (None, key.capture)
-            and self.lane in (None, key.lane)
+            and self.lane in (None, key.lane, _ALSO.get(key.lane))
             and (self.builder is None or selects_name(self.builder, key.builder))
             and (self.environment is None or selects_name(self.environment, key.environment))
             and any(selects_subject(selector, key.subject) for selector in self.subjects)
@@ -144,9 +155,21 @@ def uses(
     records: Iterable[CellRecord], ledger: Ledger, cases: Iterable[CaseInfo]
 ) -> tuple[EntryUse, ...]:
     """How each entry fared. Hypothetical cells, of which nothing is expected, do not count."""
-    gated = [record for record in records if not record.hypothetical]
     origins = origins_of(cases)
-    return tuple(_use(entry, gated, origins) for entry in ledger.entries)
+    counts = [_Count(entry) for entry in ledger.entries]
+    of_case: dict[str, list[_Count]] = {}
+    for record in records:
+        if record.hypothetical:
+            continue
+        case = record.key.case
+        if case not in of_case:  # most entries speak of other cases: not asked for each cell
+            origin = origins.get(case)
+            of_case[case] = [count for count in counts if count.entry.names(case, origin)]
+        for count in of_case[case]:
+            count.add(record, origins.get(case))
+    return tuple(
+        EntryUse(count.entry, tuple(count.matched), tuple(count.unmatched)) for count in counts
+    )
 
 
 def obsolete(
@@ -216,17 +239,22 @@ def _fullmatches(pattern: str, text: str) -> bool:
     return _compiled(pattern).fullmatch(text) is not None
 
 
-def _use(entry: Entry, records: Sequence[CellRecord], origins: Mapping[str, str]) -> EntryUse:
-    matched: list[CellKey] = []
-    unmatched: list[CellKey] = []
-    for record in records:
-        if not entry.covers(record.key, origins.get(record.key.case)):
-            continue
-        if entry.permits_unsupported:
+@dataclass
+class _Count:
+    """An `EntryUse` in the making."""
+
+    entry: Entry
+    matched: list[CellKey] = field(default_factory=list)
+    unmatched: list[CellKey] = field(default_factory=list)
+
+    def add(self, record: CellRecord, origin: str | None) -> None:
+        """Put a cell where it belongs; nowhere, if it is not in the entry's scope."""
+        if not self.entry.covers(record.key, origin):
+            return
+        if self.entry.permits_unsupported:
             # A cell that could be asked proves nothing against a permission.
             if record.state is CellState.UNSUPPORTED:
-                (matched if entry.permits(record) else unmatched).append(record.key)
+                (self.matched if self.entry.permits(record) else self.unmatched).append(record.key)
         elif record.state is CellState.ENDED:
-            as_listed = entry.expects(record.verdict(entry.oracle))
-            (matched if as_listed else unmatched).append(record.key)
-    return EntryUse(entry, tuple(matched), tuple(unmatched))
+            as_listed = self.entry.expects(record.verdict(self.entry.oracle))
+            (self.matched if as_listed else self.unmatched).append(record.key)

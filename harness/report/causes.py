@@ -50,7 +50,8 @@ def gone_causes(
     Args:
         releases: those that were asked anything, the oldest first.
     """
-    failed = {name: _failed(verdicts, name) for name in releases}
+    failures = verdicts[_is_failed(verdicts)]
+    failed = {name: failures[failures["subject"] == name] for name in releases}
     gone = []
     for group in cause_groups(causes):
         seen = {name for cause in group for name in cause.subjects}
@@ -66,11 +67,11 @@ def gone_causes(
 
 
 def _failed(verdicts: pd.DataFrame, subject: str) -> pd.DataFrame:
-    return verdicts[
-        (verdicts["subject"] == subject)
-        & (verdicts["outcome"] == "failed")
-        & ~verdicts["hypothetical"]
-    ]
+    return verdicts[(verdicts["subject"] == subject) & _is_failed(verdicts)]
+
+
+def _is_failed(verdicts: pd.DataFrame) -> pd.Series[bool]:
+    return (verdicts["outcome"] == "failed") & ~verdicts["hypothetical"]
 
 
 def _of_group(

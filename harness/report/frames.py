@@ -12,6 +12,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from harness.rig.records import (
@@ -59,8 +60,26 @@ def _frame(
     subjects: Iterable[SubjectSpec],
 ) -> pd.DataFrame:
     frame = pd.DataFrame.from_records(rows, columns=list(columns))
+    return _typed(frame, columns, cases, subjects)
+
+
+def _typed(
+    frame: pd.DataFrame,
+    columns: Mapping[str, str],
+    cases: Iterable[CaseInfo],
+    subjects: Iterable[SubjectSpec],
+) -> pd.DataFrame:
     ordered = _categories(cases, subjects)
     return frame.astype({name: ordered.get(name, kind) for name, kind in columns.items()})
+
+
+def _repeated(heads: pd.DataFrame, times: Sequence[int], more: pd.DataFrame) -> pd.DataFrame:
+    """Each row of ``heads`` so many times, beside the rows of ``more``.
+
+    So a cell's coordinates get their types once, and not for each of its verdicts.
+    """
+    rows = heads.take(np.repeat(np.arange(len(heads)), times)).reset_index(drop=True)
+    return pd.concat([rows, more], axis=1)
 
 
 _TEXT = "string"
@@ -94,6 +113,7 @@ _VERDICT_COLUMNS = {
     "message": _TEXT,
     "evidence": _TEXT,
 }
+_OF_A_VERDICT = ("oracle", "outcome", "label", "message", "evidence")
 _SAMPLE_COLUMNS = {
     **_KEY_COLUMNS,
     "family": _TEXT,
@@ -113,25 +133,22 @@ def verdict_frame(
     A failure that is no defect on its route (`gates`) is ``unable``, and counts nowhere.
     """
     by_name = {case.name: case for case in cases}
-    rows = []
+    heads = []
+    told: list[tuple[str, str, str, str, str]] = []
     for record in records:
-        case = by_name[record.key.case]
-        head = (*_coordinates(record.key), record.key.cell_id, case.family, case.origin)
+        case, key = by_name[record.key.case], record.key
+        about = (key.cell_id, case.family, case.origin, record.hypothetical)
+        heads.append((*_coordinates(key), *about))
+        unasked = record.state is CellState.UNSUPPORTED
         for oracle in Oracle:
             verdict = record.verdict(oracle)
-            unasked = record.state is CellState.UNSUPPORTED
-            rows.append(
-                (
-                    *head,
-                    record.hypothetical,
-                    oracle.value,
-                    _outcome(verdict, record.key.route),
-                    verdict.label,
-                    record.reason if unasked else verdict.message,
-                    verdict.evidence,
-                )
-            )
-    return _frame(rows, _VERDICT_COLUMNS, cases, subjects)
+            outcome = _outcome(verdict, key.route)
+            message = record.reason if unasked else verdict.message
+            told.append((oracle.value, outcome, verdict.label, message, verdict.evidence))
+    cells = {name: kind for name, kind in _VERDICT_COLUMNS.items() if name not in _OF_A_VERDICT}
+    more = pd.DataFrame.from_records(told, columns=list(_OF_A_VERDICT))
+    frame = _repeated(_frame(heads, cells, cases, subjects), [len(Oracle)] * len(heads), more)
+    return _typed(frame, _VERDICT_COLUMNS, cases, subjects)
 
 
 def _outcome(verdict: Verdict, route: str) -> str:
@@ -205,13 +222,24 @@ def sample_frame(
     The stage at which a cell broke is left out: the time until an exception is no latency.
     """
     family_of = {case.name: case.family for case in cases}
-    rows = []
+    heads, times = [], []
+    stages: list[str] = []
+    seconds: list[float] = []
     for record in records:
         broke = record.verdict(Oracle.COMPLETION)
-        family = family_of[record.key.case]
+        ended = {
+            str(stage): taken
+            for stage, taken in record.seconds.items()
+            if not (broke.failed and broke.stage == stage)
+        }
         told = (record.hypothetical, record.measured_as, record.steps)
-        head = (*_coordinates(record.key), family, *told)
-        for stage, seconds in record.seconds.items():
-            if not (broke.failed and broke.stage == stage):
-                rows.append((*head, str(stage), seconds))
-    return _frame(rows, _SAMPLE_COLUMNS, cases, subjects)
+        heads.append((*_coordinates(record.key), family_of[record.key.case], *told))
+        times.append(len(ended))
+        stages += ended
+        seconds += ended.values()
+    cells = {
+        name: kind for name, kind in _SAMPLE_COLUMNS.items() if name not in ("stage", "seconds")
+    }
+    more = pd.DataFrame({"stage": stages, "seconds": seconds})
+    frame = _repeated(_frame(heads, cells, cases, subjects), times, more)
+    return _typed(frame, _SAMPLE_COLUMNS, cases, subjects)

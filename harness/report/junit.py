@@ -33,7 +33,9 @@ def junit(
     """
     family_of = {case.name: case.family for case in cases}
     record_of = {record.key: record for record in records}
-    keys = list(dict.fromkeys([*plan, *record_of]))
+    keys: dict[str, list[CellKey]] = {}
+    for key in dict.fromkeys([*plan, *record_of]):
+        keys.setdefault(key.subject, []).append(key)
     xml: Any = JUnitXml("inliner regression")  # half of its methods are untyped
     for spec in ordered_subjects(subjects):
         suite = TestSuite(spec.subject)
@@ -43,8 +45,7 @@ def junit(
         suite.add_testcases(
             [
                 _cell(key, record_of.get(key), family_of[key.case], classes.get(key.cell_id, ""))
-                for key in keys
-                if key.subject == spec.subject
+                for key in keys.get(spec.subject, ())
             ]
         )
         xml.add_testsuite(suite)

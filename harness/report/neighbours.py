@@ -7,7 +7,7 @@ in it, and such a one has turned worse.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -71,8 +71,10 @@ def neighbours(cells: pd.DataFrame, releases: Sequence[str]) -> tuple[NeighbourV
         releases: those that were asked anything, the oldest first.
     """
     gated = cells[~cells["hypothetical"] & cells["standing"].isin(JUDGED)]
+    gated = gated[["subject", *BESIDE_SUBJECT, "label", "oracle"]]
+    of = {str(name): here for name, here in gated.groupby("subject", observed=False)}
     return tuple(
-        _between(gated, before, after) for before, after in pairwise(measured_once(cells, releases))
+        _between(of, before, after) for before, after in pairwise(measured_once(cells, releases))
     )
 
 
@@ -84,11 +86,11 @@ def measured_once(cells: pd.DataFrame, releases: Sequence[str]) -> Iterator[tupl
         yield tuple(members)
 
 
-def _between(gated: pd.DataFrame, before: tuple[str, ...], after: tuple[str, ...]) -> NeighbourView:
-    def of(name: str) -> pd.DataFrame:
-        return gated.loc[gated["subject"] == name, [*BESIDE_SUBJECT, "label", "oracle"]]
-
-    both = of(before[-1]).merge(of(after[0]), on=list(BESIDE_SUBJECT), suffixes=("_was", "_is"))
+def _between(
+    of: Mapping[str, pd.DataFrame], before: tuple[str, ...], after: tuple[str, ...]
+) -> NeighbourView:
+    one, other = (of[name].drop(columns="subject") for name in (before[-1], after[0]))
+    both = one.merge(other, on=list(BESIDE_SUBJECT), suffixes=("_was", "_is"))
     was, now = (severities(both[f"oracle_{when}"]) for when in ("was", "is"))
     bad = both[now < was]
     worst = bad.sort_values(["oracle_is", "case", "route"]).head(1)

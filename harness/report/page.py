@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
-from matplotlib.figure import Figure
 
 from harness.report import plots, style, text
 from harness.report.cause_views import FindingView
@@ -32,25 +31,26 @@ Row = TypeVar("Row")
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def page(model: ReportModel) -> str:
-    """The whole page as text."""
+def page(model: ReportModel, drawn: Drawn | None = None) -> str:
+    """The whole page as text; ``drawn`` are its pictures, where they are drawn already."""
+    drawn = drawn or draw(model)
     return (
         environment()
         .get_template("report.html")
         .render(
             model=model,
             latency_picture=_picture(
-                plots.latency_figure(model.measures, model.emulated),
+                drawn.latency,
                 "latency",
                 "Latency of inline, export, save and load; the table below has the same numbers",
             ),
             step_picture=_picture(
-                step_figure(model.over_steps, model.emulated),
+                drawn.steps,
                 "steps",
                 "The same over the number of steps; the table below has the medians",
             ),
             version_picture=_picture(
-                version_figure(model.versions),
+                drawn.versions,
                 "versions",
                 "Right, lesser, error and silent cells of each release; the tables have the counts",
             ),
@@ -58,9 +58,27 @@ def page(model: ReportModel) -> str:
     )
 
 
-def _picture(figure: Figure, name: str, description: str) -> Markup:
+@dataclass(frozen=True)
+class Drawn:
+    """The pictures of the page, as SVG text."""
+
+    latency: str
+    steps: str
+    versions: str
+
+
+def draw(model: ReportModel) -> Drawn:
+    """The pictures of a run."""
+    return Drawn(
+        latency=plots.svg(plots.latency_figure(model.measures, model.emulated)),
+        steps=plots.svg(step_figure(model.over_steps, model.emulated)),
+        versions=plots.svg(version_figure(model.versions)),
+    )
+
+
+def _picture(svg: str, name: str, description: str) -> Markup:
     # The SVG is this harness's own drawing; its text nodes were escaped when it was written.
-    return Markup(plots.inlined(plots.svg(figure), name, escape(description)))
+    return Markup(plots.inlined(svg, name, escape(description)))
 
 
 def anchor(*parts: str) -> str:

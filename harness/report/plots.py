@@ -11,6 +11,7 @@ import math
 import re
 import textwrap
 from collections.abc import Sequence
+from itertools import groupby
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -22,6 +23,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from harness.report import style, text
 from harness.report.matrix_views import Matrix, MatrixCell, MatrixGroup
 from harness.report.measure_views import MeasureRow, Quartiles
+
+MOST_LINES = 40
+"""Lines of a picture: beyond that no eye follows, and the tables have all."""
 
 PLOTTED_STAGES = ("inline", "export", "save", "load")
 _MARKERS = re.compile(
@@ -36,7 +40,8 @@ _MATRIX_KEY = (
 
 def matrix_figure(matrix: Matrix, title: str) -> Figure:
     """A heat map: each cell has its sign, its count and its worst symptom in words."""
-    columns, rows = len(matrix.families), len(matrix.groups)
+    groups = matrix.groups[-MOST_LINES:]
+    columns, rows = len(matrix.families), len(groups)
     left = 2.6  # the subjects' column, in widths of a family's
     with mpl.rc_context(style.RC):
         figure = new_figure(1.02 * (left + columns + 0.2), 0.52 * (rows + 2.5))
@@ -44,12 +49,13 @@ def matrix_figure(matrix: Matrix, title: str) -> Figure:
         axes.set_axis_off()
         axes.set_xlim(-left - 0.1, columns + 0.1)
         axes.set_ylim(rows + 0.7, -1.8)
-        axes.text(-left, -1.35, title, fontsize=12, fontweight="bold", va="center")
+        heading = title + left_out(len(matrix.groups))
+        axes.text(-left, -1.35, heading, fontsize=12, fontweight="bold", va="center")
         axes.text(-left, rows + 0.35, _MATRIX_KEY, fontsize=7, color=style.MUTED, va="center")
         for column, family in enumerate(matrix.families):
             name = "\n".join(textwrap.wrap(family.replace("_", " "), 13, break_long_words=False))
             axes.text(column + 0.5, -0.12, name, ha="center", va="bottom", fontsize=8)
-        for line, group in enumerate(matrix.groups):
+        for line, group in enumerate(groups):
             under = textwrap.shorten(_beneath(group), 46, placeholder=" …")
             name = text.span(group.members)
             axes.text(-left, line + 0.36, name, fontweight="bold", va="center")
@@ -57,6 +63,11 @@ def matrix_figure(matrix: Matrix, title: str) -> Figure:
             for column, cell in enumerate(group.first.cells):
                 _draw_cell(axes, column, line, cell)
     return figure
+
+
+def left_out(lines: int) -> str:
+    """What a title says of a picture that does not show all of so many lines."""
+    return f"; the last {MOST_LINES} of {lines:,}" if lines > MOST_LINES else ""
 
 
 def _beneath(group: MatrixGroup) -> str:
@@ -94,7 +105,10 @@ def latency_figure(rows: Sequence[MeasureRow], emulated: bool) -> Figure:
 
     Only what stands in one block is of the same cases, so blocks are set apart.
     """
-    shown = [row for row in rows if any(row.stages.get(stage) for stage in PLOTTED_STAGES)]
+    known = [row for row in rows if any(row.stages.get(stage) for stage in PLOTTED_STAGES)]
+    of_routes = [list(of) for _, of in groupby(known, lambda row: row.route)]
+    shown = [row for of in of_routes for row in of[-MOST_LINES:]]
+    most = max(map(len, of_routes), default=0)
     lines = _lines(shown)
     with mpl.rc_context(style.RC):
         figure = new_figure(11.6, 1.25 + 0.235 * max(lines[-1] + 1 if lines else 0, 3))
@@ -103,7 +117,7 @@ def latency_figure(rows: Sequence[MeasureRow], emulated: bool) -> Figure:
         figure.text(
             0.012,
             1 - 0.12 / height,
-            f"Latency in milliseconds; {engines}",
+            f"Latency in milliseconds; {engines}{left_out(most)}",
             va="top",
             fontsize=11,
             fontweight="bold",

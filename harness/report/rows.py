@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
 import pandas as pd
 
@@ -22,7 +21,10 @@ from harness.report.views import (
 from harness.rig.records import Outcome, Route
 
 SHOWN_CELLS = 40
-"""Failing cells listed by (subject, family); the records hold the rest."""
+"""Failing cells listed by (subject, family) at most; the records hold the rest."""
+
+SHOWN_IN_ALL = 6_000
+"""Failing cells in one list, about: of a run with many subjects, fewer are listed of each."""
 
 NO_INLINER = (Route.DIRECT.value, Route.PLAIN.value)
 
@@ -151,27 +153,27 @@ def failing_subjects(
         by: a column to take the place of the family.
     """
     failing = _gated(cells)
-    failing = failing[failing["standing"] == "failing"].sort_values(["oracle", "case", "route"])
+    failing = failing[failing["standing"] == "failing"]
+    failing = failing.sort_values(["subject", by, "oracle", "case", "route"])
+    columns = ["subject", by, "case", "route", "label", "message", "class"]
+    rows = zip(*(failing[name].astype("string").fillna("") for name in columns), strict=True)
+    listed = {where: list(here) for where, here in groupby(rows, lambda row: row[:2])}
+    most = _most_shown([len(here) for here in listed.values()])
+    of: dict[str, list[FailingGroup]] = {}
+    for (subject, name), here in listed.items():
+        shown = tuple(FailingCell(*row[2:]) for row in here[:most])
+        of.setdefault(subject, []).append(FailingGroup(name, shown, len(here)))
     return tuple(
-        FailingSubject(tuple(members), found)
+        FailingSubject(tuple(members), tuple(found))
         for subjects in together
-        for found, members in groupby(subjects, lambda name: _failing_groups(failing, name, by))
+        for found, members in groupby(subjects, lambda name: of.get(name, []))
         if found
     )
 
 
-def _failing_groups(failing: pd.DataFrame, subject: str, by: str) -> tuple[FailingGroup, ...]:
-    mine = failing[failing["subject"] == subject]
-    return tuple(
-        FailingGroup(
-            str(name),
-            tuple(_failing_cell(row) for row in here.head(SHOWN_CELLS).to_dict("records")),
-            len(here),
-        )
-        for name, here in mine.groupby(by, observed=True)
-    )
-
-
-def _failing_cell(row: Mapping[Any, Any]) -> FailingCell:
-    given = "" if pd.isna(row["class"]) else str(row["class"])
-    return FailingCell(row["case"], str(row["route"]), row["label"], row["message"], given)
+def _most_shown(sizes: Sequence[int]) -> int:
+    """How many cells of each group are listed, so that there are not too many in all."""
+    for most in range(SHOWN_CELLS, 1, -1):
+        if sum(min(size, most) for size in sizes) <= SHOWN_IN_ALL:
+            return most
+    return 1

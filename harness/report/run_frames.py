@@ -6,6 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -18,6 +19,8 @@ from harness.report.tables import LATENCY_STAGES, UNEXPECTED
 from harness.rig.records import SubjectSpec
 
 FRAMES_FOLDER = "frames"
+MOST_CSV_ROWS = 250_000
+"""A longer frame is written as Parquet alone: a CSV of it fits no spreadsheet."""
 
 _SHARED_COLUMNS = ("subject", "kind", "environment", "inliner")
 _CELL_COLUMNS = (*STANDINGS, "total", "unexpected", "worst")
@@ -69,13 +72,14 @@ class RunFrames:
 
 
 def frame_files(frames: RunFrames) -> dict[str, bytes]:
-    """Each frame as a CSV and a Parquet file, by name."""
+    """Each frame as a Parquet file and, unless it is too long, a CSV, by name."""
     files = {}
     for name in _names():
         frame: pd.DataFrame = getattr(frames, name)
         buffer = io.BytesIO()
         frame.to_parquet(buffer, index=False)
-        files[f"{name}.csv"] = frame.to_csv(index=False).encode()
+        if len(frame) <= MOST_CSV_ROWS:
+            files[f"{name}.csv"] = frame.to_csv(index=False).encode()
         files[f"{name}.parquet"] = buffer.getvalue()
     return files
 
@@ -122,10 +126,24 @@ def summary_frame(
     """
     spec_of = {spec.subject: spec for spec in subjects}
     measured = {(name, row.route): row for row in measures for name in row.members}
+    pair = ["subject", "route"]
+    cells = cells.assign(unexpected=cells["class"].isin(UNEXPECTED))
+    told = cells.groupby(pair, observed=True).agg(
+        lane=("lane", "first"),
+        hypothetical=("hypothetical", "all"),
+        total=("lane", "size"),
+        unexpected=("unexpected", "sum"),
+    )
+    counts = cells.groupby([*pair, "standing"], observed=True).size().to_dict()
+    failing = cells[cells["standing"] == "failing"].sort_values(["oracle", "label"])
+    worst = failing.drop_duplicates(pair).set_index(pair)["label"].to_dict()
+    sources: dict[Any, set[str]] = {}
+    for *where, source in cells[[*pair, "measured_as"]].drop_duplicates().itertuples(index=False):
+        sources.setdefault(tuple(where), set()).add(source)
     rows = []
-    for (subject, route), here in cells.groupby(["subject", "route"], observed=True):
+    for where, row in zip(told.index, told.to_dict("records"), strict=True):
+        subject, route = where
         about = spec_of[str(subject)]
-        worst = here[here["standing"] == "failing"].sort_values(["oracle", "label"])
         rows.append(
             {
                 "subject": str(subject),
@@ -133,14 +151,14 @@ def summary_frame(
                 "torch": about.torch_pinned or "",
                 "tensorrt": about.tensorrt_pinned or "",
                 "inliner": short_id(about),
-                "lane": str(here["lane"].iloc[0]),
+                "lane": str(row["lane"]),
                 "route": str(route),
-                "hypothetical": bool(here["hypothetical"].all()),
-                "measured_as": ", ".join(sorted(set(here["measured_as"]) - {""})),
-                **{name: int((here["standing"] == name).sum()) for name in STANDINGS},
-                "total": len(here),
-                "unexpected": int(here["class"].isin(UNEXPECTED).sum()),
-                "worst": str(worst["label"].iloc[0]) if len(worst) else "",
+                "hypothetical": bool(row["hypothetical"]),
+                "measured_as": ", ".join(sorted(sources[where] - {""})),
+                **{name: int(counts.get((*where, name), 0)) for name in STANDINGS},
+                "total": int(row["total"]),
+                "unexpected": int(row["unexpected"]),
+                "worst": str(worst.get(where, "")),
                 **_medians(measured.get((str(subject), str(route)))),
             }
         )

@@ -7,7 +7,7 @@ another in it: the torch, the inliner, or what built its engines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,10 +66,18 @@ def _of_releases(frame: pd.DataFrame, specs: Mapping[str, SubjectSpec]) -> pd.Da
     here = frame[frame["subject"].isin(list(specs)) & ~frame["hypothetical"]]
     named = here.assign(
         release=here["subject"].astype("string"),
-        environments=here["environment"].map(kind_of),
-        builds=here["builder"].map(lambda name: RTX if name.startswith(RTX) else name),
+        environments=_made(here, ["environment"], kind_of),
+        builds=_made(here, ["builder"], lambda name: RTX if name.startswith(RTX) else name),
     )
-    return named.assign(subject=[_name(*place) for place in named[_PLACE].itertuples(index=False)])
+    return named.assign(subject=_made(named, _PLACE, _name))
+
+
+def _made(frame: pd.DataFrame, columns: list[str], name: Callable[..., str]) -> list[str]:
+    """A name for each row, made of some of its columns: once for all rows that are alike."""
+    numbers = frame.groupby(columns, sort=False, observed=True).ngroup()
+    alike = frame[columns].drop_duplicates().itertuples(index=False, name=None)
+    names = [name(*map(str, values)) for values in alike]
+    return [names[number] for number in numbers]
 
 
 def _name(*place: str) -> str:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from harness.report import style
-from harness.report.plots import new_figure
+from harness.report.plots import MOST_LINES, left_out, new_figure
 from harness.report.version_views import VersionBlock, VersionRow
 
 _BAR: Final = 0.62  # of a row's height
@@ -25,7 +25,8 @@ _PARTS: Final = (
 
 def version_figure(blocks: Sequence[VersionBlock]) -> Figure:
     """Blocks under each other, rows of one inliner behind one bar, what changed at the right."""
-    lines = sum(len(block.rows) + 2 for block in blocks)
+    shown = [(block, _groups(block)) for block in blocks]
+    lines = sum(2 + sum(map(len, groups)) for _, groups in shown)
     with mpl.rc_context(style.RC):
         figure = new_figure(11.6, 0.7 + 0.235 * max(lines, 2))
         height = figure.get_figheight()
@@ -35,11 +36,12 @@ def version_figure(blocks: Sequence[VersionBlock]) -> Figure:
         axes.set_ylim(max(lines, 2), 0)
         _draw_key(figure)
         top = 0.0
-        for block in blocks:
-            _words(axes, -0.84, top + 1.3, block.title, fontweight="bold")
+        for block, groups in shown:
+            title = block.title + left_out(len(block.rows))
+            _words(axes, -0.84, top + 1.3, title, fontweight="bold")
             _words(axes, 1.03, top + 1.3, "changed; cells fixed, worse, broken", color=style.MUTED)
-            _draw_block(axes, block, top + 2)
-            top += len(block.rows) + 2
+            _draw_block(axes, groups, top + 2)
+            top += 2 + sum(map(len, groups))
         if not blocks:
             _words(axes, -0.84, 1, "No release was planned.", color=style.MUTED)
     return figure
@@ -54,9 +56,19 @@ def _draw_key(figure: Figure) -> None:
         figure.text(at + 0.016, top, name, va="center", fontsize=8)
 
 
-def _draw_block(axes: Axes, block: VersionBlock, top: float) -> None:
+def _groups(block: VersionBlock) -> list[Sequence[VersionRow]]:
+    """The block's last groups, of as many rows as a picture holds; the last one in any case."""
+    shown: list[Sequence[VersionRow]] = []
+    for group in reversed(block.groups):
+        if shown and sum(map(len, shown)) + len(group) > MOST_LINES:
+            break
+        shown.insert(0, group)
+    return shown
+
+
+def _draw_block(axes: Axes, groups: Sequence[Sequence[VersionRow]], top: float) -> None:
     line = top
-    for group in block.groups:
+    for group in groups:
         if len(group) > 1:
             axes.plot(
                 [-0.85, -0.85],

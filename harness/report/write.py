@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.atomic import replace_file, written_to
-from harness.report import plots, step_plot, version_plot
+from harness.report import plots, version_plot
 from harness.report.markdown import markdown
 from harness.report.model import ReportModel
-from harness.report.page import page
+from harness.report.page import draw, page
 from harness.report.run_frames import FRAMES_FOLDER, frame_files
 from harness.report.version_csv import version_csv
 
@@ -22,17 +22,17 @@ def write_report(folder: Path, model: ReportModel) -> list[Path]:
         SurroundingsError: the folder cannot be written.
     """
     matrix = plots.matrix_figure(model.matrix, model.headline.words)
-    latency = plots.latency_figure(model.measures, model.emulated)
     versions = version_plot.version_figure(model.versions)
+    drawn = draw(model)
     contents = {
-        "report.html": page(model).encode(),
+        "report.html": page(model, drawn).encode(),
         "report.md": markdown(model).encode(),
         "matrix.svg": plots.svg(matrix).encode(),
         "matrix.png": plots.png(matrix),
-        "latency.svg": plots.svg(latency).encode(),
-        "steps.svg": plots.svg(step_plot.step_figure(model.over_steps, model.emulated)).encode(),
+        "latency.svg": drawn.latency.encode(),
+        "steps.svg": drawn.steps.encode(),
         "version-matrix.csv": version_csv(model.versions).encode(),
-        "version-matrix.svg": plots.svg(versions).encode(),
+        "version-matrix.svg": drawn.versions.encode(),
         "version-matrix.png": plots.png(versions),
         **{f"{FRAMES_FOLDER}/{name}": data for name, data in frame_files(model.frames).items()},
     }
