@@ -43,6 +43,7 @@ class Family(enum.StrEnum):
     UNFLATTEN = "unflatten"
     DRAWN = "drawn combinations"
     FOUND = "found"  # reduced counterexamples
+    RECORDED = "recorded from the product"
 
 
 class Origin(enum.StrEnum):

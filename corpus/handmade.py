@@ -22,6 +22,7 @@ from corpus.case import Inputs
 from corpus.children import Segment, returned_value, trace_child, wrapped
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_ENGINE = "_run_on_acc_"
 
 
 class _Negated(torch.nn.Module):
@@ -108,7 +109,7 @@ class SplitBuilder:
         name: str | None = None,
     ) -> Node:
         """A call of a new `_run_on_acc_*` child; arguments as of `fallback`."""
-        return self._new_call("_run_on_acc_", segment, args, placeholders, {}, attributes, name)
+        return self._new_call(_ENGINE, segment, args, placeholders, {}, attributes, name)
 
     def fallback(
         self,
@@ -165,6 +166,9 @@ class SplitBuilder:
             in_spec = pytree.tree_flatten((self._call.args, dict(self._call.kwargs)))[1]
         info = _PyTreeInfo(orig_args=names, in_spec=in_spec, out_spec=out_spec)
         self._graph.set_codegen(_PyTreeCodeGen(info))
+        for node in self._graph.nodes:
+            if str(node.target).startswith(_ENGINE):
+                del node.meta["val"]  # as the splitter leaves it; who builds the engine sets it
         root = torch.nn.Module()
         for name, child in self._children.items():
             root.add_module(name, child)

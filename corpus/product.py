@@ -112,9 +112,13 @@ FULL: Final = frozenset(
 def product_cases() -> tuple[Case, ...]:
     """Every case of the package lane."""
     return (
-        *(_case(name, DEFAULT, dynamic=False) for name in STATIC),
-        *(_case(name, DEFAULT, dynamic=True) for name in DYNAMIC),
-        *(_case(name, how, dynamic=False) for how, names in VARIED.items() for name in names),
+        *(product_case(name, DEFAULT, dynamic=False) for name in STATIC),
+        *(product_case(name, DEFAULT, dynamic=True) for name in DYNAMIC),
+        *(
+            product_case(name, how, dynamic=False)
+            for how, names in VARIED.items()
+            for name in names
+        ),
     )
 
 
@@ -135,7 +139,8 @@ def model_of(name: str) -> str:
     return name.partition("@")[0]
 
 
-def _case(name: str, how: str, *, dynamic: bool) -> Case:
+def product_case(name: str, how: str = DEFAULT, *, dynamic: bool = False) -> Case:
+    """A model of the corpus as the package is asked to compile it."""
     model = find_case(name)
     return dataclasses.replace(
         model,

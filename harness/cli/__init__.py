@@ -14,6 +14,7 @@ from harness.cli import (
     inspecting,
     merging,
     qualifying,
+    recording,
     reducing,
     reproducing,
     results,
@@ -21,7 +22,7 @@ from harness.cli import (
 )
 from harness.cli.common import err, fail
 from harness.cli.locking import corpus_app
-from harness.errors import SurroundingsError, UsageError
+from harness.errors import SurroundingsError, Unavailable, UsageError
 from harness.exitcodes import ExitCode
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 releases_app = typer.Typer(invoke_without_command=True, help="The catalogue of releases.")
 app.add_typer(releases_app, name="releases")
+corpus_app.command("record")(recording.record_command)
 app.add_typer(corpus_app, name="corpus")
 
 app.command("run")(running.run_command)
@@ -65,6 +67,8 @@ def main() -> None:
         code = app(standalone_mode=False)
     except (UsageError, typer.BadParameter) as error:
         fail(ExitCode.USAGE, str(error))
+    except Unavailable as reason:
+        fail(ExitCode.INCONCLUSIVE, str(reason))
     except SurroundingsError as error:
         fail(ExitCode.FAILED, str(error))
     except Exception as error:  # noqa: BLE001 - the rim: exit code 1 would mean red

@@ -14,20 +14,21 @@ import argparse
 import json
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from torch.fx import GraphModule
 
 from corpus import elsewhere
-from corpus.case import Case, Origin, UnknownCase, all_cases, corpus_digest, find_case
+from corpus.case import Case, UnknownCase, all_cases, corpus_digest, find_case
 from corpus.product import DEFAULT, REAL_ENGINES, product_cases
 from corpus.quick import QUICK
+from corpus.recorded_build import recording_of
 from harness.rig.capture import capture
 from harness.rig.records import CaseInfo, Lane, to_json
 from harness.rig.split import split_module
 
 
-def describe(case: Case) -> CaseInfo:
+def describe(case: Case, lane: Lane) -> CaseInfo:
     """A case as the controller sees it; without building it, which can take seconds."""
     return CaseInfo(
         name=case.name,
@@ -41,7 +42,7 @@ def describe(case: Case) -> CaseInfo:
         requires=case.requires,
         capture=case.capture,
         cross=case.cross,
-        lane=(Lane.PACKAGE if case.origin is Origin.PRODUCT else Lane.GRAPH).value,
+        lane=lane.value,
         dynamic=case.dynamic,
         real_engines=case.name in {f"{name}@{DEFAULT}" for name in REAL_ENGINES},
     )
@@ -58,11 +59,22 @@ def split_text(name: str, mode: str) -> str:
     split = captured.fresh_module()
     if captured.exported is not None:
         split = split_module(split, case.fallback, case.min_block_size)
-    parts = [f"{case.name}: {case.catches}", "", "split module", *_lines(split)]
+    parts = [f"{case.name}: {case.catches}", *_recorded(case), "", "split module", *_lines(split)]
     for child_name, child in split.named_children():
         if isinstance(child, GraphModule):
             parts += ["", child_name, *_lines(child)]
     return "\n".join(parts)
+
+
+def _recorded(case: Case) -> Iterator[str]:
+    """Of a case that is a recording, what of, and how the graph lane's own split differs."""
+    recording = recording_of(case)
+    if recording is None:
+        return
+    asked = ", ".join(f"{name}={value}" for name, value in recording.settings.items())
+    yield f"recorded from torch_tensorrt {recording.release}, torch {recording.torch}: {asked}"
+    yield f"beside the graph lane's own split of {recording.model}:"
+    yield from (f"    {line}" for line in recording.difference or ("no difference",))
 
 
 def _lines(module: GraphModule) -> list[str]:
@@ -86,8 +98,11 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     if chosen.command == "cases":
-        for case in (*all_cases(), *(() if chosen.corpus else product_cases())):
-            print(json.dumps(to_json(describe(case))))
+        of_lanes = [(case, Lane.GRAPH) for case in all_cases()]
+        if not chosen.corpus:
+            of_lanes += [(case, Lane.PACKAGE) for case in product_cases()]
+        for case, lane in of_lanes:
+            print(json.dumps(to_json(describe(case, lane))))
         print(json.dumps({"corpus_digest": corpus_digest()}))
         return 0
     try:

@@ -76,9 +76,10 @@ def engine_children(split: GraphModule) -> dict[str, torch.nn.Module]:
 def compile_engines(split: GraphModule, ballast_bytes: int = 0) -> dict[str, BuiltEngine]:
     """Replace every `_run_on_acc_*` segment by an engine, in place.
 
-    The call's `meta["val"]` becomes the list of its outputs' values, a list even for one output, as
-    `compile_module` sets it (`get_output_metadata` in torch_tensorrt/dynamo/_compiler.py). Both
-    inliner generations count an engine's outputs by that list's length.
+    A call without a `meta["val"]` is given the list of its outputs' values, a list even for one
+    output, as `compile_module` does (`get_output_metadata` in torch_tensorrt/dynamo/_compiler.py).
+    Both inliner generations count an engine's outputs by that list's length. The global partitioner
+    leaves a value there, which stays: one output's is then no list.
 
     Raises:
         UnsupportedSegment: TensorRT could not take a segment.
@@ -90,7 +91,7 @@ def compile_engines(split: GraphModule, ballast_bytes: int = 0) -> dict[str, Bui
             raise TypeError(f"{name} is a {type(segment).__name__}, not a segment")
         built[name] = build_segment_engine(name, segment, ballast_bytes)
         for call in calls:
-            if call.target == name:
+            if call.target == name and "val" not in call.meta:
                 call.meta["val"] = [node.meta["val"] for node in segment_output_nodes(segment)]
         setattr(split, name, EngineModule(built[name]))
     return built

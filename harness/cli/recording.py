@@ -1,0 +1,53 @@
+"""`corpus record`: how a release's product splits models, written down for the graph lane."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.atomic import replace_file
+from harness.cli.common import Offline, Wheelhouse, err, tell, toolchain_for
+from harness.corpus_client import ask_rig
+from harness.exitcodes import ExitCode
+from harness.releases import load_catalogue
+from harness.toolchain.environment import PROJECT_ROOT
+
+RECORDED = PROJECT_ROOT / "corpus" / "recorded"
+
+
+def record_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Recordings; all of corpus/to_record.py by default.")
+    ] = None,
+    release: Annotated[str, typer.Option(help="Whose package; the newest by default.")] = "",
+    wheelhouse: Wheelhouse = None,
+    offline: Offline = False,
+    out_dir: Annotated[Path, typer.Option("--out", help="Where the files go.")] = RECORDED,
+) -> int:
+    """Write down what `dynamo.compile` hands to its splitter, and the split that it makes."""
+    catalogue = load_catalogue()
+    site = toolchain_for(wheelhouse, offline).package_site(
+        catalogue.get(release) if release else catalogue.newest
+    )
+    err.print(f"compiling with torch_tensorrt {site.release}", markup=False)
+    request = {
+        "site": str(site.folder),
+        "release": site.release,
+        "builder": site.builder,
+        "names": names or [],
+    }
+    printed = ask_rig(sys.executable, "package.recording", stdin=json.dumps(request))
+    answers = [json.loads(line) for line in printed.splitlines()]
+    for answer in answers:
+        if "text" in answer:
+            out_dir.mkdir(parents=True, exist_ok=True)
+            replace_file(out_dir / f"{answer['name']}.json", answer["text"].encode())
+        else:
+            tell(f"{answer['name']}: not recorded: {answer['refused']}")
+    written = sum("text" in answer for answer in answers)
+    tell(f"{written} of {len(answers)} splits of {site.release} written to {out_dir}")
+    return int(ExitCode.GREEN if written == len(answers) else ExitCode.RED)
