@@ -87,7 +87,7 @@ UNREADABLE = """
 }
 """
 UNPRINTED = """
-() => [...document.querySelectorAll("section:not(#failing) details")]
+() => [...document.querySelectorAll("section:not(#failing) details:not(.script)")]
   .filter((each) => getComputedStyle(each, "::details-content").contentVisibility !== "visible")
   .map((each) => `folded away on paper: ${each.querySelector("summary").textContent}`)
 """
