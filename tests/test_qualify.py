@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Callable
 
+import pytest
+
+from harness.at_sizes import AtSize, AtSizes
+from harness.expectations.ledger import EntryUse
+from harness.gpu_runs import GpuRun
 from harness.qualify import Decision, Harm, Qualification, harm_of, qualify
 from harness.report.qualify_page import (
+    Beside,
     qualification_html,
     qualification_markdown,
     verdict_of,
 )
-from harness.rig.records import CaseInfo, CellRecord, Oracle, Verdict
-from tests.record_builders import case, failed, key, record, subject, unsupported
+from harness.rig.records import CaseInfo, CellRecord, Oracle, PackageSpec, Verdict
+from harness.stats.intervals import Estimate
+from harness.stats.verdicts import Change
+from tests.record_builders import case, entry, failed, key, record, subject, unsupported
 
+Form = Callable[..., str]
 OLD, NEW = subject("2.13.0", "legacy"), subject("2.14.0", "legacy")
 CASES: list[CaseInfo] = [case("plain"), case("other"), case("by-hand", origin="handmade")]
 WRONG = failed(Oracle.VALUES)
@@ -92,6 +103,7 @@ def test_what_could_not_be_asked_leaves_the_question_open() -> None:
     q = held(*sound("plain"), cell("plain", "2.13.0"), unasked)
     assert q.decision is Decision.OPEN
     assert q.not_asked == (("2.14.0, graph lane: no compiler", 1),)
+    assert "1 cells could not be asked (2.14.0, graph lane: no compiler)" in verdict_of(q).why
 
 
 def test_a_stopper_stops_whatever_else_is_open() -> None:
@@ -123,3 +135,92 @@ def test_the_page_names_the_case_and_the_command_that_shows_it() -> None:
         assert "Do not ship 2.14.0 in the place of 2.13.0" in text
         assert command in text
         assert "no TensorRT engine ran" in text
+
+
+FORMS = pytest.mark.parametrize("form", [qualification_markdown, qualification_html])
+SOME = GpuRun("a-run", "2026-09-21", "NVIDIA L4", ("2.13.0",), cells=7)
+EXACT = Estimate(0.0, -0.01, 0.01, 0.99)
+OFF = Estimate(0.2, 0.1, 0.3, 0.99)
+VAGUE = Estimate(0.0, -math.inf, math.inf, 0.99)
+
+
+def figure(effect: Estimate, change: Change, control: Estimate = EXACT) -> AtSize:
+    off = control is OFF
+    return AtSize(20, "load time", "s", 0.01, 0.013, effect, control, off, change)
+
+
+def of(*rows: AtSize, missing: tuple[str, ...] = ()) -> Beside:
+    return Beside(AtSizes("legacy", 5.0, rows, missing, ("the machine was loaded",)))
+
+
+@FORMS
+def test_the_page_says_that_nothing_ever_ran_on_a_gpu(form: Form) -> None:
+    assert "The last run on a GPU: never" in form(held(*sound()), {})
+
+
+@FORMS
+def test_the_page_tells_the_last_run_on_a_gpu_and_whether_it_had_the_candidate(form: Form) -> None:
+    text = form(held(*sound()), {}, Beside(gpu=SOME))
+    assert "2026-09-21, 7 cells of 2.13.0 on NVIDIA L4" in text
+    assert "the candidate is not among them" in text
+    of_both = dataclasses.replace(SOME, subjects=("2.13.0", "2.14.0"))
+    assert "the candidate among them" in form(held(*sound()), {}, Beside(gpu=of_both))
+
+
+@FORMS
+def test_what_is_slower_is_told_on_the_first_screen_and_does_not_forbid(form: Form) -> None:
+    slower = figure(Estimate(0.26, 0.2, 0.32, 0.99), Change.REGRESSED)
+    text = form(held(*sound()), {}, of(slower))
+    assert "1 larger or slower (load time at 20 steps)" in text
+    assert "Ship 2.14.0" in text
+    assert "+29.7 % (+22.1 % to +37.7 %)" in text
+
+
+@FORMS
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (figure(VAGUE, Change.INCONCLUSIVE), "inconclusive"),
+        (figure(EXACT, Change.EQUIVALENT, OFF), "A/A off: says nothing"),
+    ],
+)
+def test_what_cannot_be_said_is_never_told_as_unchanged(
+    form: Form, row: AtSize, words: str
+) -> None:
+    text = form(held(*sound()), {}, of(row))
+    assert words in text
+    assert "0 at most 5 % apart, 1 inconclusive" in text
+
+
+@FORMS
+def test_figures_that_were_left_out_stand_under_what_was_not_checked(form: Form) -> None:
+    unchecked = form(held(*sound()), {}).partition("Not checked")[2]
+    assert "left out by --budget 0" in unchecked
+    missing = "load time at 60 engines and fallbacks: the budget was spent before it"
+    unchecked = form(held(*sound()), {}, of(missing=(missing,))).partition("Not checked")[2]
+    assert missing in unchecked
+
+
+@FORMS
+def test_the_page_tells_which_code_and_which_tensorrt_stood_for_a_release(form: Form) -> None:
+    package = PackageSpec("segment", ("retrace",), tensorrt_running="11.0.0.114")
+    mine = dataclasses.replace(NEW, inliner_id="abcdef0123456789", packages=(package,))
+    text = form(qualify(sound(), CASES, OLD, mine), {"torch_version": "2.13.0"})
+    assert "inliner abcdef012345" in text
+    assert "TensorRT 11.0.0.114 (builder segment)" in text
+
+
+@FORMS
+def test_ledger_entries_that_speak_of_one_alone_are_told(form: Form) -> None:
+    old, new = key("plain", "2.13.0", "legacy"), key("plain", "2.14.0", "legacy")
+    used = (
+        EntryUse(entry(id="was-known"), (old,), ()),
+        EntryUse(entry(id="is-known"), (new,), ()),
+        EntryUse(entry(id="stays-known"), (old, new), ()),
+    )
+    text = form(qualify(sound(), CASES, OLD, NEW, used), {})
+    told = text.partition("Ledger entries")[2].partition("Not checked")[0]
+    assert "was-known" in told.partition("removed:")[2]
+    assert "is-known" in told.partition("added:")[2].partition("removed:")[0]
+    assert "stays-known" not in told
+    assert "None." in form(held(*sound()), {}).partition("Ledger entries")[2]

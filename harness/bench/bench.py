@@ -116,7 +116,7 @@ def like_recorded(options: BenchOptions, recorded: JudgedBench) -> BenchOptions:
     return dataclasses.replace(
         options,
         baseline=plan.baseline,
-        cases=tuple(dict.fromkeys(cell.case.name for cell in plan.cells if cell.gates)),
+        cases=tuple(dict.fromkeys(cell.case.name for cell in plan.cells if not cell.case.sweep)),
         routes=tuple(dict.fromkeys(cell.route for cell in plan.cells)),
         stages=",".join(plan.metrics),
         gating=",".join(plan.gating),

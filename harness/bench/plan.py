@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from harness.errors import UsageError
@@ -61,6 +61,9 @@ class BenchCell:
     case: BenchCase
     route: str
     family: str = ""
+    # Though it is of a sweep: its size is what is asked about. Not in the text that seeds are drawn
+    # from: benches that were begun without it go on with theirs.
+    judged: bool = field(default=False, repr=False)
 
     @property
     def cell_id(self) -> str:
@@ -68,8 +71,8 @@ class BenchCell:
 
     @property
     def gates(self) -> bool:
-        """A sweep is there for its exponent, and is no case of anybody's."""
-        return not self.case.sweep
+        """A sweep is there for its exponent, and is no case of anybody's, unless that is asked."""
+        return self.judged or not self.case.sweep
 
     @property
     def bytes_needed(self) -> int:
@@ -116,6 +119,7 @@ class BenchPlan:
     control_alpha: float = 0.001
     spawn: bool = False
     sizes: bool = True  # ask for bytes, too
+    sizes_of_each: int = 3  # workers that tell bytes, an arm
     delayed: str = ""  # a metric of the candidate that is made slower on purpose: a selftest's
     delay_s: float = 0.0
 
@@ -233,7 +237,9 @@ def plan_from_json(data: Mapping[str, Any], where: str) -> BenchPlan:
     check_schema(data, where)
     fields = {name: value for name, value in data.items() if name != "schema"}
     fields["cells"] = tuple(
-        BenchCell(BenchCase(**cell["case"]), cell["route"], cell["family"])
+        BenchCell(
+            BenchCase(**cell["case"]), cell["route"], cell["family"], cell.get("judged", False)
+        )
         for cell in fields["cells"]
     )
     particular = tuple((str(key), float(value)) for key, value in fields["bands"]["particular"])

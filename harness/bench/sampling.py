@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any, Protocol
 
 from harness.bench.machine import look
-from harness.bench.plan import BASELINE, CANDIDATE, BenchCell, BenchPlan
+from harness.bench.plan import ARMS, BASELINE, BenchCell, BenchPlan
 from harness.bench.process import JobFailed
 from harness.bench.samples import CellSamples, Samples
 from harness.rig.bench.records import BenchCase
@@ -33,7 +33,6 @@ WORKER_S = 0.3  # aimed at for the kept calls of one worker
 LEAST_CALLS, MOST_CALLS = 3, 15
 LARGE_CALL_S = 2.0  # from here on a worker makes one call after one for warm-up
 SWEEP_BLOCKS = 3
-SIZES_OF_EACH = 3  # workers that tell bytes, an arm
 
 Write = Callable[[Mapping[str, Any]], None]
 
@@ -101,7 +100,7 @@ class Sampling:
             if known.pilot is None:
                 self._pilot(cell)
             elif self._plan.sizes and self._wants_sizes(known):
-                self._sizes(cell, CANDIDATE if len(known.sizes) % 2 else BASELINE)
+                self._sizes(cell, ARMS[len(known.sizes) % len(ARMS)])
             else:
                 self._block(cell, known)
         except JobFailed as error:
@@ -110,10 +109,10 @@ class Sampling:
             self._zygote.ask("forget", cell.case)
             self._prepared.discard(cell.case)
 
-    @staticmethod
-    def _wants_sizes(known: CellSamples) -> bool:
-        """A pair of them behind each of the first blocks."""
-        return len(known.sizes) < 2 * SIZES_OF_EACH and len(known.blocks) >= len(known.sizes) / 2
+    def _wants_sizes(self, known: CellSamples) -> bool:
+        """Those of all arms behind each of the first blocks."""
+        rounds = len(known.sizes) / len(ARMS)
+        return rounds < self._plan.sizes_of_each and len(known.blocks) >= rounds
 
     def _prepare(self, cell: BenchCell) -> None:
         if cell.case in self._prepared or self._plan.spawn:

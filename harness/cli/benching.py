@@ -94,7 +94,7 @@ def bench_command(
     """Measure a candidate against a baseline, with an A/A control, and gate."""
     toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
     if resume_run:
-        judged = resume(resume_run, out_dir, toolchain, catalogue, _teller(), budget)
+        judged = resume(resume_run, out_dir, toolchain, catalogue, teller(), budget)
         return show(judged, pyperf, asv)
     options = BenchOptions(
         baseline=baseline or catalogue.releases[-2].version,
@@ -120,7 +120,7 @@ def bench_command(
         options = like_recorded(options, recorded)
         if not allow_mismatch:
             refuse_unlike(options, recorded)  # now, and not after minutes of measuring
-    judged = bench(options, toolchain, catalogue, _teller())
+    judged = bench(options, toolchain, catalogue, teller())
     code = show(judged, pyperf, asv)
     if recorded is None:
         return code
@@ -243,7 +243,7 @@ def _recorded(baseline: str, out_dir: Path) -> JudgedBench | None:
     return reopen(baseline, out_dir) if BenchFolder.find(baseline, out_dir) else None
 
 
-def _teller() -> Callable[[BenchCell, BenchPlan, Samples], None]:
+def teller() -> Callable[[BenchCell, BenchPlan, Samples], None]:
     """A line every few seconds: a bench is to be watched, not stared at."""
     last = time.monotonic()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from pathlib import Path
@@ -9,7 +10,13 @@ from typing import Annotated
 
 import typer
 
+from harness.at_sizes import BUDGET_S, AtSizes, at_sizes, common_route, plan_at_sizes, unmeasured
 from harness.atomic import replace_file
+from harness.bench.bench import measure
+from harness.bench.folder import BenchFolder
+from harness.benching import write_bench
+from harness.choosing import found_again
+from harness.cli.benching import teller
 from harness.cli.common import (
     RESULTS,
     Exporter,
@@ -20,18 +27,27 @@ from harness.cli.common import (
     toolchain_for,
 )
 from harness.cli.results import current_summary
-from harness.errors import UsageError
+from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
 from harness.expectations.ledger import uses
 from harness.findings import Gate
+from harness.gpu_runs import last_gpu_run
 from harness.progress import progress_for
 from harness.provenance import provenance_to_json
 from harness.qualify import Decision, Qualification, qualify
-from harness.releases import load_catalogue
-from harness.report.qualify_page import qualification_html, qualification_markdown, verdict_of
+from harness.releases import Catalogue, load_catalogue
+from harness.report.qualify_page import (
+    Beside,
+    qualification_html,
+    qualification_markdown,
+    sizes_sentence,
+    verdict_of,
+)
 from harness.reporting import write_run_report
 from harness.rig.records import Lane, SubjectKind
 from harness.run import JudgedRun, RunOptions, raise_if_nothing_ran, run
+from harness.toolchain import Toolchain
+from harness.toolchain.environment import PROJECT_ROOT
 
 _EXIT_CODES = {
     Decision.SHIP: ExitCode.GREEN,
@@ -54,6 +70,12 @@ def qualify_command(
     full: Annotated[bool, typer.Option("--full", help="All cases.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
     timeout: Annotated[float, typer.Option(min=1.0, help="Seconds for one cell.")] = 120.0,
+    budget: Annotated[
+        float,
+        typer.Option(
+            min=0.0, help="Seconds of measuring size, memory and load time; 0: leave that out."
+        ),
+    ] = BUDGET_S,
     out_dir: Annotated[Path, typer.Option("--out", help="Where to make the run folder.")] = RESULTS,
     wheelhouse: Wheelhouse = None,
     offline: Offline = False,
@@ -81,14 +103,18 @@ def qualify_command(
         out=out_dir,
         command_line=("python", "-m", "harness", *sys.argv[1:]),
     )
+    toolchain = toolchain_for(wheelhouse, offline)
     progress = progress_for(err)
     try:
-        judged = run(options, toolchain_for(wheelhouse, offline), catalogue, progress)
+        judged = run(options, toolchain, catalogue, progress)
     finally:
         progress.close()
     raise_if_nothing_ran(judged)
     write_run_report(judged, current_summary(judged))
-    return _told(judged, _qualified(judged, baseline, candidate))
+    q = _qualified(judged, baseline, candidate)
+    sizes = _measured(judged, q, toolchain, catalogue, budget) if budget else None
+    gpu, unread = last_gpu_run((out_dir, PROJECT_ROOT / RESULTS))
+    return _told(judged, q, Beside(sizes, gpu, unread))
 
 
 def _qualified(judged: JudgedRun, baseline: str, candidate: str) -> Qualification:
@@ -100,14 +126,42 @@ def _qualified(judged: JudgedRun, baseline: str, candidate: str) -> Qualificatio
     return qualify(judged.records.values(), judged.cases, specs[baseline], mine, used)
 
 
-def _told(judged: JudgedRun, q: Qualification) -> int:
+def _measured(
+    judged: JudgedRun,
+    q: Qualification,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    budget_s: float,
+) -> AtSizes:
+    """A bench of the two, in the run's folder. One that cannot be made is told on the page."""
+    route = common_route(q.baseline, q.candidate)
+    if route is None:
+        return unmeasured("none", "the two have no route in common")
+    missing = [spec.unavailable for spec in (q.baseline, q.candidate) if spec.unavailable]
+    if missing:
+        return unmeasured(route, "; ".join(missing))
+    names = q.baseline.subject, q.candidate.subject
+    provenance = dataclasses.replace(judged.provenance, subjects=(q.baseline, q.candidate))
+    plan = plan_at_sizes(*names, route, budget_s, provenance.seeds[0])
+    try:
+        found = {spec.subject: spec for spec in found_again(provenance, toolchain, catalogue)}
+        folder = BenchFolder.create(judged.folder.path, provenance, plan)
+        bench = measure(folder, tuple(found[name] for name in names), toolchain, teller())
+    except SurroundingsError as error:
+        return unmeasured(route, str(error))
+    write_bench(bench)
+    return at_sizes(bench)
+
+
+def _told(judged: JudgedRun, q: Qualification, beside: Beside) -> int:
     """Write the page, tell its first lines, and give the exit code."""
     folder, provenance = judged.folder.path, provenance_to_json(judged.provenance)
-    replace_file(folder / "qualify.md", qualification_markdown(q, provenance).encode())
-    replace_file(folder / "qualify.html", qualification_html(q, provenance).encode())
+    replace_file(folder / "qualify.md", qualification_markdown(q, provenance, beside).encode())
+    replace_file(folder / "qualify.html", qualification_html(q, provenance, beside).encode())
     verdict = verdict_of(q)
     tell(verdict.words)
     tell(verdict.why)
+    tell(sizes_sentence(beside.sizes))
     for change in (q.stoppers or q.warnings)[:_SHOWN]:
         tell(f"  {change.key.case} [{change.key.lane}: {change.key.route}]: {change.message[:160]}")
         tell(f"      {change.command}")

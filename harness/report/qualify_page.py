@@ -9,11 +9,16 @@ from typing import Any
 
 from jinja2 import Environment
 
+from harness.at_sizes import AtSize, AtSizes
+from harness.bench import words
+from harness.gpu_runs import GpuRun
 from harness.qualify import Change, Decision, Harm, Measured, Qualification
 from harness.report import markdown, page, style
 from harness.rig.records import SubjectSpec
+from harness.stats import verdicts
 
 MOST = 25  # rows of a table in the Markdown form, which has to fit a ticket
+ID_SHOWN = 12  # digits of a hash
 
 HARMS = {
     Harm.NONE: "right",
@@ -33,6 +38,19 @@ ADVICE = {
     "New lesser harm": "The numbers are right; structure, signature, state or metadata is not.",
 }
 EMULATED = "Engines are emulated: no TensorRT engine ran."
+WORDS = {
+    "bytes": {verdicts.Change.REGRESSED: "larger", verdicts.Change.IMPROVED: "smaller"},
+    "s": {verdicts.Change.REGRESSED: "slower", verdicts.Change.IMPROVED: "faster"},
+}
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is told beside the cells. ``sizes``: None where nobody asked for it."""
+
+    sizes: AtSizes | None = None
+    gpu: GpuRun | None = None
+    unread: tuple[str, ...] = ()  # runs of which it is not known whether they were on a GPU
 
 
 @dataclass(frozen=True)
@@ -53,23 +71,52 @@ def verdict_of(q: Qualification) -> Verdict:
         return Verdict(f"Do not ship {pair}", why, "red")
     better = f"{len(q.better)} cells do less harm than they did, {len(q.lesser)} a lesser new one."
     if q.decision is Decision.OPEN:
-        count = sum(count for _, count in q.not_asked)
-        why = f"{count} cells could not be asked, {q.compared} were. {better}"
+        why = f"{_not_asked(q)}{q.compared:,} were asked. {better}"
         return Verdict(f"Open: whether to ship {pair}", why, "inconclusive")
     told = f" {len(q.warnings)} handmade cells are newly worse: see below." if q.warnings else ""
     why = f"No new silent harm and no new error in {q.compared:,} cells. {better}{told}"
     return Verdict(f"Ship {pair}", why, "green")
 
 
-def qualification_markdown(q: Qualification, provenance: Mapping[str, Any]) -> str:
+def _not_asked(q: Qualification) -> str:
+    if not q.not_asked:
+        return ""
+    count = sum(count for _, count in q.not_asked)
+    more = len(q.not_asked) - 1
+    others = f"; {more} more under Not checked" if more else ""
+    return f"{count:,} cells could not be asked ({q.not_asked[0][0]}{others}), "
+
+
+def sizes_sentence(sizes: AtSizes | None) -> str:
+    """What the figures at three sizes come to; never that nothing changed where they cannot say."""
+    if sizes is None or not sizes.rows:
+        return "File size, peak memory and load time were not measured."
+    worse = [f"{row.what} at {row.steps} steps" for row in sizes.rows if row.worse]
+    better = sum(row.conclusive and row.change is verdicts.Change.IMPROVED for row in sizes.rows)
+    alike = sum(row.conclusive and row.change is verdicts.Change.EQUIVALENT for row in sizes.rows)
+    open_ = sum(not row.conclusive for row in sizes.rows)
+    said = (
+        f"{len(worse)} larger or slower" + (f" ({', '.join(worse)})" if worse else ""),
+        f"{better} smaller or faster",
+        f"{alike} at most {sizes.band_percent:g} % apart",
+        f"{open_} inconclusive",
+    )
+    return f"Size, memory and load time: of {len(sizes.rows)} figures {', '.join(said)}."
+
+
+def qualification_markdown(
+    q: Qualification, provenance: Mapping[str, Any], beside: Beside = Beside()
+) -> str:
     """The page as Markdown, to be pasted into a release ticket."""
     environment = markdown.environment()
-    return _rendered(environment, "qualify.md", q, provenance, most=MOST)
+    return _rendered(environment, "qualify.md", q, provenance, beside, most=MOST)
 
 
-def qualification_html(q: Qualification, provenance: Mapping[str, Any]) -> str:
+def qualification_html(
+    q: Qualification, provenance: Mapping[str, Any], beside: Beside = Beside()
+) -> str:
     """The page as HTML: one file, no script, no network."""
-    return _rendered(page.environment(), "qualify.html", q, provenance, most=None)
+    return _rendered(page.environment(), "qualify.html", q, provenance, beside, most=None)
 
 
 def _rendered(
@@ -77,6 +124,7 @@ def _rendered(
     template: str,
     q: Qualification,
     provenance: Mapping[str, Any],
+    beside: Beside,
     most: int | None,
 ) -> str:
     return environment.get_template(template).render(
@@ -86,13 +134,17 @@ def _rendered(
         counts=_counts(q),
         worse=_worse(q),
         fixed=list(_fixed(q)),
-        unchecked=list(_unchecked(q)),
-        versions=list(_versions(provenance)),
-        most=most or len(q.changes) + len(q.causes_gone),
+        sizes=beside.sizes,
+        sizes_sentence=sizes_sentence(beside.sizes),
+        unchecked=list(_unchecked(q, beside)),
+        versions=list(_versions(q, provenance)),
+        most=most or len(q.changes) + len(q.causes_gone) + len(q.causes_new),
         pins=_pins,
         harm=HARMS.__getitem__,
         amount=_amount,
         ratio=_ratio,
+        said=_said,
+        interval=words.interval,
         emulated=EMULATED,
         style=style,
     )
@@ -139,21 +191,51 @@ def _scope(q: Qualification) -> str:
     return "graph and package lane" if q.candidate.packages else "graph lane"
 
 
-def _unchecked(q: Qualification) -> Iterator[str]:
-    yield f"{EMULATED} The date of the last run on a GPU: never."
+def _unchecked(q: Qualification, beside: Beside) -> Iterator[str]:
+    yield f"{EMULATED} The last run on a GPU: {_last_on_gpu(q, beside.gpu)}."
+    for run in beside.unread:
+        yield f"whether this was a run on a GPU: {run}"
     for reason, count in q.not_asked:
         yield f"{count} cells: {reason}"
     for whose, lane, route, count in q.only:
         yield f"{count} cells of {lane}: {route}: only {whose} can be asked"
     if not q.candidate.packages:
         yield "the package lane: the candidate is no whole package, or it was not asked for"
-    yield "peak memory, and whether anything is slower: `nox -s bench`"
+    if beside.sizes is None:
+        yield "file size, peak memory and load time at three sizes: left out by --budget 0"
+    else:
+        yield from beside.sizes.missing
+        yield f"size, memory and load time by other routes than {beside.sizes.route}"
+    yield "how long inlining, exporting and saving take, with intervals: nox -s bench"
 
 
-def _versions(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _last_on_gpu(q: Qualification, run: GpuRun | None) -> str:
+    if run is None:
+        return "never, of all runs that lie here"
+    of_these = q.candidate.subject in run.subjects
+    theirs = "the candidate among them" if of_these else "the candidate is not among them"
+    return (
+        f"{run.day}, {run.cells} cells of {', '.join(run.subjects)} on {run.gpu} "
+        f"({run.run_id}); {theirs}"
+    )
+
+
+def _versions(q: Qualification, provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for spec in (q.baseline, q.candidate):
+        yield spec.subject, ", ".join(_resolved(spec))
     for name in ("torch_version", "python", "os", "cpu_model", "corpus_digest", "harness_commit"):
         if provenance.get(name):
             yield name.replace("_", " "), str(provenance[name])
+
+
+def _resolved(spec: SubjectSpec) -> Iterator[str]:
+    """What stood for a subject: its code, and what its package ran with."""
+    yield f"inliner {(spec.inliner_id or 'none')[:ID_SHOWN]}"
+    if spec.wheel_sha256:
+        yield f"wheel {spec.wheel_sha256[:ID_SHOWN]}"
+    for package in spec.packages:
+        running = package.tensorrt_running or f"none: {package.unavailable}"
+        yield f"TensorRT {running} (builder {package.builder})"
 
 
 def _pins(spec: SubjectSpec) -> str:
@@ -169,6 +251,13 @@ def _amount(value: float, unit: str) -> str:
     if unit == "bytes":
         return f"{value / 1000:,.1f} kB"
     return f"{value * 1000:,.1f} ms"
+
+
+def _said(row: AtSize, band_percent: float) -> str:
+    if row.control_off:
+        return "A/A off: says nothing"
+    alike = {verdicts.Change.EQUIVALENT: f"at most {band_percent:g} % apart"}
+    return (alike | WORDS[row.unit]).get(row.change, row.change.value)
 
 
 def _ratio(row: Measured) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.bench.judging import Gate, judge_bench
-from harness.bench.plan import BenchCell, BenchPlan
+from harness.bench.plan import ARMS, BenchCell, BenchPlan
 from harness.bench.samples import Samples, read_samples
 from harness.bench.sampling import SWEEP_BLOCKS, Sampling, chosen_calls
 from harness.errors import UsageError
@@ -161,6 +161,19 @@ def test_sizes_are_told_of_both_subjects(monkeypatch: pytest.MonkeyPatch) -> Non
     plan = plan_of("a")
     samples, _ = sampled(plan, Simulated(), monkeypatch)
     assert [row.subject for row in judge_bench(plan, samples).sizes] == ["2.13.0", "2.14.0"]
+    arms = [line["arm"] for line in samples.cells["a~legacy"].sizes]
+    assert arms == [*ARMS] * plan.sizes_of_each
+
+
+def test_a_sweep_that_is_judged_is_measured_until_it_is_decided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cell = BenchCell(BenchCase("steps@2", "steps", 2), "legacy", "sweep", judged=True)
+    plan = plan_of(cells=(cell,))
+    samples, _ = sampled(plan, Simulated(noise=0.005), monkeypatch)
+    assert samples.cells[cell.cell_id].stopped
+    assert len(samples.cells[cell.cell_id].blocks) > SWEEP_BLOCKS
+    assert [stage.gates for stage in judge_bench(plan, samples).stages] == [True, True]
 
 
 def test_a_fresh_process_is_asked_for_each_arm_where_forking_is_off(

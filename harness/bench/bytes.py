@@ -1,0 +1,92 @@
+"""What a bench says of bytes: files and peaks of memory, with intervals and the A/A control."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from harness.bench.plan import AGAIN, BASELINE, CANDIDATE, BenchCell, BenchPlan
+from harness.bench.samples import CellSamples, Samples
+from harness.rig.bench.records import Size
+from harness.stats.blocks import Block
+from harness.stats.intervals import Estimate, t_interval
+from harness.stats.verdicts import Change, judge
+
+
+@dataclass(frozen=True)
+class BytesVerdict:
+    """One size of one cell, medians of the workers; ``effect`` is a log-ratio, above zero is more.
+
+    ``control`` is the baseline against itself; ``control_off`` that it is not like itself, so that
+    the effect means nothing.
+    """
+
+    cell: BenchCell
+    size: Size
+    baseline: float
+    candidate: float
+    effect: Estimate
+    control: Estimate
+    control_off: bool
+    change: Change
+
+
+def judge_bytes(
+    plan: BenchPlan, samples: Samples, sizes: Sequence[Size]
+) -> tuple[BytesVerdict, ...]:
+    """The verdicts on some sizes of every cell whose three arms were all asked.
+
+    Bonferroni: the intervals hold together, but for a probability of the plan's ``alpha``.
+    """
+    asked = [
+        (cell, size, of_arm)
+        for cell in plan.cells
+        for size in sizes
+        if all(of_arm := _by_arm(samples.cells[cell.cell_id], size))
+    ]
+    return tuple(
+        _verdict(plan, cell, size, *of_arm, 1 / len(asked)) for cell, size, of_arm in asked
+    )
+
+
+def _by_arm(known: CellSamples, size: Size) -> tuple[list[float], list[float], list[float]]:
+    """Of the baseline, of the candidate and of the baseline again."""
+    baseline, candidate, again = (
+        [line["sizes"][size.value] for line in known.sizes if line["arm"] == arm]
+        for arm in (BASELINE, CANDIDATE, AGAIN)
+    )
+    return baseline, candidate, again
+
+
+def _verdict(
+    plan: BenchPlan,
+    cell: BenchCell,
+    size: Size,
+    baseline: Sequence[float],
+    candidate: Sequence[float],
+    again: Sequence[float],
+    share: float,
+) -> BytesVerdict:
+    told = [each for each in zip(baseline, candidate, again, strict=False) if all(each)]
+    blocks = [Block(*each) for each in told]
+    effect = _interval([block.effect for block in blocks], 1 - plan.alpha * share)
+    control = _interval([block.control for block in blocks], 1 - plan.control_alpha * share)
+    return BytesVerdict(
+        cell=cell,
+        size=size,
+        baseline=median([*baseline, *again]),
+        candidate=median(candidate),
+        effect=effect,
+        control=control,
+        control_off=control.low > 0 or control.high < 0,
+        change=judge(effect, plan.bands.of(cell.family, size.value)),
+    )
+
+
+def _interval(log_ratios: Sequence[float], confidence: float) -> Estimate:
+    """Without limits where nothing has a logarithm: a peak of no bytes above those before."""
+    if not log_ratios:
+        return Estimate(0.0, -math.inf, math.inf, confidence)
+    return t_interval(log_ratios, confidence)
