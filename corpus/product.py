@@ -32,6 +32,7 @@ STATIC: Final = (
     "outputs_read_out_of_order",
     "topk_values_and_indices",
     "chunk_of_chunk",
+    "chunk_as_fallback",
     "relu_four_steps",
     # fallbacks' outputs and state
     "two_outputs",
@@ -39,11 +40,13 @@ STATIC: Final = (
     "one_linear_in_two_fallbacks",
     "batch_norm_in_fallback",
     "constant_in_fallback",
+    "two_mutated_buffers",
     # how a program is called
     "keywords_in_another_order",
     "nested_output",
     "unused_input_between",
     "input_returned",
+    "no_output_at_all",
     # real architectures
     "resnet_relu",
     "encoder_softmax",

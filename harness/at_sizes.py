@@ -18,7 +18,7 @@ from harness.stats.intervals import Estimate
 from harness.stats.verdicts import Change
 
 SWEEP = "steps"
-STEPS = (4, 20, 60)  # engines and fallbacks in turn
+STEPS = (4, 12, 36)  # engines and fallbacks in turn
 BUDGET_S = 60.0
 SIZES = (Size.FILE, Size.SAVE_PEAK, Size.LOAD_PEAK)
 SIZES_OF_EACH = 5  # workers: peaks of memory vary by some per cent

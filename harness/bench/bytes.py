@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,11 @@ from harness.rig.bench.records import Size
 from harness.stats.blocks import Block
 from harness.stats.intervals import Estimate, t_interval
 from harness.stats.verdicts import Change, judge
+
+# Memory comes in whole pages: a few workers can agree to the byte, and be a page off all the same.
+PAGE_BYTES = 4096
+LEAST_OF_MEMORY = 3  # workers, an arm
+PEAKS = (Size.SAVE_PEAK, Size.LOAD_PEAK, Size.AFTER_LOAD)
 
 
 @dataclass(frozen=True)
@@ -71,8 +77,15 @@ def _verdict(
 ) -> BytesVerdict:
     told = [each for each in zip(baseline, candidate, again, strict=False) if all(each)]
     blocks = [Block(*each) for each in told]
-    effect = _interval([block.effect for block in blocks], 1 - plan.alpha * share)
-    control = _interval([block.control for block in blocks], 1 - plan.control_alpha * share)
+    if size in PEAKS:
+        resolution = math.log1p(PAGE_BYTES / max(median(baseline), PAGE_BYTES))
+        blocks = blocks if len(blocks) >= LEAST_OF_MEMORY else []
+    else:
+        resolution = 0.0
+    effects = [block.effect for block in blocks]
+    controls = [block.control for block in blocks]
+    effect = _interval(effects, 1 - plan.alpha * share, resolution)
+    control = _interval(controls, 1 - plan.control_alpha * share, resolution)
     return BytesVerdict(
         cell=cell,
         size=size,
@@ -85,8 +98,9 @@ def _verdict(
     )
 
 
-def _interval(log_ratios: Sequence[float], confidence: float) -> Estimate:
+def _interval(log_ratios: Sequence[float], confidence: float, resolution: float) -> Estimate:
     """Without limits where nothing has a logarithm: a peak of no bytes above those before."""
     if not log_ratios:
         return Estimate(0.0, -math.inf, math.inf, confidence)
-    return t_interval(log_ratios, confidence)
+    found = t_interval(log_ratios, confidence)
+    return dataclasses.replace(found, low=found.low - resolution, high=found.high + resolution)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from harness.bench.bytes import BytesVerdict, judge_bytes
+from harness.bench.bytes import PAGE_BYTES, BytesVerdict, judge_bytes
 from harness.bench.samples import Samples, read_samples
 from harness.rig.bench.records import Size
 from harness.stats.verdicts import Change
@@ -40,8 +40,8 @@ def told(
     return read_samples(PLAN, lines)
 
 
-def only(samples: Samples) -> BytesVerdict:
-    (verdict,) = judge_bytes(PLAN, samples, (Size.LOAD_PEAK,))
+def only(samples: Samples, size: Size = Size.LOAD_PEAK) -> BytesVerdict:
+    (verdict,) = judge_bytes(PLAN, samples, (size,))
     return verdict
 
 
@@ -56,7 +56,7 @@ def test_a_peak_that_moved_is_told_from_one_that_did_not(candidate: float, chang
 
 
 def test_files_of_one_length_are_equivalent_without_a_doubt() -> None:
-    verdict = only(told(spread=0))
+    verdict = only(told(spread=0), Size.FILE)
     assert (verdict.effect.low, verdict.effect.high) == (0, 0)
     assert verdict.change is Change.EQUIVALENT
 
@@ -69,8 +69,15 @@ def test_peaks_that_vary_much_are_inconclusive() -> None:
     assert only(told(spread=0.2)).change is Change.INCONCLUSIVE
 
 
-def test_a_single_worker_an_arm_says_nothing() -> None:
-    assert only(told(workers=1, candidate=1.3)).change is Change.INCONCLUSIVE
+def test_too_few_workers_say_nothing_of_memory() -> None:
+    verdict = only(told(workers=2, candidate=1.3, again=1.3, spread=0))
+    assert (verdict.change, verdict.control_off) == (Change.INCONCLUSIVE, False)
+
+
+def test_workers_that_agree_on_a_page_more_are_no_other_memory() -> None:
+    verdict = only(told(spread=0, again=1 + PAGE_BYTES / BYTES["load-peak"]))
+    assert not verdict.control_off
+    assert only(told(spread=0, again=1 + 3 * PAGE_BYTES / BYTES["load-peak"])).control_off
 
 
 def test_a_peak_of_no_bytes_says_nothing() -> None:

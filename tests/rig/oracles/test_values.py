@@ -182,3 +182,11 @@ def test_a_model_with_neither_outputs_nor_effects_proves_nothing() -> None:
 def test_a_tensor_on_another_device_is_another_value() -> None:
     found = first_difference(torch.empty(2), torch.empty(2, device="meta"))
     assert found == ValueDifference("device differs", "output 0: meta, should be cpu")
+
+
+def test_a_lost_effect_is_a_difference_within_any_tolerance_and_its_last_digits_are_none() -> None:
+    right = observe(Silent(), calls())
+    found = right.difference(observe(Silent(step=0.0), calls()), 1e-3)
+    assert found is not None
+    assert found.kind == "state is left otherwise"
+    assert right.difference(observe(Silent(step=1.0 + 1e-6), calls()), 1e-3) is None

@@ -1,0 +1,41 @@
+"""`qualify`, run on real releases over one case: both directions, and what is not measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.bench.bench import reopen
+from harness.exitcodes import ExitCode
+from tests.bench.test_cli_bench import invoke
+
+CASE = "buffer_returned"  # an error up to 2.13.0
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("release_specs")]
+
+
+def qualified(out: Path, baseline: str, candidate: str, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, what was told, and the page for a ticket."""
+    pair = ["--baseline", baseline, "--candidate", candidate, "--out", str(out)]
+    code, told = invoke("qualify", *pair, "-k", CASE, *arguments)
+    return code, told, (out / "latest" / "qualify.md").read_text()
+
+
+def test_a_fixed_release_ships_and_its_figures_lie_in_the_runs_folder(tmp_path: Path) -> None:
+    code, told, page = qualified(tmp_path, "2.13.0", "2.14.0", "--budget", "3")
+    assert code == ExitCode.GREEN
+    assert "Ship 2.14.0 in the place of 2.13.0" in told
+    assert "emory and load time" in told
+    bench = reopen("latest", tmp_path / "latest")
+    assert (bench.folder.path / "bench.html").is_file()
+    assert any(cell.pilot is not None for cell in bench.samples.cells.values())
+    assert "budget was spent" in page  # three seconds do not reach all
+
+
+def test_the_opposite_is_not_to_be_shipped_and_the_budget_may_be_nothing(tmp_path: Path) -> None:
+    code, told, page = qualified(tmp_path, "2.14.0", "2.13.0", "--budget", "0")
+    assert code == ExitCode.RED
+    assert "Do not ship 2.13.0 in the place of 2.14.0" in told
+    assert f"{CASE} [graph: legacy]" in told
+    assert not list((tmp_path / "latest").glob("bench-*"))
+    assert "left out by --budget 0" in page
