@@ -164,8 +164,7 @@ class Observed:
                 return ValueDifference(
                     "an input is left otherwise", f"call {number}: {found.detail}"
                 )
-        # Contents have no tolerance; that something was written to, and what kind of thing, has none
-        # to need.
+        # Contents have no tolerance. That something of a kind was written to needs none.
         seen = _kinds if tolerance else tuple
         if seen(self.state) != seen(other.state):
             detail = f"changed {list(other.state)}, should be {list(self.state)}"
