@@ -23,6 +23,7 @@ from harness.rig.oracles import (
     values,
     wiring,
 )
+from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding, verdict_of
 from harness.rig.oracles.reading import Unreadable
 from harness.rig.prepare import PreparedCase
@@ -71,12 +72,12 @@ def about_inlined(
     return _ask(questions)
 
 
-def about_transform(inlined: GraphModule, transform_again: Callable[[], GraphModule]) -> Answers:
-    """Whether `transform` makes the same module once more."""
+def about_transform(lines: Lines, transform_again: Callable[[], GraphModule]) -> Answers:
+    """Whether `transform` makes the module that these lines identify once more."""
     return _ask(
         {
             Oracle.DETERMINISM: lambda: determinism.check_transform(
-                module_lines(inlined), lambda: module_lines(transform_again())
+                lines, lambda: module_lines(transform_again())
             )
         }
     )

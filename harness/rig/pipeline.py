@@ -20,6 +20,7 @@ from harness.rig.functional_export import CannotAsk
 from harness.rig.inliners.passes import run_torch_export
 from harness.rig.inliners.protocol import Export, Inlined, Inliner, Inlining, InliningAlone
 from harness.rig.oracles import completion
+from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding
 from harness.rig.prepare import PreparedCase
 from harness.rig.records import (
@@ -37,7 +38,8 @@ from harness.rig.sharing import (
     Judged,
     Shared,
     computation_identity,
-    module_identity,
+    identity_of,
+    module_lines,
     program_identity,
 )
 
@@ -75,9 +77,11 @@ def run_cell(
         judged = _judge_program(prepared, inliner, route, back, clock)
     answers = [judged.answers]
     if inlining.inlined is not None:
-        answers.insert(0, _about_inlined(prepared, route, inlining, judged))
+        # Half a module has nothing to be told apart by.
+        lines = module_lines(inlining.inlined) if inlining.finished else []
+        answers.insert(0, _about_inlined(prepared, route, inlining, judged, lines))
         if inlining.finished and not prepared.damaged:
-            answers.append(_about_transform(prepared, inliner, route, inlining.inlined, clock))
+            answers.append(_about_transform(prepared, inliner, route, lines, clock))
     if prepared.damaged:
         answers.append({Oracle.STRUCTURE: Answer((_DAMAGED,))})
     return CellRecord(
@@ -186,6 +190,7 @@ def _about_inlined(
     route: Route,
     inlining: Inlining,
     judged: Judged,
+    lines: Lines,
 ) -> Answers:
     inlined = inlining.inlined
     assert inlined is not None
@@ -201,9 +206,9 @@ def _about_inlined(
         )
 
     shared = None if prepared.damaged else prepared.shared
-    if shared is None or not inlining.finished:  # half a module has nothing to be told apart by
+    if shared is None or not lines:
         return ask()
-    identity = f"{ran} {module_identity(inlined)}"
+    identity = f"{ran} {identity_of(lines)}"
     if identity not in shared.inlined:
         shared.inlined[identity] = ask()
     return shared.inlined[identity]
@@ -213,7 +218,7 @@ def _about_transform(
     prepared: PreparedCase,
     inliner: Inliner,
     route: Route,
-    inlined: GraphModule,
+    lines: Lines,
     clock: StageClock,
 ) -> Answers:
     """Asked of every inliner, of equal ones too: that its work was equal once says nothing here."""
@@ -222,7 +227,7 @@ def _about_transform(
         def transform_again() -> GraphModule:
             return inline_again(inliner, prepared, route, clock.again())
 
-        return judging.about_transform(inlined, transform_again)
+        return judging.about_transform(lines, transform_again)
 
     if prepared.shared is None:
         return ask()

@@ -10,7 +10,7 @@ everything for everyone, and a test holds that it changes no verdict.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,7 +60,7 @@ class Shared:
 
 def module_identity(module: GraphModule) -> str:
     """Equal for two modules exactly if they hold the same graph, metadata and attributes."""
-    return _digest(module_lines(module))
+    return identity_of(module_lines(module))
 
 
 def module_lines(module: GraphModule) -> list[str]:
@@ -78,12 +78,12 @@ def computation_identity(module: GraphModule) -> str:
         f"{node.name} {node.op} {node.target} {node.args} {node.kwargs}"
         for node in module.graph.nodes
     )
-    return _digest([*lines, *_held(module)])
+    return identity_of([*lines, *_held(module)])
 
 
 def program_identity(program: ExportedProgram) -> str:
     """Equal for two programs exactly if they would be saved and unflattened alike."""
-    return _digest(program_lines(program))
+    return identity_of(program_lines(program))
 
 
 def program_lines(program: ExportedProgram) -> list[str]:
@@ -155,8 +155,9 @@ def _value(value: Any) -> str:
         return f"{kind} {content_digest(value)} {value.stride()} {value.requires_grad}"
     if isinstance(value, GraphModule):  # a branch of a cond, the body of a loop
         return module_identity(value)
-    return "absent" if value is None else _digest(engine_slots(value))
+    return "absent" if value is None else identity_of(engine_slots(value))
 
 
-def _digest(lines: Any) -> str:
+def identity_of(lines: Iterable[str]) -> str:
+    """Equal for equal lines."""
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
