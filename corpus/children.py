@@ -103,11 +103,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _hold(
-    child: GraphModule, placeholder: Node, path: str, tensor: torch.Tensor, kind: str
-) -> None:
-    """Turn an input of a child into an attribute that it holds."""
-    owner: torch.nn.Module = child
+def hold_tensor(root: torch.nn.Module, path: str, tensor: torch.Tensor, kind: str) -> None:
+    """Give a module a tensor under a path that it has nothing at.
+
+    Args:
+        kind: NON_PERSISTENT, PLAIN, or whatever else for a buffer; a parameter is one by itself.
+    """
+    owner = root
     *prefix, name = path.split(".")
     for part in prefix:
         if not hasattr(owner, part):
@@ -119,6 +121,13 @@ def _hold(
         setattr(owner, name, tensor)
     else:
         owner.register_buffer(name, tensor, persistent=kind != NON_PERSISTENT)
+
+
+def _hold(
+    child: GraphModule, placeholder: Node, path: str, tensor: torch.Tensor, kind: str
+) -> None:
+    """Turn an input of a child into an attribute that it holds."""
+    hold_tensor(child, path, tensor, kind)
     with child.graph.inserting_before(placeholder):
         attribute = child.graph.get_attr(path)
     attribute.meta = dict(placeholder.meta)

@@ -15,7 +15,7 @@ from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from corpus.case import Case, Program, find_case
-from corpus.children import NON_PERSISTENT, PLAIN
+from corpus.children import hold_tensor
 from corpus.handmade import SplitBuilder
 from corpus.recorded_values import (
     UNTOLD,
@@ -108,7 +108,7 @@ class RecordedModules:
         for name, child in children.items():
             root.add_module(name, child)
         for attribute in data.attributes:
-            _hold(root, attribute, self._tensor(attribute))
+            self._hold(root, attribute)
         graph = Graph()
         nodes: dict[str, Node] = {}
         for item in data.nodes:
@@ -126,8 +126,13 @@ class RecordedModules:
             del module._modules[name]
             module.add_module(name, child)
         for attribute in data.attributes:  # which made buffers of all that is no parameter
-            _hold(module, attribute, self._tensor(attribute))
+            owner, _, name = attribute.path.rpartition(".")
+            delattr(module.get_submodule(owner), name)
+            self._hold(module, attribute)
         return module
+
+    def _hold(self, root: torch.nn.Module, attribute: AttributeData) -> None:
+        hold_tensor(root, attribute.path, self._tensor(attribute), attribute.kind)
 
     def _tensor(self, attribute: AttributeData) -> torch.Tensor:
         """One tensor for all who hold it."""
@@ -181,20 +186,3 @@ def _dynamic(shape: Sequence[int | str], dims: Mapping[str, Any]) -> dict[int, A
             times, symbol = expression_of(size).as_coeff_Mul()
             found[axis] = dims[str(symbol)] if times == 1 else int(times) * dims[str(symbol)]
     return found
-
-
-def _hold(root: torch.nn.Module, attribute: AttributeData, tensor: torch.Tensor) -> None:
-    prefix, _, name = attribute.path.rpartition(".")
-    owner = root
-    for part in prefix.split(".") if prefix else ():
-        if not hasattr(owner, part):
-            owner.add_module(part, torch.nn.Module())
-        owner = owner.get_submodule(part)
-    if hasattr(owner, name):
-        delattr(owner, name)
-    if isinstance(tensor, torch.nn.Parameter):
-        owner.register_parameter(name, tensor)
-    elif attribute.kind == PLAIN:
-        setattr(owner, name, tensor)
-    else:
-        owner.register_buffer(name, tensor, persistent=attribute.kind != NON_PERSISTENT)

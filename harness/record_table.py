@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from harness.errors import UsageError
 from harness.plan import PlannedCell
 from harness.rig.records import (
+    COMPILE_PARTS,
     READABLE,
     SCHEMA,
     CaseInfo,
@@ -70,7 +71,7 @@ _COLUMNS = pa.schema(
 _ADDED_LATER = (
     "carried_bytes",
     "steps",
-    *map(_seconds_column, (Stage.LOWERING, Stage.CONVERSION, Stage.BUILD)),
+    *map(_seconds_column, COMPILE_PARTS),
 )
 
 

@@ -9,19 +9,21 @@ from typing import Any
 from harness.findings import CellClass, GateReport
 from harness.plan import PlannedCell
 from harness.provenance import Provenance
-from harness.rig.records import SCHEMA, CaseInfo, CellRecord, Lane, Outcome, Stage, SubjectSpec
+from harness.rig.records import (
+    COMPILE_PARTS,
+    SCHEMA,
+    CaseInfo,
+    CellRecord,
+    Lane,
+    Outcome,
+    Stage,
+    SubjectSpec,
+)
 from harness.sources import environment_bytes_in, tensorrt_in, torch_in
 from harness.spent import Spent
 
 #: What a worker does once for all cells of a case, so that each of their records may repeat it.
-_SHARED_STAGES = (
-    Stage.CAPTURE,
-    Stage.SPLIT,
-    Stage.COMPILE,
-    Stage.LOWERING,
-    Stage.CONVERSION,
-    Stage.BUILD,
-)
+_SHARED_STAGES = (Stage.CAPTURE, Stage.SPLIT, Stage.COMPILE, *COMPILE_PARTS)
 
 
 def summarise(

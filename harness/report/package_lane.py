@@ -25,7 +25,7 @@ from harness.report.package_views import (
 )
 from harness.report.rows import failing_subjects, quartiles_by
 from harness.report.views import Answer
-from harness.rig.records import SEGMENT, Lane, Oracle, Route, Stage, SubjectSpec
+from harness.rig.records import COMPILE_PARTS, SEGMENT, Lane, Oracle, Route, Stage, SubjectSpec
 from harness.verdict import SILENT
 
 CALLS: Final[Mapping[Route, str]] = {
@@ -230,7 +230,7 @@ def _compile(samples: pd.DataFrame) -> dict[str, CompileMeasure]:
             ),
             "subject",
         )
-        for stage in (Stage.COMPILE, Stage.LOWERING, Stage.CONVERSION, Stage.BUILD)
+        for stage in (Stage.COMPILE, *COMPILE_PARTS)
     )
     return {
         at[0]: CompileMeasure(took, lowering.get(at), conversion.get(at), build.get(at))

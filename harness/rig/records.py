@@ -58,6 +58,9 @@ class Stage(enum.StrEnum):
     RUN = "run"
 
 
+COMPILE_PARTS = (Stage.LOWERING, Stage.CONVERSION, Stage.BUILD)
+
+
 class Route(enum.StrEnum):
     """How a split module becomes a program."""
 

@@ -20,12 +20,10 @@ from __future__ import annotations
 import dataclasses
 import gc
 import json
-import logging
 import shutil
 import sys
 import tempfile
 import types
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +40,8 @@ from harness.rig.inliners.protocol import Inlining
 from harness.rig.oracles import completion
 from harness.rig.oracles.values import ValueDifference
 from harness.rig.package.compiling import prepare_with
-from harness.rig.package.emulation import import_package
 from harness.rig.package.loading import FreshLoader, Loaded
+from harness.rig.package.opening import open_package
 from harness.rig.package.saving import save_like_a_user
 from harness.rig.prepare import NotPrepared, PreparedCase
 from harness.rig.records import Outcome, Route, Stage, Symptom, Verdict
@@ -211,10 +209,7 @@ def main() -> None:
     die_with_parent()
     channel = private_channel()
     asked = json.loads(sys.stdin.readline())
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.ERROR)
-    torch.set_num_threads(1)
-    package = import_package(Path(asked["site"]), asked["release"], asked["builder"])
+    package = open_package(asked)
     # The package collects garbage for every engine, and would look through all of torch each time.
     gc.freeze()
     folder = Path(asked["folder"])

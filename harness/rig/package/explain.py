@@ -6,14 +6,9 @@ Told as `harness.rig.explain` tells one of the graph lane.
 from __future__ import annotations
 
 import json
-import logging
 import sys
-import warnings
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
-
-import torch
 
 from corpus.product import find_product_case
 from harness.rig.channel import private_channel
@@ -21,8 +16,8 @@ from harness.rig.clock import StageClock
 from harness.rig.explain import told_case, told_record
 from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import prepare_with
-from harness.rig.package.emulation import import_package
 from harness.rig.package.loading import FreshLoader
+from harness.rig.package.opening import open_package
 from harness.rig.records import CellKey, Lane
 
 
@@ -35,11 +30,8 @@ def story(request: Mapping[str, Any]) -> Iterator[str]:
     Raises:
         NotPrepared: the case cannot be captured, or the package does not compile it.
     """
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.ERROR)
-    torch.set_num_threads(1)
     release, builder = request["release"], request["builder"]
-    package = import_package(Path(request["site"]), release, builder)
+    package = open_package(request)
     loader = FreshLoader(package)
     case = find_product_case(request["case"])
     prepared = prepare_with(package, case, request["capture"], int(request["seed"]), StageClock())

@@ -20,7 +20,8 @@ def open_package(setup: Mapping[str, Any]) -> ModuleType:
 
     Args:
         setup: "release"; "site", the folder of a `PackageSite`, or None for the package that is
-            installed here, in which nothing is patched; of a site also "builder" and "engines".
+            installed here, in which nothing is patched; of a site also "builder", and "engines",
+            the folder that keeps those which TensorRT built, if any are to be kept.
 
     Raises:
         RuntimeError, ValueError: as `import_package`; or another release is installed.
@@ -31,8 +32,12 @@ def open_package(setup: Mapping[str, Any]) -> ModuleType:
     torch.set_num_threads(1)
     if setup["site"] is None:
         return _installed(setup["release"])
+    kept = setup.get("engines")
     return import_package(
-        Path(setup["site"]), setup["release"], setup["builder"], engines=Path(setup["engines"])
+        Path(setup["site"]),
+        setup["release"],
+        setup["builder"],
+        engines=None if kept is None else Path(kept),
     )
 
 

@@ -6,16 +6,12 @@ The answer is a JSON list on stdout, as that of `harness.rig.picture`. One proce
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import tempfile
 import types
-import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from corpus.product import find_product_case
 from harness.rig.channel import private_channel
@@ -23,7 +19,7 @@ from harness.rig.clock import StageClock
 from harness.rig.disk import CameBack
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.package.compiling import prepare_with
-from harness.rig.package.emulation import import_package
+from harness.rig.package.opening import open_package
 from harness.rig.package.saving import save_like_a_user
 from harness.rig.picture import picture
 from harness.rig.records import Route
@@ -39,10 +35,7 @@ def pictures(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     Raises:
         NotPrepared: a case cannot be captured, or the package does not compile it.
     """
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.ERROR)
-    torch.set_num_threads(1)
-    package = import_package(Path(request["site"]), request["release"], request["builder"])
+    package = open_package(request)
     for wanted in request["wanted"]:
         yield _picture(package, wanted, int(request["seed"]))
 

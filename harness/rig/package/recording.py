@@ -8,14 +8,11 @@ comes out is seen as it is, before any engine is built.
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import types
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -29,7 +26,7 @@ from corpus.to_record import TO_RECORD, ToRecord
 from harness.rig.capture import capture
 from harness.rig.channel import private_channel
 from harness.rig.package.compiling import compile_like_a_user
-from harness.rig.package.emulation import import_package
+from harness.rig.package.opening import open_package
 from harness.rig.recording import GraphRecorder, calling_convention, own_split
 
 PARTITIONERS = ("fast_partition", "global_partition")
@@ -126,9 +123,6 @@ def recordings(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     Raises:
         UnknownRecording: a name is in no list.
     """
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.ERROR)
-    torch.set_num_threads(1)
     release, known = request["release"], {wanted.name: wanted for wanted in TO_RECORD}
     unknown = sorted(set(request["names"]) - set(known))
     if unknown:
@@ -136,7 +130,7 @@ def recordings(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             f"no recording is named {', '.join(unknown)}; corpus/to_record.py has: "
             f"{', '.join(known)}"
         )
-    package = import_package(Path(request["site"]), release, request["builder"])
+    package = open_package(request)
     for wanted in [known[name] for name in request["names"]] or TO_RECORD:
         try:
             yield {"name": wanted.name, "text": to_text(record(package, release, wanted))}

@@ -5,23 +5,18 @@ own `reproduce.answer`, of one release.
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import types
-import warnings
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
-
-import torch
 
 from corpus.product import find_product_case
 from harness.rig.channel import private_channel
 from harness.rig.clock import StageClock
 from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import op_as_text, prepare_with
-from harness.rig.package.emulation import import_package
 from harness.rig.package.loading import FreshLoader
+from harness.rig.package.opening import open_package
 from harness.rig.package.saving import ARGUMENTS, tells_shapes
 from harness.rig.prepare import NotPrepared, PreparedCase
 from harness.rig.records import CellKey, CellRecord, Lane, Route, Verdict
@@ -32,10 +27,7 @@ from harness.rig.reproduce.trial import shows_here
 
 def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """As `reproduce.answer.scripts`, with ``site``, ``release`` and ``builder`` in the request."""
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.ERROR)
-    torch.set_num_threads(1)
-    package = import_package(Path(request["site"]), request["release"], request["builder"])
+    package = open_package(request)
     loader = FreshLoader(package)
     for wanted in request["wanted"]:
         yield _script(package, loader, request, wanted)
