@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from harness.bench.bench import JudgedBench
 from harness.bench.bytes import judge_bytes
-from harness.bench.plan import DEFAULT_ROUTES, Bands, BenchCell, BenchPlan
+from harness.bench.measures import GRAPH
+from harness.bench.plan import Bands, BenchCell, BenchPlan
 from harness.rig.bench.records import BenchCase, Metric, Size
 from harness.rig.records import SubjectSpec
 from harness.stats.intervals import Estimate
@@ -71,7 +72,7 @@ class AtSizes:
 
 def common_route(baseline: SubjectSpec, candidate: SubjectSpec) -> str | None:
     """The one to measure: `legacy`, which every release has, unless one of the two has it not."""
-    for route in DEFAULT_ROUTES:
+    for route in GRAPH.routes:
         if route in baseline.routes and route in candidate.routes:
             return route
     return None

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import kept_answers
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
 from harness.rig.records import CaseInfo, Lane, case_from_json
@@ -31,17 +32,24 @@ class Corpus:
         return tuple(case.name for case in self.cases)
 
 
-def read_corpus(python: str, places: Sequence[str] = ()) -> Corpus:
+def read_corpus(python: str, places: Sequence[str] = (), cache: Path | None = None) -> Corpus:
     """Ask the rig for every case.
 
     Args:
         places: files, folders or entry points whose cases take the place of the project's own.
+        cache: where the answer is kept, and given again while no source of it has changed; None
+            asks in any case.
 
     Raises:
         UsageError: a place holds no cases, or cannot be imported.
         SurroundingsError: the rig's Python cannot load the corpus.
     """
-    printed = ask_rig(python, "catalogue", *_options(places), "cases")
+
+    def ask() -> str:
+        return ask_rig(python, "catalogue", *_options(places), "cases")
+
+    # What lies elsewhere can be anything, and read anything.
+    printed = ask() if cache is None or places else kept_answers.kept(cache, python, ask)
     lines = [json.loads(line) for line in printed.splitlines()]
     cases = tuple(case_from_json(line) for line in lines[:-1])
     return Corpus(cases, lines[-1]["corpus_digest"], tuple(places))

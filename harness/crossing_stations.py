@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.errors import Unavailable, UsageError
 from harness.packages import with_packages
 from harness.releases import Catalogue, Release
-from harness.rig.records import SubjectSpec
+from harness.rig.records import SEGMENT, SubjectSpec
 from harness.subjects import release_subject
 from harness.toolchain import PackageSite, Toolchain
 
@@ -66,11 +66,15 @@ def toolchains_of(
 
 
 def stations_of(
-    chosen: Sequence[Release], toolchains: Mapping[str, Toolchain], catalogue: Catalogue
+    chosen: Sequence[Release],
+    toolchains: Mapping[str, Toolchain],
+    catalogue: Catalogue,
+    builder: str = SEGMENT,
 ) -> Stations:
     """Where each release runs; packages are put together on first use.
 
     Raises:
+        UsageError: an unknown builder.
         SurroundingsError: as `Toolchain.package_site`.
     """
     at: dict[str, Station] = {}
@@ -82,7 +86,7 @@ def stations_of(
             spec = release_subject(release, toolchain.wheel(release))
         except Unavailable as reason:
             spec = release_subject(release, None, str(reason))
-        described, sites = with_packages([spec], toolchain, catalogue)
+        described, sites = with_packages([spec], toolchain, catalogue, (builder,))
         subjects += described
         for package in described[0].packages:
             if package.unavailable:

@@ -20,6 +20,7 @@ from harness.candidate import Comparison, compare
 from harness.errors import UsageError
 from harness.expectations.faults import LedgerFault, overlaps
 from harness.expectations.ledger import Entry, Ledger, origins_of
+from harness.expectations.scopes import Scope, scopes
 from harness.findings import CellClass, Finding, Gate, GateReport, first_screen, said
 from harness.plan import PlannedCell
 from harness.rig.records import (
@@ -66,32 +67,23 @@ def judge(
         UsageError: a FILE subject of the plan has no partner in ``likes``.
     """
     partners = _partners(plan, subjects, likes or {})
-    origins = origins_of(cases)
-    ledgers = {
-        name: ledger.of_case(name, origins.get(name)) for name in {cell.key.case for cell in plan}
-    }
+    scope_of = scopes((cell.key for cell in plan), ledger, origins_of(cases))
     controls = _control_failures(records.values())
+    nothing_found: dict[tuple[object, ...], Comparison] = {}
     judged = {}
     for cell in plan:
-        record = records.get(cell.key.cell_id)
+        record, scope = records.get(cell.key.cell_id), scope_of[cell.key]
         partner = partners.get(cell.key.subject)
-        origin = origins.get(cell.key.case)
-        fault = _fault(record)
-        if fault or record is None:
-            finding = Finding(cell.key, CellClass.MISSING, fault)
-            result = Comparison(CellClass.MISSING, findings=(finding,))
-        elif cell.hypothetical:
-            result = Comparison(_class_unjudged(record))
-        elif partner is not None:
-            other = records.get(dataclasses.replace(cell.key, subject=partner).cell_id)
-            result = compare(record, None if _fault(other) else other)
-        else:
-            result = _judge_by_ledger(record, ledgers[cell.key.case], origin)
+        # Most cells are alike, with nothing to say about them: those are judged once.
+        kind = _kind(cell, record, scope, partner)
+        result = nothing_found.get(kind) or _judge(cell, record, scope, partner, records)
+        if not (result.findings or result.notes or result.good_news):
+            nothing_found[kind] = result
         judged[cell.key.cell_id] = result
     findings = [finding for result in judged.values() for finding in result.findings]
     classes = {cell_id: result.cell_class for cell_id, result in judged.items()}
     expected = [c for c in plan if not c.hypothetical and c.key.subject not in partners]
-    faults = (*idle, *overlaps(expected, records, ledgers, origins))
+    faults = (*idle, *overlaps(expected, records, scope_of))
     return GateReport(
         gate=_gate(classes.values(), findings, faults),
         classes=classes,
@@ -105,9 +97,40 @@ def judge(
     )
 
 
-def _judge_by_ledger(record: CellRecord, ledger: Ledger, origin: str | None) -> Comparison:
+def _kind(
+    cell: PlannedCell, record: CellRecord | None, scope: Scope, partner: str | None
+) -> tuple[object, ...]:
+    """What the judgement of a cell depends on, but for the name of the cell in it."""
+    if record is None or partner is not None:
+        return (cell.key,)
+    # Equal verdicts are one object where they were read, and to compare objects is fast.
+    verdicts = tuple(map(id, record.verdicts))
+    return scope, cell.key.route, cell.hypothetical, record.state, record.reason, verdicts
+
+
+def _judge(
+    cell: PlannedCell,
+    record: CellRecord | None,
+    scope: Scope,
+    partner: str | None,
+    records: Mapping[str, CellRecord],
+) -> Comparison:
+    """One cell; ``partner`` is the subject that it is held against, if that is not the ledger."""
+    fault = _fault(record)
+    if fault or record is None:
+        finding = Finding(cell.key, CellClass.MISSING, fault)
+        return Comparison(CellClass.MISSING, findings=(finding,))
+    if cell.hypothetical:
+        return Comparison(_class_unjudged(record))
+    if partner is not None:
+        other = records.get(dataclasses.replace(cell.key, subject=partner).cell_id)
+        return compare(record, None if _fault(other) else other)
+    return _judge_by_ledger(record, scope)
+
+
+def _judge_by_ledger(record: CellRecord, scope: Scope) -> Comparison:
     if record.state is CellState.UNSUPPORTED:
-        if ledger.permitting(record, origin):
+        if scope.permitting(record):
             return Comparison(CellClass.UNSUPPORTED)
         return _undecided(record, f"could not be asked: {record.reason}")
     findings = []
@@ -116,7 +139,7 @@ def _judge_by_ledger(record: CellRecord, ledger: Ledger, origin: str | None) -> 
         verdict = record.verdict(oracle)
         if verdict in unknown or not gates(oracle, record.key.route):
             continue
-        entries = ledger.demanding(record.key, oracle, origin)
+        entries = scope.demanding(oracle)
         deviation = _judge_verdict(record.key, verdict, entries)
         if deviation is not None:
             findings.append(deviation)

@@ -11,9 +11,9 @@ this module wrote into the file, and nothing in it can be trusted.
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,9 +24,6 @@ from typing import Any, Generic, Self, TypeVar
 from harness.atomic import written_to
 from harness.errors import SurroundingsError, UsageError
 from harness.rig.records import UnknownSchema, check_schema
-
-_LINE = re.compile(rb"(0|[1-9][0-9]*) ([0-9a-f]{8}) (.*)", re.DOTALL)
-
 
 T = TypeVar("T")
 
@@ -48,7 +45,7 @@ def encode_line(payload: Mapping[str, Any]) -> bytes:
     """
     # ASCII: no payload can then hold a line break or half a character.
     body = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-    return b"%d %08x %s\n" % (len(body), zlib.crc32(body), body)
+    return _framed(body) + b"\n"
 
 
 def parse_journal(
@@ -64,21 +61,17 @@ def parse_journal(
     """
     payloads: list[T] = []
     good_bytes = 0
-    lines = data.split(b"\n")
-    unfinished = lines.pop()  # what stands behind the last line feed; mostly nothing
-    for number, line in enumerate(lines, start=1):
-        payload = _decode(line, f"{where}:{number}")
+    for number, line in enumerate(io.BytesIO(data), start=1):
+        here = f"{where}:{number}"
+        payload = _decode(line[:-1], here) if line.endswith(b"\n") else None
         if payload is None:
-            if number == len(lines) and not unfinished:
-                return _cut(payloads, good_bytes, data, f"{where}:{number}")
+            if good_bytes + len(line) == len(data):
+                return _cut(payloads, good_bytes, data, here)
             raise UsageError(
-                f"{where}:{number}: foreign or damaged: not a line that this harness wrote; "
-                "start a new run"
+                f"{here}: foreign or damaged: not a line that this harness wrote; start a new run"
             )
-        payloads.append(each(payload, f"{where}:{number}"))
-        good_bytes += len(line) + 1
-    if unfinished:
-        return _cut(payloads, good_bytes, data, f"{where}:{len(lines) + 1}")
+        payloads.append(each(payload, here))
+        good_bytes += len(line)
     return JournalReading(tuple(payloads), good_bytes)
 
 
@@ -162,13 +155,14 @@ class Journal:
         self.close()
 
 
+def _framed(body: bytes) -> bytes:
+    return b"%d %08x %s" % (len(body), zlib.crc32(body), body)
+
+
 def _decode(line: bytes, where: str) -> dict[str, Any] | None:
     """The payload of one line, or None if the line is broken."""
-    match = _LINE.fullmatch(line)
-    if match is None:
-        return None
-    length, checksum, body = match.groups()
-    if int(length) != len(body) or int(checksum, 16) != zlib.crc32(body):
+    body = line.split(b" ", 2)[-1]
+    if line != _framed(body):
         return None
     try:
         payload = json.loads(body)

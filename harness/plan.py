@@ -30,6 +30,7 @@ from harness.rig.records import (
     SubjectSpec,
     UnknownSchema,
     check_schema,
+    key_from_json,
     to_json,
 )
 
@@ -174,7 +175,7 @@ def _cell_from_line(line: str, where: str) -> PlannedCell:
         data = json.loads(line)
         check_schema(data, where)
         fields: dict[str, Any] = {name: data[name] for name in data if name != "schema"}
-        key = CellKey(**fields.pop("key"))
+        key = key_from_json(fields.pop("key"))
         return PlannedCell(key=key, **fields)
     except UnknownSchema as error:
         raise UsageError(str(error)) from error

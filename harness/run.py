@@ -136,7 +136,7 @@ def run(
     with ThreadPoolExecutor(1) as beside:
         # Two processes that import torch, at once; whoever needs the facts meets their error.
         beside.submit(toolchain.python_env)
-        corpus = read_corpus(toolchain.python, options.corpus)
+        corpus = read_corpus(toolchain.python, options.corpus, toolchain.cache)
     cases = select_cases(
         _of_lanes(corpus.cases, options.lanes),
         options.expression,
@@ -172,7 +172,7 @@ def resume(
         before = folder.provenance()
         ledger = _ledger(options.ledger, before.corpus)
         options = dataclasses.replace(options, seed=before.seeds[0])
-        corpus = read_corpus(toolchain.python, before.corpus)
+        corpus = read_corpus(toolchain.python, before.corpus, toolchain.cache)
         subjects = found_again(before, toolchain, catalogue)
         sites: Sites = {}
         had = _builders(before.subjects, Lane.PACKAGE)
@@ -194,19 +194,20 @@ def resume(
 
 
 def reopen(
-    which: str, out: Path, python: str, catalogue: Catalogue, ledger_file: Path = LEDGER_FILE
+    which: str,
+    out: Path,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    ledger_file: Path = LEDGER_FILE,
 ) -> JudgedRun:
     """A run as it lies on the disk, judged by today's ledger.
-
-    Args:
-        python: the rig's, to ask for the run's corpus.
 
     Raises:
         UsageError: no such run, or it is damaged, or of cases that are no longer there.
         SurroundingsError: the rig's Python cannot load the corpus.
     """
     folder = RunFolder.open(which, out)
-    corpus = read_corpus(python, folder.provenance().corpus)
+    corpus = read_corpus(toolchain.python, folder.provenance().corpus, toolchain.cache)
     return _judged(folder, Expected(_ledger(ledger_file, corpus.places), corpus, catalogue))
 
 

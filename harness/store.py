@@ -170,17 +170,16 @@ class RunFolder:
         if self.published:
             return dict(self._published[1])
         path = self.path / "journal.jsonl"
-        planned = {cell.key.cell_id for cell in self.plan()}
+        planned = {cell.key: cell.key for cell in self.plan()}
 
         def read(payload: dict[str, Any], where: str) -> tuple[str, CellRecord]:
             try:
-                record = cell_from_json(payload, where)
+                record = cell_from_json(payload, where, planned)
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise UsageError(f"{where}: foreign or damaged: {error}") from error
-            cell_id = record.key.cell_id
-            if cell_id not in planned:
-                raise UsageError(f"{where}: foreign: {cell_id} is not in this plan")
-            return cell_id, record
+            if record.key not in planned:
+                raise UsageError(f"{where}: foreign: {record.key.cell_id} is not in this plan")
+            return record.key.cell_id, record
 
         return dict(read_journal_as(path, read).payloads)
 

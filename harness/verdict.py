@@ -67,7 +67,7 @@ def remaining(
     asked = [record for record in gated if record.state is CellState.ENDED]
     if not asked:
         return None
-    newest = max((record.key.subject for record in asked), key=Version)
+    newest = max({record.key.subject for record in asked}, key=Version)
     met = [record.met.oracle for record in asked if record.key.subject == newest and record.met]
     silent, loud = sum(oracle in SILENT for oracle in met), met.count(Oracle.COMPLETION)
     return Remaining(

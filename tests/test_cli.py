@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import cli
-from harness.cli import inspecting
+from harness.cli import cataloguing
 from harness.releases import CATALOGUE_FILE, load_catalogue
 from harness.toolchain import Toolchain
 
@@ -139,7 +139,7 @@ def test_a_crash_of_the_harness_is_never_red(harness: Run, monkeypatch: pytest.M
     def crash(*_: object) -> None:
         raise ZeroDivisionError("planted")
 
-    monkeypatch.setattr(inspecting, "load_catalogue", crash)
+    monkeypatch.setattr(cataloguing, "load_catalogue", crash)
     code, printed = harness("releases")
     assert code == 4
     assert "the harness itself crashed" in printed
@@ -152,7 +152,7 @@ def test_ctrl_c_is_exit_code_130_and_says_how_to_go_on(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(inspecting, "load_catalogue", interrupt)
+    monkeypatch.setattr(cataloguing, "load_catalogue", interrupt)
     code, printed = harness("releases")
     assert code == 130
     assert "--resume" in printed

@@ -180,7 +180,7 @@ def test_the_real_classes_list_no_release_that_loads_its_own_and_no_pair_twice(
 
 
 def test_the_cases_asked_by_default_are_of_the_corpus() -> None:
-    corpus = read_corpus(sys.executable)
+    corpus = read_corpus(sys.executable, cache=PROJECT_ROOT / ".cache")
     known = {case.name: case for case in corpus.of_lane(Lane.PACKAGE)}
     assert set(CASES) <= set(known)
     assert not list(

@@ -21,6 +21,7 @@ from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 
 RELEASES = "2.10.0,2.13.0,2.14.0"
+FEW = ("relu_once~", "pr_4360~")
 CASES = "relu_once or pr_4360 or named_like_an_earlier or residual_over or dynamic_batch_chunk"
 
 
@@ -191,7 +192,9 @@ def test_an_exporter_that_is_like_an_old_release_is_worse_than_the_newest(
 def test_killed_in_the_middle_and_resumed_gives_the_same_verdicts(
     finished: Path, tmp_path: Path
 ) -> None:
-    process = start("run", "-k", CASES, "--releases", RELEASES, "--out", tmp_path, "--jobs", "1")
+    few = "relu_once or pr_4360"
+    whole = {cell: told for cell, told in table(finished).items() if cell.startswith(FEW)}
+    process = start("run", "-k", few, "--releases", RELEASES, "--out", tmp_path, "--jobs", "1")
     journal = tmp_path / "latest" / "journal.jsonl"
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
@@ -208,12 +211,12 @@ def test_killed_in_the_middle_and_resumed_gives_the_same_verdicts(
         file.write(b"123 00000000 {cut off in the mid")
     run = (tmp_path / "latest").resolve()
     ended = len(RunFolder.open(run).records())
-    assert 0 < ended < len(table(finished))
+    assert 0 < ended < len(whole)
     code, printed, err = harness("run", "--resume", run, "--out", tmp_path)
     assert code == 0, printed + err
-    assert table(run) == table(finished)
+    assert table(run) == whole
     lines = (run / "journal.jsonl").read_text().splitlines()
-    assert len(lines) == len(table(finished)), "a cell that had ended was run again"
+    assert len(lines) == len(whole), "a cell that had ended was run again"
 
 
 def test_a_run_of_another_corpus_is_not_resumed(finished: Path, tmp_path: Path) -> None:

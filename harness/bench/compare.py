@@ -18,6 +18,7 @@ from harness.bench.judging import Gate
 from harness.bench.machine import unlike
 from harness.bench.plan import CANDIDATE
 from harness.errors import UsageError
+from harness.rig.records import Lane
 from harness.stats.changes import ChangePoint, change_points
 from harness.stats.intervals import Estimate, welch_interval
 from harness.stats.verdicts import Change, judge
@@ -101,7 +102,8 @@ def _baseline_id(bench: JudgedBench) -> str | None:
     """What identifies the baseline's code."""
     for spec in bench.provenance.subjects:
         if spec.subject == bench.plan.baseline:
-            return spec.inliner_id or spec.subject
+            whole = bench.plan.lane == Lane.PACKAGE
+            return spec.subject if whole else spec.inliner_id or spec.subject
     return None
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from harness.bench import plan as plans
-from harness.bench.plan import BenchPlan
+from harness.bench.measures import Measures, measures_of
+from harness.bench.plan import BenchCell, BenchPlan
 from harness.choosing import choose_subjects
 from harness.corpus_client import Corpus
 from harness.errors import SurroundingsError, UsageError
 from harness.provenance import Provenance, collect_provenance
 from harness.releases import Catalogue
-from harness.rig.records import CaseInfo, SubjectKind, SubjectSpec
+from harness.rig.bench.records import USER_PASSES
+from harness.rig.records import SEGMENT, CaseInfo, Lane, SubjectKind, SubjectSpec
 from harness.subjects import BUILTIN_SUBJECTS
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
@@ -27,7 +31,7 @@ class BenchOptions:
     exporter: Path | None = None
     like: str = ""
     cases: tuple[str, ...] = ()
-    routes: tuple[str, ...] = plans.DEFAULT_ROUTES
+    routes: tuple[str, ...] = ()  # empty: those of the lane that both have
     stages: str = ""
     gating: str = ""
     sweeps: tuple[str, ...] = ()
@@ -37,32 +41,54 @@ class BenchOptions:
     seed: int = 0
     spawn: bool = False
     corpus: tuple[str, ...] = ()
+    lane: str = Lane.GRAPH.value
+    builder: str = SEGMENT  # of the package lane's engines
+    pythons: tuple[str, ...] = ()  # RELEASE=PATH: of the package lane's releases
     out: Path = Path("results")
     command_line: tuple[str, ...] = ()
 
 
 def check(options: BenchOptions) -> None:
     """Raise UsageError for what is wrong whatever the corpus and the releases are."""
+    measures = measures_of(options.lane)
+    foreign = _OF_THE_OTHER_LANE[measures.lane](options)
+    if any(foreign.values()):
+        asked = ", ".join(name for name, given in foreign.items() if given)
+        raise UsageError(f"--lane {options.lane} has no {asked}; it is for the other lane")
     plans.bands(options.max_slowdown)
     for text in (options.stages, options.gating):
-        plans.stages(text)
+        measures.choose(text)
     if options.sweeps:
-        plans.make_cells((), options.routes, options.sweeps, full=options.full)
+        plans.make_cells((), ("",), options.sweeps, full=options.full)
+
+
+_OF_THE_OTHER_LANE: Final[Mapping[Lane, Callable[[BenchOptions], dict[str, bool]]]] = {
+    Lane.GRAPH: lambda options: {
+        "--builder": options.builder != SEGMENT,
+        "--python": bool(options.pythons),
+    },
+    Lane.PACKAGE: lambda options: {
+        "--exporter": options.exporter is not None,
+        "--like": bool(options.like),
+        "--sweep": bool(options.sweeps),
+        "--corpus": bool(options.corpus),
+    },
+}
 
 
 def make_plan(
     options: BenchOptions, corpus: Corpus, baseline: SubjectSpec, candidate: SubjectSpec
 ) -> BenchPlan:
     """Raises UsageError for what is not there."""
-    for spec in (baseline, candidate):
-        missing = [route for route in options.routes if route not in spec.routes]
-        if missing:
-            raise UsageError(f"{spec.subject} has no route {', '.join(missing)}")
-    cells = plans.make_cells(
-        _cases(options, corpus), options.routes, options.sweeps, full=options.full
-    )
-    metrics = plans.stages(options.stages)
-    asked = plans.stages(options.gating) if options.gating else plans.GATING
+    measures = measures_of(options.lane)
+    metrics = measures.choose(options.stages)
+    importing = [metric for metric in metrics if metric in USER_PASSES["import"]]
+    cells: tuple[BenchCell, ...] = (plans.IMPORT_CELL,) if importing else ()
+    if len(importing) < len(metrics):
+        routes = _routes(options, measures, (baseline, candidate))
+        cases = _cases(options, measures, corpus)
+        cells = (*plans.make_cells(cases, routes, options.sweeps, full=options.full), *cells)
+    asked = measures.choose(options.gating) if options.gating else measures.gating
     gating = tuple(stage for stage in metrics if stage in asked)
     return BenchPlan(
         baseline=baseline.subject,
@@ -74,19 +100,49 @@ def make_plan(
         budget_s=options.budget_s,
         seed=options.seed,
         spawn=options.spawn,
+        sizes=measures.sizes,
+        lane=options.lane,
+        builder=options.builder,
     )
 
 
-def _cases(options: BenchOptions, corpus: Corpus) -> tuple[CaseInfo, ...]:
+def _routes(
+    options: BenchOptions, measures: Measures, specs: Sequence[SubjectSpec]
+) -> tuple[str, ...]:
+    had = {spec.subject: _routes_of(spec, measures.lane) for spec in specs}
+    if not options.routes:
+        return tuple(
+            route for route in measures.routes if all(route in each for each in had.values())
+        )
+    for subject, routes in had.items():
+        missing = [route for route in options.routes if route not in routes]
+        if missing:
+            raise UsageError(
+                f"{subject} has no route {', '.join(missing)} in the {measures.lane} lane; "
+                f"it has {', '.join(routes)}"
+            )
+    return options.routes
+
+
+def _routes_of(spec: SubjectSpec, lane: Lane) -> tuple[str, ...]:
+    """Of its inliner in the graph lane, of its whole package in the package lane."""
+    if lane is Lane.GRAPH:
+        return spec.routes
+    return spec.packages[0].routes
+
+
+def _cases(options: BenchOptions, measures: Measures, corpus: Corpus) -> tuple[CaseInfo, ...]:
+    known = {case.name: case for case in corpus.of_lane(measures.lane)}
     names = options.cases
     if not names and not options.sweeps:
-        names = plans.DEFAULT_CASES if not corpus.places else corpus.names
-    unknown = [name for name in names if name not in corpus.names]
+        names = tuple(known) if corpus.places else measures.cases
+    unknown = [name for name in names if name not in known]
     if unknown:
         raise UsageError(
-            f"no case is named {', '.join(unknown)}; `python -m harness list` shows them all"
+            f"no case is named {', '.join(unknown)} in the {measures.lane} lane; "
+            "`python -m harness list` shows them all"
         )
-    return tuple(case for case in corpus.cases if case.name in names)
+    return tuple(case for case in known.values() if case.name in names)
 
 
 def subjects_of(

@@ -9,32 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from harness.bench.measures import ALL_STAGES
 from harness.errors import UsageError
-from harness.rig.bench.records import PASSES, Arm, BenchCase, Metric, passes_for
-from harness.rig.records import SCHEMA, CaseInfo, check_schema
+from harness.rig.bench.records import IMPORTED, Arm, BenchCase, passes_for
+from harness.rig.records import SCHEMA, SEGMENT, CaseInfo, Lane, check_schema
 from harness.stats.blocks import log_ratio
 
 BASELINE, CANDIDATE, AGAIN = "baseline", "candidate", "again"
 ARMS: Final = (BASELINE, CANDIDATE, AGAIN)
 
-# What gates unless others are named: what a user waits for. The rest is told, and does not gate.
-GATING: Final = (
-    Metric.INLINE.value,
-    Metric.EXPORT.value,
-    Metric.SAVE.value,
-    Metric.LOAD_COLD.value,
-    Metric.LOAD_WARM.value,
-)
-STAGES: Final = tuple(metric.value for metric in Metric)
-DEFAULT_CASES: Final = (
-    "chain_of_forty",
-    "fan_out_of_twelve",
-    "resnet_relu",
-    "yolo_chunk",
-    "llama_linear",
-    "whisper_softmax",
-)
-DEFAULT_ROUTES: Final = ("legacy", "export")
 SWEEPS: Final[Mapping[str, tuple[int, ...]]] = {
     "steps": (10, 20, 50, 100, 200, 400),
     "fan-out": (4, 8, 16, 32, 64),
@@ -75,6 +58,11 @@ class BenchCell:
         return self.judged or not self.case.sweep
 
     @property
+    def fresh(self) -> bool:
+        """Each call of it is a process of its own, so there is nothing to warm up."""
+        return self.case == IMPORTED
+
+    @property
     def bytes_needed(self) -> int:
         """Memory that saving and loading take, as far as it is known beforehand."""
         if self.case.sweep == "ballast":
@@ -84,6 +72,10 @@ class BenchCell:
     @property
     def together(self) -> bool:
         return self.bytes_needed <= TOGETHER_BYTES * PEAK_MULTIPLE
+
+
+#: The package itself, and no case of it.
+IMPORT_CELL: Final = BenchCell(IMPORTED, "import")
 
 
 @dataclass(frozen=True)
@@ -122,6 +114,8 @@ class BenchPlan:
     sizes_of_each: int = 3  # workers that tell bytes, an arm
     delayed: str = ""  # a metric of the candidate that is made slower on purpose: a selftest's
     delay_s: float = 0.0
+    lane: str = Lane.GRAPH.value
+    builder: str = SEGMENT  # of the package lane's engines
 
     @property
     def passes(self) -> tuple[str, ...]:
@@ -178,27 +172,6 @@ def _sizes(asked: str, *, full: bool) -> tuple[str, tuple[int, ...]]:
     return sweep, tuple(dict.fromkeys(int(part) for part in sizes.split("/")))
 
 
-def stages(text: str) -> tuple[str, ...]:
-    """Stages by name; `all`, or the name of a pass such as `load`, stands for several.
-
-    Raises:
-        UsageError: an unknown one.
-    """
-    if not text or text == "all":
-        return STAGES
-    chosen: list[str] = []
-    for name in (part.strip() for part in text.split(",")):
-        if name in STAGES:
-            chosen.append(name)
-        elif name in PASSES:
-            chosen += PASSES[name]
-        else:
-            raise UsageError(
-                f"--stages: no stage is named {name!r}; there are: {', '.join(STAGES)}"
-            )
-    return tuple(stage for stage in STAGES if stage in chosen)
-
-
 _BAND = re.compile(r"(?:(?P<key>[^=]+)=)?(?P<percent>\d+(?:\.\d+)?)\s*%?")
 
 
@@ -217,7 +190,7 @@ def bands(text: str) -> Bands:
             default = float(found["percent"])
         else:
             stage = found["key"].strip().rpartition("/")[2]
-            if stage not in STAGES:
+            if stage not in ALL_STAGES:
                 raise UsageError(f"--max-slowdown {part!r}: no stage is named {stage!r}")
             particular.append((found["key"].strip(), float(found["percent"])))
     return Bands(default, tuple(particular))

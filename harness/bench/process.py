@@ -18,7 +18,7 @@ from typing import Any, Self
 from harness.errors import SurroundingsError
 from harness.rig.bench.records import BenchCase
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.workers.process import WorkerSetup
+from harness.workers.process import Setup
 
 MODULE = "harness.rig.bench.zygote"
 ANSWER_TIMEOUT_S = 900.0
@@ -36,30 +36,28 @@ class JobFailed(Exception):
 class Zygote:
     """A running zygote. ``ready`` is what it said of itself, ``start_s`` how long that took."""
 
-    def __init__(self, setup: WorkerSetup, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+    def __init__(
+        self, setup: Setup, timeout_s: float = ANSWER_TIMEOUT_S, module: str = MODULE
+    ) -> None:
         """Start it and wait until it is ready.
+
+        Args:
+            module: what is started, if it is another that is asked in the same way.
 
         Raises:
             SurroundingsError: it did not start, or cannot load a subject.
         """
         setup.log_folder.mkdir(parents=True, exist_ok=True)
+        self._module = module
         self._log = setup.log_folder / "zygote.log"
         self._timeout_s = timeout_s
         self._pending = b""
         began = time.perf_counter()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [setup.python, "-m", MODULE],
+                [setup.python, "-m", module],
                 cwd=PROJECT_ROOT,
-                # One thread each: a process with a warm thread pool cannot be forked.
-                env={
-                    **os.environ,
-                    "OMP_NUM_THREADS": "1",
-                    "MKL_NUM_THREADS": "1",
-                    "OPENBLAS_NUM_THREADS": "1",
-                    "PYTHONPATH": str(PROJECT_ROOT),
-                    "PYTHONHASHSEED": "0",
-                },
+                env=_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -135,7 +133,48 @@ class Zygote:
     def _why_it_died(self) -> str:
         code = self._process.wait(_STOP_WAIT_S)
         last = _last_line(self._log)
-        return f"{MODULE} ended with code {code}: {last}; the rest is in {self._log}"
+        return f"{self._module} ended with code {code}: {last}; the rest is in {self._log}"
+
+
+def ask_fresh(
+    python: str, module: str, message: Mapping[str, Any], log: Path, timeout_s: float
+) -> dict[str, Any]:
+    """Start a process for one message and have it end with its answer.
+
+    Raises:
+        JobFailed: it ended without one, or took longer.
+    """
+    try:
+        with log.open("ab") as stream:
+            done = subprocess.run(
+                [python, "-m", module],
+                cwd=PROJECT_ROOT,
+                env=_environment(),
+                input=json.dumps(message).encode() + b"\n",
+                stdout=subprocess.PIPE,
+                stderr=stream,
+                timeout=timeout_s,
+                check=False,
+            )
+    except subprocess.TimeoutExpired as error:
+        raise JobFailed(f"{module} did not end in {timeout_s:.0f} s", "") from error
+    if done.returncode != 0:
+        last = _last_line(log)
+        raise JobFailed(f"{module} ended with code {done.returncode}: {last}", f"see {log}")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def _environment() -> dict[str, str]:
+    """One thread each: a process with a warm thread pool cannot be forked."""
+    return {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONPATH": str(PROJECT_ROOT),
+        "PYTHONHASHSEED": "0",
+    }
 
 
 def _last_line(path: Path) -> str:

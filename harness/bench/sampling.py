@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from harness.bench.machine import look
 from harness.bench.plan import ARMS, BASELINE, BenchCell, BenchPlan
@@ -33,12 +33,15 @@ WORKER_S = 0.3  # aimed at for the kept calls of one worker
 LEAST_CALLS, MOST_CALLS = 3, 15
 LARGE_CALL_S = 2.0  # from here on a worker makes one call after one for warm-up
 SWEEP_BLOCKS = 3
+# Where a call is a process of its own no pilot has to say what is warm, and another block tells more
+# than another call.
+FRESH_CALLS: Final[Mapping[str, int]] = {"warm_up": 0, "calls": 1}
 
 Write = Callable[[Mapping[str, Any]], None]
 
 
 class Asked(Protocol):
-    """What does a job; `harness.bench.process.Zygote`."""
+    """What does a job: `harness.bench.process.Zygote`, or `harness.bench.whole_packages`."""
 
     def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]: ...
 
@@ -97,7 +100,7 @@ class Sampling:
             return
         try:
             self._prepare(cell)
-            if known.pilot is None:
+            if known.pilot is None and not cell.fresh:
                 self._pilot(cell)
             elif self._plan.sizes and self._wants_sizes(known):
                 self._sizes(cell, ARMS[len(known.sizes) % len(ARMS)])
@@ -115,7 +118,7 @@ class Sampling:
         return rounds < self._plan.sizes_of_each and len(known.blocks) >= rounds
 
     def _prepare(self, cell: BenchCell) -> None:
-        if cell.case in self._prepared or self._plan.spawn:
+        if cell.case in self._prepared or self._plan.spawn or cell.fresh:
             return
         began = time.perf_counter()
         answer = self._zygote.ask("prepare", cell.case)
@@ -156,13 +159,14 @@ class Sampling:
         )
 
     def _block(self, cell: BenchCell, known: CellSamples) -> None:
-        assert known.pilot is not None
+        counts = FRESH_CALLS if cell.fresh else known.pilot
+        assert counts is not None
         number = len(known.blocks)
         began = time.perf_counter()
         answer = self._samples_of(
             cell,
-            warm_up=known.pilot["warm_up"],
-            calls=known.pilot["calls"],
+            warm_up=counts["warm_up"],
+            calls=counts["calls"],
             seed=self._plan.draw("block", cell.cell_id, number),
         )
         self._write(
@@ -193,7 +197,8 @@ class Sampling:
 
     def _is_decided(self, cell: BenchCell, known: CellSamples) -> bool:
         gating = [metric for metric in known.measured if metric in self._plan.gating]
-        hypotheses = len(gating) * sum(each.gates for each in self._plan.cells)
+        # Not `gating`: another cell may have more of them, and all are corrected together.
+        hypotheses = len(self._plan.gating) * sum(each.gates for each in self._plan.cells)
         return bool(gating) and all(
             decided_early(
                 [block.effect for block in known.of(metric)],

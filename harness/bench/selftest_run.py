@@ -20,7 +20,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from harness.atomic import replace_file, replace_link, written_to
-from harness.bench.bench import session_line, setup_for
+from harness.bench.asking import setup_for
+from harness.bench.bench import session_line
 from harness.bench.machine import unlike
 from harness.bench.options import BenchOptions, provenance_of, subjects_of
 from harness.bench.process import Zygote
@@ -120,7 +121,7 @@ def begin(
         baseline=plan.subject, candidate=plan.subject, seed=plan.seed, command_line=command_line
     )
     subjects = subjects_of(options, toolchain, catalogue)
-    corpus = read_corpus(toolchain.python)
+    corpus = read_corpus(toolchain.python, cache=toolchain.cache)
     unknown = [name for name in (plan.case, *plan.slower_cases) if name not in corpus.names]
     if unknown:
         raise UsageError(f"no case is named {', '.join(unknown)}")
@@ -176,7 +177,8 @@ def _refuse_mixing(
     toolchain: Toolchain,
 ) -> None:
     options = BenchOptions(baseline="", seed=before.seeds[0])
-    now = provenance_of(options, read_corpus(toolchain.python, before.corpus), subjects)
+    corpus = read_corpus(toolchain.python, before.corpus, toolchain.cache)
+    now = provenance_of(options, corpus, subjects)
     differs = [*resume_mismatch(before, now), *unlike(before, now)]
     if differs:
         raise UsageError(

@@ -2,69 +2,78 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
+from collections.abc import Mapping, Sequence
 
 import typer
 
-from harness.cli import (
-    benching,
-    covering,
-    crossing,
-    history,
-    inspecting,
-    merging,
-    qualifying,
-    recording,
-    reducing,
-    reproducing,
-    results,
-    running,
-)
 from harness.cli.common import err, fail
-from harness.cli.locking import corpus_app
 from harness.errors import SurroundingsError, Unavailable, UsageError
 from harness.exitcodes import ExitCode
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Sends split models through the inliners of Torch-TensorRT and judges what comes back.",
-)
-releases_app = typer.Typer(invoke_without_command=True, help="The catalogue of releases.")
-app.add_typer(releases_app, name="releases")
-corpus_app.command("record")(recording.record_command)
-app.add_typer(corpus_app, name="corpus")
+HELP = "Sends split models through the inliners of Torch-TensorRT and judges what comes back."
 
-app.command("run")(running.run_command)
-app.command("list")(inspecting.list_command)
-app.command("show")(inspecting.show_command)
-app.command("explain")(inspecting.explain_command)
-app.command("reproduce")(reproducing.reproduce_command)
-app.command("reduce")(reducing.reduce_command)
-app.command("coverage")(covering.coverage_command)
-app.command("summary")(results.summary_command)
-app.command("report")(results.report_command)
-app.command("ledger")(results.ledger_command)
-app.command("history")(history.history_command)
-app.command("crossing")(crossing.crossing_command)
-app.command("merge")(merging.merge_command)
-app.command("qualify")(qualifying.qualify_command)
-app.command("bench")(benching.bench_command)
-app.command("compare")(benching.compare_command)
-app.command("trend")(benching.trend_command)
-app.command("selftest")(benching.selftest_command)
-releases_app.callback()(inspecting.releases_command)
-releases_app.command("add")(inspecting.add_release_command)
-app.command("doctor")(inspecting.doctor_command)
-app.command("clean")(inspecting.clean_command)
+# Where each command is: as "module:function", or as "module:Typer" if it has commands of its own.
+COMMANDS: Mapping[str, str] = {
+    "run": "running:run_command",
+    "list": "inspecting:list_command",
+    "show": "inspecting:show_command",
+    "explain": "inspecting:explain_command",
+    "reproduce": "reproducing:reproduce_command",
+    "reduce": "reducing:reduce_command",
+    "coverage": "covering:coverage_command",
+    "summary": "results:summary_command",
+    "report": "results:report_command",
+    "ledger": "results:ledger_command",
+    "history": "history:history_command",
+    "crossing": "crossing:crossing_command",
+    "merge": "merging:merge_command",
+    "qualify": "qualifying:qualify_command",
+    "bench": "benching:bench_command",
+    "compare": "benching:compare_command",
+    "trend": "benching:trend_command",
+    "selftest": "benching:selftest_command",
+    "releases": "cataloguing:releases_app",
+    "corpus": "locking:corpus_app",
+    "doctor": "inspecting:doctor_command",
+    "clean": "inspecting:clean_command",
+}
+
+
+def application(arguments: Sequence[str]) -> typer.Typer:
+    """The command line for these arguments, with the command that they begin with.
+
+    With that one alone: matplotlib, scipy and pandas take seconds, and most commands need none of
+    them. With all of them where it is another word, or none.
+    """
+    app = typer.Typer(
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        help=HELP,
+    )
+    app.callback()(_no_options)  # or a single command would need no name
+    asked = arguments[0] if arguments else ""
+    for name in [asked] if asked in COMMANDS else COMMANDS:
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(importlib.import_module(f"harness.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
+
+
+def _no_options() -> None:
+    """Nothing comes before a command."""
 
 
 def main() -> None:
     """Run the command line; every way to end has its exit code (`harness.exitcodes`)."""
     try:
         # Not standalone: typer would turn every exception into exit code 1, which means red here.
-        code = app(standalone_mode=False)
+        code = application(sys.argv[1:])(standalone_mode=False)
     except (UsageError, typer.BadParameter) as error:
         fail(ExitCode.USAGE, str(error))
     except Unavailable as reason:

@@ -24,7 +24,7 @@ from harness.bench.compare import Comparison, compare, comparison_to_json, trend
 from harness.bench.export import asv_results, pyperf_suite
 from harness.bench.folder import BenchFolder
 from harness.bench.options import BenchOptions
-from harness.bench.plan import BASELINE, CANDIDATE, DEFAULT_ROUTES, BenchCell, BenchPlan
+from harness.bench.plan import BASELINE, CANDIDATE, BenchCell, BenchPlan
 from harness.bench.samples import Samples
 from harness.bench.selftest import Campaign, SelftestPlan, called_by_us
 from harness.bench.selftest_run import SelftestFolder, begin, go_on
@@ -40,12 +40,14 @@ from harness.cli.common import (
     Wheelhouse,
     err,
     listed,
+    placeless,
     tell,
     toolchain_for,
 )
 from harness.corpus_client import absolute
 from harness.errors import UsageError
 from harness.releases import load_catalogue
+from harness.rig.records import SEGMENT, Lane
 from harness.subjects import BUILTIN_SUBJECTS
 
 _TOLD_EVERY_S = 10.0
@@ -61,9 +63,30 @@ def bench_command(
     exporter: Exporter = None,
     like: Like = "",
     cases: Annotated[str, typer.Option(help="Cases by name, with commas.")] = "",
-    routes: Annotated[str, typer.Option(help="legacy, export; with commas.")] = ",".join(
-        DEFAULT_ROUTES
-    ),
+    lane: Annotated[
+        str,
+        typer.Option(
+            help="graph, or package: two whole releases, with torch_tensorrt.save, load and import "
+            "as a user calls them."
+        ),
+    ] = Lane.GRAPH.value,
+    builder: Annotated[
+        str, typer.Option(help="Of the package lane: segment, or tensorrt-rtx as `run` has it.")
+    ] = SEGMENT,
+    python: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="RELEASE=PATH, in the package lane: the Python of that release, with a torch of "
+            "its own; of a bench that is gone on with, too."
+        ),
+    ] = None,
+    routes: Annotated[
+        str,
+        typer.Option(
+            help="legacy, export; in the package lane no-retrace, no-retrace-export, retrace, and "
+            "two for dynamic cases; with commas. By default those that both have."
+        ),
+    ] = "",
     stages: Annotated[str, typer.Option(help="What is measured; all by default.")] = "",
     gating: Annotated[str, typer.Option("--gate", help="What of it gates.")] = "",
     sweep: Annotated[
@@ -94,7 +117,8 @@ def bench_command(
     """Measure a candidate against a baseline, with an A/A control, and gate."""
     toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
     if resume_run:
-        judged = resume(resume_run, out_dir, toolchain, catalogue, teller(), budget)
+        pythons = tuple(python or ())
+        judged = resume(resume_run, out_dir, toolchain, catalogue, teller(), budget, pythons)
         return show(judged, pyperf, asv)
     options = BenchOptions(
         baseline=baseline or catalogue.releases[-2].version,
@@ -112,13 +136,17 @@ def bench_command(
         seed=seed,
         spawn=spawn,
         corpus=absolute(corpus or ()),
+        lane=lane,
+        builder=builder,
+        pythons=tuple(python or ()),
         out=out_dir,
-        command_line=("python", "-m", "harness", *sys.argv[1:]),
+        command_line=("python", "-m", "harness", *map(placeless, sys.argv[1:])),
     )
     recorded = _recorded(baseline, out_dir)
     if recorded is not None:
         options = like_recorded(options, recorded)
-        if not allow_mismatch:
+        # With Pythons of their own the releases have to be opened before their torch is known.
+        if not allow_mismatch and not options.pythons:
             refuse_unlike(options, recorded)  # now, and not after minutes of measuring
     judged = bench(options, toolchain, catalogue, teller())
     code = show(judged, pyperf, asv)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -11,6 +12,7 @@ import typer
 from rich.console import Console
 
 from harness.atomic import written_to
+from harness.corpus_client import Corpus, read_corpus
 from harness.errors import UsageError
 from harness.exitcodes import ExitCode
 from harness.plan import CAPTURES
@@ -79,6 +81,12 @@ def toolchain_for(wheelhouse: Path | None = None, offline: bool = False) -> Tool
     )
 
 
+def cases_here(places: Sequence[str] = ()) -> Corpus:
+    """The corpus as this Python reads it. Raises as `read_corpus`."""
+    toolchain = toolchain_for()
+    return read_corpus(toolchain.python, places, toolchain.cache)
+
+
 def tell(text: str) -> None:
     """One line as it is: not wrapped, not styled, so that a log and a pipe get the same."""
     out.print(text, markup=False, soft_wrap=True)
@@ -94,3 +102,9 @@ def captures(text: str) -> tuple[str, ...]:
     if unknown or not modes:
         raise UsageError(f"--capture {text!r}: nonstrict, strict or functional")
     return modes
+
+
+def placeless(argument: str) -> str:
+    """An argument of the command line without the place of a file, which is this machine's."""
+    head, equals, path = argument.rpartition("=")
+    return f"{head}{equals}{Path(path).name}" if Path(path).is_absolute() else argument

@@ -10,7 +10,16 @@ from typing import Annotated
 import typer
 
 from harness.atomic import replace_file
-from harness.cli.common import RESULTS, Offline, Wheelhouse, err, listed, tell, toolchain_for
+from harness.cli.common import (
+    RESULTS,
+    Offline,
+    Wheelhouse,
+    err,
+    listed,
+    placeless,
+    tell,
+    toolchain_for,
+)
 from harness.corpus_client import read_corpus, select_cases
 from harness.crossing import CASES, ROUTES, idle_parts, judge_pairs, plan_programs, settle
 from harness.crossing_folder import CrossingJournal, open_crossing
@@ -64,7 +73,7 @@ def crossing_command(
     chosen = _releases(releases, catalogue)
     toolchain = toolchain_for(wheelhouse, offline)
     toolchains = toolchains_of(chosen, toolchain, python or (), catalogue)
-    corpus = read_corpus(toolchain.python)
+    corpus = read_corpus(toolchain.python, cache=toolchain.cache)
     cases = corpus.of_lane(Lane.PACKAGE)
     programs = plan_programs(chosen, _cases(cases, expression), _routes(routes, known))
     if not programs:
@@ -75,7 +84,7 @@ def crossing_command(
         corpus_digest=corpus.digest,
         subjects=stations.subjects,
         seeds=(seed,),
-        command_line=("python", "-m", "harness", *map(_placeless, sys.argv[1:])),
+        command_line=("python", "-m", "harness", *map(placeless, sys.argv[1:])),
     )
     folder = out_dir or RESULTS / "crossing" / provenance.run_id
     provenance, warnings = open_crossing(folder, provenance, stations.at)
@@ -115,12 +124,6 @@ def crossing_command(
         tell(f"  not asked: {version}: {reason}")
     tell(f"table: {folder / 'crossing.html'}")
     return int(judged.gate.exit_code)
-
-
-def _placeless(argument: str) -> str:
-    """An argument of the command line without the place of a file, which is this machine's."""
-    head, equals, path = argument.rpartition("=")
-    return f"{head}{equals}{Path(path).name}" if Path(path).is_absolute() else argument
 
 
 def _releases(asked: str, catalogue: Catalogue) -> tuple[Release, ...]:

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.common import captures, err, tell, toolchain_for
-from harness.corpus_client import ask_rig, read_corpus, select_cases
+from harness.cli.common import captures, cases_here, err, tell, toolchain_for
+from harness.cli.recording import record_command
+from harness.corpus_client import ask_rig, select_cases
 from harness.exitcodes import ExitCode
 from harness.expectations.corpus_lock import (
     CorpusLock,
@@ -22,6 +23,7 @@ from harness.expectations.corpus_lock import (
 from harness.rig.records import Lane
 
 corpus_app = typer.Typer(help="The corpus lock: the same programs on every machine.")
+corpus_app.command("record")(record_command)
 
 BOTH = "nonstrict,strict"
 Expression = Annotated[str, typer.Option("-k", help="Only cases that match, as pytest's -k.")]
@@ -33,7 +35,7 @@ def verify_command(expression: Expression = "", capture: Captures = BOTH) -> int
     """Hold every case against the lock; say what differs, and by whose doing."""
     modes = captures(capture)
     locked = read_lock()
-    corpus = read_corpus(sys.executable)
+    corpus = cases_here()
     known = corpus.of_lane(Lane.GRAPH)  # what a package makes of a model is each release's own
     names = {case.name for case in select_cases(known, expression)}
     gone = set() if expression else {name for name, _ in locked.cases} - names
@@ -56,7 +58,7 @@ def verify_command(expression: Expression = "", capture: Captures = BOTH) -> int
 @corpus_app.command("lock")
 def lock_command() -> int:
     """Write the lock anew, from this machine."""
-    names = [case.name for case in read_corpus(sys.executable).of_lane(Lane.GRAPH)]
+    names = [case.name for case in cases_here().of_lane(Lane.GRAPH)]
     lock = _describe(names, captures(BOTH))
     write_lock(lock)
     tell(f"{len(lock.cases)} programs locked, torch {lock.torch_version}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from harness.cli.common import RESULTS, Ledger, Out, tell
+from harness.cli.common import RESULTS, Ledger, Out, tell, toolchain_for
 from harness.cli.running import show_verdict
 from harness.expectations.ledger_file import LEDGER_FILE
 from harness.merging import Part, merge
@@ -30,7 +29,7 @@ def merge_command(
     merged = merge(parts, allow_mismatch=allow_mismatch)
     with RunFolder.create(out_dir, merged.provenance, merged.plan) as folder:
         folder.append(*merged.records.values())
-    judged = reopen(str(folder.path), out_dir, sys.executable, load_catalogue(), ledger)
+    judged = reopen(str(folder.path), out_dir, toolchain_for(), load_catalogue(), ledger)
     _write_results(judged)
     for mismatch in merged.provenance.mismatches:
         tell(f"merged all the same: {mismatch}")

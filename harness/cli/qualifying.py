@@ -12,6 +12,7 @@ import typer
 
 from harness.at_sizes import BUDGET_S, AtSizes, at_sizes, common_route, plan_at_sizes, unmeasured
 from harness.atomic import replace_file
+from harness.bench.asking import inliner_workers
 from harness.bench.bench import measure
 from harness.bench.folder import BenchFolder
 from harness.benching import write_bench
@@ -146,7 +147,8 @@ def _measured(
     try:
         found = {spec.subject: spec for spec in found_again(provenance, toolchain, catalogue)}
         folder = BenchFolder.create(judged.folder.path, provenance, plan)
-        bench = measure(folder, tuple(found[name] for name in names), toolchain, teller())
+        workers = inliner_workers((found[names[0]], found[names[1]]), toolchain)
+        bench = measure(folder, workers, teller())
     except SurroundingsError as error:
         return unmeasured(route, str(error))
     write_bench(bench)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -30,7 +29,7 @@ def summary_command(
     out_dir: Out = RESULTS,
 ) -> int:
     """A run in numbers; the exit code is its gate's."""
-    judged = reopen(run_name, out_dir, sys.executable, load_catalogue())
+    judged = reopen(run_name, out_dir, toolchain_for(), load_catalogue())
     summary = read_summary(judged.folder.path) or summary_now(judged)
     if as_json:
         print(json.dumps(summary, indent=2))
@@ -54,7 +53,7 @@ def report_command(
     # Records hold no cycles, and to look for them among millions takes a fifth of the time.
     gc.disable()
     catalogue = load_catalogue()
-    judged = reopen(run_name, out_dir, sys.executable, catalogue)
+    judged = reopen(run_name, out_dir, toolchain_for(), catalogue)
 
     def with_evidence(model: ReportModel) -> ReportModel:
         # What is not at hand is not fetched for a picture or a script.
@@ -78,7 +77,7 @@ def ledger_command(
     ledger: Ledger = LEDGER_FILE,
 ) -> None:
     """The ledger against a run: what matched, what no longer does, what is new."""
-    judged = reopen(run_name, out_dir, sys.executable, load_catalogue(), ledger)
+    judged = reopen(run_name, out_dir, toolchain_for(), load_catalogue(), ledger)
     records = list(judged.records.values())
     new = propose(records, judged.ledger, judged.cases)
     if proposing:

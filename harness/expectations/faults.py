@@ -17,6 +17,7 @@ from typing import Final
 
 from harness.environments import matched_name
 from harness.expectations.ledger import Entry, Ledger, origins_of, selects_case, selects_subject
+from harness.expectations.scopes import Scope
 from harness.plan import CAPTURES, PlannedCell, make_plan
 from harness.rig.records import (
     PINNED,
@@ -121,41 +122,40 @@ def _idle(entry: Entry, scope: _Scope) -> Iterator[str]:
 def overlaps(
     plan: Iterable[PlannedCell],
     records: Mapping[str, CellRecord],
-    ledgers: Mapping[str, Ledger],
-    origins: Mapping[str, str],
+    scope_of: Mapping[CellKey, Scope],
 ) -> tuple[LedgerFault, ...]:
     """A fault for each two entries that list one oracle of one cell.
 
     Args:
         plan: the cells that the ledger judges; one without a record says nothing.
         records: the ended cells by ``cell_id``.
-        ledgers: what the ledger says of each case.
+        scope_of: the entries that cover each cell.
     """
-    held: dict[Entry, int] = defaultdict(int)
-    shared: dict[tuple[Entry, Entry], list[tuple[CellRecord, Oracle]]] = defaultdict(list)
+    alike: dict[tuple[Scope, str, CellState, str], list[CellRecord]] = defaultdict(list)
     for cell in plan:
         record = records.get(cell.key.cell_id)
-        if record is None:
-            continue
-        origin = origins.get(cell.key.case)
-        for oracle, entries in _speaking(record, ledgers[cell.key.case], origin):
+        if record is not None:
+            what = (scope_of[cell.key], cell.key.route, record.state, record.reason)
+            alike[what].append(record)
+    held: dict[Entry, int] = defaultdict(int)
+    shared: dict[tuple[Entry, Entry], list[tuple[CellRecord, Oracle]]] = defaultdict(list)
+    for (scope, *_), cells in alike.items():
+        for oracle, entries in _speaking(cells[0], scope):
             for entry in entries:
-                held[entry] += 1
+                held[entry] += len(cells)
             for pair in combinations(entries, 2):
-                shared[pair].append((record, oracle))
+                shared[pair] += [(record, oracle) for record in cells]
     return tuple(_overlap(pair, shared[pair], held) for pair in shared)
 
 
-def _speaking(
-    record: CellRecord, ledger: Ledger, origin: str | None
-) -> Iterator[tuple[Oracle, tuple[Entry, ...]]]:
+def _speaking(record: CellRecord, scope: Scope) -> Iterator[tuple[Oracle, tuple[Entry, ...]]]:
     """The entries that the gate asks about this cell, oracle by oracle."""
     if record.state is CellState.UNSUPPORTED:
-        yield Oracle.COMPLETION, ledger.permitting(record, origin)
+        yield Oracle.COMPLETION, scope.permitting(record)
         return
     for oracle in Oracle:
         if gates(oracle, record.key.route):
-            yield oracle, ledger.demanding(record.key, oracle, origin)
+            yield oracle, scope.demanding(oracle)
 
 
 def _overlap(

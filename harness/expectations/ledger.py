@@ -68,6 +68,10 @@ class Entry:
 
     def covers(self, key: CellKey, origin: str | None) -> bool:
         """Whether a cell is in its scope; ``origin`` is that of the cell's case, if known."""
+        return self.reaches(key) and self.names(key.case, origin)
+
+    def reaches(self, key: CellKey) -> bool:
+        """Whether a cell is in its scope, whatever its case."""
         return (
             key.route in self.routes
             and self.capture in (None, key.capture)
@@ -75,7 +79,6 @@ class Entry:
             and (self.builder is None or selects_name(self.builder, key.builder))
             and (self.environment is None or selects_name(self.environment, key.environment))
             and any(selects_subject(selector, key.subject) for selector in self.subjects)
-            and self.names(key.case, origin)
         )
 
     def names(self, case: str, origin: str | None) -> bool:
@@ -108,28 +111,6 @@ class Ledger:
     """All entries."""
 
     entries: tuple[Entry, ...] = ()
-
-    def of_case(self, case: str, origin: str | None) -> Ledger:
-        """What it says of one case: all that matters to the cells of that case."""
-        return Ledger(tuple(entry for entry in self.entries if entry.names(case, origin)))
-
-    def demanding(self, key: CellKey, oracle: Oracle, origin: str | None) -> tuple[Entry, ...]:
-        """The entries that expect this cell to fail this oracle."""
-        return tuple(
-            entry
-            for entry in self.entries
-            if entry.oracle is oracle
-            and not entry.permits_unsupported
-            and entry.covers(key, origin)
-        )
-
-    def permitting(self, record: CellRecord, origin: str | None) -> tuple[Entry, ...]:
-        """The entries that let this unsupported cell be."""
-        return tuple(
-            entry
-            for entry in self.entries
-            if entry.permits(record) and entry.covers(record.key, origin)
-        )
 
 
 @dataclass(frozen=True)
@@ -183,6 +164,7 @@ def origins_of(cases: Iterable[CaseInfo]) -> dict[str, str]:
     return {case.name: case.origin for case in cases}
 
 
+@functools.cache
 def selects_name(patterns: str, name: str) -> bool:
     """Whether one of several patterns fits, such as ``pinned,torch-2.1?.*``."""
     return any(fnmatchcase(name, pattern) for pattern in patterns.split(","))

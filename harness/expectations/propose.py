@@ -28,6 +28,7 @@ from harness.expectations.ledger import (
     parsed_version,
 )
 from harness.expectations.ledger_file import UNEXPLAINED
+from harness.expectations.scopes import Scope, scopes
 from harness.rig.records import CaseInfo, CellKey, CellRecord, CellState, Oracle, Stage
 
 #: The coordinates that an entry may name and mostly does not.
@@ -60,10 +61,10 @@ def propose(
     hypothetical cells, and subjects that a ledger cannot name (an exporter file). Worst first.
     """
     gated = [r for r in records if not r.hypothetical and _can_be_named(r.key.subject)]
-    origins = origins_of(cases)
+    scope_of = scopes((record.key for record in gated), ledger, origins_of(cases))
     seen: dict[_Failure, list[CellKey]] = defaultdict(list)
     for record in gated:
-        for failure in _unlisted(record, ledger, origins.get(record.key.case)):
+        for failure in _unlisted(record, scope_of[record.key]):
             seen[failure].append(record.key)
     settings = _settings_that_vary(gated)
     taken = {entry.id for entry in ledger.entries}
@@ -84,14 +85,14 @@ def _can_be_named(subject: str) -> bool:
     return subject in NAMED_SUBJECTS or parsed_version(subject) is not None
 
 
-def _unlisted(record: CellRecord, ledger: Ledger, origin: str | None) -> Iterator[_Failure]:
+def _unlisted(record: CellRecord, scope: Scope) -> Iterator[_Failure]:
     if record.state is CellState.UNSUPPORTED:
-        if not ledger.permitting(record, origin):
+        if not scope.permitting(record):
             oracle = Oracle.COMPLETION
             yield _Failure(len(Oracle), oracle, UNSUPPORTED, None, record.reason)
         return
     for verdict in record.failures:
-        entries = ledger.demanding(record.key, verdict.oracle, origin)
+        entries = scope.demanding(verdict.oracle)
         if not any(entry.expects(verdict) for entry in entries) and verdict.symptom:
             yield _Failure(
                 verdict.oracle.severity,

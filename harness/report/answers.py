@@ -109,7 +109,7 @@ def route_states(cells: pd.DataFrame, verdicts: pd.DataFrame, subject: str) -> s
 
 def _symptoms(failing: pd.DataFrame) -> str:
     """``3 wrong values, 8 error``: how often each symptom is met, worst first."""
-    ordered = failing.sort_values("oracle")["label"].map(text.symptom)
+    ordered = failing.sort_values("oracle")["label"].astype("string").map(text.symptom)
     counts = ordered.value_counts(sort=False)
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 

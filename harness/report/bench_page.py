@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from harness.bench import words
 from harness.bench.judging import BenchReport, Gate
+from harness.bench.measures import measures_of
 from harness.bench.plan import BenchPlan
 from harness.provenance import Provenance
 from harness.report import plots, style, text
@@ -74,6 +75,7 @@ def _render(
         report=report,
         provenance=provenance,
         headline=_HEADLINES[report.gate],
+        about=measures_of(plan.lane).about,
         **pictures,
     )
 

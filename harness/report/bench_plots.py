@@ -27,6 +27,7 @@ from harness.stats.verdicts import Change
 EMULATED = "engines are emulated"
 GROWTH_STAGES = ("inline", "export", "save", "load-warm")
 _LEAST_WIDTH = 9.4  # inches; the legend's
+_LETTER = 0.0625  # inches; of a cell's name
 _SHOWN_PERCENT = 60.0  # an interval that reaches beyond is cut, and its number stands beside it
 
 _COLOURS = {
@@ -49,8 +50,9 @@ def changes_figure(plan: BenchPlan, report: BenchReport) -> Figure:
     stages = [stage for stage in plan.metrics if any(v.stage == stage for v in shown)]
     cells = list(dict.fromkeys(verdict.cell.cell_id for verdict in shown))
     with mpl.rc_context(style.RC):
+        left = max(2.2, 0.1 + _LETTER * max(map(len, cells), default=0))
         figure = new_figure(
-            max(2.2 + 2.1 * len(stages), _LEAST_WIDTH), 1.35 + 0.3 * max(len(cells), 2)
+            max(left + 2.1 * len(stages), _LEAST_WIDTH), 1.35 + 0.3 * max(len(cells), 2)
         )
         height = figure.get_figheight()
         title = f"{plan.candidate} against {plan.baseline}, change in per cent; {EMULATED}"
@@ -60,7 +62,7 @@ def changes_figure(plan: BenchPlan, report: BenchReport) -> Figure:
             return figure
         panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
         figure.subplots_adjust(
-            left=2.2 / figure.get_figwidth(), right=0.99, wspace=0.08,
+            left=left / figure.get_figwidth(), right=0.99, wspace=0.08,
             top=1 - 0.66 / height, bottom=0.5 / height,
         )  # fmt: skip
         for axes, stage in zip(panels, stages, strict=True):

@@ -30,10 +30,10 @@ def compared(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
 
     A release is asked in its own matched environment alone, and compared with the next in its.
     """
-    if frame.empty:
+    if set(frame["environment"].unique()) <= {kind}:
         return frame
     here = frame[frame["environment"].map(kind_of) == kind]
-    return here.assign(environment=kind)
+    return here.assign(environment=pd.Categorical([kind]).repeat(len(here)))
 
 
 def environments(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,42 +59,44 @@ def _frame(
     cases: Iterable[CaseInfo],
     subjects: Iterable[SubjectSpec],
 ) -> pd.DataFrame:
-    frame = pd.DataFrame.from_records(rows, columns=list(columns))
-    return _typed(frame, columns, cases, subjects)
-
-
-def _typed(
-    frame: pd.DataFrame,
-    columns: Mapping[str, str],
-    cases: Iterable[CaseInfo],
-    subjects: Iterable[SubjectSpec],
-) -> pd.DataFrame:
     ordered = _categories(cases, subjects)
-    return frame.astype({name: ordered.get(name, kind) for name, kind in columns.items()})
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    told = zip(columns.items(), values, strict=True)
+    return pd.DataFrame({name: _typed(of, ordered.get(name, kind)) for (name, kind), of in told})
 
 
-def _repeated(heads: pd.DataFrame, times: Sequence[int], more: pd.DataFrame) -> pd.DataFrame:
-    """Each row of ``heads`` so many times, beside the rows of ``more``.
+def _typed(values: Sequence[Any], kind: str | pd.CategoricalDtype) -> Any:
+    """A column; words that are none of an ordered column's are missing in it."""
+    if kind == _WORD:
+        kind = pd.CategoricalDtype(sorted(set(values) - {None}))
+    if not isinstance(kind, pd.CategoricalDtype):
+        return pd.array(list(values), dtype=kind)
+    place = {word: at for at, word in enumerate(kind.categories)}
+    codes = np.fromiter((place.get(value, -1) for value in values), "int64", len(values))
+    return pd.Categorical.from_codes(codes, dtype=kind)
 
-    So a cell's coordinates get their types once, and not for each of its verdicts.
-    """
-    rows = heads.take(np.repeat(np.arange(len(heads)), times)).reset_index(drop=True)
-    return pd.concat([rows, more], axis=1)
+
+def _repeated(heads: pd.DataFrame, times: Any, more: pd.DataFrame) -> pd.DataFrame:
+    """Each row of ``heads`` so many times, beside the rows of ``more``."""
+    rows = heads.take(np.repeat(np.arange(len(heads)), times))
+    return pd.concat([rows.reset_index(drop=True), more.reset_index(drop=True)], axis=1)
 
 
 _TEXT = "string"
-_KEY_COLUMNS = dict.fromkeys(KEY, _TEXT)
+_WORD = "word"
+"""One of few that are repeated: a category, in alphabetical order."""
+_KEY_COLUMNS = dict.fromkeys(KEY, _WORD)
 _CELL_COLUMNS = {
     **_KEY_COLUMNS,
     "cell_id": _TEXT,
-    "family": _TEXT,
-    "origin": _TEXT,
+    "family": _WORD,
+    "origin": _WORD,
     "hypothetical": "bool",
-    "standing": _TEXT,
-    "label": _TEXT,
-    "oracle": _TEXT,
+    "standing": _WORD,
+    "label": _WORD,
+    "oracle": _WORD,
     "message": _TEXT,
-    "class": _TEXT,
+    "class": _WORD,
     "measured_as": _TEXT,
     "archive_bytes": "Int64",
     "engine_bytes": "Int64",
@@ -103,24 +105,24 @@ _CELL_COLUMNS = {
 }
 _VERDICT_COLUMNS = {
     **_KEY_COLUMNS,
-    "cell_id": _TEXT,
-    "family": _TEXT,
-    "origin": _TEXT,
+    "cell_id": _WORD,
+    "family": _WORD,
+    "origin": _WORD,
     "hypothetical": "bool",
-    "oracle": _TEXT,
-    "outcome": _TEXT,
-    "label": _TEXT,
+    "oracle": _WORD,
+    "outcome": _WORD,
+    "label": _WORD,
     "message": _TEXT,
     "evidence": _TEXT,
 }
 _OF_A_VERDICT = ("oracle", "outcome", "label", "message", "evidence")
 _SAMPLE_COLUMNS = {
     **_KEY_COLUMNS,
-    "family": _TEXT,
+    "family": _WORD,
     "hypothetical": "bool",
     "measured_as": _TEXT,
     "steps": "Int64",
-    "stage": _TEXT,
+    "stage": _WORD,
     "seconds": "float64",
 }
 
@@ -134,21 +136,36 @@ def verdict_frame(
     """
     by_name = {case.name: case for case in cases}
     heads = []
+    # Few cells of many say something of their own: each thing that is said has its rows once.
+    first: dict[tuple[object, ...], int] = {}
     told: list[tuple[str, str, str, str, str]] = []
+    begins = []
     for record in records:
         case, key = by_name[record.key.case], record.key
         about = (key.cell_id, case.family, case.origin, record.hypothetical)
         heads.append((*_coordinates(key), *about))
-        unasked = record.state is CellState.UNSUPPORTED
-        for oracle in Oracle:
-            verdict = record.verdict(oracle)
-            outcome = _outcome(verdict, key.route)
-            message = record.reason if unasked else verdict.message
-            told.append((oracle.value, outcome, verdict.label, message, verdict.evidence))
-    cells = {name: kind for name, kind in _VERDICT_COLUMNS.items() if name not in _OF_A_VERDICT}
-    more = pd.DataFrame.from_records(told, columns=list(_OF_A_VERDICT))
-    frame = _repeated(_frame(heads, cells, cases, subjects), [len(Oracle)] * len(heads), more)
-    return _typed(frame, _VERDICT_COLUMNS, cases, subjects)
+        said = (key.route, record.state, record.reason, *map(id, record.verdicts))
+        if said not in first:
+            first[said] = len(told)
+            told += _told(record)
+        begins.append(first[said])
+    cells, verdicts = (
+        {name: kind for name, kind in _VERDICT_COLUMNS.items() if (name in _OF_A_VERDICT) is of}
+        for of in (False, True)
+    )
+    rows = np.add.outer(np.array(begins, dtype="int64"), np.arange(len(Oracle))).ravel()
+    more = _frame(told, verdicts, cases, subjects).take(rows)
+    return _repeated(_frame(heads, cells, cases, subjects), len(Oracle), more)
+
+
+def _told(record: CellRecord) -> Iterator[tuple[str, str, str, str, str]]:
+    """What each oracle says of a cell, in the columns that are of a verdict."""
+    unasked = record.state is CellState.UNSUPPORTED
+    for oracle in Oracle:
+        verdict = record.verdict(oracle)
+        outcome = _outcome(verdict, record.key.route)
+        message = record.reason if unasked else verdict.message
+        yield oracle.value, outcome, verdict.label, message, verdict.evidence
 
 
 def _outcome(verdict: Verdict, route: str) -> str:
@@ -240,6 +257,5 @@ def sample_frame(
     cells = {
         name: kind for name, kind in _SAMPLE_COLUMNS.items() if name not in ("stage", "seconds")
     }
-    more = pd.DataFrame({"stage": stages, "seconds": seconds})
-    frame = _repeated(_frame(heads, cells, cases, subjects), times, more)
-    return _typed(frame, _SAMPLE_COLUMNS, cases, subjects)
+    more = pd.DataFrame({"stage": _typed(stages, _WORD), "seconds": pd.Series(seconds, dtype=float)})
+    return _repeated(_frame(heads, cells, cases, subjects), times, more)

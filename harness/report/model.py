@@ -161,10 +161,11 @@ def build_model(
     """
     all_cells = cell_frame(records, cases, subjects, classes, plan)
     all_verdicts = verdict_frame(records, cases, subjects)
+    told = all_verdicts.drop(columns="evidence")  # which no table shows, and which is large
     timings = sample_frame(records, cases, subjects)
     lane, kind = _compared(plan), compared_kind({key.environment for key in plan})
     one_cells, one_verdicts, one_timings = (
-        compared(frame, kind) for frame in (all_cells, all_verdicts, timings)
+        compared(frame, kind) for frame in (all_cells, told, timings)
     )
     cells, verdicts = in_lane(one_cells, lane), in_lane(one_verdicts, lane)
     samples = tables.stage_times(in_lane(one_timings, Lane.GRAPH))

@@ -7,10 +7,12 @@ in it, and such a one has turned worse.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+import numpy as np
 import pandas as pd
 
 from harness.report.tables import BESIDE_SUBJECT
@@ -20,6 +22,7 @@ OK = len(Oracle)
 """Stands where the severity of a failure would, and is milder than any."""
 
 JUDGED = ("ok", "failing")
+FATES = ("fixed", "milder", "worse", "broken")
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,60 @@ def neighbours(cells: pd.DataFrame, releases: Sequence[str]) -> tuple[NeighbourV
     Args:
         releases: those that were asked anything, the oldest first.
     """
+    pairs = list(pairwise(measured_once(cells, releases)))
     gated = cells[~cells["hypothetical"] & cells["standing"].isin(JUDGED)]
-    gated = gated[["subject", *BESIDE_SUBJECT, "label", "oracle"]]
-    of = {str(name): here for name, here in gated.groupby("subject", observed=False)}
+    both = side_by_side(gated, [(one[-1], other[0]) for one, other in pairs], BESIDE_SUBJECT)
+    compared = both["pair"].value_counts()
+    moved = _moved(both)
+    bad = both[both["fate"].isin(("worse", "broken"))]
+    worst = bad.sort_values(["pair", "oracle_is", "case", "route"]).drop_duplicates("pair")
+    named = worst.set_index("pair")[["oracle_is", "label_is"]].astype("string").to_dict("index")
     return tuple(
-        _between(of, before, after) for before, after in pairwise(measured_once(cells, releases))
+        NeighbourView(
+            before=before,
+            after=after,
+            compared=int(compared.get(pair, 0)),
+            **{fate: moved.get((pair, fate), Moved(0, ())) for fate in FATES},
+            oracle=named.get(pair, {}).get("oracle_is", ""),
+            label=named.get(pair, {}).get("label_is", ""),
+        )
+        for pair, (before, after) in enumerate(pairs)
     )
+
+
+def side_by_side(
+    cells: pd.DataFrame, pairs: Sequence[tuple[str, str]], within: Sequence[str]
+) -> pd.DataFrame:
+    """The cells that both subjects of a pair have, a row each, of all pairs at once.
+
+    Args:
+        within: the columns by which a cell is found again in the other subject.
+
+    Columns: ``pair``, its number; ``case`` and ``route``; ``label`` and ``oracle`` of both, with
+    ``_was`` and ``_is``; and ``fate``, one of ``FATES``, or an empty string of what stayed.
+    """
+    told = cells[["subject", "case", "route", "label", "oracle"]].assign(
+        place=cells.groupby(list(within), observed=True, sort=False).ngroup(),
+        severity=severities(cells["oracle"]),
+    )
+    subject = cells["subject"].dtype
+    one, other = (
+        told.merge(
+            pd.DataFrame({"subject": pd.Series(names, dtype=subject), "pair": range(len(pairs))}),
+            on="subject",
+        ).drop(columns="subject")
+        for names in ([before for before, _ in pairs], [after for _, after in pairs])
+    )
+    other = other.drop(columns=["case", "route"])
+    both = one.merge(other, on=["pair", "place"], suffixes=("_was", "_is"))
+    was, now = both["severity_was"], both["severity_is"]
+    chosen = [
+        (was < OK) & (now == OK),
+        (was < now) & (now < OK),
+        (now < was) & (was < OK),
+        (was == OK) & (now < OK),
+    ]
+    return both.assign(fate=np.select(chosen, FATES, ""))
 
 
 def measured_once(cells: pd.DataFrame, releases: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -86,37 +137,22 @@ def measured_once(cells: pd.DataFrame, releases: Sequence[str]) -> Iterator[tupl
         yield tuple(members)
 
 
-def _between(
-    of: Mapping[str, pd.DataFrame], before: tuple[str, ...], after: tuple[str, ...]
-) -> NeighbourView:
-    one, other = (of[name].drop(columns="subject") for name in (before[-1], after[0]))
-    both = one.merge(other, on=list(BESIDE_SUBJECT), suffixes=("_was", "_is"))
-    was, now = (severities(both[f"oracle_{when}"]) for when in ("was", "is"))
-    bad = both[now < was]
-    worst = bad.sort_values(["oracle_is", "case", "route"]).head(1)
-    return NeighbourView(
-        before=before,
-        after=after,
-        compared=len(both),
-        fixed=_moved(both[(was < OK) & (now == OK)]),
-        milder=_moved(both[(was < now) & (now < OK)]),
-        worse=_moved(both[(now < was) & (was < OK)]),
-        broken=_moved(both[(was == OK) & (now < OK)]),
-        oracle="".join(worst["oracle_is"]),
-        label="".join(worst["label_is"]),
-    )
-
-
 def severities(oracles: pd.Series[str]) -> pd.Series[int]:
     """0 for the worst oracle: the frames order them so."""
     return oracles.cat.codes.astype("int64").replace(-1, OK)
 
 
-def _moved(rows: pd.DataFrame) -> Moved:
-    """Rows of (cell, label before, label after), those of one case and fate together."""
-    by = ["case", "label_was", "label_is"]
-    moves = tuple(
-        Move(str(case), str(was), str(now), tuple(sorted({str(name) for name in here["route"]})))
-        for (case, was, now), here in rows.groupby(by, observed=True)
-    )
-    return Moved(len(rows), moves)
+def _moved(both: pd.DataFrame) -> dict[tuple[int, str], Moved]:
+    """What went which way in each pair, the cells of one case and one change together."""
+    names = ["pair", "fate", "case", "label_was", "label_is", "route"]
+    rows = both.loc[both["fate"] != "", names].astype({name: "string" for name in names[1:]})
+    moves = sorted(Counter(rows.itertuples(index=False, name=None)).items())
+    found = {}
+    for where, here in groupby(moves, lambda move: move[0][:2]):
+        of = list(here)
+        changes = tuple(
+            Move(*change, tuple(row[5] for row, _ in cells))
+            for change, cells in groupby(of, lambda move: move[0][2:5])
+        )
+        found[where] = Moved(sum(count for _, count in of), changes)
+    return found

@@ -92,7 +92,7 @@ def package_lane(
         ),
         compile={
             called(str(name), str(builder)): measure
-            for builder, part in samples.groupby("builder")
+            for builder, part in samples.groupby("builder", observed=True)
             for name, measure in _compile(part).items()
         },
         failing=tuple(
@@ -151,7 +151,7 @@ def package_answers(cells: pd.DataFrame, releases: Sequence[str]) -> tuple[Answe
     return tuple(
         Answer(f"Package of {called(name, str(builder))}", _told(part))
         for name in [name for name in releases if name in asked][:-3:-1]
-        for builder, part in here[here["subject"] == name].groupby("builder")
+        for builder, part in here[here["subject"] == name].groupby("builder", observed=True)
     )
 
 

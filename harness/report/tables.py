@@ -75,7 +75,8 @@ def stage_times(samples: pd.DataFrame) -> pd.DataFrame:
     )
     whole = whole[whole["parts"] == len(INLINE_STAGES)].drop(columns="parts").assign(stage=INLINE)
     others = gated[gated["stage"].isin(LATENCY_STAGES)]
-    return pd.concat([whole, others], ignore_index=True)
+    stages = pd.CategoricalDtype(LATENCY_STAGES)
+    return pd.concat([part.astype({"stage": stages}) for part in (whole, others)], ignore_index=True)
 
 
 def sizes(cells: pd.DataFrame, column: str) -> pd.DataFrame:

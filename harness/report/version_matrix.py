@@ -7,6 +7,7 @@ another in it: the torch, the inliner, or what built its engines.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ import pandas as pd
 from harness.report import text
 from harness.report.environment import kind_of
 from harness.report.matrix import matrix_cells, short_id, whole
-from harness.report.neighbours import JUDGED, OK, severities
+from harness.report.neighbours import JUDGED, side_by_side
 from harness.report.tables import matrix
 from harness.report.version_measures import measures_of
 from harness.report.version_views import Step, VersionBlock, VersionRow
@@ -65,19 +66,18 @@ def _of_releases(frame: pd.DataFrame, specs: Mapping[str, SubjectSpec]) -> pd.Da
     """The gated rows of releases, with their block; as subject the name of their matrix row."""
     here = frame[frame["subject"].isin(list(specs)) & ~frame["hypothetical"]]
     named = here.assign(
-        release=here["subject"].astype("string"),
+        release=here["subject"],
         environments=_made(here, ["environment"], kind_of),
         builds=_made(here, ["builder"], lambda name: RTX if name.startswith(RTX) else name),
     )
     return named.assign(subject=_made(named, _PLACE, _name))
 
 
-def _made(frame: pd.DataFrame, columns: list[str], name: Callable[..., str]) -> list[str]:
+def _made(frame: pd.DataFrame, columns: list[str], name: Callable[..., str]) -> pd.Categorical:
     """A name for each row, made of some of its columns: once for all rows that are alike."""
     numbers = frame.groupby(columns, sort=False, observed=True).ngroup()
     alike = frame[columns].drop_duplicates().itertuples(index=False, name=None)
-    names = [name(*map(str, values)) for values in alike]
-    return [names[number] for number in numbers]
+    return pd.Categorical([name(*map(str, values)) for values in alike]).take(numbers.to_numpy())
 
 
 def _name(*place: str) -> str:
@@ -103,9 +103,12 @@ def _rows(
     )
     asked = {place[0] for place in places}
     present = cells["family"].cat.remove_unused_categories()
-    table = matrix(cells.assign(family=present, subject=cells["subject"].astype("category")))
+    named = cells["subject"].cat.remove_unused_categories()
+    table = matrix(cells.assign(family=present, subject=named))
     found = matrix_cells(table)
     names = [_name(*place) for place in places]
+    failing = cells[cells["standing"] == "failing"]
+    met = {name: of["oracle"] for name, of in failing.groupby("subject", observed=False)}
     measures = measures_of(cells, samples, names, Lane(cells["lane"].iloc[0]))
     rows = []
     for place, name in zip(places, names, strict=True):
@@ -121,7 +124,7 @@ def _rows(
                 shares=_sharing(spec, specs, asked),
                 whole=whole(name, families),
                 families=families,
-                **_harms(cells[cells["subject"] == name]),
+                **_harms(met[name]),
                 measures=measures[name],
                 environment_bytes=told["environment_bytes"],
             )
@@ -129,9 +132,8 @@ def _rows(
     return tuple(rows)
 
 
-def _harms(cells: pd.DataFrame) -> dict[str, Any]:
-    """How many cells do which harm to their user."""
-    met = cells.loc[cells["standing"] == "failing", "oracle"]
+def _harms(met: pd.Series[str]) -> dict[str, Any]:
+    """How many cells do which harm to their user, by the oracles that they fail."""
     silent, error = met.isin(SILENT).sum(), (met == Oracle.COMPLETION).sum()
     return {"silent": int(silent), "error": int(error), "lesser": int(len(met) - silent - error)}
 
@@ -154,25 +156,26 @@ def _sharing(
 def _stepped(rows: Sequence[VersionRow], cells: pd.DataFrame) -> Iterator[VersionRow]:
     """Each row held against one before it."""
     judged = cells[cells["standing"].isin(JUDGED)]
-    met = {name: part[[*_CASE, "oracle"]] for name, part in judged.groupby("subject")}
-    nothing = judged[:0][[*_CASE, "oracle"]]
-    for number, row in enumerate(rows):
-        before = _before(row, rows[:number])
-        if before is None:
-            yield row
-            continue
-        one, other = (met.get(each.whole.subject, nothing) for each in (before, row))
-        both = one.merge(other, on=_CASE, suffixes=("_was", "_is"))
-        was, now = (severities(both[f"oracle_{when}"]) for when in ("was", "is"))
-        step = Step(
-            against=before.name,
-            changed=changed(before, row, Lane(cells["lane"].iloc[0])),
-            compared=len(both),
-            fixed=int(((was < OK) & (now == OK)).sum()),
-            worse=int(((now < was) & (was < OK)).sum()),
-            broken=int(((was == OK) & (now < OK)).sum()),
+    before = [_before(row, rows[:number]) for number, row in enumerate(rows)]
+    held = [(row, one) for row, one in zip(rows, before, strict=True) if one is not None]
+    pairs = [(one.whole.subject, row.whole.subject) for row, one in held]
+    both = side_by_side(judged, pairs, _CASE)
+    fates = Counter(zip(both["pair"], both["fate"], strict=True))
+    compared = Counter(both["pair"])
+    lane = Lane(cells["lane"].iloc[0])
+    steps = {
+        row.whole.subject: Step(
+            against=one.name,
+            changed=changed(one, row, lane),
+            compared=compared[pair],
+            fixed=fates[pair, "fixed"],
+            worse=fates[pair, "worse"],
+            broken=fates[pair, "broken"],
         )
-        yield replace(row, step=step)
+        for pair, (row, one) in enumerate(held)
+    }
+    for row in rows:
+        yield replace(row, step=steps.get(row.whole.subject))
 
 
 def _before(row: VersionRow, earlier: Sequence[VersionRow]) -> VersionRow | None:

@@ -16,8 +16,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import operator
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 SCHEMA = 2
@@ -189,10 +192,9 @@ class CellKey:
     executor: str = EMULATED
     environment: str = PINNED
 
-    @property
+    @functools.cached_property
     def cell_id(self) -> str:
         """One string, unique in a run, and fit for a file name."""
-        # Not dataclasses.astuple, which copies deeply: a report asks for a million.
         parts = (self.case, self.capture, self.subject, self.route)
         setting = (self.lane, self.builder, self.executor, self.environment)
         return "~".join(parts + setting).replace("/", "_").replace(":", "_")
@@ -334,15 +336,14 @@ class CellRecord:
                 return verdict
         return not_applicable(oracle, "not asked")
 
-    @property
+    @functools.cached_property
     def failures(self) -> tuple[Verdict, ...]:
         """Failed verdicts that are defects, worst oracle first."""
-        failed = [
-            verdict
-            for verdict in self.verdicts
-            if verdict.failed and gates(verdict.oracle, self.key.route)
-        ]
-        return tuple(sorted(failed, key=lambda verdict: verdict.oracle.severity))
+        failed = [verdict for verdict in self.verdicts if verdict.outcome is Outcome.FAILED]
+        if not failed:  # as of most cells
+            return ()
+        defects = [verdict for verdict in failed if gates(verdict.oracle, self.key.route)]
+        return tuple(sorted(defects, key=lambda verdict: verdict.oracle.severity))
 
     @property
     def met(self) -> Verdict | None:
@@ -379,9 +380,16 @@ def check_schema(data: Mapping[str, Any], where: str) -> None:
         )
 
 
+def key_from_json(data: Mapping[str, str]) -> CellKey:
+    """A CellKey that shares its few different words with all others."""
+    return CellKey(**{name: sys.intern(word) for name, word in data.items()})
+
+
+_told = operator.itemgetter("oracle", "outcome", "symptom", "stage", "message", "evidence")
+
+
 def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
-    names = ("oracle", "outcome", "symptom", "stage", "message", "evidence")
-    return _verdict(*(data[name] for name in names))
+    return _verdict(*_told(data))
 
 
 @functools.cache
@@ -399,23 +407,31 @@ def _verdict(
     )
 
 
-def cell_from_json(data: Mapping[str, Any], where: str = "record") -> CellRecord:
+def cell_from_json(
+    data: Mapping[str, Any],
+    where: str = "record",
+    keys: Mapping[CellKey, CellKey] = MappingProxyType({}),
+) -> CellRecord:
     """A CellRecord from its JSON form.
+
+    Args:
+        keys: those that are there already, to be shared: a large run has each of them once.
 
     Raises:
         UnknownSchema: written by another schema.
         KeyError, ValueError: a field is missing or has an unknown value.
     """
     check_schema(data, where)
-    verdicts = tuple(verdict_from_json(item) for item in data["verdicts"])
+    verdicts = tuple(map(verdict_from_json, data["verdicts"]))
+    key = key_from_json(data["key"])
     return CellRecord(
-        key=CellKey(**data["key"]),
+        key=keys.get(key, key),
         state=CellState(data["state"]),
         verdicts=with_later_oracles(verdicts, data["schema"]),
         reason=data["reason"],
         hypothetical=data["hypothetical"],
         measured_as=data["measured_as"],
-        seconds=dict(data["seconds"]),
+        seconds={sys.intern(stage): seconds for stage, seconds in data["seconds"].items()},
         archive_bytes=data["archive_bytes"],
         engine_bytes=data["engine_bytes"],
         carried_bytes=data.get("carried_bytes"),

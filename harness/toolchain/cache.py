@@ -23,6 +23,7 @@ WHEELS: Final = "wheels"
 NATIVE: Final = "native"
 PACKAGES: Final = "packages"
 ENGINES: Final = "engines"
+ANSWERS: Final = "answers"
 _LOCKS: Final = "locks"
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
@@ -88,15 +89,16 @@ def sha256_of(path: Path) -> str:
 
 
 def clean(cache: Path, *, wheels: bool = True, native: bool = True, packages: bool = True) -> int:
-    """Remove cached wheels, native builds, and packages with their engines; the bytes freed.
+    """Remove cached wheels, native builds (and what the rig answered), and packages with their
+    engines; the bytes freed.
 
     Nothing else in the folder is touched, so that a wrong path costs nothing.
 
     Raises:
         SurroundingsError: something could not be removed.
     """
-    asked = ((WHEELS, wheels), (NATIVE, native), (PACKAGES, packages), (ENGINES, packages))
-    folders = [cache / name for name, wanted in asked if wanted]
+    asked = {WHEELS: wheels, NATIVE: native, ANSWERS: native, PACKAGES: packages, ENGINES: packages}
+    folders = [cache / name for name, wanted in asked.items() if wanted]
     freed_bytes = 0
     for folder in folders:
         with guarded(folder):

@@ -11,14 +11,14 @@ from typer.testing import CliRunner
 
 from harness.bench.bench import reopen
 from harness.bench.selftest_run import SelftestFolder
-from harness.cli import app
+from harness.cli import application
 from harness.errors import UsageError
 from tests.bench.recorded import record
 from tests.bench.simulated import plan_of
 
 
 def invoke(*arguments: str) -> tuple[int, str]:
-    done = CliRunner().invoke(app, list(arguments), standalone_mode=False)
+    done = CliRunner().invoke(application(arguments), list(arguments), standalone_mode=False)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return int(done.return_value or 0), done.output
@@ -47,6 +47,46 @@ def test_a_short_bench_leaves_samples_a_report_and_exports_and_can_be_given_more
     after = reopen("latest", Path(out)).folder.journal().payloads
     assert after[: len(before)] == before
     assert judged.samples.cells["relu_once~legacy"].pilot is not None
+
+
+WHOLE = ["bench", "--lane", "package", "--baseline", "2.13.0", "--candidate", "2.14.0"]
+
+
+@pytest.mark.slow
+def test_a_short_bench_of_whole_packages_tells_of_save_and_load_and_goes_on(tmp_path: Path) -> None:
+    out = str(tmp_path / "results")
+    cases = ["--cases", "relu_once@full-compilation,pr_4360@product", "--routes", "no-retrace"]
+    stages = ["--stages", "user-save,user-load"]
+    code, told = invoke(*WHOLE, *cases, *stages, "--budget", "8", "--out", out)
+    assert code in (1, 3)  # not green: `pr_4360@product` is not saved so by 2.13.0
+    for stage in ("user-save", "user-load-cold", "user-load-warm"):
+        assert f"relu_once@full-compilation~no-retrace {stage}: " in told
+    assert re.search(r"not measured  pr_4360@product~no-retrace: \w*Error", told)
+    assert "engines are emulated" in told
+    judged = reopen("latest", Path(out))
+    page = (judged.folder.path / "bench.html").read_text()
+    assert "package lane, engines are emulated" in page
+    assert "user-load-warm are torch_tensorrt.save and load as a user calls them" in page
+    before = judged.folder.journal().payloads
+    invoke("bench", "--resume", "latest", "--budget", "12", "--out", out)
+    after = reopen("latest", Path(out)).folder.journal().payloads
+    assert after[: len(before)] == before
+    assert {line["kind"] for line in after[len(before) :]} >= {"session", "block"}
+    _, told = invoke("compare", judged.folder.run_id, judged.folder.run_id, "--out", out)
+    assert "compared by the change against their common baseline" in told
+
+
+@pytest.mark.slow
+def test_a_bench_of_imports_alone_compiles_no_case(tmp_path: Path) -> None:
+    out = str(tmp_path / "results")
+    _, told = invoke(*WHOLE, "--stages", "import,import-torch", "--budget", "1", "--out", out)
+    assert "torch_tensorrt~import import: " in told
+    judged = reopen("latest", Path(out))
+    assert {line.stage: line.gates for line in judged.report.stages} == {
+        "import": True, "import-torch": False,
+    }  # fmt: skip
+    kinds = [line["kind"] for line in judged.folder.journal().payloads]
+    assert kinds == ["session", "block"]
 
 
 @pytest.mark.usefixtures("release_specs")
@@ -105,6 +145,13 @@ def test_a_trend_names_the_bench_from_which_on_it_is_slower(tmp_path: Path) -> N
         (["bench", "--stages", "lint"], "no stage is named 'lint'"),
         (["bench", "--sweep", "widths"], "no sweep is named 'widths'"),
         (["bench", "--max-slowdown", "fast"], "--max-slowdown"),
+        (["bench", "--lane", "both"], "--lane 'both': a bench is of one lane, graph or package"),
+        (["bench", "--lane", "package", "--sweep", "steps"], "--lane package has no --sweep"),
+        (["bench", "--lane", "package", "--baseline", "2.3.0"], "whole package of 2.3.0 cannot"),
+        (
+            ["bench", "--lane", "package", "--baseline", "2.13.0", "--python", "2.13.0=/nowhere"],
+            "--python '2.13.0=/nowhere': RELEASE=PATH",
+        ),
         (["compare", "nowhere"], "no bench 'nowhere'"),
         (["selftest", "--slower-cases", "one"], "--slower-cases"),
     ],

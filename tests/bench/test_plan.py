@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from harness.bench.options import BenchOptions, make_plan
+from harness.bench.measures import GRAPH, PACKAGE
+from harness.bench.options import BenchOptions, check, make_plan
 from harness.bench.plan import (
-    STAGES,
+    IMPORT_CELL,
     BenchCell,
+    BenchPlan,
     bands,
     make_cells,
     plan_from_json,
     plan_to_json,
-    stages,
 )
 from harness.corpus_client import Corpus
 from harness.errors import UsageError
-from harness.rig.bench.records import PASSES, BenchCase, Metric, passes_for
-from harness.rig.records import CaseInfo, SubjectKind, SubjectSpec, UnknownSchema
+from harness.rig.bench.records import (
+    PASSES,
+    USER_PASSES,
+    BenchCase,
+    Metric,
+    UserMetric,
+    passes_for,
+)
+from harness.rig.records import CaseInfo, PackageSpec, SubjectKind, SubjectSpec, UnknownSchema
 from tests.bench.simulated import plan_of
 
 CASE = CaseInfo("yolo_chunk", "real architectures", "exported", "x")
@@ -28,6 +38,12 @@ CASE = CaseInfo("yolo_chunk", "real architectures", "exported", "x")
 def test_a_plan_comes_back_from_json_as_it_was() -> None:
     plan = plan_of("a", "b")
     assert plan_from_json(plan_to_json(plan), "plan.json") == plan
+
+
+def test_a_plan_from_before_there_were_lanes_is_of_the_graph_lane() -> None:
+    data = plan_to_json(plan_of("a"))
+    del data["lane"], data["builder"]
+    assert plan_from_json(data, "plan.json").lane == "graph"
 
 
 def test_a_plan_of_another_schema_is_refused() -> None:
@@ -50,16 +66,18 @@ def test_a_band_that_is_none_is_refused(text: str) -> None:
 
 
 def test_a_pass_stands_for_its_stages_and_order_is_that_of_the_data() -> None:
-    assert stages("load,save") == ("save", "load-cold", "load-warm")
-    assert stages("") == STAGES
+    assert GRAPH.choose("load,save") == ("save", "load-cold", "load-warm")
+    assert GRAPH.choose("") == GRAPH.stages
     with pytest.raises(UsageError, match="no stage is named 'lint'"):
-        stages("lint")
+        GRAPH.choose("lint")
 
 
 def test_every_metric_is_of_exactly_one_pass() -> None:
-    measured = [metric for metrics in PASSES.values() for metric in metrics]
-    assert sorted(measured) == sorted(Metric)
+    for passes, known in ((PASSES, Metric), (USER_PASSES, UserMetric)):
+        measured = [metric for metrics in passes.values() for metric in metrics]
+        assert sorted(measured) == sorted(known)
     assert passes_for(["fsync"]) == ("write",)
+    assert passes_for(["user-save", "import"]) == ("user-save", "import")
 
 
 def test_a_sweep_has_a_cell_a_size_and_more_in_a_full_run() -> None:
@@ -91,6 +109,69 @@ def test_cases_and_routes_that_are_not_there_are_refused() -> None:
     ):
         with pytest.raises(UsageError, match=said):
             make_plan(options, corpus, release, release)
+
+
+PRODUCT = CaseInfo("relu_once@product", "x", "product", "x", lane="package")
+BOTH = Corpus((CASE, PRODUCT), "digest")
+
+
+def whole(version: str, *routes: str) -> SubjectSpec:
+    packages = (PackageSpec("segment", routes),)
+    return SubjectSpec(version, SubjectKind.RELEASE, ("legacy",), packages=packages)
+
+
+def package_plan(**fields: Any) -> BenchPlan:
+    options = BenchOptions("2.10.0", **{"lane": "package", "cases": (PRODUCT.name,), **fields})
+    older = whole("2.10.0", "no-retrace", "retrace")
+    return make_plan(options, BOTH, older, whole("2.14.0", *PACKAGE.routes, "retrace-dynamic"))
+
+
+def test_whole_packages_are_imported_and_asked_by_the_routes_that_both_have() -> None:
+    plan = package_plan()
+    assert [cell.cell_id for cell in plan.cells] == [
+        "relu_once@product~no-retrace", "relu_once@product~retrace", "torch_tensorrt~import",
+    ]  # fmt: skip
+    assert plan.metrics == PACKAGE.stages
+    assert set(plan.metrics) - set(plan.gating) == {"import-torch"}
+    assert plan_from_json(plan_to_json(plan), "plan.json") == plan
+
+
+def test_only_what_is_asked_of_whole_packages_is_measured() -> None:
+    assert [cell.cell_id for cell in package_plan(stages="import").cells] == [
+        "torch_tensorrt~import"
+    ]
+    plan = package_plan(stages="user-load")
+    assert IMPORT_CELL not in plan.cells
+    assert plan.passes == ("user-load",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"routes": ("legacy",)}, "2.10.0 has no route legacy in the package lane; it has no-ret"),
+        ({"routes": ("no-retrace-export",)}, "2.10.0 has no route no-retrace-export"),
+        ({"cases": (CASE.name,)}, "no case is named yolo_chunk in the package lane"),
+        ({"stages": "save"}, "no stage is named 'save'; there are: user-save"),
+    ],
+)
+def test_what_the_package_lane_has_not_is_refused(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        package_plan(**fields)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (BenchOptions("", lane="engine"), "--lane 'engine': a bench is of one lane"),
+        (BenchOptions("", lane="package", sweeps=("steps",)), "package has no --sweep"),
+        (BenchOptions("", lane="package", exporter=Path("x.py")), "package has no --exporter"),
+        (BenchOptions("", pythons=("2.14.0=python",)), "graph has no --python"),
+        (BenchOptions("", builder="tensorrt-rtx"), "graph has no --builder"),
+    ],
+)
+def test_what_is_for_the_other_lane_is_refused(options: BenchOptions, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        check(options)
 
 
 def test_large_engines_are_measured_one_worker_at_a_time() -> None:

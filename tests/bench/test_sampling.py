@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.bench.judging import Gate, judge_bench
-from harness.bench.plan import ARMS, BenchCell, BenchPlan
+from harness.bench.plan import ARMS, IMPORT_CELL, BenchCell, BenchPlan
 from harness.bench.samples import Samples, read_samples
 from harness.bench.sampling import SWEEP_BLOCKS, Sampling, chosen_calls
 from harness.errors import UsageError
@@ -183,6 +183,20 @@ def test_a_fresh_process_is_asked_for_each_arm_where_forking_is_off(
     samples, _ = sampled(plan_of("a", budget_s=20, spawn=True), zygote, monkeypatch)
     assert set(zygote.asked) <= {"alone", "sizes"}
     assert set(samples.cells["a~legacy"].blocks[0]["arms"]) == {"baseline", "candidate", "again"}
+
+
+def test_an_import_needs_no_pilot_and_each_arm_makes_one_a_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    samples, _ = sampled(plan_of(cells=(IMPORT_CELL,)), Simulated(), monkeypatch)
+    known = samples.cells[IMPORT_CELL.cell_id]
+    assert known.pilot is None
+    assert len(known.blocks) >= INTERIM_LOOKS[0]
+    for arm in known.blocks[0]["arms"].values():
+        assert {name: len(calls) for name, calls in arm["seconds"].items()} == {
+            "save": 1, "load-warm": 1,
+        }  # fmt: skip
+        assert not any(arm["warm_up"].values())
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from corpus.case import Case, Family, Origin, Program, all_cases
+from corpus.case import Case, Family, Origin, Program, all_cases, find_case
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 from harness.rig.engines.emulated import load_runtime
+from tests.chosen import quick_first
 from tests.corpus.swapping import Edge, Split, computes_alike, shows, split_of, swapped, swaps
 
 SAMPLED = 3  # swaps a case; all of them where the test is the slow one
@@ -60,9 +61,9 @@ def weak_swaps(split: Split, most: int | None) -> list[tuple[str, str, str]]:
     return weak
 
 
-@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
-def test_a_swapped_wire_changes_a_value(case: Case) -> None:
-    assert weak_swaps(split_of(case), SAMPLED) == []
+@pytest.mark.parametrize("name", quick_first(case.name for case in SMALL))
+def test_a_swapped_wire_changes_a_value(name: str) -> None:
+    assert weak_swaps(split_of(find_case(name)), SAMPLED) == []
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from harness.expectations.ledger import selects_case
 from harness.history import Fix
 from harness.releases import load_catalogue
 from harness.rig.records import Oracle
+from harness.toolchain.environment import PROJECT_ROOT
 
 RELEASES = ("2.13.0", "2.14.0")
 GOOD = """\
@@ -96,7 +97,7 @@ def test_a_fix_that_is_no_table_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_committed_history_names_only_cases_that_exist() -> None:
-    names = read_corpus(sys.executable).names
+    names = read_corpus(sys.executable, cache=PROJECT_ROOT / ".cache").names
     for fix in read_history(load_catalogue().versions, HISTORY_FILE):
         for selector in fix.cases:
             assert any(selects_case(selector, name) for name in names), f"{fix.id}: {selector}"

@@ -20,6 +20,7 @@ from harness.expectations.ledger import (
     uses,
 )
 from harness.expectations.ledger_file import LEDGER_FILE, parse_ledger, read_ledger, to_toml
+from harness.expectations.scopes import scopes
 from harness.rig.records import Oracle, Outcome, Route, Stage, Symptom, gates
 from tests.record_builders import case, entry, failed, key, record, stopped, unsupported
 
@@ -135,7 +136,9 @@ def test_an_unsupported_entry_permits_a_reason_and_expects_no_failure() -> None:
     assert not permission.permits(unsupported(key(), "a reason with no wheel"))
     assert not permission.permits(stopped(key(), "no wheel"))
     assert not permission.expects(failed(Oracle.COMPLETION, "no wheel"))
-    assert not Ledger((permission,)).demanding(key(), Oracle.COMPLETION, None)
+    scope = scopes([key()], Ledger((permission,)), {})[key()]
+    assert not scope.demanding(Oracle.COMPLETION)
+    assert scope.permitting(unsupported(key(), "no wheel")) == (permission,)
 
 
 @pytest.mark.parametrize(

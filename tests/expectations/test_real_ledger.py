@@ -37,7 +37,7 @@ class Published:
     """A complete run that is published, and the corpus of today."""
 
     def __init__(self, run: RunFolder) -> None:
-        self.corpus = read_corpus(sys.executable).cases
+        self.corpus = read_corpus(sys.executable, cache=PROJECT_ROOT / ".cache").cases
         self.origins = origins_of(self.corpus)
         self.known = known_subjects(load_catalogue())
         self.subjects = run.provenance().subjects

@@ -28,7 +28,12 @@ class UnfitToFork(Exception):
 
 
 class ChildFailed(Exception):
-    """What a child was asked raised there; the message is its traceback."""
+    """What a child was asked raised there; the message is its traceback, ``said`` one line of it:
+    the exception and how its own message begins."""
+
+    def __init__(self, message: str, said: str) -> None:
+        super().__init__(message)
+        self.said = said
 
 
 class Child:
@@ -77,10 +82,11 @@ class Child:
         if not line:
             code = os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
             self._process = 0
-            raise ChildFailed(f"a forked worker ended with {code} and no answer")
+            ended = f"a forked worker ended with {code} and no answer"
+            raise ChildFailed(ended, ended)
         answer: dict[str, Any] = json.loads(line)
-        if "traceback" in answer:
-            raise ChildFailed(answer["traceback"])
+        if "failed" in answer:
+            raise ChildFailed(**answer["failed"])
         return answer
 
     def end(self) -> None:
@@ -131,5 +137,14 @@ def _serve_and_exit(serve: Serve, request_end: int, answer_start: int) -> None:
 def _answer(serve: Serve, message: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         return serve(message)
-    except Exception:  # noqa: BLE001 - told to the parent, which raises it
-        return {"traceback": traceback.format_exc()}
+    except Exception as error:  # noqa: BLE001 - told to the parent, which raises it
+        return {"failed": {"message": traceback.format_exc(), "said": one_line(error)}}
+
+
+def one_line(error: Exception) -> str:
+    """An exception and how its message begins: the package's go on with whole graphs."""
+    if isinstance(error, ChildFailed):
+        return error.said
+    if isinstance(error, UnfitToFork):
+        return str(error)
+    return traceback.format_exception_only(error)[-1].splitlines()[0]

@@ -22,6 +22,7 @@ from torch.export import ExportedProgram
 from harness.rig.bench.page_cache import drop_from_cache
 from harness.rig.bench.prepared import Measured
 from harness.rig.bench.records import INLINE_PARTS, Arm, Metric
+from harness.rig.bench.turns import wait_as_told
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.records import Route, Stage
@@ -30,20 +31,13 @@ T = TypeVar("T")
 _OVERHEAD_BATCHES, _OVERHEAD_SAMPLES = 20, 200
 
 
-class Worker:
-    """Measures one arm. ``timed_s`` is what went into timed regions, asked for or not."""
+class TimedCalls:
+    """What every worker has in common. ``timed_s`` is what went into timed regions, asked for or
+    not."""
 
-    def __init__(
-        self, measured: Measured, inliner: Inliner, arm: Arm, passes: Sequence[str], folder: Path
-    ) -> None:
-        self._measured = measured
-        self._inliner = inliner
+    def __init__(self, arm: Arm) -> None:
         self._arm = arm
-        self._passes = frozenset(passes)
-        self._archive = folder / "program.pt2"
-        self._second = folder / "written.pt2"
-        self._program: ExportedProgram | None = None
-        self._seconds: dict[Metric, float] = {}
+        self._seconds: dict[str, float] = {}
         self.timed_s = 0.0
 
     def call(self) -> Mapping[str, float]:
@@ -55,7 +49,34 @@ class Worker:
             self._call()
         finally:
             gc.enable()
-        return {metric.value: seconds for metric, seconds in self._seconds.items()}
+        return {str(metric): seconds for metric, seconds in self._seconds.items()}
+
+    def _call(self) -> None:
+        raise NotImplementedError
+
+    def _timed(self, metric: str, action: Callable[[], T]) -> T:
+        clock = StageClock()
+        with clock.during(Stage.RUN):
+            result = action()
+            wait_as_told(self._arm, metric)
+        self._seconds[metric] = clock.seconds[Stage.RUN]
+        self.timed_s += clock.seconds[Stage.RUN]
+        return result
+
+
+class Worker(TimedCalls):
+    """Measures one arm of the graph lane: an inliner's stages, and torch's save and load."""
+
+    def __init__(
+        self, measured: Measured, inliner: Inliner, arm: Arm, passes: Sequence[str], folder: Path
+    ) -> None:
+        super().__init__(arm)
+        self._measured = measured
+        self._inliner = inliner
+        self._passes = frozenset(passes)
+        self._archive = folder / "program.pt2"
+        self._second = folder / "written.pt2"
+        self._program: ExportedProgram | None = None
 
     def _call(self) -> None:
         program = self._program
@@ -110,24 +131,6 @@ class Worker:
         with torch.no_grad():
             for metric in (Metric.FIRST_CALL, Metric.STEADY_CALL):
                 self._timed(metric, lambda: module(*example.args, **dict(example.kwargs)))
-
-    def _timed(self, metric: Metric, action: Callable[[], T]) -> T:
-        delay_s = self._arm.delay_s if metric.value == self._arm.delayed else 0.0
-        clock = StageClock()
-        with clock.during(Stage.RUN):
-            result = action()
-            if delay_s:
-                _wait(delay_s)
-        self._seconds[metric] = clock.seconds[Stage.RUN]
-        self.timed_s += clock.seconds[Stage.RUN]
-        return result
-
-
-def _wait(seconds: float) -> None:
-    """Busy: a sleep would end late by what the scheduler likes."""
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        pass
 
 
 def overhead_s() -> float:

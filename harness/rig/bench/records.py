@@ -39,6 +39,23 @@ PASSES: Mapping[str, tuple[Metric, ...]] = {
 }
 
 
+class UserMetric(enum.StrEnum):
+    """Of the package lane: what a user does with a whole package, in seconds, nothing wrapped."""
+
+    SAVE = "user-save"  # torch_tensorrt.save to a path
+    LOAD_COLD = "user-load-cold"  # torch_tensorrt.load after the file was dropped from the cache
+    LOAD_WARM = "user-load-warm"
+    IMPORT_TORCH = "import-torch"  # `import torch`, in a fresh Python process
+    IMPORT = "import"  # `import torch_tensorrt` behind it
+
+
+USER_PASSES: Mapping[str, tuple[UserMetric, ...]] = {
+    "user-save": (UserMetric.SAVE,),
+    "user-load": (UserMetric.LOAD_COLD, UserMetric.LOAD_WARM),
+    "import": (UserMetric.IMPORT_TORCH, UserMetric.IMPORT),
+}
+
+
 class Size(enum.StrEnum):
     """What is measured in bytes, once a worker of its own."""
 
@@ -58,6 +75,10 @@ class BenchCase:
     size: int = 0
 
 
+# Stands for a case where the package itself is what is measured: being imported.
+IMPORTED = BenchCase("torch_tensorrt")
+
+
 @dataclass(frozen=True)
 class Arm:
     """One of the workers of a block.
@@ -74,8 +95,9 @@ class Arm:
 
 def passes_for(metrics: Sequence[str]) -> tuple[str, ...]:
     """The passes that measure these metrics."""
+    passes: Mapping[str, Sequence[str]] = {**PASSES, **USER_PASSES}
     return tuple(
-        name for name, measured in PASSES.items() if any(metric in metrics for metric in measured)
+        name for name, measured in passes.items() if any(metric in metrics for metric in measured)
     )
 
 

@@ -35,7 +35,7 @@ import torch
 from corpus import elsewhere
 from corpus.case import corpus_digest
 from harness.rig.bench.blocks import BlockJob, cold_share, run_alone, run_block
-from harness.rig.bench.forked import Child, ChildFailed, UnfitToFork
+from harness.rig.bench.forked import Child, ChildFailed, UnfitToFork, one_line
 from harness.rig.bench.measuring import overhead_s
 from harness.rig.bench.memory import sizes_of
 from harness.rig.bench.prepared import Measured, make_ready
@@ -157,8 +157,7 @@ def main() -> None:
         try:
             answer = zygote.serve(json.loads(line))
         except (ChildFailed, UnfitToFork) as error:
-            text = str(error).strip()
-            _send(channel, event="failed", message=text.splitlines()[-1], traceback=text)
+            _send(channel, event="failed", message=one_line(error), traceback=str(error))
         else:
             _send(channel, event="done", **answer)
 

@@ -17,6 +17,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
+from harness.rig.capture import CapturedProgram
 from harness.rig.clock import StageClock
 from harness.rig.disk import CameBack, second_archive
 from harness.rig.inliners.passes import timed_passes
@@ -43,6 +44,18 @@ def tells_shapes(route: Route) -> bool:
     return route in _TELL_SHAPES
 
 
+def user_arguments(captured: CapturedProgram, route: Route) -> dict[str, Any]:
+    """All that a user gives to `torch_tensorrt.save` behind the module and the file."""
+    arguments: dict[str, Any] = {
+        "arg_inputs": list(captured.example.args),
+        "kwarg_inputs": dict(captured.example.kwargs),
+        **ARGUMENTS[route],
+    }
+    if tells_shapes(route) and captured.program.dynamic_shapes is not None:
+        arguments["dynamic_shapes"] = captured.program.dynamic_shapes
+    return arguments
+
+
 def save_like_a_user(
     package: types.ModuleType,
     prepared: PreparedCase,
@@ -59,14 +72,7 @@ def save_like_a_user(
     Raises:
         Exception: whatever the package raises; the clock's stage says where.
     """
-    captured = prepared.captured
-    arguments: dict[str, Any] = {
-        "arg_inputs": list(captured.example.args),
-        "kwarg_inputs": dict(captured.example.kwargs),
-        **ARGUMENTS[route],
-    }
-    if tells_shapes(route) and captured.program.dynamic_shapes is not None:
-        arguments["dynamic_shapes"] = captured.program.dynamic_shapes
+    arguments = user_arguments(prepared.captured, route)
     clock.enter(Stage.EXPORT)
     with _stages_told(package, clock, inlining, back):
         package.save(prepared.split, str(archive), **arguments)

@@ -21,7 +21,7 @@ from harness.rig.bench.forked import Child, ChildFailed
 
 def serve(message):
     if message["do"] == "raise":
-        raise LookupError("no such thing")
+        raise LookupError("no such thing\\nand a graph")
     if message["do"] == "die":
         os._exit(7)
     return {"pid": os.getpid(), "said": message["do"]}
@@ -29,11 +29,13 @@ def serve(message):
 one, other = Child.fork(serve), Child.fork(serve)
 answers = [child.ask({"do": "hello"}) for child in (one, other, one)]
 assert answers[0] == answers[2] and answers[0]["pid"] != answers[1]["pid"] != os.getpid()
-for asked, said in (("raise", "LookupError: no such thing"), ("die", "ended with 7")):
+told = (("raise", "LookupError: no such thing"), ("die", "a forked worker ended with 7"))
+for asked, said in told:
     try:
         other.ask({"do": asked})
     except ChildFailed as error:
         assert said in str(error), error
+        assert said == error.said[: len(said)] and "graph" not in error.said, error.said
     else:
         raise SystemExit("a child that failed was taken for one that answered")
 one.end()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -43,8 +45,15 @@ class Loop(torch.nn.Module):
 MODELS = {"cond": Cond, "map": Map, "while_loop": Loop}
 
 
-def program_of(name: str) -> ExportedProgram:
+@functools.cache
+def traced(name: str) -> ExportedProgram:
+    """Nobody writes to it."""
     return torch.export.export(MODELS[name](), (X, Y))
+
+
+def program_of(name: str) -> ExportedProgram:
+    """One of one's own, to plant a fault in."""
+    return copy.deepcopy(traced(name))
 
 
 def bodies(program: ExportedProgram) -> list[GraphModule]:

@@ -1,0 +1,167 @@
+"""Who is measured in a lane, and how the processes that measure them are started."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.bench.options import BenchOptions, subjects_of
+from harness.bench.process import Zygote
+from harness.bench.sampling import Asked
+from harness.bench.whole_packages import StationSetup, whole_packages
+from harness.choosing import found_again
+from harness.crossing_stations import Station, stations_of, toolchains_of
+from harness.errors import SurroundingsError, UsageError
+from harness.provenance import Provenance
+from harness.releases import Catalogue, Release
+from harness.rig.records import Lane, SubjectSpec
+from harness.toolchain import Toolchain
+from harness.workers.process import WorkerSetup
+
+
+class Running(Asked, Protocol):
+    """Processes that can be asked. ``ready`` is what they said of themselves, ``start_s`` how long
+    that took."""
+
+    ready: dict[str, Any]
+    start_s: float
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The baseline and the candidate, and what starts those that measure them.
+
+    ``torch``: version and build, where that is not the one of the harness's own Python.
+    """
+
+    subjects: tuple[SubjectSpec, SubjectSpec]
+    start: Callable[[Provenance, Path], AbstractContextManager[Running]]
+    torch: tuple[str, str] | None = None
+
+    def stamp(self, provenance: Provenance) -> Provenance:
+        """The provenance with the torch that is measured."""
+        if self.torch is None:
+            return provenance
+        version, build = self.torch
+        return replace(provenance, torch_version=version, torch_build=build)
+
+
+def workers_for(options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue) -> Workers:
+    """Those of a new bench.
+
+    Raises:
+        UsageError: an unknown release, or one that the lane has not.
+        SurroundingsError: no wheel, or a package that cannot be had here.
+    """
+    if options.lane == Lane.PACKAGE:
+        return _whole(options, toolchain, catalogue)
+    return inliner_workers(subjects_of(options, toolchain, catalogue), toolchain)
+
+
+def workers_again(
+    options: BenchOptions, before: Provenance, toolchain: Toolchain, catalogue: Catalogue
+) -> Workers:
+    """Those of a bench that is gone on with, as they are today. Raises as `workers_for`."""
+    if options.lane == Lane.PACKAGE:
+        return _whole(options, toolchain, catalogue)
+    baseline, *others = found_again(before, toolchain, catalogue)
+    return inliner_workers((baseline, others[0] if others else baseline), toolchain)
+
+
+def setup_for(
+    provenance: Provenance,
+    subjects: tuple[SubjectSpec, ...],
+    log_folder: Path,
+    toolchain: Toolchain,
+) -> WorkerSetup:
+    """What a zygote is started with. A subject that is its own baseline is loaded once."""
+    return WorkerSetup(
+        python=toolchain.python,
+        library=toolchain.emulated_runtime(),
+        subjects=tuple(dict.fromkeys(subjects)),
+        seed=provenance.seeds[0],
+        log_folder=log_folder,
+        corpus_digest=provenance.corpus_digest,
+        corpus=provenance.corpus,
+    )
+
+
+def inliner_workers(subjects: tuple[SubjectSpec, SubjectSpec], toolchain: Toolchain) -> Workers:
+    """Those of the graph lane, forked from a zygote that holds both inliners."""
+
+    def start(provenance: Provenance, log_folder: Path) -> Zygote:
+        return Zygote(setup_for(provenance, subjects, log_folder, toolchain))
+
+    return Workers(subjects, start)
+
+
+def _whole(options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue) -> Workers:
+    names = (options.baseline, options.candidate or catalogue.newest.version)
+    releases = tuple(dict.fromkeys(_whole_release(name, catalogue) for name in names))
+    toolchains = toolchains_of(releases, toolchain, options.pythons, catalogue)
+    stations = stations_of(releases, toolchains, catalogue, options.builder)
+    for release in releases:
+        if release.version not in stations.at:
+            reason = stations.unavailable.get(
+                release.version, f"no {options.builder} for it is known"
+            )
+            raise SurroundingsError(f"{release.version} cannot be measured: {reason}")
+    specs = {spec.subject: spec for spec in stations.subjects}
+    return Workers(
+        subjects=(specs[names[0]], specs[names[1]]),
+        start=functools.partial(_start_whole, stations.at, toolchain),
+        torch=_torch_of(toolchains, toolchain),
+    )
+
+
+def _whole_release(name: str, catalogue: Catalogue) -> Release:
+    release = catalogue.get(name)
+    if not release.package_routes:
+        raise UsageError(f"the whole package of {name} cannot be run here; later ones can")
+    return release
+
+
+@contextmanager
+def _start_whole(
+    stations: Mapping[str, Station],
+    toolchain: Toolchain,
+    provenance: Provenance,
+    log_folder: Path,
+) -> Iterator[Running]:
+    setups = {
+        name: StationSetup(
+            python=station.python,
+            subjects=(),
+            seed=provenance.seeds[0],
+            log_folder=log_folder / name,
+            corpus_digest=provenance.corpus_digest,
+            release=name,
+            site=station.site,
+            engines=toolchain.engines,
+        )
+        for name, station in stations.items()
+    }
+    with whole_packages(setups) as running:
+        yield running
+
+
+def _torch_of(toolchains: Mapping[str, Toolchain], own: Toolchain) -> tuple[str, str] | None:
+    """Version and build of the torch that is measured, of each release if there are several."""
+    if all(each.python == own.python for each in toolchains.values()):
+        return None
+    facts = {name: each.python_env() for name, each in toolchains.items()}
+    versions = {name: each.torch_version for name, each in facts.items()}
+    builds = {name: f"git_version {each.torch_git_version}" for name, each in facts.items()}
+    return _told(versions), _told(builds)
+
+
+def _told(by_release: Mapping[str, str]) -> str:
+    """`2.13.0` if all have that, or `2.9.0 under 2.10.0, 2.14.0 under 2.14.0`."""
+    one, *others = dict.fromkeys(by_release.values())
+    if not others:
+        return one
+    return ", ".join(f"{what} under {release}" for release, what in by_release.items())

@@ -1,0 +1,101 @@
+"""What the benches of a lane measure: their stages, what of these gates, their cases and routes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harness.errors import UsageError
+from harness.rig.bench.records import PASSES, USER_PASSES, Metric, UserMetric
+from harness.rig.records import Lane
+
+
+@dataclass(frozen=True)
+class Measures:
+    """One lane's. ``routes`` are those of a bench that names none, as far as its subjects have
+    them; ``about`` is a sentence for whoever reads the figures."""
+
+    lane: Lane
+    stages: tuple[str, ...]
+    passes: Mapping[str, Sequence[str]]
+    gating: tuple[str, ...]
+    cases: tuple[str, ...]
+    routes: tuple[str, ...]
+    sizes: bool  # whether bytes are asked for, too
+    about: str = ""
+
+    def choose(self, text: str) -> tuple[str, ...]:
+        """Stages by name; `all`, or the name of a pass such as `load`, stands for several.
+
+        Raises:
+            UsageError: an unknown one.
+        """
+        if not text or text == "all":
+            return self.stages
+        chosen: list[str] = []
+        for name in (part.strip() for part in text.split(",")):
+            if name in self.stages:
+                chosen.append(name)
+            elif name in self.passes:
+                chosen += self.passes[name]
+            else:
+                raise UsageError(
+                    f"--stages: no stage is named {name!r}; there are: {', '.join(self.stages)}"
+                )
+        return tuple(stage for stage in self.stages if stage in chosen)
+
+
+GRAPH: Final = Measures(
+    lane=Lane.GRAPH,
+    stages=tuple(metric.value for metric in Metric),
+    passes=PASSES,
+    # What a user waits for. The rest is told, and does not gate.
+    gating=(
+        Metric.INLINE.value,
+        Metric.EXPORT.value,
+        Metric.SAVE.value,
+        Metric.LOAD_COLD.value,
+        Metric.LOAD_WARM.value,
+    ),
+    cases=(
+        "chain_of_forty",
+        "fan_out_of_twelve",
+        "resnet_relu",
+        "yolo_chunk",
+        "llama_linear",
+        "whisper_softmax",
+    ),
+    routes=("legacy", "export"),
+    sizes=True,
+)
+PACKAGE: Final = Measures(
+    lane=Lane.PACKAGE,
+    stages=tuple(metric.value for metric in UserMetric),
+    passes=USER_PASSES,
+    gating=tuple(metric.value for metric in UserMetric if metric is not UserMetric.IMPORT_TORCH),
+    # Every release from 2.8.0 on saves and loads these by all three routes; the last is the largest
+    # of which that is true.
+    cases=(
+        "linears_in_two_fallbacks@product",
+        "relu_four_steps@product",
+        "encoder_softmax@product",
+    ),
+    routes=("no-retrace", "no-retrace-export", "retrace"),
+    sizes=False,
+    about=(
+        "user-save, user-load-cold and user-load-warm are torch_tensorrt.save and load as a user "
+        "calls them, nothing wrapped. import is the import of torch_tensorrt in a fresh Python "
+        "process that has imported torch, the harness's stand-ins for CUDA included; import-torch "
+        "is torch's own before it."
+    ),
+)
+_LANES: Final = {measures.lane.value: measures for measures in (GRAPH, PACKAGE)}
+ALL_STAGES: Final = tuple(stage for measures in _LANES.values() for stage in measures.stages)
+
+
+def measures_of(lane: str) -> Measures:
+    """Raises UsageError for a lane that has no benches."""
+    if lane not in _LANES:
+        raise UsageError(f"--lane {lane!r}: a bench is of one lane, {' or '.join(_LANES)}")
+    return _LANES[lane]

@@ -1,0 +1,64 @@
+"""What the rig's Python answered about the project's own sources, kept while they are the same.
+
+To ask takes as long as importing torch. An answer is kept under a digest of all that it can depend
+on: the sources of corpus and rig, the Python, and its torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from harness.atomic import replace_file
+from harness.toolchain.cache import ANSWERS, guarded
+from harness.toolchain.environment import PROJECT_ROOT
+
+SOURCES = (PROJECT_ROOT / "corpus", PROJECT_ROOT / "harness" / "rig")
+_SUFFIXES = frozenset({".py", ".json"})
+
+
+def kept(cache: Path, python: str, ask: Callable[[], str]) -> str:
+    """What ``ask`` returned when it was last called with the same sources; else what it does now.
+
+    Of another Python than this one nothing is known that could tell whether it is still the same.
+
+    Raises:
+        SurroundingsError: the cache cannot be read or written.
+    """
+    if python != sys.executable:
+        return ask()
+    digest = digest_of(SOURCES, _torch(), sys.version, python)
+    folder = cache / ANSWERS
+    place = folder / digest
+    with guarded(place):
+        if place.is_file():
+            return place.read_text(encoding="utf-8")
+    answer = ask()
+    if digest_of(SOURCES, _torch(), sys.version, python) != digest:
+        return answer  # somebody is editing
+    with guarded(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for older in folder.iterdir():
+            older.unlink(missing_ok=True)
+    replace_file(place, answer.encode())
+    return answer
+
+
+def digest_of(folders: Iterable[Path], *others: str) -> str:
+    """SHA-256, as hex, over the names and contents of all sources below some folders."""
+    digest = hashlib.sha256("\0".join(others).encode())
+    for folder in folders:
+        for path in sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES):
+            digest.update(b"\0" + path.relative_to(folder).as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _torch() -> str:
+    try:
+        return version("torch")
+    except PackageNotFoundError:  # whoever asks will say so
+        return ""
