@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.bench.options import BenchOptions, subjects_of
-from harness.bench.process import Zygote
+from harness.bench.process import FreshZygotes, Zygote
 from harness.bench.sampling import Asked
 from harness.bench.whole_packages import StationSetup, whole_packages
 from harness.choosing import found_again
@@ -59,7 +59,8 @@ def workers_for(options: BenchOptions, toolchain: Toolchain, catalogue: Catalogu
     """
     if options.lane == Lane.PACKAGE:
         return _whole(options, toolchain, catalogue)
-    return inliner_workers(subjects_of(options, toolchain, catalogue), toolchain)
+    subjects = subjects_of(options, toolchain, catalogue)
+    return inliner_workers(subjects, toolchain, spawn=options.spawn)
 
 
 def workers_again(
@@ -69,7 +70,8 @@ def workers_again(
     if options.lane == Lane.PACKAGE:
         return _whole(options, toolchain, catalogue)
     baseline, *others = found_again(before, toolchain, catalogue)
-    return inliner_workers((baseline, others[0] if others else baseline), toolchain)
+    subjects = baseline, others[0] if others else baseline
+    return inliner_workers(subjects, toolchain, spawn=options.spawn)
 
 
 def setup_for(
@@ -90,11 +92,23 @@ def setup_for(
     )
 
 
-def inliner_workers(subjects: tuple[SubjectSpec, SubjectSpec], toolchain: Toolchain) -> Workers:
-    """Those of the graph lane, forked from a zygote that holds both inliners."""
+def inliner_workers(
+    subjects: tuple[SubjectSpec, SubjectSpec], toolchain: Toolchain, *, spawn: bool = False
+) -> Workers:
+    """Those of the graph lane, forked from a zygote that holds both inliners.
 
-    def start(provenance: Provenance, log_folder: Path) -> Zygote:
-        return Zygote(setup_for(provenance, subjects, log_folder, toolchain))
+    Args:
+        spawn: fresh processes in place of forks.
+    """
+
+    @contextmanager
+    def start(provenance: Provenance, log_folder: Path) -> Iterator[Running]:
+        setup = setup_for(provenance, subjects, log_folder, toolchain)
+        if spawn:
+            yield FreshZygotes(setup)
+            return
+        with Zygote(setup) as zygote:
+            yield zygote
 
     return Workers(subjects, start)
 

@@ -86,6 +86,7 @@ def resume(
         baseline=plan.baseline,
         candidate=plan.candidate,
         seed=before.seeds[0],
+        spawn=plan.spawn,
         corpus=before.corpus,
         lane=plan.lane,
         builder=plan.builder,

@@ -50,7 +50,7 @@ def compare(base: JudgedBench, cand: JudgedBench, *, allow_mismatch: bool = Fals
     Raises:
         UsageError: the machines are unlike and nobody allowed it, or there is nothing in common.
     """
-    differs = unlike(base.provenance, cand.provenance)
+    differs = _unlike(base, cand)
     if differs and not allow_mismatch:
         raise UsageError(
             f"{base.folder.run_id} and {cand.folder.run_id} are of unlike machines "
@@ -86,6 +86,12 @@ def compare(base: JudgedBench, cand: JudgedBench, *, allow_mismatch: bool = Fals
             "did between them"
         )
     return Comparison(anchored, _gate(base, cand, rows), tuple(rows), tuple(notes))
+
+
+def _unlike(one: JudgedBench, other: JudgedBench) -> list[str]:
+    builders = one.plan.builder, other.plan.builder
+    engines = [f"builder: {' and '.join(builders)}"] if len(set(builders)) > 1 else []
+    return [*unlike(one.provenance, other.provenance), *engines]
 
 
 def _gate(base: JudgedBench, cand: JudgedBench, rows: Sequence[Compared]) -> Gate:
@@ -136,7 +142,7 @@ def trend(benches: Sequence[JudgedBench], *, allow_mismatch: bool = False) -> tu
         raise UsageError("a trend needs at least two benches")
     ordered = sorted(benches, key=lambda bench: bench.provenance.started_at)
     for bench in ordered[1:]:
-        differs = unlike(ordered[0].provenance, bench.provenance)
+        differs = _unlike(ordered[0], bench)
         if differs and not allow_mismatch:
             raise UsageError(
                 f"{ordered[0].folder.run_id} and {bench.folder.run_id} are of unlike machines "

@@ -118,6 +118,12 @@ class BenchPlan:
     builder: str = SEGMENT  # of the package lane's engines
 
     @property
+    def place(self) -> str:
+        """`graph lane`, or `package lane, builder segment`."""
+        whole = f", builder {self.builder}" if self.lane == Lane.PACKAGE else ""
+        return f"{self.lane} lane{whole}"
+
+    @property
     def passes(self) -> tuple[str, ...]:
         return passes_for(self.metrics)
 

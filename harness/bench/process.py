@@ -136,6 +136,24 @@ class Zygote:
         return f"{self._module} ended with code {code}: {last}; the rest is in {self._log}"
 
 
+class FreshZygotes:
+    """Starts a zygote for every job, which does nothing else in its life. ``ready`` and ``start_s``
+    are those of a first one, which does nothing at all."""
+
+    def __init__(self, setup: Setup) -> None:
+        """Raises SurroundingsError as `Zygote` does."""
+        self._setup = setup
+        with Zygote(setup) as first:
+            self.ready, self.start_s = first.ready, first.start_s
+
+    def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]:
+        """Raises as `Zygote.ask`."""
+        with Zygote(self._setup) as zygote:
+            if do != "alone":  # that prepares its case itself
+                zygote.ask("prepare", case)
+            return zygote.ask(do, case, **fields)
+
+
 def ask_fresh(
     python: str, module: str, message: Mapping[str, Any], log: Path, timeout_s: float
 ) -> dict[str, Any]:

@@ -33,8 +33,8 @@ WORKER_S = 0.3  # aimed at for the kept calls of one worker
 LEAST_CALLS, MOST_CALLS = 3, 15
 LARGE_CALL_S = 2.0  # from here on a worker makes one call after one for warm-up
 SWEEP_BLOCKS = 3
-# Where a call is a process of its own no pilot has to say what is warm, and another block tells more
-# than another call.
+# Where a call is a process of its own no pilot has to say what is warm, and a block more tells more
+# than a call more.
 FRESH_CALLS: Final[Mapping[str, int]] = {"warm_up": 0, "calls": 1}
 
 Write = Callable[[Mapping[str, Any]], None]

@@ -65,7 +65,7 @@ def test_a_short_bench_of_whole_packages_tells_of_save_and_load_and_goes_on(tmp_
     assert "engines are emulated" in told
     judged = reopen("latest", Path(out))
     page = (judged.folder.path / "bench.html").read_text()
-    assert "package lane, engines are emulated" in page
+    assert "package lane, builder segment, engines are emulated" in page
     assert "user-load-warm are torch_tensorrt.save and load as a user calls them" in page
     before = judged.folder.journal().payloads
     invoke("bench", "--resume", "latest", "--budget", "12", "--out", out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from harness.bench.compare import compare, trend
 from harness.bench.judging import Gate
 from harness.bench.options import BenchOptions
 from harness.errors import UsageError
+from harness.rig.records import SubjectKind, SubjectSpec
 from harness.stats.verdicts import Change
 from tests.bench.recorded import record
 from tests.bench.simulated import plan_of
@@ -56,6 +58,27 @@ def test_unlike_machines_are_refused_unless_allowed_and_then_stamped(tmp_path: P
         compare(base, cand)
     found = compare(base, cand, allow_mismatch=True)
     assert "unlike machines: processor" in found.notes[0]
+
+
+def test_engines_of_another_builder_are_not_compared(tmp_path: Path) -> None:
+    base = record(tmp_path, dataclasses.replace(plan_of("a"), lane="package"))
+    cand = record(
+        tmp_path, dataclasses.replace(plan_of("a"), lane="package", builder="tensorrt-rtx")
+    )
+    with pytest.raises(UsageError, match=r"builder: segment and tensorrt-rtx"):
+        compare(base, cand)
+
+
+def test_of_whole_packages_another_baseline_is_another_whatever_its_inliner(
+    tmp_path: Path,
+) -> None:
+    """2.12.0 and 2.12.1 have one inliner."""
+    benches = []
+    for baseline in ("2.12.0", "2.12.1"):
+        plan = dataclasses.replace(plan_of("a"), lane="package", baseline=baseline)
+        specs = (SubjectSpec(baseline, SubjectKind.RELEASE, (), inliner_id="f" * 64),)
+        benches.append(record(tmp_path, plan, subjects=specs))
+    assert not compare(*benches).anchored
 
 
 def test_a_bench_against_a_recorded_one_measures_what_that_did(tmp_path: Path) -> None:

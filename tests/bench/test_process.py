@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.bench.process import JobFailed, Zygote
+from harness.bench.process import FreshZygotes, JobFailed, Zygote
 from harness.errors import SurroundingsError
 from harness.rig.bench.records import PASSES, Arm, BenchCase, Metric, Size
 from harness.rig.records import SubjectKind, SubjectSpec
@@ -62,6 +62,18 @@ def test_forked_and_fresh_workers_agree(zygote: Zygote, setup: WorkerSetup) -> N
         alone = block(fresh, "alone", arms=ARMS[:1], **asked)["baseline"]["seconds"]
     for metric in ("save", "load-warm"):
         assert 0.6 < min(forked[metric]) / min(alone[metric]) < 1.6, metric
+
+
+@pytest.mark.slow
+def test_fresh_processes_do_every_job_that_forks_do(setup: WorkerSetup) -> None:
+    fresh = FreshZygotes(setup)
+    sizes = fresh.ask("sizes", CASE, arm=dataclasses.asdict(ARMS[0]))["sizes"]
+    assert set(sizes) == {size.value for size in Size}
+    asked: dict[str, Any] = {"passes": ["save"], "warm_up": 0, "calls": 2, "seed": 1}
+    arm = dataclasses.asdict(ARMS[1])
+    for _ in range(2):
+        answer = fresh.ask("alone", CASE, arms=[arm], together=False, **asked)
+        assert len(answer["arms"]["candidate"]["seconds"]["save"]) == 2
 
 
 def test_workers_spend_their_time_inside_of_timed_regions(zygote: Zygote) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
-from harness.bench.plan import BenchCell
+from harness.bench.plan import IMPORT_CELL, BenchCell
 from harness.report.bench_page import bench_markdown, bench_page
 from harness.rig.bench.records import BenchCase
 from tests.bench.recorded import record
@@ -38,6 +39,20 @@ def test_every_title_says_that_engines_are_emulated(tmp_path: Path) -> None:
     html, markdown = pages(tmp_path)
     assert html.count("engines are emulated") >= 3
     assert "engines are emulated" in markdown
+
+
+def test_a_page_of_whole_packages_says_what_its_stages_are(tmp_path: Path) -> None:
+    cells = (BenchCell(BenchCase("relu_once@product"), "no-retrace", "family"), IMPORT_CELL)
+    plan = dataclasses.replace(plan_of(cells=cells), lane="package")
+    judged = record(tmp_path, plan)
+    html, markdown = (
+        page(judged.plan, judged.report, judged.provenance) for page in (bench_page, bench_markdown)
+    )
+    assert "package lane, builder segment, engines are emulated" in html
+    assert "Package lane, builder segment, engines are emulated" in markdown
+    assert "torch_tensorrt.save and load as a user calls them" in html
+    assert html.count("torch_tensorrt~import") >= 2
+    assert "as a user calls them" not in "".join(pages(tmp_path))
 
 
 def test_a_regression_is_the_headline_and_stands_with_its_interval(tmp_path: Path) -> None:

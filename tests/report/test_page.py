@@ -43,7 +43,7 @@ class Outline(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def text(model):
     return page(model)
 
