@@ -39,12 +39,14 @@ class RuleRow:
 
 @dataclass(frozen=True)
 class SelftestResult:
-    """``detectable``: log-ratios, one for each minute of A/A samples and stage. The last three are
-    None where nothing was measured."""
+    """``detectable``: log-ratios, one for each minute of A/A samples and stage. ``loads``: of A/A
+    and of those with a delay the median of the one-minute averages. The last three are None where
+    nothing was measured."""
 
     rows: tuple[RuleRow, ...]
     detectable: tuple[float, ...]
     power_by_stage: tuple[tuple[str, int, int], ...]
+    loads: tuple[float | None, float | None]
     overhead_s: float | None
     start_s: float | None
     timed_share: float | None
@@ -69,10 +71,17 @@ def result_of(campaigns: Campaigns) -> SelftestResult:
             (stage, *_counted([c for c in delayed if c.kind == stage], called_by_us))
             for stage in SLOWER_STAGES
         ),
+        loads=(_load(same), _load(delayed)),
         overhead_s=ready["ready"]["overhead_s"] if ready else None,
         start_s=ready["start_s"] if ready else None,
         timed_share=median(shares) if shares else None,
     )
+
+
+def _load(campaigns: Sequence[Campaign]) -> float | None:
+    """Of the whole machine, whose other cores' work is felt in what they share with this one."""
+    found = [block["machine"]["load"] for each in campaigns for block in each.cell.blocks]
+    return median(known) if (known := [load for load in found if load is not None]) else None
 
 
 def _counted(campaigns: Sequence[Campaign], says: Callable[[Campaign], bool]) -> tuple[int, int]:
@@ -115,6 +124,9 @@ def lines(campaigns: Campaigns, result: SelftestResult) -> Iterator[str]:
     for stage, called, of in result.power_by_stage:
         yield f"- +5 % in {stage} called regressed: {_share(called, of)}"
     yield f"- smallest detectable change at {CELL_S:.0f} s a cell: {_smallest(result.detectable)}"
+    for what, load in zip(("A/A", "with a delay"), result.loads, strict=True):
+        if load is not None:
+            yield f"- runnable processes, {what} (median): {load:.1f}, the bench's one among them"
     if result.overhead_s is not None and result.start_s is not None:
         yield (
             f"- a timed region costs {result.overhead_s * 1e6:.1f} µs of its own; "

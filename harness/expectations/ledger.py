@@ -68,18 +68,21 @@ class Entry:
 
     def covers(self, key: CellKey, origin: str | None) -> bool:
         """Whether a cell is in its scope; ``origin`` is that of the cell's case, if known."""
-        return self.reaches(key) and self.names(key.case, origin)
+        return self.fits(key) and self.asks(key.subject) and self.names(key.case, origin)
 
-    def reaches(self, key: CellKey) -> bool:
-        """Whether a cell is in its scope, whatever its case."""
+    def fits(self, key: CellKey) -> bool:
+        """Whether a cell is in its scope, whatever its case and its subject."""
         return (
             key.route in self.routes
             and self.capture in (None, key.capture)
             and self.lane in (None, key.lane, _ALSO.get(key.lane))
             and (self.builder is None or selects_name(self.builder, key.builder))
             and (self.environment is None or selects_name(self.environment, key.environment))
-            and any(selects_subject(selector, key.subject) for selector in self.subjects)
         )
+
+    def asks(self, subject: str) -> bool:
+        """Whether a subject is in its scope."""
+        return any(selects_subject(selector, subject) for selector in self.subjects)
 
     def names(self, case: str, origin: str | None) -> bool:
         """Whether a case is in its scope."""

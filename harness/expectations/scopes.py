@@ -1,7 +1,7 @@
 """Which entries of a ledger cover which cells, worked out for all cells of a run at once.
 
-A run has a hundred thousand cells and the ledger a hundred entries, but the cells have few cases
-and few settings: an entry is asked about each of those, and not about each cell.
+A run has a hundred thousand cells and the ledger a hundred entries, but the cells have few cases,
+subjects and settings: an entry is asked about each of those, and not about each cell.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from harness.expectations.ledger import Entry, Ledger
 from harness.rig.records import CellKey, CellRecord, Oracle
 
-_setting = operator.attrgetter("capture", "subject", "route", "lane", "builder", "environment")
+_setting = operator.attrgetter("capture", "route", "lane", "builder", "environment")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,10 @@ def scopes(
         return frozenset(entry for entry in ledger.entries if entry.names(case, origin))
 
     @functools.cache
+    def of_subject(subject: str) -> frozenset[Entry]:
+        return frozenset(entry for entry in ledger.entries if entry.asks(subject))
+
+    @functools.cache
     def made(entries: frozenset[Entry]) -> Scope:
         return _scope(tuple(entry for entry in ledger.entries if entry in entries))
 
@@ -52,8 +56,8 @@ def scopes(
     for key in keys:
         setting = _setting(key)
         if setting not in of_setting:
-            of_setting[setting] = frozenset(e for e in ledger.entries if e.reaches(key))
-        found[key] = made(of_case(key.case) & of_setting[setting])
+            of_setting[setting] = frozenset(e for e in ledger.entries if e.fits(key))
+        found[key] = made(of_case(key.case) & of_subject(key.subject) & of_setting[setting])
     return found
 
 

@@ -48,7 +48,8 @@ def answers(
 def silent_failures(cells: pd.DataFrame, releases: Sequence[str]) -> str:
     """Which releases have none; what the newest has, if it has any."""
     gated = cells[~cells["hypothetical"]]
-    of = {name: gated[gated["subject"] == name] for name in releases}
+    of_subject = {str(name): here for name, here in gated.groupby("subject", observed=False)}
+    of = {name: of_subject[name] for name in releases}
     share = {name: float(here["oracle"].isin(SILENT).mean()) for name, here in of.items()}
     unasked = [name for name, here in of.items() if here["standing"].isin(UNJUDGED).any()]
     clean = [name for name in releases if not share[name] and name not in unasked]

@@ -33,7 +33,7 @@ def live_causes(
     Args:
         order: names of the cases, the smallest first.
     """
-    failed = _failed(verdicts, subject)
+    failed = _failed(verdicts[verdicts["subject"] == subject])
     found = (_of_group(group, failed, subject, order) for group in cause_groups(causes))
     live = [cause for cause in found if cause is not None]
     return tuple(sorted(live, key=lambda cause: (severity(cause.oracle), cause.id)))
@@ -50,8 +50,8 @@ def gone_causes(
     Args:
         releases: those that were asked anything, the oldest first.
     """
-    failures = verdicts[_is_failed(verdicts)]
-    failed = {name: failures[failures["subject"] == name] for name in releases}
+    failures = _failed(verdicts)
+    failed = {str(name): of for name, of in failures.groupby("subject", observed=False)}
     gone = []
     for group in cause_groups(causes):
         seen = {name for cause in group for name in cause.subjects}
@@ -66,12 +66,11 @@ def gone_causes(
     return tuple(sorted(gone, key=lambda cause: (severity(cause.oracle), -cause.cells, cause.id)))
 
 
-def _failed(verdicts: pd.DataFrame, subject: str) -> pd.DataFrame:
-    return verdicts[(verdicts["subject"] == subject) & _is_failed(verdicts)]
-
-
-def _is_failed(verdicts: pd.DataFrame) -> pd.Series[bool]:
-    return (verdicts["outcome"] == "failed") & ~verdicts["hypothetical"]
+def _failed(verdicts: pd.DataFrame) -> pd.DataFrame:
+    failed = verdicts[(verdicts["outcome"] == "failed") & ~verdicts["hypothetical"]]
+    columns = ["cell_id", "lane", "subject", "case", "capture", "route", "oracle", "label"]
+    # Of all cells few are left: categories of as many names as a run has cells would be slow.
+    return failed[columns].astype({"cell_id": "string"})
 
 
 def _of_group(

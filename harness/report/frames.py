@@ -65,8 +65,8 @@ def _frame(
     return pd.DataFrame({name: _typed(of, ordered.get(name, kind)) for (name, kind), of in told})
 
 
-def _typed(values: Sequence[Any], kind: str | pd.CategoricalDtype) -> Any:
-    """A column; words that are none of an ordered column's are missing in it."""
+def _typed(values: Sequence[Any], kind: Any) -> Any:
+    """A column of a dtype, or of ``_WORD``; what is none of the categories is missing in it."""
     if kind == _WORD:
         kind = pd.CategoricalDtype(sorted(set(values) - {None}))
     if not isinstance(kind, pd.CategoricalDtype):
@@ -257,5 +257,7 @@ def sample_frame(
     cells = {
         name: kind for name, kind in _SAMPLE_COLUMNS.items() if name not in ("stage", "seconds")
     }
-    more = pd.DataFrame({"stage": _typed(stages, _WORD), "seconds": pd.Series(seconds, dtype=float)})
+    more = pd.DataFrame(
+        {"stage": _typed(stages, _WORD), "seconds": pd.Series(seconds, dtype=float)}
+    )
     return _repeated(_frame(heads, cells, cases, subjects), times, more)

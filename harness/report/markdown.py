@@ -14,21 +14,23 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from harness.report import style, text
+from harness.report.limits import MOST_ROWS
 from harness.report.model import ReportModel
-from harness.report.page import TEMPLATES
+from harness.report.page import TEMPLATES, groupby_kept
 
 COMMENT_LIMIT = 60_000
 """Characters; what the usual forge takes, less a margin."""
 
-_LIST_LENGTHS = (60, 25, 10, 4, 0)
+_LENGTHS = (*((most, MOST_ROWS) for most in (60, 25, 10, 4, 0)), (0, 12), (0, 4))
+"""How long a list, and how long a table of releases: lists give way first."""
 
 
 def markdown(model: ReportModel) -> str:
-    """The report as markdown. Lists are cut, and say so, until it fits a comment."""
+    """The report as markdown. Lists and tables are cut, and say so, until it fits a comment."""
     template = environment().get_template("report.md")
     rendered = ""
-    for most in _LIST_LENGTHS:
-        rendered = template.render(model=model, most=most)
+    for most, rows in _LENGTHS:
+        rendered = template.render(model=model, most=most, rows=rows)
         if len(rendered) <= COMMENT_LIMIT:
             break
     return rendered
@@ -67,5 +69,5 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(style=style, text=text)
-    environment.filters.update(code=code, cell_code=cell_code)
+    environment.filters.update(code=code, cell_code=cell_code, groupby_kept=groupby_kept)
     return environment

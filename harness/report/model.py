@@ -30,6 +30,7 @@ from harness.report.frames import (
     verdict_frame,
 )
 from harness.report.headline import LEDGER, headline
+from harness.report.limits import MOST_ROWS
 from harness.report.matrix import build_matrix
 from harness.report.matrix_views import Matrix
 from harness.report.measure_views import MeasureRow, UnflattenRow
@@ -42,6 +43,7 @@ from harness.report.provenance import with_sources
 from harness.report.rows import (
     comparison,
     control,
+    failing_cells,
     failing_subjects,
     hypothetical_rows,
     measure_rows,
@@ -53,6 +55,7 @@ from harness.report.version_views import VersionBlock
 from harness.report.views import (
     Comparison,
     Control,
+    FailingList,
     FailingSubject,
     Headline,
     HypotheticalRow,
@@ -79,9 +82,10 @@ class ReportModel:
 
     What compares inliners is of one lane, ``lane``: of the graph lane where the run has it; and of
     one kind of environment, the pinned one where the run has it. ``versions`` has all of them.
-    ``mismatches`` say why a merged run's sources should not have been merged.
-    ``package`` is None in a run without the package lane. ``pictures`` are of causes, by their id;
-    ``no_pictures`` says why there are none. ``scripts`` and ``no_scripts`` likewise.
+    ``failing`` are the cells of those matrix rows that the page has, and ``older_failing`` counts
+    the cells of the others. ``mismatches`` say why a merged run's sources should not have been
+    merged. ``package`` is None in a run without the package lane. ``pictures`` are of causes, by
+    their id; ``no_pictures`` says why there are none. ``scripts`` and ``no_scripts`` likewise.
     """
 
     title: str
@@ -107,6 +111,7 @@ class ReportModel:
     control: Control
     hypothetical: tuple[HypotheticalRow, ...]
     failing: tuple[FailingSubject, ...]
+    older_failing: int
     provenance: Provenance
     mismatches: tuple[str, ...]
     frames: RunFrames = field(repr=False, compare=False)
@@ -121,14 +126,15 @@ class ReportModel:
         return any(row.archive or any(row.stages.values()) for row in self.measures)
 
     @property
-    def failing_lists(self) -> tuple[tuple[str, tuple[FailingSubject, ...]], ...]:
-        """The lists of failing cells that the tables link to, and how each is called."""
+    def failing_lists(self) -> tuple[FailingList, ...]:
+        """The lists of failing cells that the tables link to."""
         if self.package is None:
-            return (("", self.failing),)
+            return (_listed("", self.failing, self.older_failing),)
         by = " by family" if self.lane is Lane.PACKAGE else ""
+        package = self.package
         return (
-            (f"In the {self.lane} lane{by}", self.failing),
-            ("In the package lane by call", self.package.failing),
+            _listed(f"In the {self.lane} lane{by}", self.failing, self.older_failing),
+            _listed("In the package lane by call", package.failing, package.older_failing),
         )
 
 
@@ -214,7 +220,10 @@ def build_model(
         unflatten=unflatten_rows(verdicts),
         control=control(cells, verdicts),
         hypothetical=hypothetical_rows(cells),
-        failing=failing_subjects(cells, [group.members for group in matrix.groups]),
+        failing=failing_subjects(cells, [group.members for group in matrix.groups[-MOST_ROWS:]]),
+        older_failing=failing_cells(
+            cells, [name for group in matrix.groups[:-MOST_ROWS] for name in group.members]
+        ),
         versions=version_matrix(all_cells, timings, subjects, summary),
         mismatches=tuple(provenance.get("mismatches", ())),
         provenance=with_sources({**provenance, **_stage_share(summary), **_memory(summary)}),
@@ -226,6 +235,10 @@ def build_model(
             summary=summary_frame(one_cells, ordered, measures),
         ),
     )
+
+
+def _listed(title: str, subjects: tuple[FailingSubject, ...], older: int) -> FailingList:
+    return FailingList(title, subjects, older + sum(subject.unlisted for subject in subjects))
 
 
 def _compared(plan: Sequence[CellKey]) -> Lane:

@@ -145,14 +145,14 @@ def severities(oracles: pd.Series[str]) -> pd.Series[int]:
 def _moved(both: pd.DataFrame) -> dict[tuple[int, str], Moved]:
     """What went which way in each pair, the cells of one case and one change together."""
     names = ["pair", "fate", "case", "label_was", "label_is", "route"]
-    rows = both.loc[both["fate"] != "", names].astype({name: "string" for name in names[1:]})
+    rows = both.loc[both["fate"] != "", names].astype(dict.fromkeys(names[1:], "string"))
     moves = sorted(Counter(rows.itertuples(index=False, name=None)).items())
     found = {}
     for where, here in groupby(moves, lambda move: move[0][:2]):
         of = list(here)
         changes = tuple(
-            Move(*change, tuple(row[5] for row, _ in cells))
-            for change, cells in groupby(of, lambda move: move[0][2:5])
+            Move(case, was, now, tuple(row[5] for row, _ in cells))
+            for (case, was, now), cells in groupby(of, lambda move: move[0][2:5])
         )
         found[where] = Moved(sum(count for _, count in of), changes)
     return found

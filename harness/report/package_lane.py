@@ -15,6 +15,7 @@ import pandas as pd
 from harness.report import tables, text
 from harness.report.answers import UNJUDGED
 from harness.report.frames import KEY
+from harness.report.limits import MOST_ROWS
 from harness.report.matrix import matrix_cells
 from harness.report.package_views import (
     CompileMeasure,
@@ -23,7 +24,7 @@ from harness.report.package_views import (
     PackageMeasure,
     PackageRow,
 )
-from harness.report.rows import failing_subjects, quartiles_by
+from harness.report.rows import failing_cells, failing_subjects, quartiles_by
 from harness.report.views import Answer
 from harness.rig.records import COMPILE_PARTS, SEGMENT, Lane, Oracle, Route, Stage, SubjectSpec
 from harness.verdict import SILENT
@@ -64,9 +65,13 @@ def package_lane(
         cells, timings: as `frames` makes them; rows of other lanes are left out.
         releases: in order.
     """
-    here, samples = in_lane(cells, Lane.PACKAGE), in_lane(timings, Lane.PACKAGE)
-    if here.empty:
+    whole, samples = in_lane(cells, Lane.PACKAGE), in_lane(timings, Lane.PACKAGE)
+    if whole.empty:
         return None
+    asked = set(whole["subject"])
+    of_lane = [spec for spec in releases if spec.subject in asked]
+    releases, older = of_lane[-MOST_ROWS:], [spec.subject for spec in of_lane[:-MOST_ROWS]]
+    here, samples = (frame[~frame["subject"].isin(older)] for frame in (whole, samples))
     planned = set(here["route"])
     calls = tuple(_call(route) for route in CALLS if route in planned)
     ran = {
@@ -100,6 +105,8 @@ def package_lane(
             for builder, part in parts
             for failing in failing_subjects(part, [[spec.subject] for spec in releases], "route")
         ),
+        older=len(older),
+        older_failing=failing_cells(whole, older),
     )
 
 

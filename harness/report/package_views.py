@@ -66,7 +66,11 @@ class CompileMeasure:
 
 @dataclass(frozen=True)
 class PackageLane:
-    """What users of a release meet. ``compile`` is by a package's name."""
+    """What users of a release meet. ``compile`` is by a package's name.
+
+    ``older`` counts the releases that are left out because there are too many, and
+    ``older_failing`` their failing cells.
+    """
 
     calls: tuple[PackageCall, ...]
     cases: int
@@ -74,3 +78,5 @@ class PackageLane:
     measures: tuple[PackageMeasure, ...]
     compile: Mapping[str, CompileMeasure]
     failing: tuple[FailingSubject, ...]
+    older: int = 0
+    older_failing: int = 0

@@ -13,11 +13,13 @@ from typing import TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from harness.report import plots, style, text
+from harness.report import limits, plots, style, text
 from harness.report.cause_views import FindingView
 from harness.report.drawing import caption, drawing
 from harness.report.matrix_views import MatrixGroup
 from harness.report.model import ReportModel
+from harness.report.neighbours import FATES, Moved
+from harness.report.run_frames import file_of
 from harness.report.step_plot import step_figure
 from harness.report.version_plot import version_figure
 from harness.rig.records import Oracle, SubjectKind
@@ -39,6 +41,7 @@ def page(model: ReportModel, drawn: Drawn | None = None) -> str:
         .get_template("report.html")
         .render(
             model=model,
+            most_moves=limits.most_of_each([len(of.moves) for of in _moved(model)]),
             latency_picture=_picture(
                 drawn.latency,
                 "latency",
@@ -56,6 +59,11 @@ def page(model: ReportModel, drawn: Drawn | None = None) -> str:
             ),
         )
     )
+
+
+def _moved(model: ReportModel) -> list[Moved]:
+    pairs = model.neighbours[-limits.MOST_ROWS :]
+    return [getattr(pair, fate) for pair in pairs for fate in FATES]
 
 
 @dataclass(frozen=True)
@@ -143,6 +151,8 @@ def environment() -> Environment:
     environment.globals.update(
         style=style,
         text=text,
+        limits=limits,
+        file_of=file_of,
         oracles=[oracle.value for oracle in Oracle],
         anchor=anchor,
         caption=caption,

@@ -24,7 +24,7 @@ from harness.report import style, text
 from harness.report.matrix_views import Matrix, MatrixCell, MatrixGroup
 from harness.report.measure_views import MeasureRow, Quartiles
 
-MOST_LINES = 40
+MOST_LINES = 30
 """Lines of a picture: beyond that no eye follows, and the tables have all."""
 
 PLOTTED_STAGES = ("inline", "export", "save", "load")

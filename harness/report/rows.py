@@ -8,6 +8,7 @@ from itertools import groupby
 import pandas as pd
 
 from harness.report import tables
+from harness.report.limits import most_of_each
 from harness.report.measure_views import MeasureRow, Quartiles
 from harness.report.views import (
     ChangeView,
@@ -22,9 +23,6 @@ from harness.rig.records import Outcome, Route
 
 SHOWN_CELLS = 40
 """Failing cells listed by (subject, family) at most; the records hold the rest."""
-
-SHOWN_IN_ALL = 6_000
-"""Failing cells in one list, about: of a run with many subjects, fewer are listed of each."""
 
 NO_INLINER = (Route.DIRECT.value, Route.PLAIN.value)
 
@@ -143,6 +141,12 @@ def hypothetical_rows(cells: pd.DataFrame) -> tuple[HypotheticalRow, ...]:
     return tuple(rows)
 
 
+def failing_cells(cells: pd.DataFrame, subjects: Sequence[str]) -> int:
+    """How many gated cells of some subjects fail."""
+    here = cells["subject"].isin(subjects) & ~cells["hypothetical"]
+    return int((cells["standing"] == "failing")[here].sum())
+
+
 def failing_subjects(
     cells: pd.DataFrame, together: Sequence[Sequence[str]], by: str = "family"
 ) -> tuple[FailingSubject, ...]:
@@ -158,7 +162,7 @@ def failing_subjects(
     columns = ["subject", by, "case", "route", "label", "message", "class"]
     rows = zip(*(failing[name].astype("string").fillna("") for name in columns), strict=True)
     listed = {where: list(here) for where, here in groupby(rows, lambda row: row[:2])}
-    most = _most_shown([len(here) for here in listed.values()])
+    most = most_of_each([len(here) for here in listed.values()], SHOWN_CELLS)
     of: dict[str, list[FailingGroup]] = {}
     for (subject, name), here in listed.items():
         shown = tuple(FailingCell(*row[2:]) for row in here[:most])
@@ -169,11 +173,3 @@ def failing_subjects(
         for found, members in groupby(subjects, lambda name: of.get(name, []))
         if found
     )
-
-
-def _most_shown(sizes: Sequence[int]) -> int:
-    """How many cells of each group are listed, so that there are not too many in all."""
-    for most in range(SHOWN_CELLS, 1, -1):
-        if sum(min(size, most) for size in sizes) <= SHOWN_IN_ALL:
-            return most
-    return 1

@@ -78,10 +78,20 @@ def frame_files(frames: RunFrames) -> dict[str, bytes]:
         frame: pd.DataFrame = getattr(frames, name)
         buffer = io.BytesIO()
         frame.to_parquet(buffer, index=False)
-        if len(frame) <= MOST_CSV_ROWS:
+        if _fits_a_sheet(frame):
             files[f"{name}.csv"] = frame.to_csv(index=False).encode()
         files[f"{name}.parquet"] = buffer.getvalue()
     return files
+
+
+def file_of(frames: RunFrames, name: str) -> str:
+    """Where a reader without Python finds a frame, if it fits there: seen from the page."""
+    ending = "csv" if _fits_a_sheet(getattr(frames, name)) else "parquet"
+    return f"{FRAMES_FOLDER}/{name}.{ending}"
+
+
+def _fits_a_sheet(frame: pd.DataFrame) -> bool:
+    return len(frame) <= MOST_CSV_ROWS
 
 
 def read_frames(run: Path) -> RunFrames:

@@ -75,8 +75,10 @@ def stage_times(samples: pd.DataFrame) -> pd.DataFrame:
     )
     whole = whole[whole["parts"] == len(INLINE_STAGES)].drop(columns="parts").assign(stage=INLINE)
     others = gated[gated["stage"].isin(LATENCY_STAGES)]
-    stages = pd.CategoricalDtype(LATENCY_STAGES)
-    return pd.concat([part.astype({"stage": stages}) for part in (whole, others)], ignore_index=True)
+    stages = pd.CategoricalDtype(list(LATENCY_STAGES))
+    return pd.concat(
+        [part.astype({"stage": stages}) for part in (whole, others)], ignore_index=True
+    )
 
 
 def sizes(cells: pd.DataFrame, column: str) -> pd.DataFrame:

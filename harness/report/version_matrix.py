@@ -46,15 +46,19 @@ def version_matrix(
     here, samples = _of_releases(cells, specs), _of_releases(timings, specs)
     blocks = []
     for name in sorted(set(here[_BLOCK].itertuples(index=False, name=None)), key=_block_order):
-        part, taken = (
-            frame[(frame[_BLOCK] == list(name)).all(axis=1)] for frame in (here, samples)
-        )
+        part, taken = (_rows_of(frame, name) for frame in (here, samples))
         lane, executor, environments, builds = map(str, name)
         rows = _rows(part, taken, specs, _that_ran(summary, lane))
         families = tuple(cell.family for cell in rows[0].families)
         stepped = tuple(_stepped(rows, part))
         blocks.append(VersionBlock(Lane(lane), executor, environments, builds, families, stepped))
     return tuple(blocks)
+
+
+def _rows_of(frame: pd.DataFrame, block: Sequence[str]) -> pd.DataFrame:
+    for column, value in zip(_BLOCK, block, strict=True):
+        frame = frame[frame[column] == value]
+    return frame
 
 
 def _block_order(name: Sequence[str]) -> tuple[Any, ...]:
@@ -73,7 +77,7 @@ def _of_releases(frame: pd.DataFrame, specs: Mapping[str, SubjectSpec]) -> pd.Da
     return named.assign(subject=_made(named, _PLACE, _name))
 
 
-def _made(frame: pd.DataFrame, columns: list[str], name: Callable[..., str]) -> pd.Categorical:
+def _made(frame: pd.DataFrame, columns: list[str], name: Callable[..., str]) -> pd.Categorical[str]:
     """A name for each row, made of some of its columns: once for all rows that are alike."""
     numbers = frame.groupby(columns, sort=False, observed=True).ngroup()
     alike = frame[columns].drop_duplicates().itertuples(index=False, name=None)
@@ -108,7 +112,7 @@ def _rows(
     found = matrix_cells(table)
     names = [_name(*place) for place in places]
     failing = cells[cells["standing"] == "failing"]
-    met = {name: of["oracle"] for name, of in failing.groupby("subject", observed=False)}
+    met = Counter(zip(failing["subject"], failing["oracle"], strict=True))
     measures = measures_of(cells, samples, names, Lane(cells["lane"].iloc[0]))
     rows = []
     for place, name in zip(places, names, strict=True):
@@ -124,7 +128,7 @@ def _rows(
                 shares=_sharing(spec, specs, asked),
                 whole=whole(name, families),
                 families=families,
-                **_harms(met[name]),
+                **_harms(name, met),
                 measures=measures[name],
                 environment_bytes=told["environment_bytes"],
             )
@@ -132,10 +136,11 @@ def _rows(
     return tuple(rows)
 
 
-def _harms(met: pd.Series[str]) -> dict[str, Any]:
-    """How many cells do which harm to their user, by the oracles that they fail."""
-    silent, error = met.isin(SILENT).sum(), (met == Oracle.COMPLETION).sum()
-    return {"silent": int(silent), "error": int(error), "lesser": int(len(met) - silent - error)}
+def _harms(name: str, met: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+    """How many cells of a row do which harm, of the oracles that users of the rows meet."""
+    counts = {oracle: met.get((name, oracle.value), 0) for oracle in Oracle}
+    silent, error = sum(counts[oracle] for oracle in SILENT), counts[Oracle.COMPLETION]
+    return {"silent": silent, "error": error, "lesser": sum(counts.values()) - silent - error}
 
 
 def _engines_order(ran: Mapping[str, Any]) -> tuple[Any, ...]:

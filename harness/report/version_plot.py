@@ -25,7 +25,7 @@ _PARTS: Final = (
 
 def version_figure(blocks: Sequence[VersionBlock]) -> Figure:
     """Blocks under each other, rows of one inliner behind one bar, what changed at the right."""
-    shown = [(block, _groups(block)) for block in blocks]
+    shown = [(block, block.newest(MOST_LINES)) for block in blocks]
     lines = sum(2 + sum(map(len, groups)) for _, groups in shown)
     with mpl.rc_context(style.RC):
         figure = new_figure(11.6, 0.7 + 0.235 * max(lines, 2))
@@ -54,16 +54,6 @@ def _draw_key(figure: Figure) -> None:
         at = _LEFT + 0.14 * place
         figure.text(at, top, "■", color=colour, alpha=strength, va="center", fontsize=11)
         figure.text(at + 0.016, top, name, va="center", fontsize=8)
-
-
-def _groups(block: VersionBlock) -> list[Sequence[VersionRow]]:
-    """The block's last groups, of as many rows as a picture holds; the last one in any case."""
-    shown: list[Sequence[VersionRow]] = []
-    for group in reversed(block.groups):
-        if shown and sum(map(len, shown)) + len(group) > MOST_LINES:
-            break
-        shown.insert(0, group)
-    return shown
 
 
 def _draw_block(axes: Axes, groups: Sequence[Sequence[VersionRow]], top: float) -> None:

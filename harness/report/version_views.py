@@ -126,3 +126,12 @@ class VersionBlock:
             else:
                 found.append([row])
         return tuple(map(tuple, found))
+
+    def newest(self, most: int) -> tuple[tuple[VersionRow, ...], ...]:
+        """The last groups, of so many rows at most; the last one in any case."""
+        shown: list[tuple[VersionRow, ...]] = []
+        for group in reversed(self.groups):
+            if shown and sum(map(len, shown)) + len(group) > most:
+                break
+            shown.insert(0, group)
+        return tuple(shown)

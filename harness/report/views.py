@@ -104,6 +104,24 @@ class FailingSubject:
     def total(self) -> int:
         return sum(group.total for group in self.groups)
 
+    @property
+    def unlisted(self) -> int:
+        """Of all members together."""
+        return len(self.members) * sum(group.total - len(group.cells) for group in self.groups)
+
+
+@dataclass(frozen=True)
+class FailingList:
+    """The failing cells that the tables of one lane link to.
+
+    ``elsewhere`` are the cells that are not listed: of subjects that have no row on the page, and
+    what is too long of the others.
+    """
+
+    title: str
+    subjects: tuple[FailingSubject, ...]
+    elsewhere: int
+
 
 @dataclass(frozen=True)
 class Provenance:

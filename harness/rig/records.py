@@ -1,9 +1,9 @@
 """The plain records in which the controller and a rig meet, and their JSON form.
 
-This is the only module of the rig that the controller imports, and it imports the standard
-library alone: a report opens without torch, and a rig runs in a bare environment. Every record is
-frozen, and goes to JSON and back without loss. Times are in seconds, sizes in bytes, and a field's
-name ends in its unit.
+Beside `harness.rig.bench.records` and `turns`, this is the only module of the rig that the
+controller imports, and it imports the standard library alone: a report opens without torch, and a
+rig runs in a bare environment. Every record is frozen, and goes to JSON and back without loss.
+Times are in seconds, sizes in bytes, and a field's name ends in its unit.
 
 History of ``SCHEMA``:
     1  the first: one verdict an oracle, stage seconds, archive and engine bytes.

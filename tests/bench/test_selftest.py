@@ -139,6 +139,16 @@ def test_the_table_has_each_rule_with_intervals(monkeypatch: pytest.MonkeyPatch)
     assert "of `chain_of_forty`" in told
 
 
+def test_the_load_that_the_campaigns_met_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    campaigns, _ = run(PLAN, monkeypatch)
+    for campaign in campaigns.found.values():
+        for block in campaign.cell.blocks:
+            block["machine"]["load"] = 1.0 if campaign.kind == AA else 3.5  # type: ignore[index]
+    told = "\n".join(lines(campaigns, result_of(campaigns)))
+    assert "runnable processes, A/A (median): 1.0, the bench's one among them" in told
+    assert "runnable processes, with a delay (median): 3.5" in told
+
+
 def test_what_was_not_measured_is_told_so() -> None:
     nothing = Campaigns(PLAN)
     told = "\n".join(lines(nothing, result_of(nothing)))

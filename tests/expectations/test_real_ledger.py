@@ -209,9 +209,7 @@ CHANGES: tuple[Callable[[Entry, Published], Entry | None], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "change", [*CHANGES, pytest.param(one_more_case, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("change", [*CHANGES, pytest.param(one_more_case, marks=pytest.mark.slow)])
 def test_any_entry_made_false_turns_the_gate_red_in_its_place_and_beside_it(
     published: Published, change: Callable[[Entry, Published], Entry | None]
 ) -> None:

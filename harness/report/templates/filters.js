@@ -22,6 +22,7 @@
       select.add(new Option(value, value));
     return select;
   });
+  const more = section.dataset.elsewhere ? "; " + section.dataset.elsewhere : "";
   const told = form.appendChild(document.createElement("output"));
   section.querySelector("h2").after(form);
 
@@ -38,7 +39,7 @@
       part.hidden = !part.querySelector("tbody tr:not([hidden])");
     if (chosen.length)
       for (const part of section.querySelectorAll("details:not([hidden])")) part.open = true;
-    told.textContent = shown + " of " + rows.length + " rows";
+    told.textContent = shown + " of " + rows.length + " rows" + more;
   }
   form.addEventListener("change", () => {
     const chosen = selects.filter((select) => select.value);
