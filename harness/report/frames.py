@@ -70,7 +70,7 @@ def _typed(values: Sequence[Any], kind: Any) -> Any:
     if kind == _WORD:
         kind = pd.CategoricalDtype(sorted(set(values) - {None}))
     if not isinstance(kind, pd.CategoricalDtype):
-        return pd.array(list(values), dtype=kind)
+        return pd.Series(list(values), dtype=kind)
     place = {word: at for at, word in enumerate(kind.categories)}
     codes = np.fromiter((place.get(value, -1) for value in values), "int64", len(values))
     return pd.Categorical.from_codes(codes, dtype=kind)
