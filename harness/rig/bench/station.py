@@ -19,9 +19,6 @@ process, which then has one case and one worker in its life.
 from __future__ import annotations
 
 import gc
-import json
-import os
-import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Mapping
@@ -29,15 +26,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-import torch
-
-from corpus.case import corpus_digest
-from harness.rig.bench.blocks import cold_share, one_call
-from harness.rig.bench.forked import Child, ChildFailed, Serve, UnfitToFork, one_line
-from harness.rig.bench.measuring import overhead_s
+from harness.rig.bench.answering import answer_jobs
+from harness.rig.bench.blocks import one_call
+from harness.rig.bench.forked import Child, ChildFailed, Serve, one_line
 from harness.rig.bench.records import arm_of, case_of
 from harness.rig.bench.user import Compiled, UserWorker, compiled_case
-from harness.rig.channel import die_with_parent, private_channel, send
 from harness.rig.package.opening import open_package
 
 
@@ -114,9 +107,8 @@ class Station:
     """Holds the package, and a server for each case that is in use."""
 
     def __init__(self, setup: Mapping[str, Any]) -> None:
-        # torch.fx counts its nodes with tqdm, which starts a thread even where it shows nothing;
-        # and a process with two threads cannot be forked.
-        torch.hub.tqdm.monitor_interval = 0
+        self.load_errors: dict[str, str] = {}
+        self.load_seconds: dict[str, float] = {}
         self._package = open_package(setup)
         self._seed = int(setup["seed"])
         self._born: Callable[[Serve], Asked] = Child.fork if setup["forks"] else Here
@@ -130,31 +122,5 @@ class Station:
         return self._servers[name].ask(message)
 
 
-def main() -> None:
-    """Serve jobs until stdin ends."""
-    die_with_parent()
-    channel = private_channel()
-    setup = json.loads(sys.stdin.readline())
-    station = Station(setup)
-    send(
-        channel,
-        event="ready",
-        load_errors={},
-        corpus_digest=corpus_digest(),
-        overhead_s=overhead_s(),
-        cold_share=cold_share(),
-        temporary_folder=tempfile.gettempdir(),
-        affinity=sorted(os.sched_getaffinity(0)),
-        torch=torch.__version__,
-    )
-    for line in sys.stdin:
-        try:
-            answer = station.serve(json.loads(line))
-        except (ChildFailed, UnfitToFork) as error:
-            send(channel, event="failed", message=one_line(error), traceback=str(error))
-        else:
-            send(channel, event="done", **answer)
-
-
 if __name__ == "__main__":
-    main()
+    answer_jobs(Station)

@@ -21,26 +21,22 @@ from __future__ import annotations
 import dataclasses
 import gc
 import json
-import os
-import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import torch
 
 from corpus import elsewhere
-from corpus.case import corpus_digest
-from harness.rig.bench.blocks import BlockJob, cold_share, run_alone, run_block
-from harness.rig.bench.forked import Child, ChildFailed, UnfitToFork, one_line
-from harness.rig.bench.measuring import overhead_s
+from harness.rig.bench.answering import answer_jobs
+from harness.rig.bench.blocks import BlockJob, run_alone, run_block
+from harness.rig.bench.forked import Child
 from harness.rig.bench.memory import sizes_of
 from harness.rig.bench.prepared import Measured, make_ready
 from harness.rig.bench.records import arm_of, case_of
-from harness.rig.channel import die_with_parent, private_channel
 from harness.rig.engines.emulated import load_runtime
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner, LoadError
@@ -102,9 +98,6 @@ class Zygote:
     def __init__(self, setup: Mapping[str, Any]) -> None:
         warnings.filterwarnings("ignore")
         torch.set_num_threads(1)
-        # torch.fx counts its nodes with tqdm, which starts a thread even where it shows nothing;
-        # and a process with two threads cannot be forked.
-        torch.hub.tqdm.monitor_interval = 0
         load_runtime(Path(setup["library"]))
         elsewhere.load(setup["corpus"])
         self._seed = int(setup["seed"])
@@ -136,36 +129,5 @@ class Zygote:
         return self._servers[name].ask(message)
 
 
-def main() -> None:
-    """Serve jobs until stdin ends."""
-    die_with_parent()
-    channel = private_channel()
-    zygote = Zygote(json.loads(sys.stdin.readline()))
-    _send(
-        channel,
-        event="ready",
-        load_errors=zygote.load_errors,
-        load_seconds=zygote.load_seconds,
-        corpus_digest=corpus_digest(),
-        overhead_s=overhead_s(),
-        cold_share=cold_share(),
-        temporary_folder=tempfile.gettempdir(),
-        affinity=sorted(os.sched_getaffinity(0)),
-        torch=torch.__version__,
-    )
-    for line in sys.stdin:
-        try:
-            answer = zygote.serve(json.loads(line))
-        except (ChildFailed, UnfitToFork) as error:
-            _send(channel, event="failed", message=one_line(error), traceback=str(error))
-        else:
-            _send(channel, event="done", **answer)
-
-
-def _send(channel: TextIO, **message: Any) -> None:
-    channel.write(json.dumps(message) + "\n")
-    channel.flush()
-
-
 if __name__ == "__main__":
-    main()
+    answer_jobs(Zygote)
