@@ -45,6 +45,7 @@ EVERYTHING = ["--lane", "graph,package", "--builder", "segment,tensorrt-rtx-*"]
 # A candidate's file, cases from elsewhere and the quick cases have no package to go through.
 GRAPH_LANE_ALONE = {"--lane", "--exporter", "--wheel", "--corpus", "--quick", "--resume"}
 STACK = ROOT / "results" / "stack"
+LOCKS = ROOT / "environments"
 STACK_SINCE = "2.9.0"  # the oldest whose torch the corpus can be captured with
 ENVIRONMENT_BYTES = 8 * 10**9  # as measured: 6.1 GB with torch 2.14.0, 7.7 GB with 2.10.0
 STAMP = "installed.sha256"  # in an environment: what was installed into it
@@ -110,7 +111,7 @@ def stack(session: nox.Session, torch: str) -> None:
     keep = "--keep" in session.posargs
     afterwards = "is kept" if keep else "is removed when its results are in; -- --keep keeps it"
     make_room(session, f"an environment with torch {torch}", afterwards)
-    install(session, lock=ROOT / "environments" / f"torch-{torch}.txt")
+    install(session, lock=LOCKS / f"torch-{torch}.txt")
     asked = [argument for argument in session.posargs if argument != "--keep"]
     out = ["--out", os.path.relpath(STACK / f"torch-{torch}")]  # it goes into the run's record
     try:
@@ -140,11 +141,16 @@ def engine(session: nox.Session, builder: str) -> None:
         session.error(f"{reason} ({meaning(ExitCode.INCONCLUSIVE)})")
     torch, names = list(pinned_torches().items())[-1]
     make_room(session, f"an environment with torch {torch} and {builder}", "is kept")
-    package = f"{REAL_PACKAGES[builder]}=={names[-1]}"
-    lock = ROOT / "environments" / f"torch-{torch}.txt"
-    install(session, "tests", lock=lock, packages=[package])
+    package, release = REAL_PACKAGES[builder], names[-1]
+    if builder == "tensorrt-rtx":
+        install(session, "tests", lock=LOCKS / f"{package}-{release}.txt")
+    else:
+        # Not locked: what the registry has of TensorRT's libraries is a placeholder, which fetches
+        # them from NVIDIA's own index while it is built; its hash would say nothing of them.
+        lock = LOCKS / f"torch-{torch}.txt"
+        install(session, "tests", lock=lock, packages=[f"{package}=={release}"])
     try:
-        here = ["--environment", "matched", "--releases", names[-1]]
+        here = ["--environment", "matched", "--releases", release]
         run_harness(session, "run", "--lane", "engine", *here, *session.posargs)
     finally:  # whatever became of it: whether this runtime does what the emulated one does
         session.run("python", "-m", "pytest", "-m", "cuda", "tests/rig/engines/test_conformance.py")
@@ -236,7 +242,7 @@ def install(
     """Install the project's dependencies and some of its groups, unless that is done already.
 
     What ``lock`` lists goes first, each file held against its hash; ``packages`` go last, and are
-    not hashed: what they need may be on NVIDIA's own index, which no lock can name here.
+    not hashed.
 
     A stamp in the virtual environment holds the hash of what was installed into it: asking pip
     whether all of it is there takes longer than a small regress run.

@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.findings import CellClass, Finding, said
-from harness.rig.records import CellRecord, CellState, Oracle, Outcome, Verdict, gates
+from harness.rig.records import CellRecord, Verdict
+from harness.rig.vocabulary import CellState, Oracle, Outcome, gates
 
 _NOTED_WHEN_NEWLY_VISIBLE = (Oracle.METADATA, Oracle.UNFLATTEN)
 

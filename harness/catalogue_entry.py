@@ -24,7 +24,7 @@ from harness.releases import (
     is_linux_wheel,
     is_wheel_of,
 )
-from harness.rig.records import CROSS_ARGUMENTS, REQUIRED_CALLS, Route
+from harness.rig.vocabulary import CROSS_ARGUMENTS, REQUIRED_CALLS, Route
 from harness.wheel_text import WheelText
 
 SAVE_MODULE: Final = "torch_tensorrt/_compile.py"

@@ -9,7 +9,8 @@ from harness.catalogue_entry import subject_for_wheel
 from harness.errors import Unavailable, UsageError
 from harness.provenance import Provenance
 from harness.releases import Catalogue, Release
-from harness.rig.records import SubjectKind, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 from harness.subjects import (
     builtin_subjects,
     exporter_subject,

@@ -11,7 +11,9 @@ from pathlib import Path
 from harness import kept_answers
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
-from harness.rig.records import CaseInfo, Lane, case_from_json
+from harness.rig.record_json import case_from_json
+from harness.rig.records import CaseInfo
+from harness.rig.vocabulary import Lane
 from harness.toolchain.environment import PROJECT_ROOT
 
 

@@ -16,7 +16,8 @@ from typing import Final
 from harness.expectations.ledger import selects_case, selects_subject
 from harness.findings import CellClass, Gate
 from harness.releases import Release
-from harness.rig.records import DYNAMIC_ROUTES, CaseInfo, Outcome, Route
+from harness.rig.records import CaseInfo
+from harness.rig.vocabulary import DYNAMIC_ROUTES, Outcome, Route
 
 #: One of every shape that a split can have and that every release can save both ways: engines and
 #: fallbacks in turn, a nested output, weights in fallbacks, and a dynamic batch.

@@ -28,7 +28,7 @@ from harness.provenance import (
     resume_mismatch,
     resume_warnings,
 )
-from harness.rig.records import SCHEMA
+from harness.rig.record_json import SCHEMA
 
 JOURNAL: Final = "crossing.jsonl"
 DESCRIPTION: Final = "crossing.json"

@@ -17,7 +17,7 @@ from harness.crossing import OK, Pair, Program, Saved
 from harness.crossing_folder import CrossingJournal
 from harness.crossing_stations import Station
 from harness.errors import SurroundingsError, UsageError
-from harness.rig.records import Stage, Symptom
+from harness.rig.vocabulary import Stage, Symptom
 from harness.toolchain import PackageSite
 from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from harness.errors import Unavailable, UsageError
 from harness.packages import with_packages
 from harness.releases import Catalogue, Release
-from harness.rig.records import SEGMENT, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import SEGMENT
 from harness.subjects import release_subject
 from harness.toolchain import PackageSite, Toolchain
 

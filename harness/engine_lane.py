@@ -14,7 +14,7 @@ from typing import Any, Final
 from harness.corpus_client import ask_rig
 from harness.cuda import DRIVER, Device, first_device, refuse_for_rtx
 from harness.errors import Unavailable
-from harness.rig.records import RTX, TENSORRT
+from harness.rig.vocabulary import RTX, TENSORRT
 
 _BUILDERS: Final = {"torch-tensorrt": TENSORRT, "torch-tensorrt-rtx": RTX}
 _INSTALL: Final = "`nox -s engine` makes an environment that has it"

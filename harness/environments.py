@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from harness.errors import UsageError
 from harness.releases import Catalogue, Release
-from harness.rig.records import PINNED
+from harness.rig.vocabulary import PINNED
 
 MATCHED: Final = "matched"
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from harness.atomic import replace_file, written_to
 from harness.findings import explain_command
-from harness.rig.records import CellRecord, Outcome
+from harness.rig.records import CellRecord
+from harness.rig.vocabulary import Outcome
 
 _LONGEST_NAME = 200  # below the 255 bytes of common file systems
 

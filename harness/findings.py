@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from harness.exitcodes import ExitCode
 from harness.expectations.faults import LedgerFault
-from harness.rig.records import CellKey, Lane, Oracle, Verdict
+from harness.rig.records import CellKey, Verdict
+from harness.rig.vocabulary import Lane, Oracle
 from harness.verdict import Remaining, counts_by_lane, verdict_words
 
 
@@ -161,7 +162,12 @@ def first_screen(report: GateReport, limit: int = 8, run: str = "latest") -> lis
 
 
 def explain_command(key: CellKey) -> str:
-    """The command that shows one cell."""
+    """The command that shows one cell; of one on a GPU it runs again, as `explain` emulates."""
+    if key.lane == Lane.ENGINE:
+        return (
+            f"python -m harness run --lane {key.lane} --environment matched "
+            f"--releases {key.subject} --routes {key.route} -k {key.case}"
+        )
     command = f"python -m harness explain {key.case} --subject {key.subject} --route {key.route}"
     return command if key.capture == "nonstrict" else f"{command} --capture {key.capture}"
 

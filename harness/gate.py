@@ -23,20 +23,16 @@ from harness.expectations.ledger import Entry, Ledger, origins_of
 from harness.expectations.scopes import Scope, scopes
 from harness.findings import CellClass, Finding, Gate, GateReport, first_screen, said
 from harness.plan import PlannedCell
-from harness.rig.records import (
-    TOO_OLD,
-    CaseInfo,
-    CellKey,
-    CellRecord,
+from harness.rig.record_json import TOO_OLD
+from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec, Verdict
+from harness.rig.vocabulary import (
     CellState,
     Lane,
     Oracle,
     Outcome,
     Route,
     SubjectKind,
-    SubjectSpec,
     Symptom,
-    Verdict,
     gates,
 )
 from harness.verdict import remaining_by_lane

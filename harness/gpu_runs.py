@@ -9,7 +9,8 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.provenance import Provenance
-from harness.rig.records import CUDA, CellRecord, CellState
+from harness.rig.records import CellRecord
+from harness.rig.vocabulary import CUDA, CellState
 from harness.store import RunFolder
 
 PUBLISHED = "published"

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from harness.expectations.ledger import selects_case
 from harness.releases import Catalogue, Release
-from harness.rig.records import PINNED, CellKey, CellRecord, CellState, Lane, Oracle, Outcome
+from harness.rig.records import CellKey, CellRecord
+from harness.rig.vocabulary import PINNED, CellState, Lane, Oracle, Outcome
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from harness.atomic import written_to
 from harness.errors import SurroundingsError, UsageError
-from harness.rig.records import UnknownSchema, check_schema
+from harness.rig.record_json import UnknownSchema, check_schema
 
 T = TypeVar("T")
 

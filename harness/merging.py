@@ -18,17 +18,9 @@ from typing import Any, Final, cast
 from harness.errors import UsageError
 from harness.plan import PlannedCell
 from harness.provenance import Provenance, Source, new_run_id, provenance_to_json
-from harness.rig.records import (
-    SCHEMA,
-    SEGMENT,
-    CellKey,
-    CellRecord,
-    Oracle,
-    PackageSpec,
-    Route,
-    SubjectSpec,
-    to_json,
-)
+from harness.rig.record_json import SCHEMA, to_json
+from harness.rig.records import CellKey, CellRecord, PackageSpec, SubjectSpec
+from harness.rig.vocabulary import SEGMENT, Oracle, Route
 from harness.sources import joined_words, sources_of
 from harness.subject_order import ordered_subjects
 
@@ -190,16 +182,16 @@ def _subjects(sources: Sequence[Source]) -> tuple[SubjectSpec, ...]:
 
 def _one_subject(specs: Sequence[SubjectSpec]) -> SubjectSpec:
     had = [spec for spec in specs if not spec.unavailable] or specs
-    packages: dict[str, list[PackageSpec]] = {}
+    packages: dict[tuple[bool, str, str], list[PackageSpec]] = {}
     for spec in specs:
         for package in spec.packages:
-            packages.setdefault(package.builder, []).append(package)
-    builders = sorted(packages, key=lambda name: (name != SEGMENT, name))
+            name = package.builder, package.executor
+            packages.setdefault((package.builder != SEGMENT, *name), []).append(package)
     return replace(
         min(had, key=repr),
         routes=_routes(spec.routes for spec in specs),
         hypothetical_routes=_routes(spec.hypothetical_routes for spec in specs),
-        packages=tuple(_one_package(packages[name]) for name in builders),
+        packages=tuple(_one_package(packages[name]) for name in sorted(packages)),
     )
 
 

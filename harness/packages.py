@@ -11,15 +11,8 @@ from harness.engine_lane import Installed
 from harness.errors import Unavailable, UsageError
 from harness.plan import PlannedCell
 from harness.releases import Catalogue, Release
-from harness.rig.records import (
-    CUDA,
-    RTX,
-    SEGMENT,
-    CellKey,
-    PackageSpec,
-    SubjectKind,
-    SubjectSpec,
-)
+from harness.rig.records import CellKey, PackageSpec, SubjectSpec
+from harness.rig.vocabulary import CUDA, RTX, SEGMENT, SubjectKind
 from harness.toolchain import PackageSite, Toolchain
 from harness.toolchain.bindings import rtx_versions
 from harness.workers.jobs import Job, make_jobs

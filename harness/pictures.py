@@ -14,14 +14,15 @@ from typing import Any, Final
 from harness.choosing import found_again
 from harness.corpus_client import ask_rig
 from harness.errors import SurroundingsError, Unavailable, UsageError
+from harness.judged_run import JudgedRun
 from harness.provenance import Provenance
 from harness.releases import Catalogue
 from harness.report.cause_views import LiveCause
 from harness.report.causes import severity
 from harness.report.model import ReportModel
 from harness.report.picture_views import Box, Picture, Wire, WrongWire
-from harness.rig.records import Symptom, to_json
-from harness.run import JudgedRun
+from harness.rig.record_json import to_json
+from harness.rig.vocabulary import Symptom
 from harness.toolchain import Toolchain
 
 MOST: Final = 12

@@ -16,23 +16,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.errors import UsageError
-from harness.rig.records import (
-    DYNAMIC_ROUTES,
-    PINNED,
-    SEGMENT,
-    CaseInfo,
-    CellKey,
-    CellRecord,
-    CellState,
-    Lane,
-    PackageSpec,
-    Route,
-    SubjectSpec,
-    UnknownSchema,
-    check_schema,
-    key_from_json,
-    to_json,
-)
+from harness.rig.record_json import UnknownSchema, check_schema, key_from_json, to_json
+from harness.rig.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec
+from harness.rig.vocabulary import DYNAMIC_ROUTES, PINNED, SEGMENT, CellState, Lane, Route
 
 #: How a run can ask for its cases to be captured.
 CAPTURES: Final = ("nonstrict", "strict", "functional")

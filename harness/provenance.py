@@ -24,7 +24,9 @@ from typing import Any
 import psutil
 
 from harness.nvml import Gpu, NvmlError, read_gpus
-from harness.rig.records import SubjectKind, SubjectSpec, check_schema, subject_from_json, to_json
+from harness.rig.record_json import check_schema, subject_from_json, to_json
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 
 _GIT_TIMEOUT_S = 10.0
 _UNKNOWN = "unknown"

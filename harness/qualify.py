@@ -20,7 +20,8 @@ from statistics import median
 
 from harness.expectations.ledger import Entry, EntryUse
 from harness.findings import explain_command
-from harness.rig.records import CaseInfo, CellKey, CellRecord, CellState, Oracle, SubjectSpec
+from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
+from harness.rig.vocabulary import CellState, Oracle
 from harness.verdict import SILENT
 
 HANDMADE = "handmade"

@@ -19,19 +19,9 @@ import pyarrow.parquet as pq
 
 from harness.errors import UsageError
 from harness.plan import PlannedCell
-from harness.rig.records import (
-    COMPILE_PARTS,
-    READABLE,
-    SCHEMA,
-    CaseInfo,
-    CellKey,
-    CellRecord,
-    CellState,
-    Stage,
-    Verdict,
-    verdict_from_json,
-    with_later_oracles,
-)
+from harness.rig.record_json import READABLE, SCHEMA, verdict_from_json, with_later_oracles
+from harness.rig.records import CaseInfo, CellKey, CellRecord, Verdict
+from harness.rig.vocabulary import COMPILE_PARTS, CellState, Stage
 
 MISSING = "missing"
 

@@ -21,7 +21,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from harness.errors import SurroundingsError, UsageError
-from harness.rig.records import Route
+from harness.rig.vocabulary import Route
 from harness.toml_table import TomlTable
 
 CATALOGUE_FILE: Final = Path(__file__).with_name("releases.toml")

@@ -11,12 +11,12 @@ from harness.atomic import replace_file
 from harness.expectations.faults import LedgerFault
 from harness.expectations.ledger import Entry, EntryUse, uses
 from harness.findings import Finding, explain_command
+from harness.judged_run import JudgedRun
 from harness.provenance import provenance_to_json
 from harness.report.junit import junit
 from harness.report.model import LEDGER, CauseView, FindingView, ReportModel, build_model
 from harness.report.standing import standing
 from harness.report.write import write_report
-from harness.run import JudgedRun
 
 
 def write_run_report(

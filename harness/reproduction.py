@@ -10,13 +10,14 @@ from typing import Any
 from harness.choosing import found_again
 from harness.corpus_client import ask_rig
 from harness.errors import SurroundingsError, Unavailable, UsageError
+from harness.judged_run import JudgedRun
 from harness.pictures import NEVER_AGAIN, of_packages
 from harness.provenance import Provenance
 from harness.releases import Catalogue, Release
 from harness.report.cause_views import LiveCause, Script
 from harness.report.model import ReportModel
-from harness.rig.records import SubjectSpec, to_json
-from harness.run import JudgedRun
+from harness.rig.record_json import to_json
+from harness.rig.records import SubjectSpec
 from harness.toolchain import Toolchain
 
 """What is not run again for a script."""

@@ -8,37 +8,25 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.choosing import choose_subjects, found_again, likes
+from harness.choosing import choose_subjects, found_again
 from harness.corpus_client import Corpus, read_corpus, select_cases
 from harness.engine_lane import preflight
 from harness.environments import MATCHED, installed_bytes, matched_name, releases_in
-from harness.errors import SurroundingsError, UsageError
-from harness.expectations.faults import idle_selectors
-from harness.expectations.ledger import Ledger
-from harness.expectations.ledger_file import LEDGER_FILE, read_ledger
-from harness.findings import Gate, GateReport
-from harness.gate import judge
+from harness.errors import UsageError
+from harness.expectations.ledger_file import LEDGER_FILE
+from harness.judged_run import Expected, JudgedRun, judged_run, ledger_of, summary_of
 from harness.packages import Sites, package_groups, with_installed, with_packages
-from harness.plan import PlannedCell, derived, make_plan, shard
+from harness.plan import derived, make_plan, shard
 from harness.provenance import Provenance, collect_provenance, resume_mismatch
 from harness.releases import Catalogue
-from harness.rig.records import (
-    PINNED,
-    SEGMENT,
-    CaseInfo,
-    CellRecord,
-    Lane,
-    PackageSpec,
-    SubjectSpec,
-)
-from harness.spent import Spent, own_peak_bytes, read_spent, spent_log
+from harness.rig.records import CaseInfo, CellRecord, PackageSpec, SubjectSpec
+from harness.rig.vocabulary import PINNED, SEGMENT, Lane
+from harness.spent import own_peak_bytes, read_spent, spent_log
 from harness.store import RunFolder, RunState
-from harness.subjects import known_subjects
-from harness.summary import summarise
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.workers.jobs import make_jobs
@@ -84,30 +72,6 @@ class Progress(Protocol):
     def say(self, line: str) -> None: ...
 
 
-@dataclass(frozen=True)
-class JudgedRun:
-    """A run's records with everything that explains them."""
-
-    folder: RunFolder
-    report: GateReport
-    plan: tuple[PlannedCell, ...]
-    records: dict[str, CellRecord]
-    cases: tuple[CaseInfo, ...]
-    subjects: tuple[SubjectSpec, ...]
-    ledger: Ledger
-    provenance: Provenance
-    broken: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Expected:
-    """The ledger, and all that it may speak of, whatever part of it a run takes."""
-
-    ledger: Ledger
-    corpus: Corpus
-    catalogue: Catalogue
-
-
 def run(
     options: RunOptions, toolchain: Toolchain, catalogue: Catalogue, progress: Progress
 ) -> JudgedRun:
@@ -123,7 +87,9 @@ def run(
         raise UsageError(
             f"--lane {Lane.ENGINE}: the torch is not chosen here; give --environment {MATCHED}"
         )
-    ledger = _ledger(options.ledger, options.corpus)  # before anything takes long: a typo is cheap
+    ledger = ledger_of(
+        options.ledger, options.corpus
+    )  # before anything takes long: a typo is cheap
     torch = "" if options.environment == PINNED else toolchain.python_env().torch_version
     subjects = choose_subjects(
         toolchain,
@@ -170,7 +136,7 @@ def resume(
     """
     with RunFolder.open(which, options.out) as folder:
         before = folder.provenance()
-        ledger = _ledger(options.ledger, before.corpus)
+        ledger = ledger_of(options.ledger, before.corpus)
         options = dataclasses.replace(options, seed=before.seeds[0])
         corpus = read_corpus(toolchain.python, before.corpus, toolchain.cache)
         subjects = found_again(before, toolchain, catalogue)
@@ -193,24 +159,6 @@ def resume(
         return _execute(folder, options, toolchain, expected, progress, subjects, sites)
 
 
-def reopen(
-    which: str,
-    out: Path,
-    toolchain: Toolchain,
-    catalogue: Catalogue,
-    ledger_file: Path = LEDGER_FILE,
-) -> JudgedRun:
-    """A run as it lies on the disk, judged by today's ledger.
-
-    Raises:
-        UsageError: no such run, or it is damaged, or of cases that are no longer there.
-        SurroundingsError: the rig's Python cannot load the corpus.
-    """
-    folder = RunFolder.open(which, out)
-    corpus = read_corpus(toolchain.python, folder.provenance().corpus, toolchain.cache)
-    return _judged(folder, Expected(_ledger(ledger_file, corpus.places), corpus, catalogue))
-
-
 def _of_lanes(cases: Sequence[CaseInfo], lanes: Sequence[str]) -> list[CaseInfo]:
     """The cases that lanes ask for: the engine lane those of the package lane."""
     asked = {Lane.PACKAGE if lane == Lane.ENGINE else Lane(lane) for lane in lanes}
@@ -224,11 +172,6 @@ def _builders(subjects: Sequence[SubjectSpec], lane: Lane) -> dict[str, list[str
         for spec in subjects
     }
     return {subject: builders for subject, builders in found.items() if builders}
-
-
-def _ledger(file: Path, corpus: Sequence[str]) -> Ledger:
-    """The ledger; the project's own speaks of the project's cases, and of nobody else's."""
-    return Ledger() if corpus and file == LEDGER_FILE else read_ledger(file)
 
 
 def _provenance(options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectSpec]) -> Provenance:
@@ -276,7 +219,7 @@ def _execute(
         raise
     for record in derived(folder.plan(), records):
         add(record)
-    judged = dataclasses.replace(_judged(folder, expected), broken=broken)
+    judged = dataclasses.replace(judged_run(folder, expected), broken=broken)
     summary = summary_of(
         judged,
         RunState.COMPLETE,
@@ -287,28 +230,6 @@ def _execute(
     folder.write_results(summary, judged.cases)
     folder.write_state(RunState.COMPLETE)
     return judged
-
-
-def summary_of(
-    judged: JudgedRun,
-    state: RunState,
-    *,
-    wall_s: float | None,
-    spent: Spent | None = None,
-    controller_peak_bytes: int | None = None,
-) -> dict[str, Any]:
-    """The content of summary.json, as `summarise` says."""
-    return summarise(
-        state=state.value,
-        report=judged.report,
-        plan=judged.plan,
-        records=judged.records,
-        cases=judged.cases,
-        provenance=judged.provenance,
-        wall_s=wall_s,
-        spent=spent,
-        controller_peak_bytes=controller_peak_bytes,
-    )
 
 
 def _worker_setup(
@@ -372,34 +293,3 @@ def _run_missing(
         if groups:
             broken |= asyncio.run(run_groups(groups, **how)).broken
     return broken
-
-
-def _judged(folder: RunFolder, expected: Expected) -> JudgedRun:
-    provenance, plan, records = folder.provenance(), folder.plan(), folder.records()
-    ledger, cases = expected.ledger, expected.corpus.cases
-    gone = sorted({cell.key.case for cell in plan} - set(expected.corpus.names))
-    if gone:
-        raise UsageError(
-            f"{folder.run_id} has cases that this corpus does not: {', '.join(gone)}; read it "
-            "with the harness commit that is named in its run.json"
-        )
-    planned = {cell.key.case for cell in plan}
-    chosen = tuple(case for case in cases if case.name in planned)
-    subjects = provenance.subjects
-    idle = idle_selectors(ledger, cases, known_subjects(expected.catalogue))
-    report = judge(plan, records, ledger, chosen, subjects, likes(subjects), idle)
-    return JudgedRun(folder, report, plan, records, chosen, subjects, ledger, provenance)
-
-
-def raise_if_nothing_ran(judged: JudgedRun) -> None:
-    """A gate that failed because the harness broke says so with the first traceback.
-
-    Raises:
-        SurroundingsError: some cells have no record.
-    """
-    if judged.report.gate is Gate.FAILED and judged.broken:
-        cell, text = next(iter(judged.broken.items()))
-        raise SurroundingsError(
-            f"{len(judged.broken)} cells have no verdict because the harness itself failed; "
-            f"first in {cell}:\n{text}"
-        )

@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.journal import Journal, read_journal
-from harness.rig.records import SCHEMA
+from harness.rig.record_json import SCHEMA
 
 SPENT_FILE = "spent.jsonl"
 

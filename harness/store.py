@@ -39,15 +39,8 @@ from harness.provenance import (
     with_fresh_id,
 )
 from harness.record_table import parquet_bytes, read_parquet
-from harness.rig.records import (
-    SCHEMA,
-    CaseInfo,
-    CellRecord,
-    UnknownSchema,
-    cell_from_json,
-    check_schema,
-    to_json,
-)
+from harness.rig.record_json import SCHEMA, UnknownSchema, cell_from_json, check_schema, to_json
+from harness.rig.records import CaseInfo, CellRecord
 
 LATEST = "latest"
 _LOCK_WAIT_S = 1.0  # long enough for a reader that probes the lock to let go of it again

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from packaging.version import InvalidVersion, Version
 
-from harness.rig.records import SubjectKind, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 
 
 def ordered_subjects(subjects: Iterable[SubjectSpec]) -> tuple[SubjectSpec, ...]:

@@ -15,17 +15,16 @@ from typing import Final
 
 from harness.errors import SurroundingsError, UsageError
 from harness.releases import CATALOGUE_FILE, EXPORTER_MODULE, Catalogue, Release, inliner_id
-from harness.rig.records import (
+from harness.rig.records import PackageSpec, SubjectSpec
+from harness.rig.vocabulary import (
     CUDA,
     EMULATED,
     REQUIRED_CALLS,
     RTX,
     SEGMENT,
     TENSORRT,
-    PackageSpec,
     Route,
     SubjectKind,
-    SubjectSpec,
 )
 from harness.toolchain.bindings import rtx_versions
 

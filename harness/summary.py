@@ -9,16 +9,9 @@ from typing import Any
 from harness.findings import CellClass, GateReport
 from harness.plan import PlannedCell
 from harness.provenance import Provenance
-from harness.rig.records import (
-    COMPILE_PARTS,
-    SCHEMA,
-    CaseInfo,
-    CellRecord,
-    Lane,
-    Outcome,
-    Stage,
-    SubjectSpec,
-)
+from harness.rig.record_json import SCHEMA
+from harness.rig.records import CaseInfo, CellRecord, SubjectSpec
+from harness.rig.vocabulary import COMPILE_PARTS, Lane, Outcome, Stage
 from harness.sources import environment_bytes_in, tensorrt_in, torch_in
 from harness.spent import Spent
 

@@ -13,15 +13,8 @@ from typing import Final
 
 from packaging.version import Version
 
-from harness.rig.records import (
-    PINNED,
-    CellRecord,
-    CellState,
-    Lane,
-    Oracle,
-    SubjectKind,
-    SubjectSpec,
-)
+from harness.rig.records import CellRecord, SubjectSpec
+from harness.rig.vocabulary import PINNED, CellState, Lane, Oracle, SubjectKind
 
 #: Oracles whose failure no exception tells: the program runs, and computes something else.
 SILENT: Final = (Oracle.VALUES, Oracle.WIRING)

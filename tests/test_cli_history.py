@@ -12,7 +12,8 @@ from rich.console import Console
 from harness.cli import history
 from harness.expectations.history_file import HISTORY_FILE, read_history
 from harness.releases import load_catalogue
-from harness.rig.records import CellKey, CellRecord, Oracle, Outcome
+from harness.rig.records import CellKey, CellRecord
+from harness.rig.vocabulary import Oracle, Outcome
 from harness.store import RunFolder
 from tests.record_builders import failed, key, planned, provenance, record
 

@@ -12,7 +12,8 @@ import pytest
 
 import harness
 from harness import cli
-from harness.rig.records import CellKey, CellRecord, Oracle, passed
+from harness.rig.records import CellKey, CellRecord, passed
+from harness.rig.vocabulary import Oracle
 from harness.store import RunFolder, RunState
 from tests.record_builders import failed, planned, provenance
 

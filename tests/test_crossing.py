@@ -31,7 +31,8 @@ from harness.expectations.crossing_file import CROSSING_FILE, read_classes
 from harness.findings import CellClass, Gate
 from harness.provenance import Provenance, collect_provenance
 from harness.releases import Catalogue
-from harness.rig.records import CaseInfo, Lane
+from harness.rig.records import CaseInfo
+from harness.rig.vocabulary import Lane
 from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT
 

@@ -15,7 +15,8 @@ import pandas as pd
 import psutil
 import pytest
 
-from harness.rig.records import SubjectSpec, cell_from_json
+from harness.rig.record_json import cell_from_json
+from harness.rig.records import SubjectSpec
 from harness.store import RunFolder
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT

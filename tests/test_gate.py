@@ -13,21 +13,9 @@ from harness.exitcodes import ExitCode
 from harness.expectations.ledger import Entry, Ledger
 from harness.expectations.propose import propose
 from harness.gate import CellClass, Finding, Gate, GateReport, first_screen, judge
-from harness.rig.records import (
-    SINCE_SCHEMA_2,
-    TOO_OLD,
-    CellKey,
-    CellRecord,
-    CellState,
-    Oracle,
-    Stage,
-    SubjectKind,
-    Symptom,
-    Verdict,
-    gates,
-    not_applicable,
-    passed,
-)
+from harness.rig.record_json import SINCE_SCHEMA_2, TOO_OLD
+from harness.rig.records import CellKey, CellRecord, Verdict, not_applicable, passed
+from harness.rig.vocabulary import CellState, Oracle, Stage, SubjectKind, Symptom, gates
 from tests.record_builders import (
     by_id,
     case,

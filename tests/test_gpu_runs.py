@@ -6,7 +6,8 @@ import dataclasses
 from pathlib import Path
 
 from harness.gpu_runs import GpuRun, last_gpu_run
-from harness.rig.records import CUDA, CellKey, CellRecord, PackageSpec
+from harness.rig.records import CellKey, CellRecord, PackageSpec
+from harness.rig.vocabulary import CUDA
 from harness.store import RunFolder
 from tests.record_builders import case, planned, provenance, record, subject, unsupported
 

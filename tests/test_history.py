@@ -7,7 +7,8 @@ from typing import Any
 
 from harness.history import Fix, FixHistory, Showing, history_line, history_of
 from harness.releases import Catalogue, load_catalogue
-from harness.rig.records import CellKey, CellRecord, Lane, Oracle
+from harness.rig.records import CellKey, CellRecord
+from harness.rig.vocabulary import Lane, Oracle
 from tests.record_builders import failed, key, record, stopped, unsupported
 
 NAMES = ("2.10.0", "2.13.0", "2.14.0")

@@ -19,7 +19,10 @@ CORPUS = sorted((ROOT / "corpus").rglob("*.py"))
 CORPUS_MAY = {*sys.stdlib_module_names, "torch", "sympy"}
 RIG_MAY = {*CORPUS_MAY, "corpus"}
 # These import the standard library alone: what both sides speak of, and how turns are taken.
-RECORDS = {"harness.rig.records", "harness.rig.bench.records", "harness.rig.bench.turns"}
+RECORDS = {
+    *(f"harness.rig.{module}" for module in ("vocabulary", "records", "record_json")),
+    *(f"harness.rig.bench.{module}" for module in ("records", "turns")),
+}
 
 
 def imports(path: Path) -> Iterator[str]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from harness.errors import SurroundingsError, UsageError
 from harness.journal import Journal, JournalReading, encode_line, parse_journal, read_journal
-from harness.rig.records import SCHEMA
+from harness.rig.record_json import SCHEMA
 
 payloads = st.lists(
     st.dictionaries(st.text(max_size=4), st.text(max_size=12) | st.integers() | st.none()).map(
@@ -165,7 +165,7 @@ _WRITER = """
 import sys
 from pathlib import Path
 from harness.journal import Journal
-from harness.rig.records import SCHEMA
+from harness.rig.record_json import SCHEMA
 start = int(sys.argv[2])
 with Journal(Path(sys.argv[1])) as journal:
     for n in range(start, start + 10_000_000):

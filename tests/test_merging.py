@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from harness.errors import UsageError
 from harness.merging import Part, merge
 from harness.provenance import Provenance, provenance_from_json, provenance_to_json
-from harness.rig.records import CellKey, CellRecord, Oracle, PackageSpec, SubjectSpec, Verdict
+from harness.rig.records import CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
+from harness.rig.vocabulary import Oracle
 from harness.sources import environment_bytes_in, tensorrt_in, torch_in
 from tests.record_builders import by_id, failed, planned, provenance, record, subject
 

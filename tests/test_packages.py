@@ -12,7 +12,8 @@ from harness.engine_lane import Installed
 from harness.errors import Unavailable, UsageError
 from harness.packages import with_installed, with_packages
 from harness.releases import Catalogue, load_catalogue
-from harness.rig.records import Lane, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import Lane
 from harness.subjects import builtin_subjects, release_subject, torch_subject
 from harness.toolchain import PackageSite, Toolchain
 

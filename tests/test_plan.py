@@ -18,7 +18,8 @@ from harness.plan import (
     plan_to_jsonl,
     shard,
 )
-from harness.rig.records import CaseInfo, CellState, Oracle, SubjectSpec
+from harness.rig.records import CaseInfo, SubjectSpec
+from harness.rig.vocabulary import CellState, Oracle
 from tests.record_builders import by_id, case, failed, record, subject
 
 OLD = subject("2.12.0", "legacy", "export", inliner_id="F", hypothetical_routes=("export",))

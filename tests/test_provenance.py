@@ -20,7 +20,7 @@ from harness.provenance import (
     resume_mismatch,
     resume_warnings,
 )
-from harness.rig.records import SCHEMA, UnknownSchema
+from harness.rig.record_json import SCHEMA, UnknownSchema
 from tests import fake_drivers
 from tests.record_builders import provenance, subject
 

@@ -18,7 +18,8 @@ from harness.report.qualify_page import (
     qualification_markdown,
     verdict_of,
 )
-from harness.rig.records import CaseInfo, CellRecord, Oracle, PackageSpec, Verdict
+from harness.rig.records import CaseInfo, CellRecord, PackageSpec, Verdict
+from harness.rig.vocabulary import Oracle
 from harness.stats.intervals import Estimate
 from harness.stats.verdicts import Change
 from tests.record_builders import case, entry, failed, key, record, subject, unsupported

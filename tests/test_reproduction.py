@@ -15,7 +15,8 @@ from harness.report.model import ReportModel
 from harness.report.page import page
 from harness.report.write import write_report
 from harness.reproduction import Wanted, reproduce_command, script_from_json, with_scripts
-from harness.rig.records import SubjectKind, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 from tests.report.conftest import full_run
 
 MADE = Script(

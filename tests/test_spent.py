@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.journal import Journal
-from harness.rig.records import SCHEMA
+from harness.rig.record_json import SCHEMA
 from harness.spent import SPENT_FILE, Spent, read_spent, spent_log
 from harness.toolchain.environment import PROJECT_ROOT
 

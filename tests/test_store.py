@@ -18,7 +18,8 @@ from harness.errors import SurroundingsError, UsageError
 from harness.journal import Journal
 from harness.plan import PlannedCell, make_plan
 from harness.provenance import Provenance
-from harness.rig.records import SCHEMA, Oracle, Stage, to_json
+from harness.rig.record_json import SCHEMA, to_json
+from harness.rig.vocabulary import Oracle, Stage
 from harness.store import RunFolder, RunState
 from tests.record_builders import case, failed, key, provenance, record, stopped, subject
 from tests.record_builders import unsupported as not_asked

@@ -11,7 +11,9 @@ import pytest
 from harness.errors import SurroundingsError, UsageError
 from harness.plan import make_plan
 from harness.releases import load_catalogue
-from harness.rig.records import CaseInfo, SubjectKind, SubjectSpec, subject_from_json, to_json
+from harness.rig.record_json import subject_from_json, to_json
+from harness.rig.records import CaseInfo, SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 from harness.subjects import (
     REQUIRED_CALLS,
     builtin_subjects,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from harness.expectations.ledger import Ledger
 from harness.gate import judge
 from harness.plan import make_plan
-from harness.rig.records import CellRecord, Oracle, Stage
+from harness.rig.records import CellRecord
+from harness.rig.vocabulary import Oracle, Stage
 from harness.spent import Spent
 from harness.summary import summarise
 from tests.record_builders import (

@@ -6,7 +6,8 @@ import dataclasses
 
 import pytest
 
-from harness.rig.records import CellRecord, Lane, Oracle, SubjectKind
+from harness.rig.records import CellRecord
+from harness.rig.vocabulary import Lane, Oracle, SubjectKind
 from harness.verdict import Remaining, counts_by_lane, remaining, remaining_by_lane, verdict_words
 from tests.record_builders import failed, key, record, stopped, subject, unsupported
 

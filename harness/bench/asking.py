@@ -18,7 +18,8 @@ from harness.crossing_stations import Station, stations_of, toolchains_of
 from harness.errors import SurroundingsError, UsageError
 from harness.provenance import Provenance
 from harness.releases import Catalogue, Release
-from harness.rig.records import Lane, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import Lane
 from harness.toolchain import Toolchain
 from harness.workers.process import WorkerSetup
 

@@ -24,7 +24,7 @@ from harness.corpus_client import Corpus, read_corpus
 from harness.errors import SurroundingsError, UsageError
 from harness.provenance import Provenance, resume_mismatch
 from harness.releases import Catalogue
-from harness.rig.records import SCHEMA
+from harness.rig.record_json import SCHEMA
 from harness.toolchain import Toolchain
 
 MEMORY_KEPT = 0.2  # of what is free, for everything else

@@ -18,7 +18,7 @@ from harness.bench.judging import Gate
 from harness.bench.machine import unlike
 from harness.bench.plan import CANDIDATE
 from harness.errors import UsageError
-from harness.rig.records import Lane
+from harness.rig.vocabulary import Lane
 from harness.stats.changes import ChangePoint, change_points
 from harness.stats.intervals import Estimate, welch_interval
 from harness.stats.verdicts import Change, judge

@@ -28,7 +28,7 @@ from harness.provenance import (
     provenance_to_json,
     with_fresh_id,
 )
-from harness.rig.records import SCHEMA, UnknownSchema
+from harness.rig.record_json import SCHEMA, UnknownSchema
 
 LATEST = "latest-bench"
 PREFIX = "bench-"

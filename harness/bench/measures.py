@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.errors import UsageError
 from harness.rig.bench.records import PASSES, USER_PASSES, Metric, UserMetric
-from harness.rig.records import Lane
+from harness.rig.vocabulary import Lane
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from harness.errors import SurroundingsError, UsageError
 from harness.provenance import Provenance, collect_provenance
 from harness.releases import Catalogue
 from harness.rig.bench.records import USER_PASSES
-from harness.rig.records import SEGMENT, CaseInfo, Lane, SubjectKind, SubjectSpec
+from harness.rig.records import CaseInfo, SubjectSpec
+from harness.rig.vocabulary import SEGMENT, Lane, SubjectKind
 from harness.subjects import BUILTIN_SUBJECTS
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT

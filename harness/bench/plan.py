@@ -12,7 +12,9 @@ from typing import Any, Final
 from harness.bench.measures import ALL_STAGES
 from harness.errors import UsageError
 from harness.rig.bench.records import IMPORTED, Arm, BenchCase, passes_for
-from harness.rig.records import SCHEMA, SEGMENT, CaseInfo, Lane, check_schema
+from harness.rig.record_json import SCHEMA, check_schema
+from harness.rig.records import CaseInfo
+from harness.rig.vocabulary import SEGMENT, Lane
 from harness.stats.blocks import log_ratio
 
 BASELINE, CANDIDATE, AGAIN = "baseline", "candidate", "again"

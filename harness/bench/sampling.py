@@ -23,7 +23,7 @@ from harness.bench.plan import ARMS, BASELINE, BenchCell, BenchPlan
 from harness.bench.process import JobFailed
 from harness.bench.samples import CellSamples, Samples
 from harness.rig.bench.records import BenchCase
-from harness.rig.records import SCHEMA
+from harness.rig.record_json import SCHEMA
 from harness.stats.sequential import decided_early
 from harness.stats.steady import warm_up_needed
 

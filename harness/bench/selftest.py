@@ -20,7 +20,7 @@ from harness.bench.samples import CellSamples, Samples, pooled, read_samples
 from harness.bench.sampling import Asked, Sampling
 from harness.errors import UsageError
 from harness.rig.bench.records import BenchCase
-from harness.rig.records import SCHEMA
+from harness.rig.record_json import SCHEMA
 from harness.stats import rivals
 from harness.stats.verdicts import Change
 

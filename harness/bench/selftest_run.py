@@ -38,7 +38,8 @@ from harness.provenance import (
     resume_mismatch,
 )
 from harness.releases import Catalogue
-from harness.rig.records import SCHEMA, SubjectSpec, check_schema
+from harness.rig.record_json import SCHEMA, check_schema
+from harness.rig.records import SubjectSpec
 from harness.toolchain import Toolchain
 
 LATEST, PREFIX = "latest-selftest", "selftest-"

@@ -47,7 +47,7 @@ from harness.cli.common import (
 from harness.corpus_client import absolute
 from harness.errors import UsageError
 from harness.releases import load_catalogue
-from harness.rig.records import SEGMENT, Lane
+from harness.rig.vocabulary import SEGMENT, Lane
 from harness.subjects import BUILTIN_SUBJECTS
 
 _TOLD_EVERY_S = 10.0

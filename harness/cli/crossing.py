@@ -36,7 +36,8 @@ from harness.report.crossing_page import (
     headline,
     table_files,
 )
-from harness.rig.records import CaseInfo, Lane
+from harness.rig.records import CaseInfo
+from harness.rig.vocabulary import Lane
 from harness.toolchain.environment import PROJECT_ROOT
 
 _SHOWN = 12

@@ -33,14 +33,9 @@ from harness.corpus_client import absolute, ask_rig, select_cases, split_text
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
 from harness.releases import Release, load_catalogue
-from harness.rig.records import (
-    DYNAMIC_ROUTES,
-    CaseInfo,
-    Lane,
-    SubjectKind,
-    SubjectSpec,
-    to_json,
-)
+from harness.rig.record_json import to_json
+from harness.rig.records import CaseInfo, SubjectSpec
+from harness.rig.vocabulary import DYNAMIC_ROUTES, Lane, SubjectKind
 from harness.store import LATEST, RunFolder
 from harness.subjects import builtin_subjects, torch_subject
 from harness.toolchain import Toolchain, clean

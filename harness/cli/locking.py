@@ -20,7 +20,7 @@ from harness.expectations.corpus_lock import (
     read_lock,
     write_lock,
 )
-from harness.rig.records import Lane
+from harness.rig.vocabulary import Lane
 
 corpus_app = typer.Typer(help="The corpus lock: the same programs on every machine.")
 corpus_app.command("record")(record_command)

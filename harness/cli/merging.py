@@ -9,9 +9,9 @@ import typer
 from harness.cli.common import RESULTS, Ledger, Out, tell, toolchain_for
 from harness.cli.running import show_verdict
 from harness.expectations.ledger_file import LEDGER_FILE
+from harness.judged_run import JudgedRun, reopen, summary_of
 from harness.merging import Part, merge
 from harness.releases import load_catalogue
-from harness.run import JudgedRun, reopen, summary_of
 from harness.store import RunFolder, RunState
 
 

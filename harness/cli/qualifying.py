@@ -33,6 +33,7 @@ from harness.exitcodes import ExitCode
 from harness.expectations.ledger import uses
 from harness.findings import Gate
 from harness.gpu_runs import last_gpu_run
+from harness.judged_run import JudgedRun, raise_if_nothing_ran
 from harness.progress import progress_for
 from harness.provenance import provenance_to_json
 from harness.qualify import Decision, Qualification, qualify
@@ -45,8 +46,8 @@ from harness.report.qualify_page import (
     verdict_of,
 )
 from harness.reporting import write_run_report
-from harness.rig.records import Lane, SubjectKind
-from harness.run import JudgedRun, RunOptions, raise_if_nothing_ran, run
+from harness.rig.vocabulary import Lane, SubjectKind
+from harness.run import RunOptions, run
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 

@@ -27,7 +27,8 @@ from harness.cli.common import (
 from harness.cli.inspecting import subject_for
 from harness.corpus_client import absolute, ask_rig
 from harness.errors import UsageError
-from harness.rig.records import Oracle, to_json
+from harness.rig.record_json import to_json
+from harness.rig.vocabulary import Oracle
 from harness.toolchain.environment import PROJECT_ROOT
 
 FOUND = PROJECT_ROOT / "corpus" / "found"

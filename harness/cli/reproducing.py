@@ -26,7 +26,7 @@ from harness.errors import UsageError
 from harness.exitcodes import ExitCode
 from harness.releases import load_catalogue
 from harness.reproduction import Wanted, package_scripts_for, scripts_for
-from harness.rig.records import Lane, SubjectKind
+from harness.rig.vocabulary import Lane, SubjectKind
 from harness.subjects import release_subject
 
 

@@ -14,12 +14,12 @@ from harness.expectations.ledger import obsolete, uses
 from harness.expectations.ledger_file import LEDGER_FILE, to_toml
 from harness.expectations.propose import propose
 from harness.findings import first_screen
+from harness.judged_run import JudgedRun, reopen, summary_of
 from harness.pictures import with_pictures
 from harness.releases import load_catalogue
 from harness.report.model import ReportModel
 from harness.reporting import read_summary, write_run_report
 from harness.reproduction import with_scripts
-from harness.run import JudgedRun, reopen, summary_of
 from harness.spent import read_spent
 
 

@@ -31,11 +31,12 @@ from harness.expectations.history_file import read_history
 from harness.expectations.ledger_file import LEDGER_FILE
 from harness.findings import first_screen
 from harness.history import history_line, history_of
+from harness.judged_run import JudgedRun, raise_if_nothing_ran
 from harness.progress import progress_for
 from harness.releases import load_catalogue
 from harness.reporting import write_run_report
-from harness.rig.records import PINNED, SEGMENT, Lane
-from harness.run import JudgedRun, RunOptions, raise_if_nothing_ran, resume, run
+from harness.rig.vocabulary import PINNED, SEGMENT, Lane
+from harness.run import RunOptions, resume, run
 
 
 def run_command(

@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.crossing import NOT_SAVED, FailureClass
 from harness.expectations.ledger import parsed_specifier, parsed_version
-from harness.rig.records import Route, Stage, Symptom
+from harness.rig.vocabulary import Route, Stage, Symptom
 from harness.toml_table import TomlTable
 
 CROSSING_FILE: Final = Path(__file__).with_name("crossing.toml")

@@ -19,16 +19,8 @@ from harness.environments import matched_name
 from harness.expectations.ledger import Entry, Ledger, origins_of, selects_case, selects_subject
 from harness.expectations.scopes import Scope
 from harness.plan import CAPTURES, PlannedCell, make_plan
-from harness.rig.records import (
-    PINNED,
-    CaseInfo,
-    CellKey,
-    CellRecord,
-    CellState,
-    Oracle,
-    SubjectSpec,
-    gates,
-)
+from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
+from harness.rig.vocabulary import PINNED, CellState, Oracle, gates
 
 SETTINGS: Final = ("lane", "builder")
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from harness.history import Fix
 from harness.releases import INLINING_ROUTES
-from harness.rig.records import Oracle
+from harness.rig.vocabulary import Oracle
 from harness.toml_table import TomlTable
 
 HISTORY_FILE: Final = Path(__file__).with_name("history.toml")

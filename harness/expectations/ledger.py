@@ -18,16 +18,8 @@ from fnmatch import fnmatchcase
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from harness.rig.records import (
-    CaseInfo,
-    CellKey,
-    CellRecord,
-    CellState,
-    Lane,
-    Oracle,
-    Stage,
-    Verdict,
-)
+from harness.rig.records import CaseInfo, CellKey, CellRecord, Verdict
+from harness.rig.vocabulary import CellState, Lane, Oracle, Stage
 
 UNSUPPORTED = CellState.UNSUPPORTED.value
 # What is known of whole packages holds whoever runs their engines.

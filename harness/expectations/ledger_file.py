@@ -18,7 +18,7 @@ from harness.expectations.ledger import (
     parsed_specifier,
     parsed_version,
 )
-from harness.rig.records import Oracle, Route, Stage, Symptom, gates
+from harness.rig.vocabulary import Oracle, Route, Stage, Symptom, gates
 
 LEDGER_FILE = Path(__file__).with_name("ledger.toml")
 LEDGER_SCHEMA = 1

@@ -29,7 +29,8 @@ from harness.expectations.ledger import (
 )
 from harness.expectations.ledger_file import UNEXPLAINED
 from harness.expectations.scopes import Scope, scopes
-from harness.rig.records import CaseInfo, CellKey, CellRecord, CellState, Oracle, Stage
+from harness.rig.records import CaseInfo, CellKey, CellRecord
+from harness.rig.vocabulary import CellState, Oracle, Stage
 
 #: The coordinates that an entry may name and mostly does not.
 _SETTINGS = ("capture", "lane", "builder", "environment")

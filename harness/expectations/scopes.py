@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.expectations.ledger import Entry, Ledger
-from harness.rig.records import CellKey, CellRecord, Oracle
+from harness.rig.records import CellKey, CellRecord
+from harness.rig.vocabulary import Oracle
 
 _setting = operator.attrgetter("capture", "route", "lane", "builder", "environment")
 

@@ -13,7 +13,7 @@ import pandas as pd
 from harness.report import text
 from harness.report.neighbours import Moved
 from harness.report.views import Answer, ChangeView, Comparison
-from harness.rig.records import Oracle
+from harness.rig.vocabulary import Oracle
 from harness.verdict import SILENT
 
 UNJUDGED = ("unsupported", "missing")

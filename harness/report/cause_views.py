@@ -47,7 +47,7 @@ class CauseView:
 class SeenAs:
     """One ledger entry of a cause, and the cells of the newest release that fail as it says.
 
-    ``package_cells`` are those of the package lane, and not among ``cells``.
+    ``package_cells`` and ``engine_cells`` are those of these lanes, and not among ``cells``.
     """
 
     id: str
@@ -56,6 +56,7 @@ class SeenAs:
     why: str
     cells: int
     package_cells: int
+    engine_cells: int
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class LiveCause:
     ``route`` and ``capture`` are those of the smallest case's worst cell.
 
     ``cells``, ``cases`` (smallest first) and ``routes`` are those of the subject alone;
-    ``cells`` of the graph lane, and ``package_cells`` of the package lane.
+    ``cells`` of the graph lane, ``package_cells`` and ``engine_cells`` of the others.
     """
 
     id: str
@@ -75,6 +76,7 @@ class LiveCause:
     upstream: tuple[str, ...]
     cells: int
     package_cells: int
+    engine_cells: int
     cases: tuple[str, ...]
     routes: tuple[str, ...]
     entries: tuple[SeenAs, ...]

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from harness.report.cause_views import CauseView, LiveCause, SeenAs
-from harness.rig.records import CaseInfo, Lane, Oracle
+from harness.rig.records import CaseInfo
+from harness.rig.vocabulary import Lane, Oracle
 
-_PACKAGES = (Lane.PACKAGE, Lane.ENGINE)
 _AS = re.compile(r"As ([a-z0-9.]+(?:-[a-z0-9.]+)+)")
 
 
@@ -163,7 +163,8 @@ def _live(
         label=worst.label,
         upstream=tuple(dict.fromkeys(c.upstream for c in entries if _is_reference(c.upstream))),
         cells=_count(cells, Lane.GRAPH),
-        package_cells=_count(cells, *_PACKAGES),
+        package_cells=_count(cells, Lane.PACKAGE),
+        engine_cells=_count(cells, Lane.ENGINE),
         cases=tuple(cases),
         routes=tuple(str(route) for route in cells["route"].sort_values().unique()),
         entries=tuple(_seen_as(cause, frame) for cause, frame in seen),
@@ -177,12 +178,12 @@ def _live(
 
 
 def _seen_as(cause: CauseView, cells: pd.DataFrame) -> SeenAs:
-    counts = _count(cells, Lane.GRAPH), _count(cells, *_PACKAGES)
+    counts = (_count(cells, lane) for lane in (Lane.GRAPH, Lane.PACKAGE, Lane.ENGINE))
     return SeenAs(cause.id, cause.oracle, cause.label, cause.why, *counts)
 
 
-def _count(cells: pd.DataFrame, *lanes: Lane) -> int:
-    return int(cells.loc[cells["lane"].isin(lanes), "cell_id"].nunique())
+def _count(cells: pd.DataFrame, lane: Lane) -> int:
+    return int(cells.loc[cells["lane"] == lane.value, "cell_id"].nunique())
 
 
 def _is_reference(upstream: str) -> bool:

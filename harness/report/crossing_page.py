@@ -27,7 +27,7 @@ from harness.crossing import (
 from harness.findings import CellClass, Gate
 from harness.report import markdown, page, style
 from harness.report.text import joined, plural
-from harness.rig.records import Symptom
+from harness.rig.vocabulary import Symptom
 
 _TONES: Final = {
     OK: "ok",

@@ -1,23 +1,31 @@
 """Which torch and TensorRT each subject pins, and which ran, by environment.
 
 Two kinds of environment: the pinned one, which all releases share, and matched ones, of which each
-release has its own. What compares subjects is of one kind (`compared`); the version matrix has all.
+release has its own. What compares subjects of a lane is of one kind (`Compared`); the version matrix
+has all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from harness.environments import MATCHED
 from harness.report import text
-from harness.rig.records import PINNED, Lane, SubjectKind, SubjectSpec
+from harness.rig.records import CellKey, SubjectSpec
+from harness.rig.vocabulary import PINNED, RTX, TENSORRT, Lane, SubjectKind
 
 
 def kind_of(environment: str) -> str:
     return PINNED if environment == PINNED else MATCHED
+
+
+def builder_kind(builder: str) -> str:
+    """A builder without its version."""
+    return next((name for name in (RTX, TENSORRT) if builder.startswith(name)), builder)
 
 
 def compared_kind(environments: Collection[str]) -> str:
@@ -25,15 +33,44 @@ def compared_kind(environments: Collection[str]) -> str:
     return PINNED if PINNED in environments or not environments else MATCHED
 
 
-def compared(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """The rows of environments of one kind, as if they were one environment.
+@dataclass(frozen=True)
+class Compared:
+    """In what the subjects of a run are compared: in each lane what isolates the code best.
 
-    A release is asked in its own matched environment alone, and compared with the next in its.
+    ``kinds`` has each lane's kind of environment: engines run on a GPU in matched ones alone. As
+    torch is there, so is TensorRT the environment's, and no version of it tells two cells apart;
+    but where ``versioned``, since a release has several there.
     """
-    if set(frame["environment"].unique()) <= {kind}:
-        return frame
-    here = frame[frame["environment"].map(kind_of) == kind]
-    return here.assign(environment=pd.Categorical([kind]).repeat(len(here)))
+
+    kinds: Mapping[str, str]
+    versioned: bool
+
+    def rows(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The rows of environments of their lane's kind, as if they were one environment.
+
+        A release is asked in its own matched environment alone, and compared with the next in its.
+        """
+        if set(frame["environment"].unique()) <= {PINNED}:
+            return frame
+        kind = frame["environment"].map(kind_of).astype("string")
+        of_kind = kind == frame["lane"].map(self.kinds).astype("string")
+        here = frame[of_kind].assign(environment=pd.Categorical(kind[of_kind]))
+        builder, gpu = here["builder"].astype("string"), here["lane"] == Lane.ENGINE.value
+        if self.versioned or not gpu.any():
+            return here
+        return here.assign(builder=pd.Categorical(builder.mask(gpu, builder.map(builder_kind))))
+
+
+def compared_in(plan: Sequence[CellKey]) -> Compared:
+    """What `Compared` is of a run."""
+    kinds: dict[str, set[str]] = {}
+    for key in plan:
+        kinds.setdefault(key.lane, set()).add(key.environment)
+    on_gpu = {(key.subject, key.builder) for key in plan if key.lane == Lane.ENGINE}
+    return Compared(
+        kinds={lane: compared_kind(environments) for lane, environments in kinds.items()},
+        versioned=len({(name, builder_kind(of)) for name, of in on_gpu}) < len(on_gpu),
+    )
 
 
 def environments(

@@ -15,17 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.rig.records import (
-    CaseInfo,
-    CellKey,
-    CellRecord,
-    CellState,
-    Oracle,
-    Route,
-    SubjectSpec,
-    Verdict,
-    gates,
-)
+from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec, Verdict
+from harness.rig.vocabulary import CellState, Oracle, Route, gates
 from harness.subject_order import ordered_subjects
 
 KEY = tuple(field.name for field in dataclasses.fields(CellKey))

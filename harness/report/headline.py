@@ -15,7 +15,8 @@ from harness.report import text
 from harness.report.cause_views import FindingView
 from harness.report.frames import MISSING
 from harness.report.views import Answer, Headline
-from harness.rig.records import EMULATED, SEGMENT, CellKey, Lane, Oracle
+from harness.rig.records import CellKey
+from harness.rig.vocabulary import EMULATED, SEGMENT, Lane, Oracle
 from harness.verdict import Remaining, verdict_words
 
 LEDGER = "ledger"
@@ -96,12 +97,16 @@ def _not_checked(
     plan: Sequence[CellKey], cells: pd.DataFrame, verdicts: pd.DataFrame
 ) -> tuple[str, ...]:
     lines = []
-    if any(key.executor == EMULATED for key in plan):
+    emulated = [key for key in plan if key.executor == EMULATED]
+    ran = len(plan) - len(emulated)
+    if emulated and ran:
+        lines.append(f"Engines of {text.plural(len(emulated), 'cell')} were emulated on a CPU.")
+    elif emulated:
         lines.append("Engines were emulated on a CPU: no TensorRT engine ran.")
-    real = sum(key.builder != SEGMENT and key.executor == EMULATED for key in plan)
+    real = sum(key.builder != SEGMENT for key in emulated)
     if real:
         lines.append(f"TensorRT-RTX really built those of {real} cells; the rest are segments.")
-    elif any(key.builder == SEGMENT for key in plan):
+    elif emulated:
         lines.append("None was built either: engine bytes are those of pickled segments.")
     gated = verdicts[~verdicts["hypothetical"]]
     judged = set(gated.loc[gated["outcome"] != "n/a", "oracle"])

@@ -12,7 +12,8 @@ from typing import Any
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from harness.report.environment import torch_running
-from harness.rig.records import PINNED, CaseInfo, CellKey, CellRecord, CellState, SubjectSpec
+from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
+from harness.rig.vocabulary import PINNED, CellState
 from harness.subject_order import ordered_subjects
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")

@@ -16,13 +16,7 @@ from harness.report import tables, text
 from harness.report.answers import UNJUDGED, answers
 from harness.report.cause_views import CauseView, FindingView, LiveCause, Script
 from harness.report.causes import gone_causes, live_causes, smallest_first
-from harness.report.environment import (
-    compared,
-    compared_kind,
-    environments,
-    kind_of,
-    torches_running,
-)
+from harness.report.environment import Compared, compared_in, environments, kind_of, torches_running
 from harness.report.frames import (
     MISSING,
     cell_frame,
@@ -36,7 +30,7 @@ from harness.report.matrix_views import Matrix
 from harness.report.measure_views import MeasureRow, UnflattenRow
 from harness.report.neighbours import NeighbourView, neighbours
 from harness.report.over_steps import OverSteps, over_steps
-from harness.report.package_lane import in_lane, package_answers, package_lane
+from harness.report.package_lane import in_lane, package_answers, package_lanes
 from harness.report.package_views import PackageLane
 from harness.report.picture_views import Picture
 from harness.report.provenance import with_sources
@@ -61,15 +55,8 @@ from harness.report.views import (
     HypotheticalRow,
     Provenance,
 )
-from harness.rig.records import (
-    EMULATED,
-    CaseInfo,
-    CellKey,
-    CellRecord,
-    Lane,
-    SubjectKind,
-    SubjectSpec,
-)
+from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
+from harness.rig.vocabulary import EMULATED, PINNED, Lane, SubjectKind
 from harness.subject_order import ordered_subjects
 from harness.verdict import counts_by_lane, remaining_by_lane
 
@@ -81,11 +68,11 @@ class ReportModel:
     """One run as a reader sees it, from the verdict down to the provenance.
 
     What compares inliners is of one lane, ``lane``: of the graph lane where the run has it; and of
-    one kind of environment, the pinned one where the run has it. ``versions`` has all of them.
+    one kind of environment, the pinned one where the lane has it. ``versions`` has all of them.
     ``failing`` are the cells of those matrix rows that the page has, and ``older_failing`` counts
     the cells of the others. ``mismatches`` say why a merged run's sources should not have been
-    merged. ``package`` is None in a run without the package lane. ``pictures`` are of causes, by
-    their id; ``no_pictures`` says why there are none. ``scripts`` and ``no_scripts`` likewise.
+    merged. ``packages`` has a lane of whole packages each. ``pictures`` are of causes, by their id;
+    ``no_pictures`` says why there are none. ``scripts`` and ``no_scripts`` likewise.
     """
 
     title: str
@@ -103,7 +90,7 @@ class ReportModel:
     newest: str | None
     live: tuple[LiveCause, ...]
     gone: tuple[LiveCause, ...]
-    package: PackageLane | None
+    packages: tuple[PackageLane, ...]
     versions: tuple[VersionBlock, ...]
     measures: tuple[MeasureRow, ...]
     over_steps: OverSteps | None
@@ -128,13 +115,15 @@ class ReportModel:
     @property
     def failing_lists(self) -> tuple[FailingList, ...]:
         """The lists of failing cells that the tables link to."""
-        if self.package is None:
-            return (_listed("", self.failing, self.older_failing),)
-        by = " by family" if self.lane is Lane.PACKAGE else ""
-        package = self.package
+        if not self.packages:
+            return (_listed("", self.lane, self.failing, self.older_failing),)
+        by = " by family" if self.lane is not Lane.GRAPH else ""
         return (
-            _listed(f"In the {self.lane} lane{by}", self.failing, self.older_failing),
-            _listed("In the package lane by call", package.failing, package.older_failing),
+            _listed(f"In the {self.lane} lane{by}", self.lane, self.failing, self.older_failing),
+            *(
+                _listed(f"In the {of.lane} lane by call", of.lane, of.failing, of.older_failing)
+                for of in self.packages
+            ),
         )
 
 
@@ -169,10 +158,8 @@ def build_model(
     all_verdicts = verdict_frame(records, cases, subjects)
     told = all_verdicts.drop(columns="evidence")  # which no table shows, and which is large
     timings = sample_frame(records, cases, subjects)
-    lane, kind = _compared(plan), compared_kind({key.environment for key in plan})
-    one_cells, one_verdicts, one_timings = (
-        compared(frame, kind) for frame in (all_cells, told, timings)
-    )
+    lane, where = _compared(plan), compared_in(plan)
+    one_cells, one_verdicts, one_timings = map(where.rows, (all_cells, told, timings))
     cells, verdicts = in_lane(one_cells, lane), in_lane(one_verdicts, lane)
     samples = tables.stage_times(in_lane(one_timings, Lane.GRAPH))
     ordered = ordered_subjects(subjects)
@@ -184,7 +171,7 @@ def build_model(
     steps = neighbours(cells, releases)
     # The last step is from the release before the newest, unless that has the same inliner.
     worse = steps[-1].worse if steps and change and change.before in steps[-1].before else None
-    package = package_lane(one_cells, one_timings, ordered, summary)
+    packages = package_lanes(one_cells, one_timings, ordered, summary)
     answered = (
         *answers(cells, verdicts if lane is Lane.GRAPH else None, releases, change, worse),
         *package_answers(one_cells, [spec.subject for spec in ordered]),
@@ -198,7 +185,7 @@ def build_model(
     smallest = smallest_first(one_cells, cases)
     return ReportModel(
         title=f"Inliner regression{f' · {run}' if run else ''}",
-        scope=_scope(cells, matrix, lane, package) + _compared_in(plan, kind),
+        scope=_scope(cells, matrix, lane, packages) + _compared_in(plan, where),
         emulated=any(key.executor == EMULATED for key in plan),
         lane=lane,
         headline=headline(
@@ -214,7 +201,7 @@ def build_model(
         newest=newest,
         live=live_causes(causes, one_verdicts, newest, smallest) if newest else (),
         gone=gone_causes(causes, one_verdicts, releases, smallest) if newest else (),
-        package=package,
+        packages=packages,
         measures=measures,
         over_steps=over_steps(samples, releases),
         unflatten=unflatten_rows(verdicts),
@@ -237,8 +224,10 @@ def build_model(
     )
 
 
-def _listed(title: str, subjects: tuple[FailingSubject, ...], older: int) -> FailingList:
-    return FailingList(title, subjects, older + sum(subject.unlisted for subject in subjects))
+def _listed(
+    title: str, lane: Lane, subjects: tuple[FailingSubject, ...], older: int
+) -> FailingList:
+    return FailingList(title, lane, subjects, older + sum(of.unlisted for of in subjects))
 
 
 def _compared(plan: Sequence[CellKey]) -> Lane:
@@ -260,7 +249,7 @@ def _matrix(
     table = tables.matrix(cells)
     here = table[table.index.get_level_values("family").isin(families)]
     if whole:
-        subjects = [spec for spec in subjects if spec.packages]
+        subjects = [s for s in subjects if any(package.lane is lane for package in s.packages)]
     return build_matrix(here, subjects, environment)
 
 
@@ -284,28 +273,32 @@ def _memory(summary: Mapping[str, Any]) -> dict[str, str]:
     return {"peak memory": f"{total}, each process's most at any time"}
 
 
-def _scope(cells: pd.DataFrame, matrix: Matrix, lane: Lane, package: PackageLane | None) -> str:
+def _scope(
+    cells: pd.DataFrame, matrix: Matrix, lane: Lane, packages: Sequence[PackageLane]
+) -> str:
     """What was compared, in one line."""
     kinds = [row.kind for row in matrix.rows]
     releases = kinds.count(SubjectKind.RELEASE.value)
     others = len(kinds) - releases
     families = f"{cells['case'].nunique()} cases in {len(matrix.families)} families"
-    if lane is not Lane.GRAPH:
-        return f"{lane} lane: {text.plural(releases, 'release')}, {families}"
-    graph = (
+    first = (
         f"{text.plural(releases, 'release')}, {text.plural(others, 'other subject')}, {families}"
+        if lane is Lane.GRAPH
+        else f"{lane} lane: {text.plural(releases, 'release')}, {families}"
     )
-    if package is None:
-        return graph
-    whole = f"{text.plural(len(package.rows), 'release')}, {package.cases} cases"
-    return f"{graph}; package lane: {whole}"
+    whole = (
+        f"{of.lane} lane: {text.plural(len({row.release for row in of.rows}), 'release')}, "
+        f"{text.plural(of.cases, 'case')}"
+        for of in packages
+        if of.lane is not lane
+    )
+    return "; ".join((first, *whole))
 
 
-def _compared_in(plan: Sequence[CellKey], kind: str) -> str:
-    """Where that is, of a run that has environments of both kinds."""
-    if len({kind_of(key.environment) for key in plan}) < 2:
-        return ""
-    return f"; compared in the {kind} environment, and all in the version matrix"
+def _compared_in(plan: Sequence[CellKey], where: Compared) -> str:
+    """Where that is, of a run with a lane that has environments of both kinds."""
+    both = {key.lane for key in plan if kind_of(key.environment) != where.kinds[key.lane]}
+    return f"; compared in the {PINNED} environment, and all in the version matrix" if both else ""
 
 
 def _releases_asked(subjects: Sequence[SubjectSpec], cells: pd.DataFrame) -> list[str]:

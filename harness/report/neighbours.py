@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from harness.report.tables import BESIDE_SUBJECT
-from harness.rig.records import Oracle
+from harness.rig.vocabulary import Oracle
 
 OK = len(Oracle)
 """Stands where the severity of a failure would, and is milder than any."""

@@ -14,7 +14,7 @@ import pandas as pd
 from packaging.version import Version
 
 from harness.report.tables import BESIDE_SUBJECT, INLINE, LATENCY_STAGES
-from harness.rig.records import Route
+from harness.rig.vocabulary import Route
 
 BY_POSITION_FROM = Version("2.14.dev0")
 """Releases before it wire a fallback's placeholders by the names of nodes."""

@@ -1,7 +1,7 @@
 """What users of a release meet: the package lane, release by release and call by call.
 
 Its cells are whole packages, each compiling, saving and loading by itself, and so stand apart from
-those of the graph lane, where only the inliner differs.
+those of the graph lane, where only the inliner differs. The engine lane has the same tables.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pandas as pd
 
 from harness.report import tables, text
 from harness.report.answers import UNJUDGED
+from harness.report.environment import builder_kind
 from harness.report.frames import KEY
 from harness.report.limits import MOST_ROWS
 from harness.report.matrix import matrix_cells
@@ -26,7 +27,8 @@ from harness.report.package_views import (
 )
 from harness.report.rows import failing_cells, failing_subjects, quartiles_by
 from harness.report.views import Answer
-from harness.rig.records import COMPILE_PARTS, SEGMENT, Lane, Oracle, Route, Stage, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import COMPILE_PARTS, EMULATED, SEGMENT, Lane, Oracle, Route, Stage
 from harness.verdict import SILENT
 
 CALLS: Final[Mapping[Route, str]] = {
@@ -44,6 +46,12 @@ REACHES: Final[Mapping[Route, str]] = {
     Route.DIRECT: "torch.export of the split module, no inliner",
 }
 
+LANES: Final[Mapping[Lane, str]] = {
+    Lane.PACKAGE: "Package of {}",
+    Lane.ENGINE: "On a GPU, {}",
+}
+"""The lanes of whole packages, and how the first screen asks of a package there."""
+
 WHOLE_SAVE: Final = (*tables.INLINE_STAGES, Stage.EXPORT, Stage.SAVE)
 """The stages inside of one call of `torch_tensorrt.save`."""
 
@@ -53,31 +61,45 @@ def in_lane(frame: pd.DataFrame, lane: Lane) -> pd.DataFrame:
     return frame[frame["lane"] == lane.value]
 
 
-def package_lane(
+def package_lanes(
     cells: pd.DataFrame,
     timings: pd.DataFrame,
     releases: Sequence[SubjectSpec],
     summary: Mapping[str, Any],
-) -> PackageLane | None:
-    """The lane's tables; None where no cell of it was planned.
+) -> tuple[PackageLane, ...]:
+    """The tables of each lane of whole packages of which a cell was planned.
 
     Args:
         cells, timings: as `frames` makes them; rows of other lanes are left out.
         releases: in order.
     """
-    whole, samples = in_lane(cells, Lane.PACKAGE), in_lane(timings, Lane.PACKAGE)
-    if whole.empty:
-        return None
+    asked = set(cells["lane"].unique())
+    return tuple(
+        _package_lane(lane, in_lane(cells, lane), in_lane(timings, lane), releases, summary)
+        for lane in LANES
+        if lane in asked
+    )
+
+
+def _package_lane(
+    lane: Lane,
+    whole: pd.DataFrame,
+    samples: pd.DataFrame,
+    releases: Sequence[SubjectSpec],
+    summary: Mapping[str, Any],
+) -> PackageLane:
     asked = set(whole["subject"])
     of_lane = [spec for spec in releases if spec.subject in asked]
     releases, older = of_lane[-MOST_ROWS:], [spec.subject for spec in of_lane[:-MOST_ROWS]]
     here, samples = (frame[~frame["subject"].isin(older)] for frame in (whole, samples))
     planned = set(here["route"])
     calls = tuple(_call(route) for route in CALLS if route in planned)
+    # By a builder's name with its version and without: which of them the cells have.
     ran = {
-        (str(row["subject"]), str(row["builder"])): str(row["tensorrt"]["running"] or "")
+        (str(row["subject"]), name): str(row["tensorrt"]["running"] or "")
         for row in summary["inliners"]
-        if row.get("lane") == Lane.PACKAGE
+        if row.get("lane") == lane
+        for name in (str(row["builder"]), builder_kind(str(row["builder"])))
     }
     # Cells of another builder are other cells: they have rows of their own.
     builders = sorted(
@@ -85,6 +107,8 @@ def package_lane(
     )
     parts = [(name, here[here["builder"] == name]) for name in builders]
     return PackageLane(
+        lane=lane,
+        emulated=bool((here["executor"] == EMULATED).any()),
         calls=calls,
         cases=int(here["case"].nunique()),
         rows=tuple(
@@ -126,6 +150,7 @@ def _rows(
     for spec in releases:
         if spec.subject in set(cells["subject"]):
             yield PackageRow(
+                release=spec.subject,
                 name=called(spec.subject, builder),
                 torch=spec.torch_pinned or "",
                 tensorrt=spec.tensorrt_pinned or "",
@@ -144,22 +169,25 @@ def _call(route: Route) -> PackageCall:
 
 
 def package_answers(cells: pd.DataFrame, releases: Sequence[str]) -> tuple[Answer, ...]:
-    """For the newest release of the lane and the one before it: what each call does.
+    """For the newest release of each lane and the one before it: what each call does.
 
     With the builder that all cases go through, where there is one; the table has all.
 
     Args:
         releases: those of the run, the oldest first.
     """
-    here = in_lane(cells, Lane.PACKAGE)
+    return tuple(
+        answer for lane in LANES for answer in _answers(in_lane(cells, lane), lane, releases)
+    )
+
+
+def _answers(here: pd.DataFrame, lane: Lane, releases: Sequence[str]) -> Iterator[Answer]:
     if (here["builder"] == SEGMENT).any():
         here = here[here["builder"] == SEGMENT]
     asked = set(here.loc[~here["standing"].isin(UNJUDGED), "subject"])
-    return tuple(
-        Answer(f"Package of {called(name, str(builder))}", _told(part))
-        for name in [name for name in releases if name in asked][:-3:-1]
-        for builder, part in here[here["subject"] == name].groupby("builder", observed=True)
-    )
+    for name in [name for name in releases if name in asked][:-3:-1]:
+        for builder, part in here[here["subject"] == name].groupby("builder", observed=True):
+            yield Answer(LANES[lane].format(called(name, str(builder))), _told(part))
 
 
 def _told(here: pd.DataFrame) -> str:

@@ -1,4 +1,4 @@
-"""The tables of the package lane, as frozen data."""
+"""The tables of the package lane and of the engine lane, as frozen data."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from harness.report.matrix_views import MatrixCell
 from harness.report.measure_views import Quartiles
 from harness.report.views import FailingSubject
+from harness.rig.vocabulary import Lane
 
 
 @dataclass(frozen=True)
 class PackageCall:
-    """A route of the package lane: what a user writes, and what the package comes to by it."""
+    """A route of these lanes: what a user writes, and what the package comes to by it."""
 
     route: str
     call: str
@@ -28,6 +29,7 @@ class PackageRow:
     ``tensorrt_ran`` is the TensorRT that was imported, or empty.
     """
 
+    release: str
     name: str
     torch: str
     tensorrt: str
@@ -66,12 +68,14 @@ class CompileMeasure:
 
 @dataclass(frozen=True)
 class PackageLane:
-    """What users of a release meet. ``compile`` is by a package's name.
+    """What users of a release meet in one lane. ``compile`` is by a package's name.
 
-    ``older`` counts the releases that are left out because there are too many, and
+    ``emulated``: of some cell the engines were. ``older`` counts the releases that are left out because there are too many, and
     ``older_failing`` their failing cells.
     """
 
+    lane: Lane
+    emulated: bool
     calls: tuple[PackageCall, ...]
     cases: int
     rows: tuple[PackageRow, ...]
@@ -80,3 +84,10 @@ class PackageLane:
     failing: tuple[FailingSubject, ...]
     older: int = 0
     older_failing: int = 0
+
+    @property
+    def title(self) -> str:
+        """The section's title."""
+        if self.lane is Lane.ENGINE:
+            return "In the engine lane by call: whole packages, with engines that run on a GPU"
+        return "What users of a release meet: its whole package"

@@ -22,7 +22,7 @@ from harness.report.neighbours import FATES, Moved
 from harness.report.run_frames import file_of
 from harness.report.step_plot import step_figure
 from harness.report.version_plot import version_figure
-from harness.rig.records import Oracle, SubjectKind
+from harness.rig.vocabulary import Oracle, SubjectKind
 
 _KINDS = {
     SubjectKind.FILE.value: "a file",

@@ -19,7 +19,7 @@ from harness.report.views import (
     FailingSubject,
     HypotheticalRow,
 )
-from harness.rig.records import Outcome, Route
+from harness.rig.vocabulary import Outcome, Route
 
 SHOWN_CELLS = 40
 """Failing cells listed by (subject, family) at most; the records hold the rest."""

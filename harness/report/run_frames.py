@@ -57,11 +57,11 @@ class RunFrames:
         release, file, builtin or torch; ``inliner`` begins the hash of its code; ``ok``,
         ``failing``, ``unsupported``, ``missing``, their ``total`` and ``unexpected`` count cells;
         ``worst`` is the worst label.
-    summary: a row a subject and route, each of one ``lane``, with the same counts, the ``torch``
+    summary: a row a subject, route and ``lane``, with the same counts, the ``torch``
         and ``tensorrt`` that a release pins, and medians: ``inline_s``, ``export_s``, ``save_s``,
         ``load_s`` in seconds, ``archive_bytes`` and ``engine_bytes``, all over the cases that every
         subject finished by that route; missing where nothing was measured, of hypothetical routes,
-        and in the package lane.
+        and of whole packages.
     """
 
     cells: pd.DataFrame
@@ -130,29 +130,25 @@ def matrix_frame(matrix: Matrix) -> pd.DataFrame:
 def summary_frame(
     cells: pd.DataFrame, subjects: Sequence[SubjectSpec], measures: Sequence[MeasureRow]
 ) -> pd.DataFrame:
-    """A row a (subject, route): counts of cells, the worst label, and medians.
-
-    A route is of one lane, so no row counts cells of two.
-    """
+    """A row a (subject, route, lane): counts of cells, the worst label, and medians."""
     spec_of = {spec.subject: spec for spec in subjects}
     measured = {(name, row.route): row for row in measures for name in row.members}
-    pair = ["subject", "route"]
+    place = ["subject", "route", "lane"]
     cells = cells.assign(unexpected=cells["class"].isin(UNEXPECTED))
-    told = cells.groupby(pair, observed=True).agg(
-        lane=("lane", "first"),
+    told = cells.groupby(place, observed=True).agg(
         hypothetical=("hypothetical", "all"),
-        total=("lane", "size"),
+        total=("hypothetical", "size"),
         unexpected=("unexpected", "sum"),
     )
-    counts = cells.groupby([*pair, "standing"], observed=True).size().to_dict()
+    counts = cells.groupby([*place, "standing"], observed=True).size().to_dict()
     failing = cells[cells["standing"] == "failing"].sort_values(["oracle", "label"])
-    worst = failing.drop_duplicates(pair).set_index(pair)["label"].to_dict()
+    worst = failing.drop_duplicates(place).set_index(place)["label"].to_dict()
     sources: dict[Any, set[str]] = {}
-    for *where, source in cells[[*pair, "measured_as"]].drop_duplicates().itertuples(index=False):
+    for *where, source in cells[[*place, "measured_as"]].drop_duplicates().itertuples(index=False):
         sources.setdefault(tuple(where), set()).add(source)
     rows = []
     for where, row in zip(told.index, told.to_dict("records"), strict=True):
-        subject, route = where
+        subject, route, lane = where
         about = spec_of[str(subject)]
         rows.append(
             {
@@ -161,7 +157,7 @@ def summary_frame(
                 "torch": about.torch_pinned or "",
                 "tensorrt": about.tensorrt_pinned or "",
                 "inliner": short_id(about),
-                "lane": str(row["lane"]),
+                "lane": str(lane),
                 "route": str(route),
                 "hypothetical": bool(row["hypothetical"]),
                 "measured_as": ", ".join(sorted(sources[where] - {""})),

@@ -12,7 +12,8 @@ from typing import Final, TypeVar
 
 from harness.report import text
 from harness.report.package_lane import CALLS, called
-from harness.rig.records import SEGMENT, CellKey, CellRecord, Lane, SubjectKind, SubjectSpec
+from harness.rig.records import CellKey, CellRecord, SubjectSpec
+from harness.rig.vocabulary import SEGMENT, Lane, SubjectKind
 from harness.verdict import Remaining, remaining
 
 Name = TypeVar("Name")

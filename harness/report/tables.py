@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from harness.report.frames import KEY
-from harness.rig.records import Outcome, Stage
+from harness.rig.vocabulary import Outcome, Stage
 
 BESIDE_SUBJECT = tuple(name for name in KEY if name != "subject")
 INLINE_STAGES = (Stage.INLINE_ENGINES, Stage.INLINE_FALLBACKS, Stage.CLEAN)

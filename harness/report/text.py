@@ -32,13 +32,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def cells_by_lane(graph: int, package: int) -> str:
-    """``3 cells``, ``3 cells and 2 of the package lane``, ``2 cells of the package lane``."""
-    if not package:
-        return plural(graph, "cell")
-    if not graph:
-        return f"{plural(package, 'cell')} of the package lane"
-    return f"{plural(graph, 'cell')} and {package:,} of the package lane"
+def cells_by_lane(graph: int, package: int, engine: int) -> str:
+    """``3 cells``, ``3 cells and 2 of the package lane``, ``2 cells of the engine lane``."""
+    lanes = ((graph, ""), (package, " of the package lane"), (engine, " of the engine lane"))
+    (first, where), *others = [told for told in lanes if told[0]] or lanes[:1]
+    return joined([f"{plural(first, 'cell')}{where}", *(f"{n:,}{where}" for n, where in others)])
 
 
 def listed(words: Iterable[str], most: int = 4) -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from harness.report.frames import UNABLE
 from harness.report.measure_views import UnflattenRow
-from harness.rig.records import Oracle, Outcome
+from harness.rig.vocabulary import Oracle, Outcome
 
 _ABLE = Outcome.OK.value
 _ASKED = (_ABLE, Outcome.FAILED.value, UNABLE)

@@ -15,13 +15,14 @@ from typing import Any
 import pandas as pd
 
 from harness.report import text
-from harness.report.environment import kind_of
+from harness.report.environment import builder_kind, kind_of
 from harness.report.matrix import matrix_cells, short_id, whole
 from harness.report.neighbours import JUDGED, side_by_side
 from harness.report.tables import matrix
 from harness.report.version_measures import measures_of
 from harness.report.version_views import Step, VersionBlock, VersionRow
-from harness.rig.records import PINNED, RTX, SEGMENT, Lane, Oracle, SubjectKind, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import PINNED, SEGMENT, Lane, Oracle, SubjectKind
 from harness.subject_order import ordered_subjects, version_of
 from harness.verdict import SILENT
 
@@ -72,7 +73,7 @@ def _of_releases(frame: pd.DataFrame, specs: Mapping[str, SubjectSpec]) -> pd.Da
     named = here.assign(
         release=here["subject"],
         environments=_made(here, ["environment"], kind_of),
-        builds=_made(here, ["builder"], lambda name: RTX if name.startswith(RTX) else name),
+        builds=_made(here, ["builder"], builder_kind),
     )
     return named.assign(subject=_made(named, _PLACE, _name))
 
@@ -198,8 +199,8 @@ def _before(row: VersionRow, earlier: Sequence[VersionRow]) -> VersionRow | None
 def changed(before: VersionRow, row: VersionRow, lane: Lane) -> str:
     """What is another in a row, in words.
 
-    A TensorRT that builds no engines is left out. In the package lane the code around the inliner
-    is another in every release, and named where nothing else is.
+    A TensorRT that builds no engines is left out. Of whole packages the code around the inliner is
+    another in every release, and named where nothing else is.
     """
     parts = []
     if row.torch != before.torch:

@@ -13,7 +13,7 @@ from harness.report.measure_views import Quartiles
 from harness.report.package_lane import WHOLE_SAVE, compiled, summed
 from harness.report.rows import quartiles_by
 from harness.report.version_views import MEASURED_BY, Measures
-from harness.rig.records import Lane, Stage
+from harness.rig.vocabulary import Lane, Stage
 
 COMPILE_PARTS: Final = {
     "compile": Stage.COMPILE,

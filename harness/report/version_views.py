@@ -9,7 +9,7 @@ from typing import Final
 from harness.report.matrix_views import MatrixCell
 from harness.report.measure_views import Quartiles
 from harness.report.package_lane import CALLS, called
-from harness.rig.records import PINNED, RTX, SEGMENT, Lane, Route
+from harness.rig.vocabulary import CUDA, PINNED, RTX, SEGMENT, Lane, Route
 
 MEASURED_BY: Final[Mapping[Lane, Route]] = {
     Lane.GRAPH: Route.LEGACY,
@@ -106,9 +106,10 @@ class VersionBlock:
     @property
     def title(self) -> str:
         """Such as ``package lane, matched environments, engines by tensorrt-rtx, emulated``."""
+        how = "run on a GPU" if self.executor == CUDA else self.executor
         which = "pinned environment" if self.environments == PINNED else "matched environments"
         engines = "segments as engines" if self.builds == SEGMENT else f"engines by {self.builds}"
-        return f"{self.lane} lane, {which}, {engines}, {self.executor}"
+        return f"{self.lane} lane, {which}, {engines}, {how}"
 
     @property
     def measured_by(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.rig.vocabulary import Lane
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -119,6 +121,7 @@ class FailingList:
     """
 
     title: str
+    lane: Lane
     subjects: tuple[FailingSubject, ...]
     elsewhere: int
 

@@ -24,8 +24,10 @@ from corpus.product import DEFAULT, REAL_ENGINES, product_cases
 from corpus.quick import QUICK
 from corpus.recorded_build import recording_of
 from harness.rig.capture import capture
-from harness.rig.records import CaseInfo, Lane, to_json
+from harness.rig.record_json import to_json
+from harness.rig.records import CaseInfo
 from harness.rig.split import split_module
+from harness.rig.vocabulary import Lane
 
 
 def describe(case: Case, lane: Lane) -> CaseInfo:

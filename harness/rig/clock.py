@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from harness.rig.records import Stage
+from harness.rig.vocabulary import Stage
 
 
 class StageClock:

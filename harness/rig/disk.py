@@ -15,7 +15,7 @@ from torch.export import ExportedProgram
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.oracles import values
-from harness.rig.records import Stage
+from harness.rig.vocabulary import Stage
 
 
 @dataclass

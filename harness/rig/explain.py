@@ -25,7 +25,9 @@ from harness.rig.engines.module import is_engine_child
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import PreparedCase, prepare
-from harness.rig.records import CellKey, CellRecord, Outcome, subject_from_json
+from harness.rig.record_json import subject_from_json
+from harness.rig.records import CellKey, CellRecord
+from harness.rig.vocabulary import Outcome
 
 
 def story(request: Mapping[str, Any]) -> Iterator[str]:

@@ -27,8 +27,9 @@ from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding, verdict_of
 from harness.rig.oracles.reading import Unreadable
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import Oracle, Route, Stage, Symptom, Verdict, not_applicable
+from harness.rig.records import Verdict, not_applicable
 from harness.rig.sharing import module_lines, program_lines
+from harness.rig.vocabulary import Oracle, Route, Stage, Symptom
 
 SYMPTOMS = {
     Oracle.VALUES: Symptom.WRONG_VALUES,

@@ -29,7 +29,8 @@ from harness.rig.oracles.reading import GraphReader, Reading, Unreadable, cycle_
 from harness.rig.oracles.terms import Kind, Term, differing
 from harness.rig.oracles.wiring import reference_reading
 from harness.rig.prepare import PreparedCase, prepare
-from harness.rig.records import Route, subject_from_json
+from harness.rig.record_json import subject_from_json
+from harness.rig.vocabulary import Route
 
 RETURNS = "returns"
 """The box that the model's outputs end in."""

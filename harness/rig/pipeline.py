@@ -23,16 +23,7 @@ from harness.rig.oracles import completion
 from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import (
-    CellKey,
-    CellRecord,
-    CellState,
-    Oracle,
-    Route,
-    Stage,
-    Verdict,
-    not_applicable,
-)
+from harness.rig.records import CellKey, CellRecord, Verdict, not_applicable
 from harness.rig.sharing import (
     Exported,
     Judged,
@@ -42,6 +33,7 @@ from harness.rig.sharing import (
     module_lines,
     program_identity,
 )
+from harness.rig.vocabulary import CellState, Oracle, Route, Stage
 
 _SHARED_STAGES = (Stage.SAVE, Stage.LOAD, Stage.RUN)
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})

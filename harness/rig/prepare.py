@@ -20,9 +20,9 @@ from harness.rig.oracles.signature import expected_specs
 from harness.rig.oracles.state import ExpectedState, of_model, of_split
 from harness.rig.oracles.values import Observed, observe
 from harness.rig.oracles.wiring import reference_reading
-from harness.rig.records import Stage
 from harness.rig.sharing import Shared, graph_lines
 from harness.rig.split import split_module
+from harness.rig.vocabulary import Stage
 
 
 @dataclass

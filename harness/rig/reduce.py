@@ -29,7 +29,8 @@ from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.pipeline import ended_before_routes, run_cell
 from harness.rig.prepare import NotPrepared, prepare
-from harness.rig.records import CellKey, CellRecord, Verdict, subject_from_json
+from harness.rig.record_json import subject_from_json
+from harness.rig.records import CellKey, CellRecord, Verdict
 
 USAGE = 2
 

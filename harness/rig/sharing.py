@@ -22,7 +22,8 @@ from torch.fx import Graph, GraphModule
 from harness.rig.engines.emulated import engine_slots
 from harness.rig.oracles.finding import Answers
 from harness.rig.oracles.values import content_digest
-from harness.rig.records import Stage, Verdict
+from harness.rig.records import Verdict
+from harness.rig.vocabulary import Stage
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.rig.channel import Teller, serve
-from harness.rig.records import CellKey, CellRecord, SubjectSpec, subject_from_json
+from harness.rig.record_json import subject_from_json
+from harness.rig.records import CellKey, CellRecord, SubjectSpec
 
 
 class _Worker:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.releases import Release
-from harness.rig.records import SEGMENT
+from harness.rig.vocabulary import SEGMENT
 from harness.toolchain import native
 from harness.toolchain.bindings import Bindings, choose, load_bindings
 from harness.toolchain.cache import ENGINES, clean

@@ -15,7 +15,7 @@ from typing import Final
 from packaging.version import Version
 
 from harness.errors import Unavailable, UsageError
-from harness.rig.records import RTX, SEGMENT
+from harness.rig.vocabulary import RTX, SEGMENT
 from harness.toml_table import TomlTable
 
 BINDINGS_FILE: Final = Path(__file__).with_name("bindings.toml")

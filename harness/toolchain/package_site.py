@@ -25,7 +25,7 @@ from typing import Final
 
 from harness.errors import SurroundingsError, Unavailable
 from harness.releases import Release
-from harness.rig.records import SEGMENT
+from harness.rig.vocabulary import SEGMENT
 from harness.toolchain.bindings import Bindings, WheelFile
 from harness.toolchain.cache import PACKAGES, guarded, locked, sha256_of, workspace
 from harness.toolchain.environment import EnvironmentFacts

@@ -9,17 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.plan import PlannedCell
-from harness.rig.records import (
-    CellKey,
-    CellRecord,
-    CellState,
-    Oracle,
-    Outcome,
-    Stage,
-    Symptom,
-    Verdict,
-    not_applicable,
-)
+from harness.rig.records import CellKey, CellRecord, Verdict, not_applicable
+from harness.rig.vocabulary import CellState, Oracle, Outcome, Stage, Symptom
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.errors import SurroundingsError, UsageError
-from harness.rig.records import CellRecord, Stage, SubjectKind, Symptom, cell_from_json
+from harness.rig.record_json import cell_from_json
+from harness.rig.records import CellRecord
+from harness.rig.vocabulary import Stage, SubjectKind, Symptom
 from harness.spent import Spent
 from harness.workers.jobs import Job, broken_off, settle_second_attempt
 from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from harness.rig.records import EMULATED, SubjectSpec, to_json
+from harness.rig.record_json import to_json
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import EMULATED
 from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT
 

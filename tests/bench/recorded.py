@@ -14,7 +14,9 @@ from harness.bench.plan import BenchPlan
 from harness.bench.samples import read_samples
 from harness.bench.sampling import Sampling
 from harness.provenance import Provenance
-from harness.rig.records import SCHEMA, SubjectKind, SubjectSpec
+from harness.rig.record_json import SCHEMA
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 from tests.bench.simulated import Simulated
 
 QUIET = asdict(MachineState(0.5, 0.0, 2600.0, None, None))

@@ -13,7 +13,8 @@ from harness.bench.compare import compare, trend
 from harness.bench.judging import Gate
 from harness.bench.options import BenchOptions
 from harness.errors import UsageError
-from harness.rig.records import SubjectKind, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 from harness.stats.verdicts import Change
 from tests.bench.recorded import record
 from tests.bench.simulated import plan_of

@@ -29,7 +29,9 @@ from harness.rig.bench.records import (
     UserMetric,
     passes_for,
 )
-from harness.rig.records import CaseInfo, PackageSpec, SubjectKind, SubjectSpec, UnknownSchema
+from harness.rig.record_json import UnknownSchema
+from harness.rig.records import CaseInfo, PackageSpec, SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 from tests.bench.simulated import plan_of
 
 CASE = CaseInfo("yolo_chunk", "real architectures", "exported", "x")

@@ -11,7 +11,8 @@ import pytest
 from harness.bench.process import FreshZygotes, JobFailed, Zygote
 from harness.errors import SurroundingsError
 from harness.rig.bench.records import PASSES, Arm, BenchCase, Metric, Size
-from harness.rig.records import SubjectKind, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 from harness.workers.process import WorkerSetup
 
 CASE = BenchCase("relu_four_steps")

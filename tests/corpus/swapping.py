@@ -16,8 +16,8 @@ from harness.rig.oracles.reading import GraphReader
 from harness.rig.oracles.terms import Kind, Term, TermTable
 from harness.rig.oracles.values import Observed, observe
 from harness.rig.oracles.wiring import compare, reference_reading
-from harness.rig.records import Stage
 from harness.rig.split import split_module
+from harness.rig.vocabulary import Stage
 
 # Bit for bit, in floating point too. `add` with an `alpha` other than 1 does not.
 COMMUTE = frozenset({"aten.add.Tensor", "aten.mul.Tensor", "aten.bitwise_and.Tensor"})

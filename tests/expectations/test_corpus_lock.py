@@ -22,7 +22,7 @@ from harness.expectations.corpus_lock import (
     read_lock,
     write_lock,
 )
-from harness.rig.records import Lane
+from harness.rig.vocabulary import Lane
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 

@@ -11,7 +11,8 @@ from harness.expectations.faults import idle_selectors
 from harness.expectations.ledger import Entry, Ledger
 from harness.findings import Gate, GateReport
 from harness.gate import judge
-from harness.rig.records import CellRecord, Oracle, SubjectKind
+from harness.rig.records import CellRecord
+from harness.rig.vocabulary import Oracle, SubjectKind
 from tests.record_builders import (
     by_id,
     case,

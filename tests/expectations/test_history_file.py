@@ -13,7 +13,7 @@ from harness.expectations.history_file import HISTORY_FILE, read_history
 from harness.expectations.ledger import selects_case
 from harness.history import Fix
 from harness.releases import load_catalogue
-from harness.rig.records import Oracle
+from harness.rig.vocabulary import Oracle
 from harness.toolchain.environment import PROJECT_ROOT
 
 RELEASES = ("2.13.0", "2.14.0")

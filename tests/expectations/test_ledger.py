@@ -21,7 +21,7 @@ from harness.expectations.ledger import (
 )
 from harness.expectations.ledger_file import LEDGER_FILE, parse_ledger, read_ledger, to_toml
 from harness.expectations.scopes import scopes
-from harness.rig.records import Oracle, Outcome, Route, Stage, Symptom, gates
+from harness.rig.vocabulary import Oracle, Outcome, Route, Stage, Symptom, gates
 from tests.record_builders import case, entry, failed, key, record, stopped, unsupported
 
 GOOD = to_toml([entry()])

@@ -14,7 +14,8 @@ from harness.expectations.ledger import Entry, Ledger
 from harness.expectations.ledger_file import parse_ledger, to_toml
 from harness.expectations.propose import escaped_pattern, propose
 from harness.gate import Gate, judge
-from harness.rig.records import CellKey, CellRecord, Oracle, Stage, Verdict
+from harness.rig.records import CellKey, CellRecord, Verdict
+from harness.rig.vocabulary import Oracle, Stage
 from tests.record_builders import by_id, case, entry, failed, key, planned, record, unsupported
 
 NAMES = ("a", "b", "odd[1]*", "odd1x")  # the third, as a glob, would choose the fourth

@@ -24,7 +24,8 @@ from harness.findings import Gate, GateReport
 from harness.gate import judge
 from harness.plan import PlannedCell
 from harness.releases import load_catalogue
-from harness.rig.records import PINNED, TOO_OLD, Oracle, Stage, Symptom
+from harness.rig.record_json import TOO_OLD
+from harness.rig.vocabulary import PINNED, Oracle, Stage, Symptom
 from harness.store import RunFolder, RunState
 from harness.subjects import known_subjects
 from harness.toolchain.environment import PROJECT_ROOT

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from harness.expectations.ledger import Entry, Ledger
 from harness.expectations.scopes import scopes
-from harness.rig.records import CellKey, Oracle
+from harness.rig.records import CellKey
+from harness.rig.vocabulary import Oracle
 from tests.record_builders import entry, key, unsupported
 
 ORIGINS = {"a": "exported", "b": "handmade"}

@@ -19,17 +19,12 @@ from harness.rig.records import (
     CaseInfo,
     CellKey,
     CellRecord,
-    CellState,
-    Oracle,
-    Outcome,
-    Stage,
-    SubjectKind,
     SubjectSpec,
-    Symptom,
     Verdict,
     not_applicable,
     passed,
 )
+from harness.rig.vocabulary import CellState, Oracle, Outcome, Stage, SubjectKind, Symptom
 
 FAMILIES = (
     "multi_output_engines",

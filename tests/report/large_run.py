@@ -17,7 +17,9 @@ from harness.journal import encode_line
 from harness.plan import PlannedCell, plan_to_jsonl
 from harness.provenance import provenance_from_json, provenance_to_json
 from harness.record_table import read_parquet
-from harness.rig.records import CellRecord, SubjectKind, SubjectSpec, to_json
+from harness.rig.record_json import to_json
+from harness.rig.records import CellRecord, SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 from harness.store import RunState
 from harness.toolchain.environment import PROJECT_ROOT
 

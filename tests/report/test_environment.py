@@ -5,7 +5,8 @@ import dataclasses
 from harness.report.environment import compared, compared_kind, environments, torches_running
 from harness.report.frames import cell_frame
 from harness.report.junit import junit
-from harness.rig.records import CellKey, Lane
+from harness.rig.records import CellKey
+from harness.rig.vocabulary import Lane
 
 
 def elsewhere(run, *releases, alone=False):

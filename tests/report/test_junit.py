@@ -5,7 +5,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from harness.report.junit import junit
-from harness.rig.records import CellKey, Oracle
+from harness.rig.records import CellKey
+from harness.rig.vocabulary import Oracle
 
 
 def cases_of(run):

@@ -3,7 +3,7 @@
 import dataclasses
 
 from harness.report.matrix import grouped
-from harness.rig.records import SubjectKind
+from harness.rig.vocabulary import SubjectKind
 from tests.report.conftest import release, share_an_inliner
 
 

@@ -7,7 +7,8 @@ from harness.report.frames import cell_frame, verdict_frame
 from harness.report.markdown import markdown
 from harness.report.neighbours import Move, measured_once, neighbours
 from harness.report.page import page
-from harness.rig.records import CellRecord, CellState, Oracle
+from harness.rig.records import CellRecord
+from harness.rig.vocabulary import CellState, Oracle
 from tests.report.conftest import change, share_an_inliner
 
 RELEASES = ["2.10.0", "2.13.0", "2.14.0"]

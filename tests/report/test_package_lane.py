@@ -7,49 +7,10 @@ import pytest
 
 from harness.report.markdown import markdown
 from harness.report.page import page
-from harness.rig.records import CaseInfo, CellKey, Lane, Oracle, PackageSpec, Symptom
+from harness.rig.vocabulary import Lane, Oracle, Symptom
 from tests.report.conftest import Run, full_run
-
-CALLS = ("no-retrace", "no-retrace-export", "retrace")
-SECONDS = {
-    "inline-engines": 0.001,
-    "inline-fallbacks": 0.002,
-    "clean": 0.001,
-    "export": 0.006,
-    "save": 0.01,
-    "load": 0.1,
-}
-
-
-def with_packages(run: Run) -> Run:
-    """2.13.0 and 2.14.0 as packages: two cases by three calls, and only `save()` is clean."""
-    run.cases += [
-        CaseInfo(f"{name}@product", "packages", "product", "a defect", lane="package")
-        for name in ("one", "two")
-    ]
-    run.subjects = [
-        dataclasses.replace(spec, packages=(PackageSpec("segment", CALLS),))
-        if spec.subject in ("2.13.0", "2.14.0")
-        else spec
-        for spec in run.subjects
-    ]
-    for name, case, call, failures in (
-        ("2.13.0", "one", "no-retrace", {Oracle.VALUES: "off"}),
-        ("2.13.0", "two", "no-retrace", {Oracle.COMPLETION: "raised"}),
-        ("2.13.0", "one", "no-retrace-export", {Oracle.METADATA: "a list"}),
-        ("2.13.0", "two", "no-retrace-export", {}),
-        ("2.13.0", "one", "retrace", {}),
-        ("2.13.0", "two", "retrace", {}),
-        ("2.14.0", "one", "no-retrace", {}),
-        ("2.14.0", "two", "no-retrace", {}),
-        ("2.14.0", "one", "retrace", {}),
-        ("2.14.0", "two", "retrace", {}),
-    ):
-        key = CellKey(f"{case}@product", "nonstrict", name, call, lane="package")
-        broke = Oracle.COMPLETION in failures
-        compiled = {"compile": 2.0, "compile-lowering": 0.5} if call == "no-retrace" else {}
-        run.add(key, failures, seconds={} if broke else SECONDS | compiled, steps=2)
-    return run
+from tests.report.whole_packages import alone as lane_alone
+from tests.report.whole_packages import with_packages
 
 
 @pytest.fixture
@@ -59,23 +20,17 @@ def mixed() -> Run:
 
 @pytest.fixture
 def alone() -> Run:
-    """The package lane without any other."""
-    run = with_packages(full_run())
-    run.plan = [key for key in run.plan if key.lane == Lane.PACKAGE]
-    run.records = [record for record in run.records if record.key.lane == Lane.PACKAGE]
-    planned = {key.case for key in run.plan}
-    run.cases = [case for case in run.cases if case.name in planned]
-    return run
+    return lane_alone(with_packages(full_run()), Lane.PACKAGE)
 
 
 def cell(run: Run, release: str, call: str):
-    package = run.model().package
+    (package,) = run.model().packages
     row = next(row for row in package.rows if row.name == release)
     return next(each for each in row.cells if each.family == call)
 
 
 def test_a_run_without_the_lane_has_no_table_of_it(run):
-    assert run.model().package is None
+    assert run.model().packages == ()
     assert 'id="package"' not in page(run.model())
 
 
@@ -86,7 +41,7 @@ def test_the_graph_lane_is_compared_as_if_the_packages_were_not_there(run, mixed
 
 
 def test_each_release_tells_how_many_of_those_asked_are_right_by_each_call(mixed):
-    assert [row.name for row in mixed.model().package.rows] == ["2.13.0", "2.14.0"]
+    assert [row.name for row in mixed.model().packages[0].rows] == ["2.13.0", "2.14.0"]
     found = cell(mixed, "2.13.0", "no-retrace")
     assert (found.ok, found.total, found.tone) == (0, 2, "values")
     assert cell(mixed, "2.13.0", "no-retrace-export").tone == "metadata"
@@ -99,8 +54,8 @@ def test_a_call_that_a_release_lacks_is_empty_and_not_right(mixed):
 
 def test_a_cell_that_fails_opens_the_list_of_its_failing_cells(mixed):
     text = page(mixed.model())
-    assert 'href="#failing-2-13-0-no-retrace"' in text
-    assert text.count('id="failing-2-13-0-no-retrace"') == 1
+    assert 'href="#failing-package-2-13-0-no-retrace"' in text
+    assert text.count('id="failing-package-2-13-0-no-retrace"') == 1
 
 
 def test_the_first_screen_names_the_call_that_computes_something_else(mixed):
@@ -128,13 +83,13 @@ def test_a_planned_cell_of_the_lane_without_a_record_is_not_right(mixed):
 
 
 def test_a_save_is_the_whole_call_and_one_that_broke_is_not_timed(mixed):
-    rows = {(row.name, row.call.route): row for row in mixed.model().package.measures}
+    rows = {(row.name, row.call.route): row for row in mixed.model().packages[0].measures}
     new, old = rows["2.14.0", "no-retrace"], rows["2.13.0", "no-retrace"]
     assert new.save.median == pytest.approx(0.02)
     assert new.inline.median == pytest.approx(0.004)
     assert (new.save.n, old.save.n) == (1, 1)
     assert rows["2.14.0", "retrace"].inline is None
-    took = mixed.model().package.compile["2.14.0"]
+    took = mixed.model().packages[0].compile["2.14.0"]
     assert (took.whole.median, took.lowering.median) == (2.0, 0.5)
     assert (took.conversion, took.build) == (None, None)  # TensorRT built nothing
 
@@ -149,7 +104,7 @@ def test_the_lane_alone_gives_a_page_with_a_matrix_of_its_own(alone):
     assert 'id="latency"' not in text
     assert model.headline.counted == ""
     assert "2.14.0 has no known failure in 4 cells" in model.headline.words
-    assert text.count('id="failing-2-13-0-') == 3  # two calls, and the matrix's one family
+    assert text.count('id="failing-package-2-13-0-') == 3  # two calls, and the matrix's one family
 
 
 def test_a_cause_counts_the_cells_of_each_lane_apart(mixed):
@@ -188,7 +143,8 @@ def test_engines_of_another_builder_have_rows_of_their_own(mixed):
             mixed.plan.append(key)
             mixed.records.append(dataclasses.replace(mixed.records[at], key=key))
             mixed.classes[key.cell_id] = "ok"
-    package = mixed.model().package
+    (package,) = mixed.model().packages
     assert [row.name for row in package.rows] == ["2.13.0", "2.14.0", "2.14.0 tensorrt-rtx"]
     assert {cell.total for row in package.rows for cell in row.cells} == {0, 2}
     assert "2.14.0 tensorrt-rtx" in package.compile
+    assert mixed.model().scope.endswith("; package lane: 2 releases, 2 cases")

@@ -12,7 +12,7 @@ from harness.report import style
 from harness.report.cause_views import FindingView
 from harness.report.matrix_views import MatrixGroup
 from harness.report.page import anchor, beneath, environment, page, together
-from harness.rig.records import Oracle
+from harness.rig.vocabulary import Oracle
 from tests.report.conftest import GREEN, share_an_inliner
 
 VOID = {"meta", "link", "br", "col", "hr", "img", "input"}

@@ -8,7 +8,8 @@ import json
 import pytest
 
 from harness.report.standing import HEADS, block, standing
-from harness.rig.records import Lane, Oracle, SubjectKind, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import Lane, Oracle, SubjectKind
 from harness.toolchain.environment import PROJECT_ROOT
 from tests.record_builders import failed, key, record
 

@@ -4,7 +4,8 @@ import pytest
 
 from harness.report import tables
 from harness.report.frames import cell_frame, sample_frame, verdict_frame
-from harness.rig.records import CellKey, Oracle
+from harness.rig.records import CellKey
+from harness.rig.vocabulary import Oracle
 
 
 def matrix_of(run):

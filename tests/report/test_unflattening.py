@@ -6,7 +6,8 @@ from harness.report.frames import verdict_frame
 from harness.report.markdown import markdown
 from harness.report.page import page
 from harness.report.unflattening import unflatten_rows
-from harness.rig.records import CellKey, Oracle
+from harness.rig.records import CellKey
+from harness.rig.vocabulary import Oracle
 
 
 def rows_of(run):

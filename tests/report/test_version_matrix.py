@@ -12,7 +12,8 @@ from harness.report.plots import svg
 from harness.report.version_csv import version_csv
 from harness.report.version_matrix import changed
 from harness.report.version_plot import version_figure
-from harness.rig.records import CaseInfo, Lane, Oracle, SubjectKind
+from harness.rig.records import CaseInfo
+from harness.rig.vocabulary import Lane, Oracle, SubjectKind
 from tests.report.conftest import verdicts
 
 RTX = "tensorrt-rtx-"

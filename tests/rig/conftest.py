@@ -16,7 +16,8 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.prepare import PreparedCase, prepare
-from harness.rig.records import SubjectKind, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 
 
 @pytest.fixture(scope="session", autouse=True)

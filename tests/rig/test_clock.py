@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from harness.rig.clock import StageClock
-from harness.rig.records import Stage
+from harness.rig.vocabulary import Stage
 
 NAP_S = 0.01
 

@@ -14,8 +14,9 @@ from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.inliners.release import ReleaseInliner
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, CellRecord, Oracle, Outcome, Route
+from harness.rig.records import CellKey, CellRecord
 from harness.rig.sharing import Shared
+from harness.rig.vocabulary import Oracle, Outcome, Route
 
 Prepared = Callable[[str], PreparedCase]
 RIGHT = "2.10.0"  # all of what comes back is right, but for the place of the engines

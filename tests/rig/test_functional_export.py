@@ -31,7 +31,8 @@ from harness.rig.clock import StageClock
 from harness.rig.functional_export import functional_tracer
 from harness.rig.pipeline import ended_before_routes
 from harness.rig.prepare import NotPrepared, prepare
-from harness.rig.records import CellKey, CellState
+from harness.rig.records import CellKey
+from harness.rig.vocabulary import CellState
 
 VERSION = ".".join(torch.__version__.split(".")[:2])
 CASES = [case for case in all_cases() if case.family is Family.FUNCTIONAL_EXPORT]

@@ -15,8 +15,9 @@ from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, SubjectKind, SubjectSpec
+from harness.rig.records import CellKey, SubjectSpec
 from harness.rig.sharing import Shared
+from harness.rig.vocabulary import SubjectKind
 from tests.mutants import MUTANTS, Mutant
 
 Prepared = Callable[[str], PreparedCase]

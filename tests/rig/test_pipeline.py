@@ -24,7 +24,8 @@ from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.wiring import check_inlined
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import PreparedCase, fingerprint, prepare
-from harness.rig.records import CellKey, CellRecord, Oracle, Outcome, Route, Stage
+from harness.rig.records import CellKey, CellRecord
+from harness.rig.vocabulary import Oracle, Outcome, Route, Stage
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]

@@ -17,8 +17,10 @@ from corpus.blueprints import Blueprint, Form, FormKind, from_json, packed, valu
 from corpus.case import Case, Family, Origin
 from corpus.draft import Draft
 from harness.rig import reduce as reducing
-from harness.rig.records import SubjectKind, SubjectSpec, to_json
+from harness.rig.record_json import to_json
+from harness.rig.records import SubjectSpec
 from harness.rig.reduce import NothingToReduce, failures_of
+from harness.rig.vocabulary import SubjectKind
 from harness.toolchain.environment import PROJECT_ROOT
 
 SUBJECT = SubjectSpec("name-matching", SubjectKind.BUILTIN, ("export",))

@@ -17,8 +17,9 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, CellRecord, Oracle, Outcome
+from harness.rig.records import CellKey, CellRecord
 from harness.rig.sharing import Shared, module_identity, program_identity
+from harness.rig.vocabulary import Oracle, Outcome
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]

@@ -19,8 +19,9 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles.values import observe
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import PreparedCase, prepare
-from harness.rig.records import CellKey, CellRecord, Oracle, Route
+from harness.rig.records import CellKey, CellRecord
 from harness.rig.sizes import apart, user_values
+from harness.rig.vocabulary import Oracle, Route
 
 Prepared = Callable[[str], PreparedCase]
 BOUNDS = (1, 8)

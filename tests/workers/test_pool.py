@@ -15,7 +15,8 @@ import pytest
 
 from harness.errors import SurroundingsError
 from harness.plan import PlannedCell
-from harness.rig.records import CellKey, CellRecord, Oracle
+from harness.rig.records import CellKey, CellRecord
+from harness.rig.vocabulary import Oracle
 from harness.spent import Spent
 from harness.workers.jobs import make_jobs
 from harness.workers.pool import PoolResult, run_jobs

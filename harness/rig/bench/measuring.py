@@ -25,7 +25,7 @@ from harness.rig.bench.records import INLINE_PARTS, Arm, Metric
 from harness.rig.bench.turns import wait_as_told
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining
-from harness.rig.records import Route, Stage
+from harness.rig.vocabulary import Route, Stage
 
 T = TypeVar("T")
 _OVERHEAD_BATCHES, _OVERHEAD_SAMPLES = 20, 200

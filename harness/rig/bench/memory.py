@@ -22,7 +22,7 @@ from harness.rig.bench.prepared import Measured
 from harness.rig.bench.records import Arm, Size
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining
-from harness.rig.records import Route
+from harness.rig.vocabulary import Route
 
 _STATM = Path("/proc/self/statm")
 _KIB = 1024

@@ -13,8 +13,8 @@ from harness.rig.bench.sweeps import ballast_of, sweep_case
 from harness.rig.capture import capture
 from harness.rig.clock import StageClock
 from harness.rig.engines.module import compile_engines
-from harness.rig.records import Stage
 from harness.rig.split import split_module
+from harness.rig.vocabulary import Stage
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from harness.rig.capture import CapturedProgram, capture
 from harness.rig.clock import StageClock
 from harness.rig.package.compiling import compile_like_a_user, engine_bytes_of
 from harness.rig.package.saving import user_arguments
-from harness.rig.records import Route, Stage
+from harness.rig.vocabulary import Route, Stage
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from harness.rig.bench.records import arm_of, case_of
 from harness.rig.engines.emulated import load_runtime
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner, LoadError
-from harness.rig.records import subject_from_json
+from harness.rig.record_json import subject_from_json
 
 
 class CaseServer:

@@ -11,7 +11,7 @@ from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.inliners.passes import run_torch_export
 from harness.rig.inliners.protocol import Inlining
-from harness.rig.records import Route
+from harness.rig.vocabulary import Route
 
 
 class NoInliner:

@@ -6,7 +6,8 @@ from harness.rig.inliners.builtin import WIRINGS, BuiltinInliner
 from harness.rig.inliners.control import NoInliner
 from harness.rig.inliners.protocol import Inliner, LoadError
 from harness.rig.inliners.release import ReleaseInliner
-from harness.rig.records import SubjectKind, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 
 
 def load_inliner(spec: SubjectSpec) -> Inliner:

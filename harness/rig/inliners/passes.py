@@ -19,7 +19,7 @@ from torch.fx import GraphModule
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inlining
-from harness.rig.records import CROSS_ARGUMENTS, Route, Stage
+from harness.rig.vocabulary import CROSS_ARGUMENTS, Route, Stage
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from torch.fx import GraphModule
 
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
-from harness.rig.records import Route
+from harness.rig.vocabulary import Route
 
 
 class LoadError(Exception):

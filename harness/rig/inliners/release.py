@@ -34,7 +34,8 @@ from harness.rig.inliners.passes import (
 )
 from harness.rig.inliners.protocol import Inlining, LoadError
 from harness.rig.inliners.surroundings import EXPORTER, PACKAGE, load_shape_analysis, stand_ins
-from harness.rig.records import REQUIRED_CALLS, Route, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import REQUIRED_CALLS, Route
 
 # In every release `save_cross_compiled_exported_program` gives `export` the module alone.
 NO_INPUTS = Inputs(())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import traceback
 
-from harness.rig.records import Oracle, Outcome, Stage, Symptom, Verdict, passed
+from harness.rig.records import Verdict, passed
+from harness.rig.vocabulary import Oracle, Outcome, Stage, Symptom
 
 MAX_MESSAGE = 300  # characters
 MAX_FRAMES = 6

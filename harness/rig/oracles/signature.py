@@ -13,7 +13,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from corpus.case import Inputs
 from harness.rig.oracles.finding import Finding
-from harness.rig.records import Stage
+from harness.rig.vocabulary import Stage
 
 
 def expected_specs(example: Inputs, returned: Any) -> tuple[pytree.TreeSpec, pytree.TreeSpec]:

@@ -20,15 +20,8 @@ from harness.rig.package.loading import Loaded, Loader
 from harness.rig.package.saving import save_like_a_user
 from harness.rig.pipeline import is_full_disk
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import (
-    CellKey,
-    CellRecord,
-    CellState,
-    Oracle,
-    Route,
-    Stage,
-    Verdict,
-)
+from harness.rig.records import CellKey, CellRecord, Verdict
+from harness.rig.vocabulary import CellState, Oracle, Route, Stage
 
 _DAMAGED = Finding(Stage.SAVE, "saving changed the module it was given")
 _NO_ENGINE_RAN = Finding(Stage.RUN, "no engine ran")

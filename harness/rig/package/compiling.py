@@ -22,7 +22,7 @@ from harness.rig.oracles.values import observe
 from harness.rig.package.compile_parts import timed_parts
 from harness.rig.package.executor import EMULATED_EXECUTOR, Executor
 from harness.rig.prepare import NotPrepared, PreparedCase, hold
-from harness.rig.records import Stage
+from harness.rig.vocabulary import Stage
 
 
 def prepare_with(

@@ -44,7 +44,8 @@ from harness.rig.package.loading import FreshLoader, Loaded
 from harness.rig.package.opening import open_package
 from harness.rig.package.saving import save_like_a_user
 from harness.rig.prepare import NotPrepared, PreparedCase
-from harness.rig.records import Outcome, Route, Stage, Symptom, Verdict
+from harness.rig.records import Verdict
+from harness.rig.vocabulary import Outcome, Route, Stage, Symptom
 
 _NO_ENGINE_RAN = ValueDifference("no engine ran", "no engine of the program ran")
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from harness.rig.records import CUDA, EMULATED
+from harness.rig.vocabulary import CUDA, EMULATED
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import prepare_with
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
-from harness.rig.records import CellKey, Lane
+from harness.rig.records import CellKey
+from harness.rig.vocabulary import Lane
 
 
 def story(request: Mapping[str, Any]) -> Iterator[str]:

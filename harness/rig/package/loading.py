@@ -24,7 +24,8 @@ from corpus.case import Inputs
 from harness.rig.engines.watching import WatchedEngines
 from harness.rig.oracles import completion
 from harness.rig.oracles.values import Observed, observe
-from harness.rig.records import Oracle, Outcome, Stage, Symptom, Verdict
+from harness.rig.records import Verdict
+from harness.rig.vocabulary import Oracle, Outcome, Stage, Symptom
 
 
 @dataclass(frozen=True)

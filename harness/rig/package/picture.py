@@ -22,7 +22,7 @@ from harness.rig.package.compiling import prepare_with
 from harness.rig.package.opening import open_package
 from harness.rig.package.saving import save_like_a_user
 from harness.rig.picture import picture
-from harness.rig.records import Route
+from harness.rig.vocabulary import Route
 
 
 def pictures(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

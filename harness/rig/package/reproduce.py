@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from corpus.product import find_product_case
+from harness.rig.capture import CapturedProgram, capture
 from harness.rig.channel import private_channel
 from harness.rig.clock import StageClock
 from harness.rig.package.cell import run_package_cell
@@ -18,11 +19,13 @@ from harness.rig.package.compiling import op_as_text, prepare_with
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
 from harness.rig.package.saving import ARGUMENTS, tells_shapes
-from harness.rig.prepare import NotPrepared, PreparedCase
-from harness.rig.records import CellKey, CellRecord, Lane, Route, Verdict
+from harness.rig.pipeline import ended_before_routes
+from harness.rig.prepare import NotPrepared
+from harness.rig.records import CellKey, CellRecord, Verdict
 from harness.rig.reproduce.answer import none, shown_as, shown_by
 from harness.rig.reproduce.script import package_script
 from harness.rig.reproduce.trial import shows_here
+from harness.rig.vocabulary import Lane, Route, Stage
 
 
 def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -42,26 +45,36 @@ def _script(
 ) -> dict[str, str]:
     case, release, seed = wanted["case"], request["release"], int(request["seed"])
     lane, builder = Lane.PACKAGE.value, request["builder"]
+    found, mode = find_product_case(case), wanted["capture"]
+    broken: NotPrepared | None = None
     try:
-        found = find_product_case(case)
-        prepared = prepare_with(package, found, wanted["capture"], seed, StageClock())
+        prepared = prepare_with(package, found, mode, seed, StageClock())
+        captured = prepared.captured
     except NotPrepared as reason:
-        return none(f"the package does not compile it: {reason}")
+        if reason.stage is Stage.CAPTURE:
+            return none(f"the case ends before any package: {reason}")
+        captured, broken = capture(found, mode, seed), reason
 
     def run(route: str) -> CellRecord:
-        key = CellKey(case, wanted["capture"], release, route, lane=lane, builder=builder)
+        key = CellKey(case, mode, release, route, lane=lane, builder=builder)
+        if broken is not None:
+            return ended_before_routes(key, broken.cause, broken.stage)
         return run_package_cell(package, prepared, key, loader, StageClock())
 
     def write(route: str, verdict: Verdict) -> str:
-        return _written(prepared, release, route, verdict, wanted)
+        return _written(captured, release, route, verdict, wanted)
 
     return shown_by(wanted, run, write, shows_here)
 
 
 def _written(
-    prepared: PreparedCase, release: str, route: str, verdict: Verdict, wanted: Mapping[str, Any]
+    captured: CapturedProgram,
+    release: str,
+    route: str,
+    verdict: Verdict,
+    wanted: Mapping[str, Any],
 ) -> str:
-    captured, case = prepared.captured, prepared.case
+    case = captured.case
     shapes = captured.program.dynamic_shapes
     saving = dict(ARGUMENTS[Route(route)])
     if shapes is not None and tells_shapes(Route(route)):

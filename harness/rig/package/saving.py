@@ -23,7 +23,7 @@ from harness.rig.disk import CameBack, second_archive
 from harness.rig.inliners.passes import timed_passes
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import Route, Stage
+from harness.rig.vocabulary import Route, Stage
 
 #: What a user adds to `torch_tensorrt.save(module, file, arg_inputs=..., kwarg_inputs=...)`.
 ARGUMENTS: dict[Route, dict[str, Any]] = {

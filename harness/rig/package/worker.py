@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.rig.channel import Teller, serve
-from harness.rig.records import CellKey, CellRecord, Stage
+from harness.rig.records import CellKey, CellRecord
+from harness.rig.vocabulary import Stage
 
 
 class _Worker:

@@ -22,11 +22,13 @@ from harness.rig.engines.emulated import load_runtime
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import NotPrepared, PreparedCase, prepare
-from harness.rig.records import CellKey, CellRecord, Oracle, SubjectSpec, Verdict, subject_from_json
+from harness.rig.record_json import subject_from_json
+from harness.rig.records import CellKey, CellRecord, SubjectSpec, Verdict
 from harness.rig.reproduce.code import Unwritable
 from harness.rig.reproduce.script import ASKED, Shown, script
 from harness.rig.reproduce.trial import Trials
 from harness.rig.split import split_module
+from harness.rig.vocabulary import Oracle
 
 #: Which of several failures of a cell a script shows: what a reader believes at once comes first.
 _ORDER: Final = [
@@ -127,9 +129,8 @@ def _failures(record: CellRecord, labels: Sequence[Sequence[str]]) -> list[Verdi
     """What fails in a cell and can be shown, what shows best first."""
     found = [
         verdict
-        for verdict in record.verdicts
-        if verdict.failed
-        and (not labels or [verdict.oracle.value, verdict.label] in [[*pair] for pair in labels])
+        for verdict in record.failures
+        if not labels or [verdict.oracle.value, verdict.label] in [[*pair] for pair in labels]
     ]
     return sorted(found, key=lambda verdict: _ORDER.index(verdict.oracle))
 

@@ -62,8 +62,10 @@ class CaseWriter:
             Unwritable: it holds a value, a child or a target that has no plain form.
         """
         lines = ["root, graph = torch.nn.Module(), torch.fx.Graph()"]
+        values_of = {node.target: node.meta.get("val") for node in module.graph.nodes}
         for child_name, child in module.named_children():
-            lines += self._child(child, child_name, name)
+            bare = isinstance(values_of.get(child_name), torch.Tensor)
+            lines += self._child(child, child_name, name, bare)
         lines += self._attributes(module, "")
         lines += ["node = graph.create_node"]
         values: dict[Node, str] = {}
@@ -90,11 +92,13 @@ class CaseWriter:
         self.functions.append(f"def {name}() -> torch.fx.GraphModule:\n{body}\n")
         return f"{name}()"
 
-    def _child(self, child: torch.nn.Module, name: str, owner: str) -> list[str]:
+    def _child(self, child: torch.nn.Module, name: str, owner: str, bare: bool) -> list[str]:
+        """Args: bare: of an engine, that the value of its call is its one output and no list."""
         where = f'root.add_module("{name}", '
         if isinstance(child, GraphModule):
             made = self.graph(child, _function(name if owner == WHOLE else f"{owner}_{name}"))
-            made = f"Engine({made})" if name.startswith(ENGINE_PREFIX) else made
+            if name.startswith(ENGINE_PREFIX):
+                made = f"Engine({made}{', bare=True' if bare else ''})"
             return [f"{where}{made})"]
         if _computes(child):
             raise Unwritable(f"{owner} holds a {type(child).__name__}")

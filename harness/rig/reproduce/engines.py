@@ -8,6 +8,7 @@ engine is. To run it is to run its segment, on the CPU.
 
 from __future__ import annotations
 
+import base64
 import copy
 from collections.abc import Sequence
 from typing import Any
@@ -26,6 +27,7 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 CARRIER = "quantized::LinearPackedParamsBase"
 SEGMENTS: list[GraphModule] = []  # by an engine's number
 LIBRARIES: list[torch.library.Library] = []
+PLACEHOLDER = "no_op_placeholder_for_execute_engine"
 
 
 class EngineRefusal(RuntimeError):
@@ -33,10 +35,14 @@ class EngineRefusal(RuntimeError):
 
 
 class Engine(torch.nn.Module):
-    """Stands where a segment stood, as TorchTensorRTModule does; the inliner takes `engine`."""
+    """Stands where a segment stood, as TorchTensorRTModule does; the inliner takes `engine`.
 
-    def __init__(self, segment: GraphModule) -> None:
+    ``bare``: the value of a call is its one output, as the global partitioner leaves it.
+    """
+
+    def __init__(self, segment: GraphModule, bare: bool = False) -> None:
         super().__init__()
+        self.bare = bare
         SEGMENTS.append(segment)
         self.engine = numbered(len(SEGMENTS) - 1)
 
@@ -71,7 +77,7 @@ class FakeEngine:
 class Stating(Interpreter):
     """Runs a graph on fake tensors and states every node's value, as export and compile do.
 
-    The value of a call of an engine is the list of its outputs, even of one.
+    The value of a call of an engine is the list of its outputs, even of one, unless it is bare.
     """
 
     def __init__(self, module: GraphModule, mode: FakeTensorMode) -> None:
@@ -87,8 +93,9 @@ class Stating(Interpreter):
     def run_node(self, n: Node) -> Any:
         value = super().run_node(n)
         if n.op != "output":
-            called = n.op == "call_module" and isinstance(self.fetch_attr(str(n.target)), Engine)
-            n.meta["val"] = listed(value) if called else value
+            called = self.fetch_attr(str(n.target)) if n.op == "call_module" else None
+            lists = isinstance(called, Engine) and not called.bare
+            n.meta["val"] = listed(value) if lists else value
         return value
 
     def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
@@ -154,8 +161,7 @@ def emulate_engines() -> None:
     kind = f"__torch__.torch.classes.{CARRIER.replace('::', '.')}"
     library.define(f"execute_engine(Tensor[] input_tensors, {kind} engine) -> Tensor[]")
     # What stands for an engine in a program of another platform; it has no kernel there either.
-    placeholder = "no_op_placeholder_for_execute_engine"
-    library.define(f"{placeholder}(Tensor[] inputs, str a, str b, str c, str d) -> Tensor[]")
+    library.define(f"{PLACEHOLDER}(Tensor[] inputs, str a, str b, str c, str d) -> Tensor[]")
     torch.classes.tensorrt.Engine = lambda slots: numbered(int(slots[3]))  # type: ignore[attr-defined]
     library.impl("execute_engine", execute, "CompositeExplicitAutograd")
     torch.library.register_fake("tensorrt::execute_engine", execute_fake, lib=library)
@@ -166,6 +172,15 @@ def emulate_engines() -> None:
 
     torch.ScriptObject.__obj_flatten__ = flatten  # type: ignore[attr-defined]
     torch._library.register_fake_class(CARRIER, FakeEngine)  # type: ignore[attr-defined,arg-type]
+
+
+def run_placeholders() -> None:
+    """Let what stands for an engine run it: for a look at a program that was not saved."""
+
+    def run(inputs: Sequence[torch.Tensor], *slots: str) -> list[torch.Tensor]:
+        return execute(inputs, numbered(int(base64.b64decode(slots[3]))))
+
+    LIBRARIES[0].impl(PLACEHOLDER, run, "CompositeExplicitAutograd")
 
 
 def state_values(split: GraphModule, call: Call, dynamic_shapes: Any) -> None:

@@ -49,6 +49,7 @@ def use_package(
         Exception: whatever raises; ``way`` holds the stage and what came before.
     """
     args, kwargs = calls[0]
+    saved: list[Any] = []
     torch_save: Any = torch.export.save
     exporter = package.dynamo._exporter
     transform = exporter.transform
@@ -60,9 +61,10 @@ def use_package(
         way.stage = "export"
         return inlined
 
-    def told_save(*given: Any, **keywords: Any) -> None:
+    def told_save(program: Any, *given: Any, **keywords: Any) -> None:
         way.stage = "save"
-        torch_save(*given, **keywords)
+        saved.append(program)
+        torch_save(program, *given, **keywords)
 
     tell_stages(exporter, way)
     exporter.transform = told_transform
@@ -76,8 +78,11 @@ def use_package(
             torch.export.save = torch_save
         way.stage = "load"
         way.reloaded = package.load(archive)
-    way.stage = "run"
     assert way.reloaded is not None
+    # From 2.13 on engines are saved as plain data, put in their places in the very program.
+    saved[0].constants.update(way.reloaded.constants)
+    way.program = saved[0]
+    way.stage = "run"
     way.results = outcome(way.reloaded.module(), calls)
 
 
@@ -90,7 +95,7 @@ def main(
     """Compile the model, send it to disk and back, and say whether the defect is there."""
     warnings.filterwarnings("ignore")
     torch.manual_seed(0)
-    way = Way()
+    way = Way(stage="compile")
     try:
         package: Any = importlib.import_module("torch_tensorrt")
         model, on_cpu, dynamic_shapes = case()
@@ -98,15 +103,17 @@ def main(
         args, kwargs = calls[0]
         exported = torch.export.export(model.cuda(), args, kwargs, dynamic_shapes=dynamic_shapes)
         arg_inputs, kwarg_inputs = described(package, calls)
-        compiled = package.dynamo.compile(
-            exported, arg_inputs=arg_inputs, kwarg_inputs=kwarg_inputs, **settings
-        )
+        way.eager = outcome(copy.deepcopy(model), calls)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is no answer
-        print(f"cannot be told: it ended before it could be saved: {error!r}")
+        print(f"cannot be told: it ended before it could be compiled: {error!r}")
         return CANNOT_BE_TOLD
     if "dynamic_shapes" in saving:
         saving = {**saving, "dynamic_shapes": dynamic_shapes}
+    compiled = model  # for a check to look at where it does not compile
     try:
+        compiled = package.dynamo.compile(
+            exported, arg_inputs=arg_inputs, kwarg_inputs=kwarg_inputs, **settings
+        )
         use_package(way, package, compiled, calls, saving)
     except Exception as error:  # noqa: BLE001 - for the check to look at
         way.error = error

@@ -16,9 +16,10 @@ from torch.fx import GraphModule
 
 from corpus.case import Inputs
 from harness.rig.inliners import surroundings
-from harness.rig.records import Oracle, Verdict
+from harness.rig.records import Verdict
 from harness.rig.reproduce import checks, engines, package_way, way
 from harness.rig.reproduce.code import WHOLE, CaseWriter
+from harness.rig.vocabulary import Oracle, Stage
 
 _WIDTH: Final = 98
 _WORTH_A_TITLE: Final = 10  # lines
@@ -73,7 +74,10 @@ _CHECKS: Final = {
     Oracle.SIGNATURE: ("check_signature",),
     Oracle.STATE: ("check_state",),
     Oracle.METADATA: ("check_metadata", "Recording", "mismatch", "sizes_in"),
+    Oracle.UNFLATTEN: ("check_unflatten",),
 }
+_COMPILED: Final = ("check_compiled", "difference", "unlike")
+"""Asks for wrong values of a compiled model, whatever becomes of it."""
 ASKED: Final = tuple(_CHECKS)
 """The oracles that a script can stand for; of the wiring it shows what is computed otherwise."""
 
@@ -161,7 +165,7 @@ def _put_together(
     case: tuple[CaseWriter, list[str]], parts: Sequence[str], verdict: Verdict, call: str
 ) -> str:
     writer, made = case
-    asked = _embedded(checks, _CHECKS[verdict.oracle])
+    asked = _embedded(checks, _asking(verdict))
     end = f'if __name__ == "__main__":\n    sys.exit({call})'
     body = [*made, *parts, asked, end]
     code = "\n\n\n".join(part.strip("\n") for part in body if part) + "\n"
@@ -169,8 +173,15 @@ def _put_together(
     return f"\n{_imports(origins, code, writer.modules)}\n\n\n{code}"
 
 
+def _asking(verdict: Verdict) -> tuple[str, ...]:
+    """What a script takes of `checks`, what is to be called first."""
+    if verdict.oracle is Oracle.VALUES and verdict.stage is Stage.COMPILE:
+        return _COMPILED
+    return _CHECKS[verdict.oracle]
+
+
 def _check(verdict: Verdict) -> str:
-    name = _CHECKS[verdict.oracle][0]
+    name = _asking(verdict)[0]
     if verdict.oracle is not Oracle.COMPLETION:
         return name
     error = verdict.message.partition(":")[0]

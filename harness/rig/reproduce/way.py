@@ -19,7 +19,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from harness.rig.inliners.surroundings import EXPORTER, PACKAGE, load_shape_analysis, stand_ins
-from harness.rig.reproduce.engines import Call, emulate_engines, state_values
+from harness.rig.reproduce.engines import Call, emulate_engines, run_placeholders, state_values
 
 THERE, NOT_THERE, CANNOT_BE_TOLD = 1, 0, 125  # what `git bisect run` takes for bad, good and skip
 
@@ -34,9 +34,13 @@ class Outcome:
 
 @dataclass
 class Way:
-    """How far a split module came, and what was there of it."""
+    """How far a split module came, and what was there of it.
+
+    ``eager`` is what a model does before a package compiles it.
+    """
 
     stage: str = "inline-engines"
+    eager: Outcome | None = None
     inlined: GraphModule | None = None
     program: ExportedProgram | None = None
     reloaded: ExportedProgram | None = None
@@ -196,6 +200,7 @@ def main(
         go(way, exporter, copy.deepcopy(split), route, calls, dynamic_shapes)
     except Exception as error:  # noqa: BLE001 - for the check to look at
         way.error = error
+    run_placeholders()
     return conclude(way, check, split, calls)
 
 

@@ -16,7 +16,7 @@ import pytest
 from harness.engine_lane import preflight
 from harness.errors import Unavailable
 from harness.releases import Catalogue
-from harness.rig.records import CUDA, EMULATED
+from harness.rig.vocabulary import CUDA, EMULATED
 from harness.toolchain import Toolchain
 from tests.rig.engines.conformance import FACTS
 

@@ -14,7 +14,8 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, Oracle
+from harness.rig.records import CellKey
+from harness.rig.vocabulary import Oracle
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]

@@ -20,7 +20,8 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining, LoadError
 from harness.rig.inliners.release import ReleaseInliner
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import Route, Stage, SubjectSpec
+from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import Route, Stage
 from harness.subjects import wheel_subject
 from tests.fetched import FETCHED
 

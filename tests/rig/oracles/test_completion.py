@@ -4,7 +4,7 @@ import pytest
 
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Finding, verdict_of
-from harness.rig.records import Oracle, Outcome, Stage, Symptom
+from harness.rig.vocabulary import Oracle, Outcome, Stage, Symptom
 
 
 def raised(error: Exception) -> Exception:

@@ -17,8 +17,9 @@ from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.oracles.determinism import check_saves, check_transform
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, Oracle, Route, Stage, Verdict
+from harness.rig.records import CellKey, Verdict
 from harness.rig.sharing import Shared
+from harness.rig.vocabulary import Oracle, Route, Stage
 
 Prepared = Callable[[str], PreparedCase]
 

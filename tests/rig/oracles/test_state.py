@@ -19,7 +19,7 @@ from harness.rig.oracles import state
 from harness.rig.oracles.state import ExpectedState, Held, Role, State
 from harness.rig.oracles.values import content_digest
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import Stage
+from harness.rig.vocabulary import Stage
 
 Prepared = Callable[[str], PreparedCase]
 ENGINE = "_run_on_acc_0_engine"

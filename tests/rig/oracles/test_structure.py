@@ -9,7 +9,7 @@ from torch.fx import GraphModule
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles import structure
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import Stage
+from harness.rig.vocabulary import Stage
 
 Prepared = Callable[[str], PreparedCase]
 

@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles import unflatten
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import Stage
+from harness.rig.vocabulary import Stage
 
 Prepared = Callable[[str], PreparedCase]
 

@@ -18,7 +18,7 @@ from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import GraphReader, Unreadable
 from harness.rig.oracles.wiring import check_inlined, check_program, reference_reading
 from harness.rig.prepare import PreparedCase
-from harness.rig.records import Stage
+from harness.rig.vocabulary import Stage
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]

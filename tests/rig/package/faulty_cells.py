@@ -38,7 +38,8 @@ from harness.rig.package.executor import CUDA_EXECUTOR, EMULATED_EXECUTOR, Execu
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
 from harness.rig.package.spawning import SpawningLoader
-from harness.rig.records import CellKey, Outcome
+from harness.rig.records import CellKey
+from harness.rig.vocabulary import Outcome
 
 
 def swap_outputs(package: ModuleType) -> None:

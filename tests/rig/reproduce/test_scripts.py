@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness.rig.records import SubjectSpec, to_json
+from harness.rig.record_json import to_json
+from harness.rig.records import SubjectSpec
 from harness.rig.reproduce.answer import scripts
 from harness.rig.reproduce.trial import Trials
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.rig.records import cell_from_json, to_json
+from harness.rig.record_json import cell_from_json, to_json
 from tests.record_builders import key, record
 
 

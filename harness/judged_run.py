@@ -1,0 +1,131 @@
+"""A run as it lies on the disk, judged: its records with everything that explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.choosing import likes
+from harness.corpus_client import Corpus, read_corpus
+from harness.errors import SurroundingsError, UsageError
+from harness.expectations.faults import idle_selectors
+from harness.expectations.ledger import Ledger
+from harness.expectations.ledger_file import LEDGER_FILE, read_ledger
+from harness.findings import Gate, GateReport
+from harness.gate import judge
+from harness.plan import PlannedCell
+from harness.provenance import Provenance
+from harness.releases import Catalogue
+from harness.rig.records import CaseInfo, CellRecord, SubjectSpec
+from harness.spent import Spent
+from harness.store import RunFolder, RunState
+from harness.subjects import known_subjects
+from harness.summary import summarise
+from harness.toolchain import Toolchain
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """A run's records with everything that explains them."""
+
+    folder: RunFolder
+    report: GateReport
+    plan: tuple[PlannedCell, ...]
+    records: dict[str, CellRecord]
+    cases: tuple[CaseInfo, ...]
+    subjects: tuple[SubjectSpec, ...]
+    ledger: Ledger
+    provenance: Provenance
+    broken: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The ledger, and all that it may speak of, whatever part of it a run takes."""
+
+    ledger: Ledger
+    corpus: Corpus
+    catalogue: Catalogue
+
+
+def reopen(
+    which: str,
+    out: Path,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    ledger_file: Path = LEDGER_FILE,
+) -> JudgedRun:
+    """A run as it lies on the disk, judged by today's ledger.
+
+    Raises:
+        UsageError: no such run, or it is damaged, or of cases that are no longer there.
+        SurroundingsError: the rig's Python cannot load the corpus.
+    """
+    folder = RunFolder.open(which, out)
+    corpus = read_corpus(toolchain.python, folder.provenance().corpus, toolchain.cache)
+    return judged_run(folder, Expected(ledger_of(ledger_file, corpus.places), corpus, catalogue))
+
+
+def ledger_of(file: Path, corpus: Sequence[str]) -> Ledger:
+    """The ledger; the project's own speaks of the project's cases, and of nobody else's."""
+    return Ledger() if corpus and file == LEDGER_FILE else read_ledger(file)
+
+
+def judged_run(folder: RunFolder, expected: Expected) -> JudgedRun:
+    """A folder's records with the verdict on them.
+
+    Raises:
+        UsageError: the run has cases that are no longer there.
+    """
+    provenance, plan, records = folder.provenance(), folder.plan(), folder.records()
+    ledger, cases = expected.ledger, expected.corpus.cases
+    gone = sorted({cell.key.case for cell in plan} - set(expected.corpus.names))
+    if gone:
+        raise UsageError(
+            f"{folder.run_id} has cases that this corpus does not: {', '.join(gone)}; read it "
+            "with the harness commit that is named in its run.json"
+        )
+    planned = {cell.key.case for cell in plan}
+    chosen = tuple(case for case in cases if case.name in planned)
+    subjects = provenance.subjects
+    idle = idle_selectors(ledger, cases, known_subjects(expected.catalogue))
+    report = judge(plan, records, ledger, chosen, subjects, likes(subjects), idle)
+    return JudgedRun(folder, report, plan, records, chosen, subjects, ledger, provenance)
+
+
+def raise_if_nothing_ran(judged: JudgedRun) -> None:
+    """A gate that failed because the harness broke says so with the first traceback.
+
+    Raises:
+        SurroundingsError: some cells have no record.
+    """
+    if judged.report.gate is Gate.FAILED and judged.broken:
+        cell, text = next(iter(judged.broken.items()))
+        raise SurroundingsError(
+            f"{len(judged.broken)} cells have no verdict because the harness itself failed; "
+            f"first in {cell}:\n{text}"
+        )
+
+
+def summary_of(
+    judged: JudgedRun,
+    state: RunState,
+    *,
+    wall_s: float | None,
+    spent: Spent | None = None,
+    controller_peak_bytes: int | None = None,
+) -> dict[str, Any]:
+    """The content of summary.json, as `summarise` says."""
+    return summarise(
+        state=state.value,
+        report=judged.report,
+        plan=judged.plan,
+        records=judged.records,
+        cases=judged.cases,
+        provenance=judged.provenance,
+        wall_s=wall_s,
+        spent=spent,
+        controller_peak_bytes=controller_peak_bytes,
+    )

@@ -1,0 +1,147 @@
+"""Records to JSON and back without loss, with the schema's number; older schemas still open.
+
+History of ``SCHEMA``:
+    1  the first: one verdict an oracle, stage seconds, archive and engine bytes.
+    2  the oracles state, unflatten and determinism, and ``steps``. A record of schema 1 is read as
+       one that was not asked these and does not know the other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from harness.rig.records import (
+    CaseInfo,
+    CellKey,
+    CellRecord,
+    PackageSpec,
+    SubjectSpec,
+    Verdict,
+    not_applicable,
+)
+from harness.rig.vocabulary import CellState, Oracle, Outcome, Stage, SubjectKind, Symptom
+
+SCHEMA = 2
+READABLE = frozenset({1, SCHEMA})
+
+
+class UnknownSchema(ValueError):
+    """A record was written by a schema that this reader does not know."""
+
+
+# Oracles that records of schema 1 know nothing of.
+SINCE_SCHEMA_2 = (Oracle.STATE, Oracle.UNFLATTEN, Oracle.DETERMINISM)
+
+
+TOO_OLD = "not asked: recorded before this oracle existed"
+
+
+def with_later_oracles(verdicts: tuple[Verdict, ...], schema: int) -> tuple[Verdict, ...]:
+    """A cell's verdicts as this schema has them: what was not asked at the time is n/a."""
+    if schema == SCHEMA or not verdicts:
+        return verdicts
+    return (*verdicts, *(not_applicable(oracle, TOO_OLD) for oracle in SINCE_SCHEMA_2))
+
+
+def to_json(record: Any) -> dict[str, Any]:
+    """A record as JSON data, with its schema's number."""
+    return {"schema": SCHEMA, **dataclasses.asdict(record)}
+
+
+def check_schema(data: Mapping[str, Any], where: str) -> None:
+    """Raise UnknownSchema unless ``data`` is of a schema that this module reads."""
+    found = data.get("schema")
+    if found not in READABLE:
+        readable = " and ".join(map(str, sorted(READABLE)))
+        raise UnknownSchema(
+            f"{where}: schema {found!r}, but this harness reads schema {readable}; "
+            "read it with the harness version that wrote it"
+        )
+
+
+def key_from_json(data: Mapping[str, str]) -> CellKey:
+    """A CellKey that shares its few different words with all others."""
+    return CellKey(**{name: sys.intern(word) for name, word in data.items()})
+
+
+_told = operator.itemgetter("oracle", "outcome", "symptom", "stage", "message", "evidence")
+
+
+def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
+    return _verdict(*_told(data))
+
+
+@functools.cache
+def _verdict(
+    oracle: str, outcome: str, symptom: str | None, stage: str | None, message: str, evidence: str
+) -> Verdict:
+    """One object for all that are equal: of a run's million verdicts few differ."""
+    return Verdict(
+        oracle=Oracle(oracle),
+        outcome=Outcome(outcome),
+        symptom=Symptom(symptom) if symptom else None,
+        stage=Stage(stage) if stage else None,
+        message=message,
+        evidence=evidence,
+    )
+
+
+def cell_from_json(
+    data: Mapping[str, Any],
+    where: str = "record",
+    keys: Mapping[CellKey, CellKey] = MappingProxyType({}),
+) -> CellRecord:
+    """A CellRecord from its JSON form.
+
+    Args:
+        keys: those that are there already, to be shared: a large run has each of them once.
+
+    Raises:
+        UnknownSchema: written by another schema.
+        KeyError, ValueError: a field is missing or has an unknown value.
+    """
+    check_schema(data, where)
+    verdicts = tuple(map(verdict_from_json, data["verdicts"]))
+    key = key_from_json(data["key"])
+    return CellRecord(
+        key=keys.get(key, key),
+        state=CellState(data["state"]),
+        verdicts=with_later_oracles(verdicts, data["schema"]),
+        reason=data["reason"],
+        hypothetical=data["hypothetical"],
+        measured_as=data["measured_as"],
+        seconds={sys.intern(stage): seconds for stage, seconds in data["seconds"].items()},
+        archive_bytes=data["archive_bytes"],
+        engine_bytes=data["engine_bytes"],
+        carried_bytes=data.get("carried_bytes"),
+        steps=data.get("steps"),
+        attempts=data["attempts"],
+        ended_at_unix_s=data["ended_at_unix_s"],
+    )
+
+
+def subject_from_json(data: Mapping[str, Any]) -> SubjectSpec:
+    check_schema(data, "subject")
+    fields = {name: value for name, value in data.items() if name != "schema"}
+    fields["kind"] = SubjectKind(fields["kind"])
+    fields["routes"] = tuple(fields["routes"])
+    fields["hypothetical_routes"] = tuple(fields["hypothetical_routes"])
+    fields["packages"] = tuple(
+        PackageSpec(**{**each, "routes": tuple(each["routes"])})
+        for each in fields.get("packages", ())
+    )
+    return SubjectSpec(**fields)
+
+
+def case_from_json(data: Mapping[str, Any]) -> CaseInfo:
+    check_schema(data, "case")
+    fields = {name: value for name, value in data.items() if name != "schema"}
+    fields["fallback"] = tuple(fields["fallback"])
+    fields["requires"] = tuple(fields["requires"])
+    return CaseInfo(**fields)

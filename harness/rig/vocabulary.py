@@ -1,0 +1,156 @@
+"""The words that a record is written in: stages, routes, lanes, oracles, symptoms, outcomes.
+
+What this module, `records` and `record_json` define is all that the controller imports of the rig,
+beside the records of the bench. They import the standard library alone: a report opens without
+torch, and a rig runs in a bare environment.
+"""
+
+from __future__ import annotations
+
+import enum
+
+# What an `_exporter.py` must define: the controller reads the file for them, the rig calls them.
+REQUIRED_CALLS = (
+    "transform",
+    "inline_trt_modules",
+    "inline_torch_modules",
+    "create_trt_exp_program",
+)
+
+# What `transform` calls the argument that asks for another platform's program, from 2.6 on.
+CROSS_ARGUMENTS = ("cross_compile_flag", "cross_compile_module")
+
+
+class Stage(enum.StrEnum):
+    """Where on its way a cell was. Order is the way of the data (DESIGN.md, section 4)."""
+
+    CAPTURE = "capture"
+    SPLIT = "split"
+    COMPILE = "compile"
+    # Parts of a package's compile, told beside the whole; no cell is ever in one.
+    LOWERING = "compile-lowering"  # all that comes before the partitioner
+    CONVERSION = "compile-conversion"  # segments into networks
+    BUILD = "compile-build"  # networks into engines
+    INLINE_ENGINES = "inline-engines"
+    INLINE_FALLBACKS = "inline-fallbacks"
+    CLEAN = "clean"
+    EXPORT = "export"
+    SAVE = "save"
+    LOAD = "load"
+    RUN = "run"
+
+
+COMPILE_PARTS = (Stage.LOWERING, Stage.CONVERSION, Stage.BUILD)
+
+
+class Route(enum.StrEnum):
+    """How a split module becomes a program."""
+
+    LEGACY = "legacy"  # transform, then create_trt_exp_program
+    EXPORT = "export"  # transform, then torch.export.export
+    DIRECT = "direct"  # torch.export.export of the split module: no inliner
+    PLAIN = "plain"  # torch.export.export of the model, no engines: torch's own control
+    CROSS = "cross"  # as legacy or export, with placeholders for engines, and back after loading
+    # Of the package lane: what a user calls, `torch_tensorrt.save(module, file, ...)`.
+    NO_RETRACE = "no-retrace"  # retrace=False
+    NO_RETRACE_EXPORT = "no-retrace-export"  # retrace=False, use_legacy_exporter=False; from 2.11
+    RETRACE = "retrace"  # retrace=True; a dynamic model is specialised to its example
+    RETRACE_DYNAMIC = "retrace-dynamic"  # retrace=True, dynamic_shapes=...; from 2.11
+    RETRACE_DYNAMIC_LEGACY = "retrace-dynamic-legacy"  # ... and use_legacy_exporter=True
+
+    @property
+    def reaches(self) -> Route:
+        """The route of the graph lane that a call of the package comes to; itself for the others.
+
+        Source: `save` in torch_tensorrt/_compile.py of 2.6.0 to 2.14.0.
+        """
+        return _REACHES.get(self, self)
+
+
+_REACHES = {
+    Route.NO_RETRACE: Route.LEGACY,
+    Route.NO_RETRACE_EXPORT: Route.EXPORT,
+    Route.RETRACE: Route.DIRECT,
+    Route.RETRACE_DYNAMIC: Route.EXPORT,
+    Route.RETRACE_DYNAMIC_LEGACY: Route.LEGACY,
+}
+# Those that only a model with dynamic dimensions can be saved by.
+DYNAMIC_ROUTES = frozenset({Route.RETRACE_DYNAMIC, Route.RETRACE_DYNAMIC_LEGACY})
+
+
+class Lane(enum.StrEnum):
+    GRAPH = "graph"
+    PACKAGE = "package"
+    ENGINE = "engine"  # the package lane with builder and executor real, on a GPU
+
+
+SEGMENT = "segment"
+PINNED = "pinned"  # the environment with one torch for all releases
+# Of a cell's builder the beginning, such as `tensorrt-rtx-1.6.1.120`.
+RTX = "tensorrt-rtx"
+TENSORRT = "tensorrt"
+# How engines run: their segments on a CPU, or TensorRT on a GPU.
+EMULATED = "emulated"
+CUDA = "cuda"
+
+
+class Oracle(enum.StrEnum):
+    """The checks, worst first: the order is the order of severity."""
+
+    VALUES = "values"
+    WIRING = "wiring"
+    COMPLETION = "completion"
+    STRUCTURE = "structure"
+    SIGNATURE = "signature"
+    STATE = "state"
+    METADATA = "metadata"
+    UNFLATTEN = "unflatten"
+    DETERMINISM = "determinism"
+
+    @property
+    def severity(self) -> int:
+        """0 for the worst."""
+        return _SEVERITIES[self]
+
+
+_SEVERITIES = {oracle: severity for severity, oracle in enumerate(Oracle)}
+
+
+def gates(oracle: Oracle, route: str) -> bool:
+    """Whether a failure is a defect; to be unflattened after inlining is a capability to report."""
+    return oracle is not Oracle.UNFLATTEN or Route(route).reaches is Route.DIRECT
+
+
+class Symptom(enum.StrEnum):
+    WRONG_VALUES = "wrong-values"
+    WRONG_WIRING = "wrong-wiring"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    KILLED = "killed"
+    FLAKY = "flaky"
+    WRONG_STRUCTURE = "wrong-structure"
+    WRONG_SIGNATURE = "wrong-signature"
+    LOST_STATE = "lost-state"
+    WRONG_METADATA = "wrong-metadata"
+    NOT_UNFLATTENABLE = "not-unflattenable"
+    NONDETERMINISTIC = "nondeterministic"
+
+
+class Outcome(enum.StrEnum):
+    """What an oracle said."""
+
+    OK = "ok"
+    NOT_APPLICABLE = "n/a"
+    FAILED = "failed"
+
+
+class CellState(enum.StrEnum):
+    ENDED = "ended"
+    UNSUPPORTED = "unsupported"  # the question could not be asked; never a pass
+
+
+class SubjectKind(enum.StrEnum):
+    RELEASE = "release"  # the inliner out of a released wheel
+    FILE = "file"  # an _exporter.py, with a release's wheel around it
+    BUILTIN = "builtin"  # this project's own writing of an algorithm
+    TORCH = "torch"  # no inliner: the control

@@ -1,0 +1,175 @@
+"""The engine lane has the tables of the package lane, and nothing in them says emulated."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import re
+
+import pytest
+
+from harness.report.markdown import markdown
+from harness.report.page import page
+from harness.report.standing import HEADS, standing
+from harness.report.version_csv import version_csv
+from harness.rig.vocabulary import Lane, Oracle
+from tests.report.conftest import Run, full_run
+from tests.report.whole_packages import alone as lane_alone
+from tests.report.whole_packages import with_engines, with_packages
+
+TITLE = "In the engine lane by call: whole packages, with engines that run on a GPU"
+
+
+@pytest.fixture
+def alone() -> Run:
+    return lane_alone(with_engines(full_run()), Lane.ENGINE)
+
+
+@pytest.fixture
+def merged() -> Run:
+    """All three lanes, the graph's and the packages' in the pinned environment."""
+    return with_engines(with_packages(full_run()))
+
+
+def test_the_lane_alone_gives_its_tables_by_call_and_by_family(alone: Run) -> None:
+    model = alone.model()
+    (engines,) = model.packages
+    assert engines.title == TITLE
+    assert [row.name for row in engines.rows] == ["2.13.0 tensorrt", "2.14.0 tensorrt"]
+    assert [row.tensorrt_ran for row in engines.rows] == ["11.0.0.114", "11.1.0.106"]
+    first = engines.rows[0].cells[0]
+    assert (first.family, first.ok, first.total, first.tone) == ("no-retrace", 0, 2, "values")
+    assert [each.title for each in model.failing_lists] == [
+        "In the engine lane by family",
+        "In the engine lane by call",
+    ]
+    assert [row.subject for row in model.matrix.rows] == ["2.13.0", "2.14.0"]
+    assert model.scope == "engine lane: 2 releases, 2 cases in 1 families"
+
+
+def test_the_lane_alone_is_a_whole_page_and_markdown_without_a_word_of_emulation(
+    alone: Run,
+) -> None:
+    model = alone.model()
+    text = page(model)
+    assert text.index('<section id="engine"') < text.index('<section id="matrix"')
+    assert '<a href="#engine">On a GPU</a>' in text
+    assert 'id="latency"' not in text
+    assert "<p class=\"known\">In the engine lane 2.14.0 has no known failure in 4 cells</p>" in text
+    assert "Packages by families, all calls together</h2>" in text
+    for form in (text, markdown(model)):
+        assert TITLE in form
+        assert "Nothing is emulated" in form
+        assert not re.search(r"engines? (were |are |is )?emulated|emulated engines|none ran", form, re.I)
+        assert "package lane" not in form.lower()
+
+
+def test_the_first_screen_tells_what_each_call_does_on_a_gpu(alone: Run) -> None:
+    head = alone.model().headline
+    told = {line.asked: line.answer for line in head.answers}
+    assert told["On a GPU, 2.13.0 tensorrt"].startswith(
+        "save(retrace=False) computes something else in 1 of 2 and fails in 1;"
+    )
+    assert not any("emulated" in line or "built" in line for line in head.not_checked)
+
+
+def test_releases_are_compared_though_each_has_its_own_tensorrt(alone: Run) -> None:
+    model = alone.model()
+    assert model.comparison is not None
+    assert model.comparison.fixed_count == 2
+    (step,) = model.neighbours
+    assert (step.compared, step.fixed.cells) == (4, 2)
+    (engines,) = model.packages
+    # By this call 2.13.0 finished one case alone, and 2.14.0 is timed on the same.
+    of = {(row.name, row.call.route): row.save for row in engines.measures}
+    assert [of[f"{name} tensorrt", "no-retrace"].n for name in ("2.13.0", "2.14.0")] == [1, 1]
+
+
+def test_several_tensorrt_versions_of_one_release_stay_apart(alone: Run) -> None:
+    for key in [key for key in alone.plan if key.subject == "2.14.0"]:
+        other = dataclasses.replace(key, builder="tensorrt-11.2.0.1")
+        alone.add(other, {}, seconds={}, steps=2)
+    (engines,) = alone.model().packages
+    assert [row.name for row in engines.rows] == [
+        "2.13.0 tensorrt-11.0.0.114",
+        "2.14.0 tensorrt-11.1.0.106",
+        "2.14.0 tensorrt-11.2.0.1",
+    ]
+    assert {cell.total for row in engines.rows for cell in row.cells} == {0, 2}
+
+
+def test_a_version_matrix_of_the_lane_has_one_block_a_kind_of_builder(alone: Run) -> None:
+    (block,) = alone.model().versions
+    assert block.title == (
+        "engine lane, matched environments, engines by tensorrt, run on a GPU"
+    )
+    assert block.rows[1].step is not None
+    assert (block.rows[1].step.against, block.rows[1].step.fixed) == (
+        "2.13.0 tensorrt-11.0.0.114",
+        2,
+    )
+    rows = list(csv.DictReader(io.StringIO(version_csv((block,)))))
+    assert [(row["lane"], row["executor"], row["asked"]) for row in rows] == [
+        ("engine", "cuda", "6"),
+        ("engine", "cuda", "4"),
+    ]
+
+
+def test_beside_other_lanes_it_has_a_section_of_its_own_from_its_own_environments(
+    merged: Run,
+) -> None:
+    before, model = with_packages(full_run()).model(), merged.model()
+    assert [of.lane for of in model.packages] == [Lane.PACKAGE, Lane.ENGINE]
+    assert model.packages[0] == before.packages[0]
+    assert model.matrix == before.matrix
+    assert [of.emulated for of in model.packages] == [True, False]
+    assert model.scope == f"{before.scope}; engine lane: 2 releases, 2 cases"
+    text = page(model)
+    ids = re.findall(r'id="([^"]+)"', re.sub(r"<svg.*?</svg>", "", text, flags=re.S))
+    assert len(ids) == len(set(ids))
+    links = set(re.findall(r'href="#([^"]+)"', text))
+    assert {"failing-package-2-13-0-no-retrace", "failing-engine-2-13-0-tensorrt-no-retrace"} <= links
+    assert links <= set(re.findall(r'id="([^"]+)"', text))
+    assert "Engines of 90 cells were emulated on a CPU." in model.headline.not_checked
+    assert "Engines were emulated" not in text
+
+
+def test_a_row_of_the_summary_frame_counts_cells_of_one_lane(merged: Run) -> None:
+    summary = merged.model().frames.summary
+    here = summary[(summary["subject"] == "2.13.0") & (summary["route"] == "no-retrace")]
+    assert dict(zip(here["lane"], here["total"], strict=True)) == {"package": 2, "engine": 2}
+
+
+def test_a_cause_counts_the_cells_of_the_lane_by_its_name(merged: Run) -> None:
+    entry = merged.causes[1]
+    metadata = {Oracle.METADATA: "meta['val'] is a list where a tensor is computed"}
+    donor = next(
+        record for record in merged.records
+        if record.key.subject == "2.14.0" and record.key.case == "case_relu_fallbacks"
+    )
+    verdict = donor.verdict(Oracle.METADATA)
+    assert verdict.message == metadata[Oracle.METADATA]
+    for at, record in enumerate(merged.records):
+        key = record.key
+        if (key.lane, key.subject, key.case) == ("engine", "2.14.0", "one@product"):
+            verdicts = tuple(
+                verdict if each.oracle is Oracle.METADATA else each for each in record.verdicts
+            )
+            merged.records[at] = dataclasses.replace(record, verdicts=verdicts)
+    merged.causes[1] = dataclasses.replace(
+        entry, cases=(*entry.cases, "one@product"), routes=(*entry.routes, "no-retrace", "retrace")
+    )
+    live = next(cause for cause in merged.model().live if cause.id == entry.id)
+    assert (live.cells, live.package_cells, live.engine_cells) == (2, 0, 2)
+    assert "2 cells and 2 of the engine lane" in page(merged.model())
+
+
+def test_the_standing_tells_each_release_call_by_call_under_its_own_head(alone: Run) -> None:
+    table = standing(alone.records, alone.subjects)
+    assert table.startswith(HEADS[Lane.ENGINE][0])
+    assert (
+        "| 2.13.0 tensorrt-11.0.0.114 | `save(retrace=False)` | 0 of 2 | 1 | 1 | 0 |" in table
+    )
+    assert "| 2.14.0 tensorrt-11.1.0.106 | `save()` | 2 of 2 | 0 | 0 | 0 |" in table
+    assert len([line for line in table.splitlines() if line.startswith("| 2.")]) == 5

@@ -1,0 +1,80 @@
+"""2.13.0 and 2.14.0 as whole packages in a synthetic run, on a CPU or on a GPU."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from harness.rig.records import CaseInfo, CellKey, PackageSpec
+from harness.rig.vocabulary import CUDA, EMULATED, Lane, Oracle
+from tests.report.conftest import Run
+
+CALLS = ("no-retrace", "no-retrace-export", "retrace")
+SECONDS = {
+    "inline-engines": 0.001,
+    "inline-fallbacks": 0.002,
+    "clean": 0.001,
+    "export": 0.006,
+    "save": 0.01,
+    "load": 0.1,
+}
+TENSORRT_OF = {"2.13.0": "tensorrt-11.0.0.114", "2.14.0": "tensorrt-11.1.0.106"}
+
+
+def with_packages(run: Run) -> Run:
+    """Two cases by three calls, and only `save()` is clean; engines are emulated segments."""
+    builders = dict.fromkeys(TENSORRT_OF, "segment")
+    return _with(run, builders, lane=Lane.PACKAGE.value, executor=EMULATED)
+
+
+def with_engines(run: Run) -> Run:
+    """The same on a GPU, each release in its own environment with its own TensorRT."""
+    return _with(run, TENSORRT_OF, lane=Lane.ENGINE.value, executor=CUDA)
+
+
+def alone(run: Run, lane: Lane) -> Run:
+    """A lane without any other."""
+    run.plan = [key for key in run.plan if key.lane == lane]
+    run.records = [record for record in run.records if record.key.lane == lane]
+    planned = {key.case for key in run.plan}
+    run.cases = [case for case in run.cases if case.name in planned]
+    return run
+
+
+def _with(run: Run, builders: dict[str, str], *, lane: str, executor: str) -> Run:
+    known = {case.name for case in run.cases}
+    run.cases += [
+        CaseInfo(name, "packages", "product", "a defect", lane="package")
+        for name in ("one@product", "two@product")
+        if name not in known
+    ]
+    run.subjects = [
+        dataclasses.replace(spec, packages=(*spec.packages, _package(spec.subject, builders, executor)))
+        if spec.subject in builders
+        else spec
+        for spec in run.subjects
+    ]
+    for name, case, call, failures in (
+        ("2.13.0", "one", "no-retrace", {Oracle.VALUES: "off"}),
+        ("2.13.0", "two", "no-retrace", {Oracle.COMPLETION: "raised"}),
+        ("2.13.0", "one", "no-retrace-export", {Oracle.METADATA: "a list"}),
+        ("2.13.0", "two", "no-retrace-export", {}),
+        ("2.13.0", "one", "retrace", {}),
+        ("2.13.0", "two", "retrace", {}),
+        ("2.14.0", "one", "no-retrace", {}),
+        ("2.14.0", "two", "no-retrace", {}),
+        ("2.14.0", "one", "retrace", {}),
+        ("2.14.0", "two", "retrace", {}),
+    ):
+        environment = "pinned" if lane == Lane.PACKAGE else f"torch-{name}"
+        key = CellKey(
+            f"{case}@product", "nonstrict", name, call, lane, builders[name], executor, environment
+        )
+        broke = Oracle.COMPLETION in failures
+        compiled = {"compile": 2.0, "compile-lowering": 0.5} if call == "no-retrace" else {}
+        run.add(key, failures, seconds={} if broke else SECONDS | compiled, steps=2)
+    return run
+
+
+def _package(name: str, builders: dict[str, str], executor: str) -> PackageSpec:
+    running = builders[name].partition("tensorrt-")[2] or None
+    return PackageSpec(builders[name], CALLS, running, executor=executor)
