@@ -37,6 +37,7 @@ sys.path.insert(0, str(ROOT))
 from harness.cuda import first_device, refuse_for_rtx  # noqa: E402
 from harness.errors import Unavailable  # noqa: E402
 from harness.exitcodes import ExitCode  # noqa: E402
+from harness.pip_settings import left_out, uv_variables  # noqa: E402
 
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 # Real engines too: TensorRT-RTX builds them on a CPU. Of the newest two releases.
@@ -260,15 +261,31 @@ def install(
         session.log("the environment is up to date")
         return
     stamp.unlink(missing_ok=True)  # an install that fails half-way leaves none
+    env = registry(session)
     if lock:
-        session.install("--require-hashes", "-r", str(lock))
-    session.install(*requirements)
+        session.install("--require-hashes", "-r", str(lock), env=env)
+    session.install(*requirements, env=env)
     if packages:
-        session.install(*packages)
+        session.install(*packages, env=env)
     # As an install step, because `nox --no-install` leaves out those and only those: written here,
     # the stamp would vouch for an install that was left out.
     write = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
     session.run_install("python", "-c", write, str(stamp), digest, silent=True, log=False)
+
+
+def registry(session: nox.Session) -> dict[str, str]:
+    """What uv has to be told to find pip's registry; nothing where pip itself installs."""
+    pip = shutil.which("pip")
+    if session.venv_backend != "uv" or pip is None:
+        return {}
+    told = session.run_install(pip, "config", "list", external=True, silent=True, log=False)
+    listed = str(told or "")  # nothing where nox was told to install nothing
+    if missing := left_out(listed):
+        session.log(
+            f"uv is not told of pip's {' and '.join(missing)}; where it finds a package nowhere, "
+            "`nox --force-venv-backend virtualenv` installs with pip"
+        )
+    return uv_variables(listed, os.environ)
 
 
 def run_harness(session: nox.Session, *arguments: str) -> None:

@@ -96,10 +96,9 @@ class GateReport:
     ``classes`` has every planned cell, by ``cell_id``. ``findings`` (worst first) are what keeps
     the gate from green, and so are ``ledger_faults``. ``notes`` are findings about a candidate
     that do not: newly visible failures of the lesser oracles, and questions that were lost.
-    ``good_news`` is where a candidate is better than what it is held against. ``torchs_own`` has
-    the (cell_id, oracle) of every failure, listed or not, that the plain control shows as well.
-    ``remaining`` is what is known to fail in the newest release, lane by lane; ``lane_of`` tells
-    every planned cell's lane, by ``cell_id``.
+    ``good_news`` is where a candidate is better than what it is held against. ``remaining`` is what
+    is known to fail in the newest release, lane by lane; ``lane_of`` tells every planned cell's
+    lane, by ``cell_id``.
     """
 
     gate: Gate
@@ -108,7 +107,6 @@ class GateReport:
     ledger_faults: tuple[LedgerFault, ...] = ()
     notes: tuple[Finding, ...] = ()
     good_news: tuple[Finding, ...] = ()
-    torchs_own: frozenset[tuple[str, Oracle]] = field(default_factory=frozenset)
     remaining: tuple[Remaining, ...] = ()
     lane_of: Mapping[str, Lane] = field(default_factory=dict)
 

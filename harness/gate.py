@@ -87,7 +87,6 @@ def judge(
         findings=_marked(findings, controls),
         notes=_marked([note for result in judged.values() for note in result.notes], controls),
         good_news=_marked([good for r in judged.values() for good in r.good_news], controls),
-        torchs_own=_torchs_own(records.values(), controls),
         lane_of={cell.key.cell_id: Lane(cell.key.lane) for cell in plan},
         remaining=remaining_by_lane(records.values(), subjects),
     )
@@ -268,18 +267,6 @@ def _control_failures(
 
 def _control(key: CellKey) -> tuple[str, str, str]:
     return key.case, key.capture, key.environment
-
-
-def _torchs_own(
-    records: Iterable[CellRecord],
-    controls: Mapping[tuple[str, str, str], frozenset[tuple[Oracle, Symptom | None]]],
-) -> frozenset[tuple[str, Oracle]]:
-    return frozenset(
-        (record.key.cell_id, verdict.oracle)
-        for record in records
-        for verdict in record.failures
-        if (verdict.oracle, verdict.symptom) in controls.get(_control(record.key), frozenset())
-    )
 
 
 def _marked(

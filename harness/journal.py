@@ -48,13 +48,12 @@ def encode_line(payload: Mapping[str, Any]) -> bytes:
     return _framed(body) + b"\n"
 
 
-def parse_journal(
-    data: bytes, where: str, each: Callable[[dict[str, Any], str], T]
-) -> JournalReading[T]:
+def parse_journal(data: bytes, where: str, each: Callable[[bytes, str], T]) -> JournalReading[T]:
     """Read a journal's bytes; ``where`` names the file in messages.
 
     Args:
-        each: makes of a payload, and of where it stands, what is kept of it.
+        each: makes of a line's JSON, and of where it stands, what is kept of it; a ValueError says
+            that the line is broken.
 
     Raises:
         UsageError: a line that is not the last is broken, or a line's schema is unknown.
@@ -63,14 +62,14 @@ def parse_journal(
     good_bytes = 0
     for number, line in enumerate(io.BytesIO(data), start=1):
         here = f"{where}:{number}"
-        payload = _decode(line[:-1], here) if line.endswith(b"\n") else None
+        payload = _decode(line[:-1], here, each) if line.endswith(b"\n") else None
         if payload is None:
             if good_bytes + len(line) == len(data):
                 return _cut(payloads, good_bytes, data, here)
             raise UsageError(
                 f"{here}: foreign or damaged: not a line that this harness wrote; start a new run"
             )
-        payloads.append(each(payload, here))
+        payloads.append(payload)
         good_bytes += len(line)
     return JournalReading(tuple(payloads), good_bytes)
 
@@ -81,12 +80,13 @@ def read_journal(path: Path) -> JournalReading[dict[str, Any]]:
     Raises:
         UsageError: as `parse_journal`, or there is no such file.
     """
-    return read_journal_as(path, lambda payload, _: payload)
+    return read_journal_as(path, payload_of)
 
 
-def read_journal_as(path: Path, each: Callable[[dict[str, Any], str], T]) -> JournalReading[T]:
-    """As `read_journal`, with what ``each`` makes of a payload in its place: the payloads of a
-    large run take more memory than its records, and need not be there at once.
+def read_journal_as(path: Path, each: Callable[[bytes, str], T]) -> JournalReading[T]:
+    """As `read_journal`, with what ``each`` makes of a line in its payload's place, as
+    `parse_journal` says: the payloads of a large run take more memory than its records, and need
+    not be there at once.
     """
     try:
         data = path.read_bytes()
@@ -159,22 +159,31 @@ def _framed(body: bytes) -> bytes:
     return b"%d %08x %s" % (len(body), zlib.crc32(body), body)
 
 
-def _decode(line: bytes, where: str) -> dict[str, Any] | None:
-    """The payload of one line, or None if the line is broken."""
+def payload_of(body: bytes, where: str) -> dict[str, Any]:
+    """A line's JSON as data.
+
+    Raises:
+        UnknownSchema, ValueError: of an unknown schema, or no JSON of a payload.
+    """
+    payload = json.loads(body)
+    if not isinstance(payload, dict):
+        raise ValueError("not an object")
+    check_schema(payload, where)
+    return payload
+
+
+def _decode(line: bytes, where: str, each: Callable[[bytes, str], T]) -> T | None:
+    """What ``each`` makes of one line, or None if the line is broken."""
     body = line.split(b" ", 2)[-1]
     if line != _framed(body):
         return None
     try:
-        payload = json.loads(body)
-        if not isinstance(payload, dict):
-            return None
-        check_schema(payload, where)
+        return each(body, where)
     except UnknownSchema as error:
         # Its checksum is right: it was written whole, by another version of this harness.
         raise UsageError(str(error)) from error
     except ValueError:
         return None
-    return payload
 
 
 def _cut(payloads: list[T], good_bytes: int, data: bytes, where: str) -> JournalReading[T]:

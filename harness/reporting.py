@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.atomic import replace_file
+from harness.beside import beside
 from harness.expectations.faults import LedgerFault
 from harness.expectations.ledger import Entry, EntryUse, uses
 from harness.findings import Finding, explain_command
@@ -17,6 +18,8 @@ from harness.report.junit import junit
 from harness.report.model import LEDGER, CauseView, FindingView, ReportModel, build_model
 from harness.report.standing import standing
 from harness.report.write import write_report
+
+TABLES = ("junit.xml", "standing.md")
 
 
 def write_run_report(
@@ -32,23 +35,28 @@ def write_run_report(
     Raises:
         SurroundingsError: the folder cannot be written.
     """
-    model = report_model(judged, summary)
-    written = write_report(judged.folder.path, with_evidence(model) if with_evidence else model)
-    path = judged.folder.path / "junit.xml"
-    keys = [cell.key for cell in judged.plan]
-    text = junit(
-        keys,
-        list(judged.records.values()),
+    folder = judged.folder.path
+    with beside(lambda: _write_tables(judged)):
+        model = report_model(judged, summary)
+        model = with_evidence(model) if with_evidence else model
+    written = write_report(folder, model)
+    return [*written, *(folder / name for name in TABLES)]
+
+
+def _write_tables(judged: JudgedRun) -> None:
+    """What is made of the records themselves."""
+    records = list(judged.records.values())
+    xml = junit(
+        [cell.key for cell in judged.plan],
+        records,
         judged.cases,
         judged.subjects,
         _classes(judged),
         provenance_to_json(judged.provenance),
         [fault.reason for fault in judged.report.ledger_faults],
     )
-    replace_file(path, text.encode())
-    table = judged.folder.path / "standing.md"
-    replace_file(table, standing(judged.records.values(), judged.subjects).encode())
-    return [*written, path, table]
+    for name, text in zip(TABLES, (xml, standing(records, judged.subjects)), strict=True):
+        replace_file(judged.folder.path / name, text.encode())
 
 
 def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:

@@ -39,7 +39,14 @@ from harness.provenance import (
     with_fresh_id,
 )
 from harness.record_table import parquet_bytes, read_parquet
-from harness.rig.record_json import SCHEMA, UnknownSchema, cell_from_json, check_schema, to_json
+from harness.rig.record_json import (
+    SCHEMA,
+    UnknownSchema,
+    cell_from_text,
+    check_schema,
+    to_json,
+    words,
+)
 from harness.rig.records import CaseInfo, CellRecord
 
 LATEST = "latest"
@@ -163,14 +170,16 @@ class RunFolder:
         if self.published:
             return dict(self._published[1])
         path = self.path / "journal.jsonl"
-        planned = {cell.key: cell.key for cell in self.plan()}
+        planned = {words(cell.key): cell.key for cell in self.plan()}
 
-        def read(payload: dict[str, Any], where: str) -> tuple[str, CellRecord]:
+        def read(line: bytes, where: str) -> tuple[str, CellRecord]:
             try:
-                record = cell_from_json(payload, where, planned)
+                record = cell_from_text(line, where, planned)
+            except UnknownSchema:
+                raise
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise UsageError(f"{where}: foreign or damaged: {error}") from error
-            if record.key not in planned:
+            if words(record.key) not in planned:
                 raise UsageError(f"{where}: foreign: {record.key.cell_id} is not in this plan")
             return record.key.cell_id, record
 

@@ -149,9 +149,11 @@ def _stage_seconds(
             continue
         for stage, seconds in record.seconds.items():
             if stage in _SHARED_STAGES:
-                # Every package captures and compiles by itself.
-                whose = cell.key.subject if cell.key.lane != Lane.GRAPH else ""
-                once = (stage, cell.key.case, cell.key.capture, whose, cell.key.builder)
+                # Every package captures and compiles by itself, and so does every environment.
+                key = cell.key
+                whose = key.subject if key.lane != Lane.GRAPH else ""
+                where = (key.lane, key.builder, key.environment)
+                once = (stage, key.case, key.capture, whose, *where)
                 shared[once] = max(shared.get(once, 0.0), seconds)
             else:
                 totals[stage] = totals.get(stage, 0.0) + seconds

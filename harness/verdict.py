@@ -57,16 +57,18 @@ def remaining(
         if record.key.subject in releases and record.key.lane == lane and not record.hypothetical
     ]
     gated = [record for record in gated if record.key.environment == PINNED] or gated
-    asked = [record for record in gated if record.state is CellState.ENDED]
+    asked = {record.key.subject for record in gated if record.state is CellState.ENDED}
     if not asked:
         return None
-    newest = max({record.key.subject for record in asked}, key=Version)
-    met = [record.met.oracle for record in asked if record.key.subject == newest and record.met]
+    newest = max(asked, key=Version)
+    here = [record for record in gated if record.key.subject == newest]
+    ended = [record for record in here if record.state is CellState.ENDED]
+    met = [record.met.oracle for record in ended if record.met]
     silent, loud = sum(oracle in SILENT for oracle in met), met.count(Oracle.COMPLETION)
     return Remaining(
         release=newest,
-        asked=sum(record.key.subject == newest for record in asked),
-        unasked=sum(r.key.subject == newest and r.state is not CellState.ENDED for r in gated),
+        asked=len(ended),
+        unasked=len(here) - len(ended),
         silent=silent,
         loud=loud,
         lesser=len(met) - silent - loud,
@@ -78,7 +80,8 @@ def remaining_by_lane(
     records: Collection[CellRecord], subjects: Collection[SubjectSpec]
 ) -> tuple[Remaining, ...]:
     """As `remaining`, of each lane in which a release was asked anything."""
-    found = (remaining(records, subjects, lane) for lane in Lane)
+    lanes = {record.key.lane for record in records}
+    found = (remaining(records, subjects, lane) for lane in Lane if lane in lanes)
     return tuple(left for left in found if left is not None)
 
 
@@ -91,8 +94,9 @@ def counts_by_lane(
         classes, lane_of: by ``cell_id``; both of every planned cell.
     """
     found = {lane: Counter[str]() for lane in Lane if lane in lane_of.values()}
-    for cell, lane in lane_of.items():
-        found[lane].update(("planned", str(classes[cell])))
+    each = Counter((lane, classes[cell]) for cell, lane in lane_of.items())
+    for (lane, name), count in each.items():
+        found[lane].update({"planned": count, str(name): count})
     return found
 
 

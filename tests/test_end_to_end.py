@@ -37,6 +37,9 @@ def start(*arguments: str | Path, **environment: str) -> subprocess.Popen[str]:
     )
 
 
+ONE = ("--jobs", "1")  # a second worker would import torch for a case or two
+
+
 def harness(*arguments: str | Path, **environment: str) -> tuple[int, str, str]:
     process = start(*arguments, **environment)
     out, err = process.communicate(timeout=300)
@@ -150,7 +153,7 @@ def test_a_broken_wire_turns_the_gate_red_on_the_first_screen(
     )
     code, printed, err = harness(
         "run", "--exporter", broken, "-k", "inputs_read_in_reverse or relu_once",
-        "--routes", "legacy", "--out", tmp_path / "out",
+        "--routes", "legacy", *ONE, "--out", tmp_path / "out",
     )  # fmt: skip
     assert code == 1, printed + err
     screen = "\n".join(printed.splitlines()[:24])
@@ -173,7 +176,14 @@ def test_an_exporter_that_changes_nothing_is_green_with_its_known_defects(
     with same.open("a") as file:
         file.write("\n# another inliner id\n")
     code, printed, err = harness(
-        "run", "--exporter", same, "-k", "relu_once or returns_its_own", "--out", tmp_path / "out"
+        "run",
+        "--exporter",
+        same,
+        "-k",
+        "relu_once or returns_its_own",
+        *ONE,
+        "--out",
+        tmp_path / "out",
     )
     assert code == 0, printed + err
 
@@ -195,7 +205,7 @@ def test_killed_in_the_middle_and_resumed_gives_the_same_verdicts(
 ) -> None:
     few = "relu_once or pr_4360 and not recorded"
     whole = {cell: told for cell, told in table(finished).items() if cell.startswith(FEW)}
-    process = start("run", "-k", few, "--releases", RELEASES, "--out", tmp_path, "--jobs", "1")
+    process = start("run", "-k", few, "--releases", RELEASES, *ONE, "--out", tmp_path)
     journal = tmp_path / "latest" / "journal.jsonl"
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
@@ -213,7 +223,7 @@ def test_killed_in_the_middle_and_resumed_gives_the_same_verdicts(
     run = (tmp_path / "latest").resolve()
     ended = len(RunFolder.open(run).records())
     assert 0 < ended < len(whole)
-    code, printed, err = harness("run", "--resume", run, "--out", tmp_path)
+    code, printed, err = harness("run", "--resume", run, *ONE, "--out", tmp_path)
     assert code == 0, printed + err
     assert table(run) == whole
     lines = (run / "journal.jsonl").read_text().splitlines()

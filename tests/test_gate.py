@@ -12,10 +12,11 @@ from harness.errors import UsageError
 from harness.exitcodes import ExitCode
 from harness.expectations.ledger import Entry, Ledger
 from harness.expectations.propose import propose
+from harness.findings import explain_command
 from harness.gate import CellClass, Finding, Gate, GateReport, first_screen, judge
 from harness.rig.record_json import SINCE_SCHEMA_2, TOO_OLD
 from harness.rig.records import CellKey, CellRecord, Verdict, not_applicable, passed
-from harness.rig.vocabulary import CellState, Oracle, Stage, SubjectKind, Symptom, gates
+from harness.rig.vocabulary import CellState, Lane, Oracle, Stage, SubjectKind, Symptom, gates
 from tests.record_builders import (
     by_id,
     case,
@@ -256,17 +257,14 @@ def test_a_failure_that_plain_export_shows_too_is_marked_as_torchs_own_and_stays
         (key(), Oracle.METADATA),
         (plain.key, Oracle.METADATA),
     ]
-    assert report.torchs_own == {
-        (key().cell_id, Oracle.METADATA),
-        (plain.key.cell_id, Oracle.METADATA),
-    }
 
 
 def test_another_symptom_of_the_same_oracle_is_not_torchs_own() -> None:
     plain = stopped(key("a", "torch", "plain"))
     killed = dataclasses.replace(failed(Oracle.COMPLETION), symptom=Symptom.KILLED)
     report = judged(plain, record(key(), killed))
-    assert (key().cell_id, Oracle.COMPLETION) not in report.torchs_own
+    (found,) = [finding for finding in report.findings if finding.key == key()]
+    assert not found.torchs_own
 
 
 def test_findings_come_worst_first() -> None:
@@ -349,6 +347,14 @@ def test_the_first_screen_names_case_oracle_reason_and_both_commands() -> None:
         "      python -m harness explain a --subject 2.13.0 --route export",
         "to update the ledger: python -m harness ledger RUN --propose",
     ]
+
+
+def test_a_cell_that_ran_on_a_gpu_is_shown_there() -> None:
+    there = CellKey("a@product", "nonstrict", "2.14.0", "retrace", Lane.ENGINE.value)
+    assert explain_command(there) == (
+        "python -m harness run --lane engine --environment matched "
+        "--releases 2.14.0 --routes retrace -k a@product"
+    )
 
 
 def test_the_first_screen_is_short_and_says_how_much_it_leaves_out() -> None:

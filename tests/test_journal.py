@@ -16,7 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SurroundingsError, UsageError
-from harness.journal import Journal, JournalReading, encode_line, parse_journal, read_journal
+from harness.journal import (
+    Journal,
+    JournalReading,
+    encode_line,
+    parse_journal,
+    payload_of,
+    read_journal,
+)
 from harness.rig.record_json import SCHEMA
 
 payloads = st.lists(
@@ -28,7 +35,7 @@ payloads = st.lists(
 
 
 def parsed(data: bytes, where: str) -> JournalReading[dict[str, Any]]:
-    return parse_journal(data, where, lambda payload, _: payload)
+    return parse_journal(data, where, payload_of)
 
 
 def line(**data: Any) -> bytes:

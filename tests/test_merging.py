@@ -15,7 +15,7 @@ from harness.errors import UsageError
 from harness.merging import Part, merge
 from harness.provenance import Provenance, provenance_from_json, provenance_to_json
 from harness.rig.records import CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
-from harness.rig.vocabulary import Oracle
+from harness.rig.vocabulary import CUDA, Oracle
 from harness.sources import environment_bytes_in, tensorrt_in, torch_in
 from tests.record_builders import by_id, failed, planned, provenance, record, subject
 
@@ -269,3 +269,16 @@ def test_packages_that_different_runs_had_of_a_release_are_joined() -> None:
     (joined,) = whole.provenance.subjects
     assert joined.packages == (segment, built)
     assert joined.unavailable == ""
+
+
+def test_a_builder_whose_engines_ran_on_a_gpu_too_stays_two_packages() -> None:
+    emulated = PackageSpec("tensorrt-rtx-1.6", ("no-retrace",), tensorrt_running="1.6")
+    on_gpu = dataclasses.replace(emulated, executor=CUDA)
+    whole = merge(
+        [
+            part(name, [record(at(name))], subjects=[subject("2.13.0", packages=(package,))])
+            for name, package in (("a", on_gpu), ("b", emulated))
+        ]
+    )
+    (joined,) = whole.provenance.subjects
+    assert joined.packages == (on_gpu, emulated)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
 import tomllib
 from pathlib import Path
@@ -40,20 +41,28 @@ class Session:
         self.no_install = False
         self.failure: CommandFailed | None = None
         self.installed: list[tuple[str, ...]] = []
+        self.told: dict[str, str] = {}
+        self.lines: list[str] = []
         self.commands: list[tuple[str, ...]] = []
 
-    def log(self, message: str) -> None: ...
+    def log(self, message: str) -> None:
+        self.lines.append(message)
 
     def error(self, message: str) -> None:
         raise Quit(message)
 
-    def install(self, *requirements: str) -> None:
+    def install(self, *requirements: str, env: dict[str, str]) -> None:
         if not self.no_install:
             self.installed.append(requirements)
+            self.told |= env
 
-    def run_install(self, *command: str, **_: object) -> None:
-        if not self.no_install:
-            Path(command[-2]).write_text(command[-1])
+    def run_install(self, *command: str, **_: object) -> str | None:
+        if self.no_install:
+            return None
+        if command[1:] == ("config", "list"):
+            return "global.index-url='https://mirror.example'\nglobal.find-links='/wheels'\n"
+        Path(command[-2]).write_text(command[-1])
+        return None
 
     def run(self, *command: str, **_: object) -> None:
         self.commands.append(command)
@@ -131,7 +140,7 @@ def test_changed_requirements_are_installed_again(noxfile: Any, tmp_path: Path) 
 
 def test_an_install_that_fails_leaves_no_stamp(noxfile: Any, tmp_path: Path) -> None:
     class Failing(Session):
-        def install(self, *requirements: str) -> None:
+        def install(self, *requirements: str, env: dict[str, str]) -> None:
             raise CommandFailed("Returned code 1", 1)
 
     noxfile.regress(Session(tmp_path))
@@ -159,6 +168,22 @@ def test_without_a_virtual_environment_nothing_is_installed(noxfile: Any, tmp_pa
     noxfile.regress(session)
     assert session.installed == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_uv_is_told_of_the_registry_that_pip_is_configured_with(
+    noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.delenv("UV_DEFAULT_INDEX", raising=False)
+    pips, uvs, idle = (Session(tmp_path / name) for name in ("pip", "uv", "idle"))
+    uvs.venv_backend = idle.venv_backend = "uv"
+    idle.no_install = True
+    for session in (pips, uvs, idle):
+        Path(session.virtualenv.location).mkdir()
+        noxfile.regress(session)
+    assert pips.told == idle.told == {}
+    assert uvs.told == {"UV_DEFAULT_INDEX": "https://mirror.example"}
+    assert "uv is not told of pip's find-links" in uvs.lines[0]
 
 
 @pytest.mark.parametrize(
@@ -310,11 +335,19 @@ def test_engine_refuses_a_gpu_that_tensorrt_rtx_does_not_run_on(
 
 
 @pytest.mark.parametrize(
-    ("builder", "package"),
-    [("tensorrt", "torch-tensorrt==2.14.0"), ("tensorrt-rtx", "torch-tensorrt-rtx==2.14.0")],
+    ("builder", "lock_name", "unlocked"),
+    [
+        ("tensorrt", "torch-2.14.0.txt", [("torch-tensorrt==2.14.0",)]),
+        ("tensorrt-rtx", "torch-tensorrt-rtx-2.14.0.txt", []),
+    ],
 )
 def test_engine_brings_the_newest_release_and_asks_the_real_runtime_even_of_a_red_one(
-    noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, builder: str, package: str
+    noxfile: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    builder: str,
+    lock_name: str,
+    unlocked: list[tuple[str, ...]],
 ) -> None:
     with_gpu(noxfile, monkeypatch, (8, 9))
     monkeypatch.setattr(noxfile, "ENVIRONMENT_BYTES", 0)
@@ -322,15 +355,29 @@ def test_engine_brings_the_newest_release_and_asks_the_real_runtime_even_of_a_re
     session.failure = CommandFailed("Returned code 1", 1)
     with pytest.raises((Quit, CommandFailed)):
         noxfile.engine(session, builder)
-    lock, requirements, last = session.installed
-    assert lock[-1].endswith("torch-2.14.0.txt")
+    lock, requirements, *last = session.installed
+    assert lock[0] == "--require-hashes"
+    assert Path(lock[-1]).name == lock_name
     assert any(item.startswith("pytest") for item in requirements)
-    assert last == (package,)
+    assert last == unlocked
     run, conformance = session.commands
     assert run[3:6] == ("run", "--lane", "engine")
     assert run[6:] == ("--environment", "matched", "--releases", "2.14.0", "-k", "relu")
     assert conformance[:5] == ("python", "-m", "pytest", "-m", "cuda")
     assert (NOXFILE.parent / conformance[5]).is_file()
+
+
+def test_what_an_engine_of_tensorrt_rtx_takes_is_locked_with_the_torch_of_its_release(
+    noxfile: Any,
+) -> None:
+    torch, names = list(noxfile.pinned_torches().items())[-1]
+    whole, alone = (
+        (noxfile.LOCKS / f"{name}.txt").read_text().splitlines()
+        for name in (f"torch-tensorrt-rtx-{names[-1]}", f"torch-{torch}")
+    )
+    assert set(alone) <= set(whole)
+    for name in ("torch-tensorrt-rtx", "tensorrt-rtx", "tensorrt-rtx-cu13-libs"):
+        assert any(line.startswith(f"{name}==") for line in whole)
 
 
 def test_crossing_finds_the_environments_that_stack_kept(noxfile: Any, tmp_path: Path) -> None:

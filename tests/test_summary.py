@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.expectations.ledger import Ledger
 from harness.gate import judge
-from harness.plan import make_plan
+from harness.plan import PlannedCell, make_plan
 from harness.rig.records import CellRecord
 from harness.rig.vocabulary import Oracle, Stage
 from harness.spent import Spent
@@ -34,12 +36,17 @@ SUBJECTS = [OLD, SAME]
 PLAN = make_plan(CASES, SUBJECTS, ["nonstrict"])
 
 
-def summary(records: dict[str, CellRecord], *entries: object, spent: Spent | None = None) -> dict:
+def summary(
+    records: dict[str, CellRecord],
+    *entries: object,
+    spent: Spent | None = None,
+    plan: Sequence[PlannedCell] = PLAN,
+) -> dict:
     ledger = Ledger(tuple(entries))  # type: ignore[arg-type]
     return summarise(
         state="complete",
-        report=judge(PLAN, records, ledger, CASES, SUBJECTS),
-        plan=PLAN,
+        report=judge(plan, records, ledger, CASES, SUBJECTS),
+        plan=plan,
         records=records,
         cases=[*CASES, case("not-planned", "three")],
         provenance=provenance(*SUBJECTS),
@@ -146,6 +153,19 @@ def test_seconds_count_what_was_spent_once() -> None:
     seconds = summary(records)["seconds"]
     assert (seconds["wall"], seconds["capture"], seconds["split"]) == (12.5, 4.0, 2.0)
     assert (seconds["save"], seconds["load"]) == (1.5, 0.0)
+
+
+def test_each_environment_captures_by_itself() -> None:
+    def there(cell: PlannedCell) -> PlannedCell:
+        return dataclasses.replace(
+            cell, key=dataclasses.replace(cell.key, environment="torch-2.13.0")
+        )
+
+    plan = [*PLAN, *map(there, PLAN)]
+    records = by_id(
+        *(record(cell.key, seconds={"capture": 2.0}) for cell in plan if cell.key.case == "a")
+    )
+    assert summary(records, plan=plan)["seconds"]["capture"] == 4.0
 
 
 def test_the_share_of_stages_is_of_what_workers_spent_and_null_where_they_told_nothing() -> None:

@@ -137,12 +137,13 @@ def uses(
     for record in records:
         if record.hypothetical:
             continue
-        case = record.key.case
-        if case not in of_case:  # most entries speak of other cases: not asked for each cell
-            origin = origins.get(case)
-            of_case[case] = [count for count in counts if count.entry.names(case, origin)]
-        for count in of_case[case]:
-            count.add(record, origins.get(case))
+        key = record.key
+        if key.case not in of_case:  # most entries speak of other cases: not asked for each cell
+            origin = origins.get(key.case)
+            of_case[key.case] = [count for count in counts if count.entry.names(key.case, origin)]
+        for count in of_case[key.case]:
+            if count.entry.fits(key) and count.entry.asks(key.subject):
+                count.add(record)
     return tuple(
         EntryUse(count.entry, tuple(count.matched), tuple(count.unmatched)) for count in counts
     )
@@ -224,10 +225,8 @@ class _Count:
     matched: list[CellKey] = field(default_factory=list)
     unmatched: list[CellKey] = field(default_factory=list)
 
-    def add(self, record: CellRecord, origin: str | None) -> None:
-        """Put a cell where it belongs; nowhere, if it is not in the entry's scope."""
-        if not self.entry.covers(record.key, origin):
-            return
+    def add(self, record: CellRecord) -> None:
+        """Put a cell of the entry's scope where it belongs."""
         if self.entry.permits_unsupported:
             # A cell that could be asked proves nothing against a permission.
             if record.state is CellState.UNSUPPORTED:

@@ -47,7 +47,8 @@ def answers(
 
 def silent_failures(cells: pd.DataFrame, releases: Sequence[str]) -> str:
     """Which releases have none; what the newest has, if it has any."""
-    gated = cells[~cells["hypothetical"]]
+    told = cells[["subject", "family", "route", "standing", "oracle"]]
+    gated = told[~cells["hypothetical"]]
     of_subject = {str(name): here for name, here in gated.groupby("subject", observed=False)}
     of = {name: of_subject[name] for name in releases}
     share = {name: float(here["oracle"].isin(SILENT).mean()) for name, here in of.items()}

@@ -67,10 +67,9 @@ def gone_causes(
 
 
 def _failed(verdicts: pd.DataFrame) -> pd.DataFrame:
-    failed = verdicts[(verdicts["outcome"] == "failed") & ~verdicts["hypothetical"]]
-    columns = ["cell_id", "lane", "subject", "case", "capture", "route", "oracle", "label"]
-    # Of all cells few are left: categories of as many names as a run has cells would be slow.
-    return failed[columns].astype({"cell_id": "string"})
+    columns = ["lane", "subject", "case", "capture", "route", "oracle", "label"]
+    told = verdicts[columns].assign(cell=verdicts["cell_id"].cat.codes)
+    return told[(verdicts["outcome"] == "failed") & ~verdicts["hypothetical"]]
 
 
 def _of_group(
@@ -183,7 +182,7 @@ def _seen_as(cause: CauseView, cells: pd.DataFrame) -> SeenAs:
 
 
 def _count(cells: pd.DataFrame, lane: Lane) -> int:
-    return int(cells.loc[cells["lane"] == lane.value, "cell_id"].nunique())
+    return int(cells.loc[cells["lane"] == lane.value, "cell"].nunique())
 
 
 def _is_reference(upstream: str) -> bool:

@@ -1,7 +1,7 @@
 """Which torch and TensorRT each subject pins, and which ran, by environment.
 
 Two kinds of environment: the pinned one, which all releases share, and matched ones, of which each
-release has its own. What compares subjects of a lane is of one kind (`Compared`); the version matrix
+release has its own. What compares subjects is of one kind a lane (`Compared`); the version matrix
 has all.
 """
 

@@ -8,6 +8,7 @@ single cell keeps its row. Hypothetical cells are in every frame, marked; `table
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -63,7 +64,7 @@ def _typed(values: Sequence[Any], kind: Any) -> Any:
     if not isinstance(kind, pd.CategoricalDtype):
         return pd.Series(list(values), dtype=kind)
     place = {word: at for at, word in enumerate(kind.categories)}
-    codes = np.fromiter((place.get(value, -1) for value in values), "int64", len(values))
+    codes = np.fromiter(map(place.get, values, itertools.repeat(-1)), "int64", len(values))
     return pd.Categorical.from_codes(codes, dtype=kind)
 
 

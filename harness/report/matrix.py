@@ -26,8 +26,8 @@ def build_matrix(
     """The matrix of `tables.matrix`, with what is known of each subject."""
     families = tuple(str(name) for name in table.index.unique("family"))
     found = matrix_cells(table)
-    rows = []
-    for spec in ordered_subjects(subjects):
+    rows, ordered = [], ordered_subjects(subjects)
+    for spec in ordered:
         cells = tuple(found[spec.subject, family] for family in families)
         rows.append(
             MatrixRow(
@@ -37,7 +37,7 @@ def build_matrix(
                 torch=spec.torch_pinned or "",
                 tensorrt=spec.tensorrt_pinned or "",
                 inliner=short_id(spec),
-                shares=_shares(spec, subjects),
+                shares=_shares(spec, ordered),
                 whole=whole(spec.subject, cells),
                 cells=cells,
             )
@@ -75,12 +75,12 @@ def short_id(spec: SubjectSpec) -> str:
 
 
 def _shares(spec: SubjectSpec, subjects: Sequence[SubjectSpec]) -> tuple[str, ...]:
-    """The other subjects with the same inliner."""
+    """The others of these subjects with the same inliner."""
     if not spec.inliner_id:
         return ()
     return tuple(
         other.subject
-        for other in ordered_subjects(subjects)
+        for other in subjects
         if other.inliner_id == spec.inliner_id and other.subject != spec.subject
     )
 

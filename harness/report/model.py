@@ -16,7 +16,7 @@ from harness.report import tables, text
 from harness.report.answers import UNJUDGED, answers
 from harness.report.cause_views import CauseView, FindingView, LiveCause, Script
 from harness.report.causes import gone_causes, live_causes, smallest_first
-from harness.report.environment import Compared, compared_in, environments, kind_of, torches_running
+from harness.report.environment import compared_in, environments, torches_running
 from harness.report.frames import (
     MISSING,
     cell_frame,
@@ -43,6 +43,7 @@ from harness.report.rows import (
     measure_rows,
 )
 from harness.report.run_frames import RunFrames, matrix_frame, summary_frame
+from harness.report.scope import compared_words, scope_words
 from harness.report.unflattening import unflatten_rows
 from harness.report.version_matrix import version_matrix
 from harness.report.version_views import VersionBlock
@@ -56,7 +57,7 @@ from harness.report.views import (
     Provenance,
 )
 from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
-from harness.rig.vocabulary import EMULATED, PINNED, Lane, SubjectKind
+from harness.rig.vocabulary import EMULATED, Lane, SubjectKind
 from harness.subject_order import ordered_subjects
 from harness.verdict import counts_by_lane, remaining_by_lane
 
@@ -185,7 +186,8 @@ def build_model(
     smallest = smallest_first(one_cells, cases)
     return ReportModel(
         title=f"Inliner regression{f' · {run}' if run else ''}",
-        scope=_scope(cells, matrix, lane, packages) + _compared_in(plan, where),
+        scope=scope_words(cells, matrix, lane, packages, provenance.get("gpu"))
+        + compared_words(plan, where),
         emulated=any(key.executor == EMULATED for key in plan),
         lane=lane,
         headline=headline(
@@ -271,34 +273,6 @@ def _memory(summary: Mapping[str, Any]) -> dict[str, str]:
         return {}
     total = f"{text.size(workers)} in all workers, {text.size(controller)} in the controller"
     return {"peak memory": f"{total}, each process's most at any time"}
-
-
-def _scope(
-    cells: pd.DataFrame, matrix: Matrix, lane: Lane, packages: Sequence[PackageLane]
-) -> str:
-    """What was compared, in one line."""
-    kinds = [row.kind for row in matrix.rows]
-    releases = kinds.count(SubjectKind.RELEASE.value)
-    others = len(kinds) - releases
-    families = f"{cells['case'].nunique()} cases in {len(matrix.families)} families"
-    first = (
-        f"{text.plural(releases, 'release')}, {text.plural(others, 'other subject')}, {families}"
-        if lane is Lane.GRAPH
-        else f"{lane} lane: {text.plural(releases, 'release')}, {families}"
-    )
-    whole = (
-        f"{of.lane} lane: {text.plural(len({row.release for row in of.rows}), 'release')}, "
-        f"{text.plural(of.cases, 'case')}"
-        for of in packages
-        if of.lane is not lane
-    )
-    return "; ".join((first, *whole))
-
-
-def _compared_in(plan: Sequence[CellKey], where: Compared) -> str:
-    """Where that is, of a run with a lane that has environments of both kinds."""
-    both = {key.lane for key in plan if kind_of(key.environment) != where.kinds[key.lane]}
-    return f"; compared in the {PINNED} environment, and all in the version matrix" if both else ""
 
 
 def _releases_asked(subjects: Sequence[SubjectSpec], cells: pd.DataFrame) -> list[str]:

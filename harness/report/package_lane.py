@@ -147,8 +147,9 @@ def _rows(
     ran: Mapping[tuple[str, str], str],
 ) -> Iterator[PackageRow]:
     found = matrix_cells(tables.matrix(cells, "route"), "route")
+    asked = set(cells["subject"])
     for spec in releases:
-        if spec.subject in set(cells["subject"]):
+        if spec.subject in asked:
             yield PackageRow(
                 release=spec.subject,
                 name=called(spec.subject, builder),

@@ -70,8 +70,8 @@ class CompileMeasure:
 class PackageLane:
     """What users of a release meet in one lane. ``compile`` is by a package's name.
 
-    ``emulated``: of some cell the engines were. ``older`` counts the releases that are left out because there are too many, and
-    ``older_failing`` their failing cells.
+    ``emulated``: of some cell the engines were. ``older`` counts the releases that are left out
+    because there are too many, and ``older_failing`` their failing cells.
     """
 
     lane: Lane

@@ -125,7 +125,8 @@ def control(cells: pd.DataFrame, verdicts: pd.DataFrame) -> Control:
 
 def hypothetical_rows(cells: pd.DataFrame) -> tuple[HypotheticalRow, ...]:
     """The (subject, route) pairs that no user call reaches, counted apart from all else."""
-    apart = cells[cells["hypothetical"]]
+    told = cells[["subject", "route", "standing", "oracle", "label"]]
+    apart = told[cells["hypothetical"]]
     rows = []
     for (subject, route), here in apart.groupby(["subject", "route"], observed=True):
         failing = here[here["standing"] == "failing"].sort_values(["oracle", "label"])
@@ -160,7 +161,8 @@ def failing_subjects(
     failing = failing[failing["standing"] == "failing"]
     failing = failing.sort_values(["subject", by, "oracle", "case", "route"])
     columns = ["subject", by, "case", "route", "label", "message", "class"]
-    rows = zip(*(failing[name].astype("string").fillna("") for name in columns), strict=True)
+    words = (failing[name].astype("string").fillna("").to_numpy() for name in columns)
+    rows = zip(*words, strict=True)
     listed = {where: list(here) for where, here in groupby(rows, lambda row: row[:2])}
     most = most_of_each([len(here) for here in listed.values()], SHOWN_CELLS)
     of: dict[str, list[FailingGroup]] = {}

@@ -26,8 +26,8 @@ def matrix(cells: pd.DataFrame, by: str = "family") -> pd.DataFrame:
     Columns: a count for each of ``STANDINGS``, ``unexpected``, ``total``, and ``worst`` and
     ``oracle`` of the worst failing cell (missing where none fails).
     """
-    gated = cells[~cells["hypothetical"]]
     pair = ["subject", by]
+    gated = cells[[*pair, "standing", "class", "oracle", "label"]][~cells["hypothetical"]]
     counts = gated.groupby([*pair, "standing"], observed=False).size().unstack("standing")
     counts.columns = pd.Index([str(name) for name in counts.columns])
     counts["total"] = counts.sum(axis=1)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from harness.report import text
@@ -57,9 +58,8 @@ def version_matrix(
 
 
 def _rows_of(frame: pd.DataFrame, block: Sequence[str]) -> pd.DataFrame:
-    for column, value in zip(_BLOCK, block, strict=True):
-        frame = frame[frame[column] == value]
-    return frame
+    inside = (frame[column] == value for column, value in zip(_BLOCK, block, strict=True))
+    return frame[np.logical_and.reduce([*inside])]
 
 
 def _block_order(name: Sequence[str]) -> tuple[Any, ...]:

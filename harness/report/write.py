@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.atomic import replace_file, written_to
+from harness.beside import beside
 from harness.report import plots, version_plot
 from harness.report.markdown import markdown
 from harness.report.model import ReportModel
@@ -13,6 +15,7 @@ from harness.report.run_frames import FRAMES_FOLDER, frame_files
 from harness.report.version_csv import version_csv
 
 SCRIPTS_FOLDER = "reproduce"
+PICTURES = ("matrix.svg", "matrix.png", "version-matrix.png")
 
 
 def write_report(folder: Path, model: ReportModel) -> list[Path]:
@@ -21,29 +24,41 @@ def write_report(folder: Path, model: ReportModel) -> list[Path]:
     Raises:
         SurroundingsError: the folder cannot be written.
     """
+    for name in (FRAMES_FOLDER, *([SCRIPTS_FOLDER] if model.scripts else [])):
+        with written_to(folder / name):
+            (folder / name).mkdir(exist_ok=True)
+    with beside(lambda: _write(folder, _pictures(model))):
+        written = _write(folder, _page_and_data(model))
+    return [*written, *(folder / name for name in PICTURES)]
+
+
+def _write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    for name, data in contents.items():
+        replace_file(folder / name, data)
+    return [folder / name for name in contents]
+
+
+def _pictures(model: ReportModel) -> dict[str, bytes]:
+    """Those that are not a part of the page."""
     matrix = plots.matrix_figure(model.matrix, model.headline.words)
     versions = version_plot.version_figure(model.versions)
+    made = (plots.svg(matrix).encode(), plots.png(matrix), plots.png(versions))
+    return dict(zip(PICTURES, made, strict=True))
+
+
+def _page_and_data(model: ReportModel) -> dict[str, bytes]:
     drawn = draw(model)
-    contents = {
+    return {
         "report.html": page(model, drawn).encode(),
         "report.md": markdown(model).encode(),
-        "matrix.svg": plots.svg(matrix).encode(),
-        "matrix.png": plots.png(matrix),
         "latency.svg": drawn.latency.encode(),
         "steps.svg": drawn.steps.encode(),
         "version-matrix.csv": version_csv(model.versions).encode(),
         "version-matrix.svg": drawn.versions.encode(),
-        "version-matrix.png": plots.png(versions),
         **{f"{FRAMES_FOLDER}/{name}": data for name, data in frame_files(model.frames).items()},
+        **{
+            f"{SCRIPTS_FOLDER}/{id}.py": script.text.encode()
+            for id, script in model.scripts.items()
+            if script.text
+        },
     }
-    contents |= {
-        f"{SCRIPTS_FOLDER}/{id}.py": script.text.encode()
-        for id, script in model.scripts.items()
-        if script.text
-    }
-    for name in (FRAMES_FOLDER, *([SCRIPTS_FOLDER] if model.scripts else [])):
-        with written_to(folder / name):
-            (folder / name).mkdir(exist_ok=True)
-    for name, data in contents.items():
-        replace_file(folder / name, data)
-    return [folder / name for name in contents]

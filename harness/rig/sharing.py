@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -116,7 +117,15 @@ def graph_lines(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         meta = _described(node.meta.get("val"))
         keys = sorted(str(key) for key in node.meta)
-        yield f"{node.name} {node.op} {node.target} {node.args} {node.kwargs} {meta} {keys}"
+        target = _target(node.target)
+        yield f"{node.name} {node.op} {target} {node.args} {node.kwargs} {meta} {keys}"
+
+
+def _target(target: Any) -> str:
+    """What a node calls or reads; a Python function by its name, for its text has an address."""
+    if isinstance(target, FunctionType):
+        return f"{target.__module__}.{target.__qualname__}"
+    return str(target)
 
 
 def _described(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """A folder from which one release's whole package is imported on a machine without CUDA.
 
-    torch_tensorrt/            the release's own Python, out of its wheel, nothing changed
+    torch_tensorrt/            the release's own Python, out of its wheel, nothing changed; and its
+                               bytecode, as an installation has it
         lib/libtorchtrt_runtime.so     the stand-in runtime: the graph lane's, the very same file
     tensorrt/                  TensorRT's real bindings, over three stand-in C libraries
     torch_tensorrt-X.dist-info what importlib.metadata is asked for
@@ -31,6 +32,7 @@ from harness.toolchain.cache import PACKAGES, guarded, locked, sha256_of, worksp
 from harness.toolchain.environment import EnvironmentFacts
 from harness.toolchain.native import RUNTIME_SOURCE, Compiler
 from harness.toolchain.unpacking import (
+    byte_compile,
     place,
     put_under,
     text_in,
@@ -43,7 +45,7 @@ from harness.toolchain.wheels import WheelSource
 STUB_SOURCE: Final = Path(__file__).with_name("stub_libraries.cpp")
 SITE_FILE: Final = "site.json"
 # Part of a folder's name: raise it when the same inputs are put together in another way.
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 _RUNTIME_DIR: Final = "torch_tensorrt/dynamo/runtime"
 
 
@@ -120,6 +122,7 @@ def package_site(
                     put_under(unpack_bindings(bound, made, "tensorrt"), stub)
                 else:
                     unpack_bindings(bound, made, "tensorrt_rtx")
+                byte_compile(made, wheels.python)
                 (made / SITE_FILE).write_text(json.dumps(description, indent=2) + "\n")
                 os.replace(made, site.folder)
     return site

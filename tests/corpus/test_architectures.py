@@ -61,7 +61,11 @@ def test_an_architecture_has_two_fallback_choices_and_a_dynamic_batch(name: str)
     assert any(case.name.endswith("_dynamic") for case in cases)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.slow if case.full else ()) for case in CASES],
+    ids=lambda case: case.name,
+)
 def test_a_split_has_buildable_engines_and_every_op_that_falls_back(case: Case) -> None:
     captured = capture(case, "nonstrict")
     split = split_module(captured.fresh_module(), case.fallback, case.min_block_size)

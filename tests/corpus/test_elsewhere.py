@@ -13,6 +13,7 @@ import pytest
 from corpus import elsewhere
 from harness.corpus_client import read_corpus, select_cases, split_text
 from harness.errors import UsageError
+from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 
 OWN_CASES = """
@@ -30,6 +31,8 @@ def our_gate():
     return Program(floats((2, 8)), model=Gate())
 """
 
+CHANGED = OWN_CASES.replace("* 2", "* 3")
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -37,20 +40,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_file_or_a_folder_is_the_whole_corpus(folder: Path) -> None:
-    for place in (folder, folder / "our_cases.py"):
+def test_a_file_or_a_folder_is_the_whole_corpus(folder: Path, toolchain: Toolchain) -> None:
+    digests = {read_corpus(sys.executable, cache=toolchain.cache).digest}  # of the project's own
+    for place, content in ((folder, OWN_CASES), (folder / "our_cases.py", CHANGED)):
+        (folder / "our_cases.py").write_text(content)
         corpus = read_corpus(sys.executable, [str(place)])
         assert corpus.names == ("our_gate",)
         assert corpus.places == (str(place),)
+        digests.add(corpus.digest)
+    assert len(digests) == 3, "the digest covers the file"
     assert "_run_on_gpu_1" in split_text(sys.executable, "our_gate", "nonstrict", [str(folder)])
-
-
-def test_the_digest_covers_the_file(folder: Path) -> None:
-    digests = {read_corpus(sys.executable).digest}
-    digests.add(read_corpus(sys.executable, [str(folder)]).digest)
-    (folder / "our_cases.py").write_text(OWN_CASES.replace("* 2", "* 3"))
-    digests.add(read_corpus(sys.executable, [str(folder)]).digest)
-    assert len(digests) == 3
 
 
 def test_a_package_ships_cases_by_an_entry_point(

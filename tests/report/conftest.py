@@ -7,6 +7,7 @@ built-ins by export, torch by direct and plain. 2.10.0 reaches export by no user
 from __future__ import annotations
 
 import dataclasses
+import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -161,7 +162,7 @@ class Run:
                     },
                     "tensorrt": {
                         "pinned": spec.tensorrt_pinned,
-                        "running": builder.partition("rtx-")[2] or None,
+                        "running": builder.strip(string.ascii_letters + "-") or None,
                     },
                     "environment_bytes": None if environment == "pinned" else 1_500_000_000,
                 }

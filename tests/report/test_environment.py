@@ -2,7 +2,13 @@
 
 import dataclasses
 
-from harness.report.environment import compared, compared_kind, environments, torches_running
+from harness.report.environment import (
+    Compared,
+    compared_in,
+    compared_kind,
+    environments,
+    torches_running,
+)
 from harness.report.frames import cell_frame
 from harness.report.junit import junit
 from harness.rig.records import CellKey
@@ -54,9 +60,23 @@ def test_a_kind_is_chosen_and_nothing_of_the_other_is_left(run):
     cells = cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan)
     assert compared_kind({"pinned", "torch-2.14.0"}) == "pinned"
     assert compared_kind({"torch-2.13.0", "torch-2.14.0"}) == "matched"
-    assert set(compared(cells, "pinned")["environment"]) == {"pinned"}
-    assert set(compared(cells, "matched")["environment"]) == {"matched"}
-    assert len(compared(cells, "pinned")) + len(compared(cells, "matched")) == len(cells)
+    pinned, matched = (
+        Compared({"graph": kind}, versioned=False).rows(cells) for kind in ("pinned", "matched")
+    )
+    assert set(pinned["environment"]) == {"pinned"}
+    assert set(matched["environment"]) == {"matched"}
+    assert len(pinned) + len(matched) == len(cells)
+
+
+def test_each_lane_has_the_kind_that_it_has_to_offer(run):
+    run.add(CellKey("case_parameters", "nonstrict", "2.14.0", "no-retrace", "engine",
+                    "tensorrt-11.1.0.106", "cuda", "torch-2.14.0"), {})  # fmt: skip
+    where = compared_in(run.plan)
+    assert where.kinds == {"graph": "pinned", "engine": "matched"}
+    here = where.rows(cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan))
+    assert len(here) == len(run.plan)
+    assert set(here.loc[here["lane"] == "engine", "builder"]) == {"tensorrt"}
+    assert set(here.loc[here["lane"] == "graph", "builder"]) == {"segment"}
 
 
 def test_every_torch_that_ran_is_named_of_a_subject_and_of_the_whole(run):

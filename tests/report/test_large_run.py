@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
-import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 
 from harness.report import limits, model, package_lane, plots, run_frames, version_plot
@@ -29,19 +30,35 @@ MOST_S = 120.0  # 20 s are asked for, of a machine that has nothing else to do
 MOST_OF_A_PAGE = 5_000_000
 
 
-def report(run: Path) -> None:
+def report(run: Path) -> int:
+    """Write a run's report; returns the most bytes that its processes held at once."""
     command = [sys.executable, "-m", "harness", "report", str(run), "--no-pictures", "--no-scripts"]
-    subprocess.run(command, cwd=PROJECT_ROOT, check=True, stdout=subprocess.DEVNULL)
+    most = 0
+    with subprocess.Popen(command, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            most = max(most, held(process.pid))
+            time.sleep(0.1)
+    assert process.returncode == 0
+    return most
+
+
+def held(pid: int) -> int:
+    """Resident bytes of a process and its children; what some of them share counts once."""
+    found = 0
+    with contextlib.suppress(psutil.NoSuchProcess):  # one that ended meanwhile holds nothing
+        one = psutil.Process(pid)
+        for each in (one, *one.children(recursive=True)):
+            found += each.memory_full_info().pss
+    return found
 
 
 @pytest.mark.slow
 def test_a_hundred_thousand_cells_are_reported_in_bounded_time_and_memory(tmp_path: Path) -> None:
     assert write_large_run(tmp_path / "large", newest_published()) >= CELLS
     begun = time.perf_counter()
-    report(tmp_path / "large")
+    peak = report(tmp_path / "large")
     assert time.perf_counter() - begun < MOST_S
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    assert peak < MOST_BYTES
+    assert 0 < peak < MOST_BYTES
     assert (tmp_path / "large" / "report.html").stat().st_size < MOST_OF_A_PAGE
     assert len((tmp_path / "large" / "report.md").read_text()) <= COMMENT_LIMIT
 
@@ -98,9 +115,9 @@ def test_a_page_holds_the_newest_rows_and_counts_what_it_leaves_out(
     built = run.model()
     cut = page(built)
     assert "2 older rows are not on this page" in cut
-    assert anchor("failing", "2.10.0", "name_collisions") in whole
-    assert anchor("failing", "2.10.0", "name_collisions") not in cut
-    assert anchor("failing", "2.14.0", "relu_fallbacks") in cut
+    assert anchor("failing", "graph", "2.10.0", "name_collisions") in whole
+    assert anchor("failing", "graph", "2.10.0", "name_collisions") not in cut
+    assert anchor("failing", "graph", "2.14.0", "relu_fallbacks") in cut
     cells = built.frames.cells
     older = cells["subject"].isin(["2.10.0", "2.13.0"]) & ~cells["hypothetical"]
     failing = int((cells["standing"] == "failing")[older].sum())

@@ -9,9 +9,10 @@ from harness.report.write import write_report
 
 NAMES = ["cells", "verdicts", "timings", "matrix", "summary"]
 FILES = [
-    "report.html", "report.md", "matrix.svg", "matrix.png", "latency.svg", "steps.svg",
-    "version-matrix.csv", "version-matrix.svg", "version-matrix.png",
+    "report.html", "report.md", "latency.svg", "steps.svg",
+    "version-matrix.csv", "version-matrix.svg",
     *(f"frames/{name}.{kind}" for name in NAMES for kind in ("csv", "parquet")),
+    "matrix.svg", "matrix.png", "version-matrix.png",
 ]  # fmt: skip
 
 

@@ -47,12 +47,10 @@ def _with(run: Run, builders: dict[str, str], *, lane: str, executor: str) -> Ru
         for name in ("one@product", "two@product")
         if name not in known
     ]
-    run.subjects = [
-        dataclasses.replace(spec, packages=(*spec.packages, _package(spec.subject, builders, executor)))
-        if spec.subject in builders
-        else spec
-        for spec in run.subjects
-    ]
+    for at, spec in enumerate(run.subjects):
+        if spec.subject in builders:
+            packages = (*spec.packages, _package(builders[spec.subject], executor))
+            run.subjects[at] = dataclasses.replace(spec, packages=packages)
     for name, case, call, failures in (
         ("2.13.0", "one", "no-retrace", {Oracle.VALUES: "off"}),
         ("2.13.0", "two", "no-retrace", {Oracle.COMPLETION: "raised"}),
@@ -75,6 +73,5 @@ def _with(run: Run, builders: dict[str, str], *, lane: str, executor: str) -> Ru
     return run
 
 
-def _package(name: str, builders: dict[str, str], executor: str) -> PackageSpec:
-    running = builders[name].partition("tensorrt-")[2] or None
-    return PackageSpec(builders[name], CALLS, running, executor=executor)
+def _package(builder: str, executor: str) -> PackageSpec:
+    return PackageSpec(builder, CALLS, builder.partition("tensorrt-")[2] or None, executor=executor)

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from harness.rig.record_json import cell_from_json, to_json
-from tests.record_builders import key, record
+import dataclasses
+import json
+
+import pytest
+
+from harness.journal import encode_line
+from harness.rig.record_json import SCHEMA, cell_from_json, cell_from_text, to_json, words
+from harness.rig.records import CellRecord
+from harness.rig.vocabulary import Oracle
+from tests.record_builders import failed, key, record
+
+
+def as_text(made: CellRecord, **changes: object) -> bytes:
+    """What stands in a journal behind the checksum."""
+    return encode_line({**to_json(made), **changes})[:-1].split(b" ", 2)[2]
 
 
 def test_a_record_goes_to_json_and_back_with_its_steps() -> None:
@@ -15,3 +28,27 @@ def test_a_record_from_before_steps_were_told_does_not_know_them() -> None:
     data = {**to_json(record(key(), steps=40)), "schema": 1}
     del data["steps"]
     assert cell_from_json(data).steps is None
+
+
+@pytest.mark.parametrize("schema", [1, SCHEMA])
+def test_a_cell_is_the_same_read_from_text_and_from_data(schema: int) -> None:
+    tricky = dataclasses.replace(failed(Oracle.VALUES), evidence='he said ,"verdicts":[] and left')
+    text = as_text(record(key(), tricky), schema=schema)
+    read = cell_from_text(text, "here", {})
+    assert read == cell_from_json(json.loads(text))
+    assert tricky in read.verdicts
+
+
+def test_cells_of_which_the_same_is_said_share_it_and_their_planned_keys() -> None:
+    one, other = (record(key(name), failed(Oracle.VALUES)) for name in "ab")
+    planned = {words(each.key): each.key for each in (one, other)}
+    read = [cell_from_text(as_text(each), "here", planned) for each in (one, other)]
+    assert read == [one, other]
+    assert read[0].verdicts is read[1].verdicts
+    assert [each.key for each in read] == [one.key, other.key]
+    assert all(mine.key is each.key for mine, each in zip(read, (one, other), strict=True))
+
+
+def test_text_without_verdicts_is_no_cell() -> None:
+    with pytest.raises(ValueError, match="Expecting value"):
+        cell_from_text(b'{"schema":2}', "here", {})

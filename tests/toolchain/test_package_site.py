@@ -14,6 +14,7 @@ import sys
 import threading
 import zipfile
 from dataclasses import dataclass, field
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -124,7 +125,9 @@ def house(tmp_path: Path) -> House:
 def test_it_holds_the_releases_python_and_stand_ins_for_all_that_is_compiled(house: House) -> None:
     site = house.site()
     found = {
-        str(path.relative_to(site.folder)) for path in site.folder.rglob("*") if path.is_file()
+        str(path.relative_to(site.folder))
+        for path in site.folder.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
     }
     assert found == {
         "torch_tensorrt/__init__.py",
@@ -156,6 +159,19 @@ def test_no_file_in_it_names_the_place_where_it_was_made(house: House) -> None:
     assert not [
         path for path in site.folder.rglob("*") if path.is_file() and place in path.read_bytes()
     ]
+
+
+def test_every_module_that_compiles_has_bytecode_that_a_copy_keeps(house: House) -> None:
+    """As in an installation: what compiles while it is measured is not what users have."""
+    folder = house.site().folder
+    kept = {
+        str(path.relative_to(folder)): Path(cache_from_source(str(path)))
+        for path in folder.rglob("*.py")
+    }
+    assert {name for name, path in kept.items() if not path.exists()} == {LAYOUT}  # no Python
+    assert len(kept) == 4
+    unchecked = (1).to_bytes(4, "little")  # by hash, whatever time the source has (PEP 552)
+    assert {path.read_bytes()[4:8] for path in kept.values() if path.exists()} == {unchecked}
 
 
 def test_it_is_made_once_and_then_taken_from_the_cache(house: House) -> None:

@@ -83,6 +83,7 @@ class CaseWriter:
                 "graph.set_codegen(torch.fx.graph._PyTreeCodeGen(info))",
             ]
         lines.append("module = torch.fx.GraphModule(root, graph)")
+        lines += _order(module)
         for attribute in ("_in_spec", "_out_spec"):
             spec = getattr(module, attribute, None)
             if isinstance(spec, pytree.TreeSpec):
@@ -248,6 +249,19 @@ def tensor(value: torch.Tensor, *, positive: bool = False) -> str:
         strides = list(value.stride())
         code = f"torch.empty_strided({size}, {strides}, dtype={dtype}).copy_({code})"
     return code
+
+
+def _order(module: GraphModule) -> list[str]:
+    """What gives children their own order, where that is not the one in which they are called.
+
+    The inliners go by it.
+    """
+    used = [node for node in module.graph.nodes if node.op in ("call_module", "get_attr")]
+    called = list(dict.fromkeys(str(node.target).partition(".")[0] for node in used))
+    names = [name for name, _ in module.named_children() if name in called]
+    if names == [name for name in called if name in names]:
+        return []
+    return [f"module._modules = {{name: module._modules[name] for name in {names!r}}}"]
 
 
 def _computes(module: torch.nn.Module) -> bool:

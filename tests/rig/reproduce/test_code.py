@@ -29,7 +29,7 @@ SOME = (
 class Engine(torch.nn.Module):
     """In the place of a script's own: it shows the segment that it is given."""
 
-    def __init__(self, segment: GraphModule) -> None:
+    def __init__(self, segment: GraphModule, bare: bool = False) -> None:
         super().__init__()
         self.segment = segment
 

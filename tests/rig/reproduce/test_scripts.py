@@ -112,9 +112,28 @@ def test_what_ends_before_the_failure_is_no_answer(
 ) -> None:
     answered = answer(library, release_specs["2.6.0"], VALUES[0], routes=["cross"])
     assert answered["label"].startswith("wrong-values")
-    there, said = trials.shows(answered["script"], [str(release_specs["2.12.1"].wheel_path)])
+    there, said = trials.shows(answered["script"], [str(release_specs["2.14.0"].wheel_path)])
     assert not there
     assert said.startswith("cannot be told: it ended before that, at ")
+
+
+def test_a_recorded_split_has_the_metadata_that_the_global_partitioner_left(
+    library: Path, release_specs: Specs
+) -> None:
+    name = "recorded_chunk_halves_global_partitioner"
+    answered = answer(library, release_specs["2.14.0"], name, routes=["export"])
+    assert answered["label"] == "wrong-values@inline-fallbacks"
+    assert "another structure" in answered["said"]
+    assert answered["script"].count("bare=True") == 1  # of two engines the one with one output
+
+
+def test_a_program_for_another_platform_that_is_not_saved_shows_its_wires(
+    library: Path, release_specs: Specs
+) -> None:
+    wiring = labelled("wiring", "wrong-wiring@inline-fallbacks")
+    answered = answer(library, release_specs["2.13.0"], VALUES[0], routes=["cross"], labels=wiring)
+    assert answered["why_not"] == ""
+    assert VALUES[-1] in answered["said"]
 
 
 def test_a_wheel_that_is_none_is_no_answer(

@@ -1,0 +1,71 @@
+"""Scripts of a user's calls, each tried in the release's package: they show what fails there."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.releases import Catalogue
+from harness.reproduction import Wanted, package_scripts_for
+from harness.subjects import release_subject
+from harness.toolchain import Toolchain
+
+FAILURES = {
+    "2.14.0": (
+        ("two_mutated_buffers@product", "no-retrace", "completion", "error@compile"),
+        ("inputs_read_in_reverse@product", "no-retrace", "metadata", "wrong-metadata@export"),
+        (
+            "residual_over_a_fallback@global-partitioner",
+            "retrace",
+            "unflatten",
+            "not-unflattenable@load",
+        ),
+    ),
+    "2.13.0": (
+        ("inputs_read_in_reverse@product", "no-retrace", "values", "wrong-values@inline-fallbacks"),
+        ("two_mutated_buffers@product", "no-retrace", "values", "wrong-values@compile"),
+        ("no_output_at_all@product", "no-retrace", "values", "wrong-values@compile"),
+        ("gru_linear_dynamic@product", "no-retrace", "structure", "wrong-structure@export"),
+    ),
+}
+"""Case, route, oracle and label of what each release fails."""
+
+SAID = {
+    ("2.14.0", "error@compile"): "compile: RuntimeError: Tried to erase Node",
+    ("2.14.0", "wrong-metadata@export"): "states a list, computes a tensor",
+    ("2.14.0", "not-unflattenable@load"): "unflatten raises ValueError",
+    ("2.13.0", "wrong-values@inline-fallbacks"): "inlined module: call 0",
+    ("2.13.0", "wrong-values@compile"): "compiled module: call",
+    ("2.13.0", "wrong-structure@export"): "duplicate argument",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", FAILURES)
+def test_a_script_shows_what_a_package_does_wrong(
+    version: str, toolchain: Toolchain, catalogue: Catalogue
+) -> None:
+    release = catalogue.get(version)
+    spec = release_subject(release, None, "its package is asked, and not its inliner alone")
+    wanted = [
+        Wanted(case, "nonstrict", (route,), spec, labels=((oracle, label),))
+        for case, route, oracle, label in FAILURES[version]
+    ]
+    for each, script in zip(wanted, package_scripts_for(wanted, toolchain, release), strict=True):
+        ((_, label),) = each.labels
+        assert (each.case, script.label, script.why_not) == (each.case, label, "")
+        assert SAID[version, label] in script.said
+        assert f"pip install torch-tensorrt=={version}" in script.text
+
+
+@pytest.mark.slow
+def test_what_does_not_fail_in_a_package_has_no_script(
+    toolchain: Toolchain, catalogue: Catalogue
+) -> None:
+    release = catalogue.get("2.14.0")
+    spec = release_subject(release, None, "its package is asked, and not its inliner alone")
+    labels = (("completion", "error@compile"),)
+    wanted = Wanted(
+        "inputs_read_in_reverse@product", "nonstrict", ("no-retrace",), spec, labels=labels
+    )
+    (script,) = package_scripts_for([wanted], toolchain, release)
+    assert (script.text, script.why_not) == ("", "it does not fail so today")

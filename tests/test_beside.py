@@ -1,0 +1,50 @@
+"""Work in a second process: done when the body is left, and no failure of it is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from harness.beside import beside
+from harness.errors import SurroundingsError
+
+
+def test_what_a_fork_writes_is_there_when_the_body_is_left(tmp_path: Path) -> None:
+    held = object()  # which could not be handed to another process
+    with beside(lambda: (tmp_path / "made").write_text(f"{os.getpid()} {id(held)}")):
+        body = os.getpid()
+    made = (tmp_path / "made").read_text().split()
+    assert int(made[0]) != body
+    assert int(made[1]) == id(held)
+
+
+def test_one_after_another_each_does_its_own_work(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        with beside((tmp_path / name).touch):
+            pass
+    assert {path.name for path in tmp_path.iterdir()} == {"one", "two"}
+
+
+def test_what_the_work_raises_is_raised_here() -> None:
+    def fail() -> None:
+        raise SurroundingsError("the disk is full")
+
+    with pytest.raises(SurroundingsError, match="the disk is full"), beside(fail):
+        pass
+
+
+def test_a_failure_of_the_body_is_not_hidden_by_the_work(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="planted"), beside((tmp_path / "made").touch):
+        raise ValueError("planted")
+    assert (tmp_path / "made").exists()
+
+
+def test_a_killed_process_is_the_surroundings_fault() -> None:
+    def die() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(SurroundingsError, match="was killed"), beside(die):
+        pass
