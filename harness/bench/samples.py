@@ -34,6 +34,12 @@ class CellSamples:
     stopped: bool = False
 
     @property
+    def last_job_s(self) -> float | None:
+        """What the last block took, or else the pilot; None before both."""
+        last = self.blocks[-1] if self.blocks else self.pilot
+        return None if last is None else float(last["wall_s"])
+
+    @property
     def measured(self) -> tuple[str, ...]:
         """The metrics that every worker of every block measured."""
         if not self.blocks:

@@ -3,6 +3,8 @@
 All cells are sampled in turn, in an order that is drawn anew for each round, so that no cell has
 the quiet half of the time to itself. A cell is left alone once an interim look has decided all of
 its gating stages; the time that is left then goes to the doubtful ones, until the budget is spent.
+Of a sweep each round takes small sizes first, and a size that would take more than is left is left
+out: one of a gigabyte can take as long as all others together.
 
 Nothing here reads a clock of its own or a random number that is not of the plan's seed, but for the
 time that the blocks took: a bench that is resumed goes on where it was.
@@ -75,11 +77,15 @@ class Sampling:
             if not cells:
                 return
             drawn = random.Random(self._plan.draw("round", number)).sample(cells, len(cells))
+            drawn.sort(key=lambda cell: cell.case.size)  # those of no sweep have none
+            none_has_time = True
             for cell in drawn:
-                if not self._has_time(cell):
-                    return
-                self._next_job(cell)
-                yield cell
+                if self._has_time(cell):
+                    none_has_time = False
+                    self._next_job(cell)
+                    yield cell
+            if none_has_time:
+                return
 
     def _is_open(self, cell: BenchCell) -> bool:
         known = self._samples.cells[cell.cell_id]
@@ -88,9 +94,22 @@ class Sampling:
         return cell.gates or len(known.blocks) < SWEEP_BLOCKS
 
     def _has_time(self, cell: BenchCell) -> bool:
-        blocks = self._samples.cells[cell.cell_id].blocks
-        next_s = blocks[-1]["wall_s"] if blocks else 0.0
-        return self._samples.spent_s + next_s / 2 < self._plan.budget_s
+        return self._samples.spent_s + self._expected_s(cell) / 2 < self._plan.budget_s
+
+    def _expected_s(self, cell: BenchCell) -> float:
+        """What its next job takes, by its last one, or by that of the next smaller size."""
+        took_s = self._samples.cells[cell.cell_id].last_job_s
+        if took_s is not None or not cell.case.sweep:
+            return took_s or 0.0
+        smaller = [
+            (other.case.size, known_s)
+            for other in self._plan.cells
+            if (other.case.sweep, other.route) == (cell.case.sweep, cell.route)
+            and other.case.size < cell.case.size
+            and (known_s := self._samples.cells[other.cell_id].last_job_s) is not None
+        ]
+        size, known_s = max(smaller, default=(cell.case.size, 0.0))
+        return known_s * cell.case.size / size
 
     def _next_job(self, cell: BenchCell) -> None:
         known = self._samples.cells[cell.cell_id]

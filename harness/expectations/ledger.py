@@ -142,7 +142,7 @@ def uses(
             origin = origins.get(key.case)
             of_case[key.case] = [count for count in counts if count.entry.names(key.case, origin)]
         for count in of_case[key.case]:
-            if count.entry.fits(key) and count.entry.asks(key.subject):
+            if count.entry.covers(key, origins.get(key.case)):
                 count.add(record)
     return tuple(
         EntryUse(count.entry, tuple(count.matched), tuple(count.unmatched)) for count in counts

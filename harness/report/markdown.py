@@ -6,6 +6,7 @@ in it can end it: messages come from exceptions, and hold anything.
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 from typing import Any
@@ -59,7 +60,9 @@ def cell_code(value: Any) -> Markup:
     return Markup(code(value).replace("|", r"\|"))
 
 
+@functools.cache
 def environment() -> Environment:
+    """The templates and what they may call; compiled once a process."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=False,  # not HTML; `finalize` escapes every value for markdown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -140,7 +141,9 @@ def _but_for_subject(finding: FindingView) -> FindingView:
     return replace(finding, subject="", command="")
 
 
+@functools.cache
 def environment() -> Environment:
+    """The templates and what they may call; compiled once a process."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,

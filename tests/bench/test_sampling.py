@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from harness.stats.verdicts import Change
 from tests.bench.simulated import Simulated, plan_of
 
 PLENTY = 10**12
+SIZES = (10, 30, 100, 1000)
 
 
 class Clock:
@@ -155,6 +157,25 @@ def test_a_sweep_ends_after_a_few_blocks_and_has_an_exponent(
     assert len(fits) == 4
     for exponent in fits.values():
         assert exponent.value == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_size_that_would_take_what_all_others_need_is_left_out_and_they_are_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Quadratic(Clock):
+        def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]:
+            self._block_s = case.size**2 / 1000  # seconds: 0.1, 0.9, 10 and 1000
+            return super().ask(do, case, **fields)
+
+    monkeypatch.setattr("tests.bench.test_sampling.Clock", Quadratic)
+    cells = [BenchCell(BenchCase(f"s@{size}", "steps", size), "legacy") for size in SIZES]
+    plan = dataclasses.replace(plan_of(budget_s=60), cells=tuple(cells))
+    samples, written = sampled(plan, Simulated(), monkeypatch)
+    blocks = {name: len(known.blocks) for name, known in samples.cells.items()}
+    assert blocks == {f"s@{size}~legacy": SWEEP_BLOCKS if size < 1000 else 0 for size in SIZES}
+    pilots = [line["cell"] for line in written if line["kind"] == "pilot"]
+    assert pilots == [f"s@{size}~legacy" for size in SIZES if size < 1000], "small ones first"
+    assert samples.spent_s < 60
 
 
 def test_sizes_are_told_of_both_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
