@@ -10,6 +10,7 @@ import dataclasses
 import errno
 import json
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -17,11 +18,13 @@ from pathlib import Path
 
 import filelock
 import pytest
+from torch.utils.cpp_extension import include_paths
 
 from harness.errors import SurroundingsError, Unavailable, UsageError
 from harness.releases import Release
 from harness.toolchain import EnvironmentFacts, Toolchain, clean
 from harness.toolchain.cache import guarded, locked
+from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.native import build_key, first_errors
 from harness.toolchain.wheels import last_meaningful_line, pip_arguments
 from tests.fake_releases import make_release, script, with_changes
@@ -329,6 +332,14 @@ class TestPipsLastWord:
 
 
 class TestPythonEnvironment:
+    def test_the_probe_needs_torch_alone_and_finds_the_headers_that_torch_names(self) -> None:
+        """torch's own list is in a module that needs setuptools; torch 2.9 does not ask for it."""
+        run = "import runpy; runpy.run_module('harness.rig.probe', run_name='__main__')"
+        without = f"import sys; sys.modules['setuptools'] = None; {run}"
+        command = [sys.executable, "-c", without]
+        told = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, check=True)
+        assert json.loads(told.stdout)["include_paths"] == include_paths()
+
     def test_the_probe_of_this_python_tells_what_its_torch_is(self, cache: Path) -> None:
         import torch
 

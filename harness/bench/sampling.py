@@ -3,8 +3,8 @@
 All cells are sampled in turn, in an order that is drawn anew for each round, so that no cell has
 the quiet half of the time to itself. A cell is left alone once an interim look has decided all of
 its gating stages; the time that is left then goes to the doubtful ones, until the budget is spent.
-Of a sweep each round takes small sizes first, and a size that would take more than is left is left
-out: one of a gigabyte can take as long as all others together.
+Of a sweep each round takes small sizes first, each until it has a block more, and a size that would
+take more than is left is left out: a gigabyte can take longer than all others together.
 
 Nothing here reads a clock of its own or a random number that is not of the plan's seed, but for the
 time that the blocks took: a bench that is resumed goes on where it was.
@@ -80,10 +80,14 @@ class Sampling:
             drawn.sort(key=lambda cell: cell.case.size)  # those of no sweep have none
             none_has_time = True
             for cell in drawn:
-                if self._has_time(cell):
+                known = self._samples.cells[cell.cell_id]
+                blocks = len(known.blocks)
+                while self._has_time(cell):
                     none_has_time = False
                     self._next_job(cell)
                     yield cell
+                    if not cell.case.sweep or len(known.blocks) > blocks or known.failed:
+                        break
             if none_has_time:
                 return
 

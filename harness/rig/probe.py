@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 
 import torch
-from torch.utils import cpp_extension
 
+_TORCH = Path(torch.__file__).parent
+_API = "include/torch/csrc/api/include"
 _TENSORRT = ("torch_tensorrt", "tensorrt", "tensorrt_rtx")
 
 
@@ -27,8 +28,10 @@ def facts() -> dict[str, object]:
         "torch_git_version": torch.version.git_version,
         "torch_cuda": torch.version.cuda,
         "cxx11_abi": torch.compiled_with_cxx11_abi(),
-        "include_paths": cpp_extension.include_paths(),
-        "library_path": str(Path(torch.__file__).parent / "lib"),
+        # As torch.utils.cpp_extension has them, which imports setuptools: torch 2.9 and 2.10 do not
+        # ask for that, and uv puts it into no environment by itself.
+        "include_paths": [str(_TORCH / path) for path in ("include", _API)],
+        "library_path": str(_TORCH / "lib"),
         "threads": torch.get_num_threads(),
         "real_tensorrt": [name for name in _TENSORRT if importlib.util.find_spec(name)],
     }
