@@ -154,5 +154,5 @@ def _missing(
         steps = cell.case.size
         lacks = [what for what in NAMES.values() if (what, steps) not in had]
         if lacks:
-            why = not_measured.get(cell.cell_id, "the budget was spent before it")
+            why = not_measured.get(cell.cell_id, "the budget had no room for it")
             yield f"{', '.join(lacks)} at {steps} engines and fallbacks: {why}"

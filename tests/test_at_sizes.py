@@ -60,7 +60,7 @@ def test_what_varies_too_much_is_inconclusive_and_not_unchanged(tmp_path: Path) 
 def test_what_the_budget_did_not_reach_is_missing(tmp_path: Path) -> None:
     sizes = found(tmp_path, blocks=0)
     assert len(sizes.missing) == len(STEPS)
-    assert "load time at 36 engines and fallbacks: the budget was spent" in "".join(sizes.missing)
+    assert "load time at 36 engines and fallbacks: the budget had no room" in "".join(sizes.missing)
 
 
 def test_without_figures_the_sentence_says_that_there_are_none() -> None:

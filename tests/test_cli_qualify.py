@@ -29,7 +29,7 @@ def test_a_fixed_release_ships_and_its_figures_lie_in_the_runs_folder(tmp_path: 
     bench = reopen("latest", tmp_path / "latest")
     assert (bench.folder.path / "bench.html").is_file()
     assert any(cell.pilot is not None for cell in bench.samples.cells.values())
-    assert "budget was spent" in page  # three seconds do not reach all
+    assert "the budget had no room" in page  # three seconds do not reach all
 
 
 def test_the_opposite_is_not_to_be_shipped_and_the_budget_may_be_nothing(tmp_path: Path) -> None:

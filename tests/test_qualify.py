@@ -197,7 +197,7 @@ def test_what_cannot_be_said_is_never_told_as_unchanged(
 def test_figures_that_were_left_out_stand_under_what_was_not_checked(form: Form) -> None:
     unchecked = form(held(*sound()), {}).partition("Not checked")[2]
     assert "left out by --budget 0" in unchecked
-    missing = "load time at 60 engines and fallbacks: the budget was spent before it"
+    missing = "load time at 60 engines and fallbacks: the budget had no room for it"
     unchecked = form(held(*sound()), {}, of(missing=(missing,))).partition("Not checked")[2]
     assert missing in unchecked
 

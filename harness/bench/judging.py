@@ -114,7 +114,7 @@ def judge_bench(plan: BenchPlan, samples: Samples, notes: Sequence[str] = ()) ->
         key=lambda v: (order[v.cell.cell_id], plan.metrics.index(v.stage)),
     )
     not_measured = {
-        cell.cell_id: samples.cells[cell.cell_id].failed or "the budget was spent before it"
+        cell.cell_id: samples.cells[cell.cell_id].failed or "the budget had no room for it"
         for cell in plan.cells
         if samples.cells[cell.cell_id].failed or not samples.cells[cell.cell_id].blocks
     }

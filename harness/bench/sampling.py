@@ -101,19 +101,26 @@ class Sampling:
         return self._samples.spent_s + self._expected_s(cell) / 2 < self._plan.budget_s
 
     def _expected_s(self, cell: BenchCell) -> float:
-        """What its next job takes, by its last one, or by that of the next smaller size."""
+        """What its next job takes, by its last one; of a sweep's new size by the sizes below it.
+
+        By a line through the two next to it: much of what a small one takes has nothing to do with
+        its size.
+        """
         took_s = self._samples.cells[cell.cell_id].last_job_s
         if took_s is not None or not cell.case.sweep:
             return took_s or 0.0
-        smaller = [
+        below = sorted(
             (other.case.size, known_s)
             for other in self._plan.cells
             if (other.case.sweep, other.route) == (cell.case.sweep, cell.route)
             and other.case.size < cell.case.size
             and (known_s := self._samples.cells[other.cell_id].last_job_s) is not None
-        ]
-        size, known_s = max(smaller, default=(cell.case.size, 0.0))
-        return known_s * cell.case.size / size
+        )
+        if len(below) < 2:
+            return below[-1][1] if below else 0.0
+        (size, first_s), (next_size, next_s) = below[-2:]
+        slope = max(next_s - first_s, 0.0) / (next_size - size)
+        return next_s + slope * (cell.case.size - next_size)
 
     def _next_job(self, cell: BenchCell) -> None:
         known = self._samples.cells[cell.cell_id]

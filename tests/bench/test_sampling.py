@@ -180,6 +180,16 @@ def test_a_size_that_would_take_what_all_others_need_is_left_out_and_they_are_me
     ]
 
 
+def test_what_a_small_size_takes_is_not_held_against_one_a_thousand_times_as_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes = (1_000, 1_000_000, 2_000_000)
+    cells = [BenchCell(BenchCase(f"s@{size}", "ballast", size), "legacy") for size in sizes]
+    plan = dataclasses.replace(plan_of(budget_s=30), cells=tuple(cells))
+    samples, _ = sampled(plan, Simulated(), monkeypatch)  # every job takes a second
+    assert {len(known.blocks) for known in samples.cells.values()} == {SWEEP_BLOCKS}
+
+
 def test_sizes_are_told_of_both_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of("a")
     samples, _ = sampled(plan, Simulated(), monkeypatch)
