@@ -104,6 +104,8 @@ def carry_segments(site: Site) -> None:
             settings = self._given["compilation_settings"]
             key = content_key(self._module, self._specs, settings, versions)
             kept = site.engines and engine_cache.kept_engine(site.engines, key)
+            if kept:
+                _as_converted(self._module)
             engine = kept or self._build()
             if site.engines and not kept:
                 engine_cache.keep(site.engines, key, engine)
@@ -135,6 +137,18 @@ def carry_segments(site: Site) -> None:
             return KeptEngine(fields, bytes(payload), filled[-1] - began, ended - filled[-1])
 
     conversion.TRTInterpreter = CarryingInterpreter  # type: ignore[attr-defined]
+
+
+def _as_converted(module: GraphModule) -> None:
+    """Leave a segment's nodes as its conversion leaves them.
+
+    The release names each node by the last entry of its `nn_module_stack`, and takes that away.
+    Fallbacks' nodes share these stacks and lose them too, so that what is saved cannot be
+    unflattened: that must not depend on whether an engine was kept.
+    """
+    interpreter = importlib.import_module("torch_tensorrt.dynamo.conversion._TRTInterpreter")
+    for node in module.graph.nodes:
+        interpreter.get_node_name(node)
 
 
 def _carried(module: GraphModule) -> bytes | UnsupportedSegment:

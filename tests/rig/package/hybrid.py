@@ -63,6 +63,13 @@ def told(site: Path, archive: Path, skip: list[str]) -> dict[str, Any]:
         "name": slots[emulated.NAME_SLOT],
         "built_bytes": len(real_engine_bytes(emulated.engine_payload(first.engine))),
         "kept": [build.kept for build in engine_cache.builds],
+        "module_stacks": [
+            len(node.meta["nn_module_stack"])
+            for fallback in compiled.children()
+            if isinstance(fallback, torch.fx.GraphModule)
+            for node in fallback.graph.nodes
+            if "nn_module_stack" in node.meta
+        ],
         "below_site": Path(package.__file__ or "").is_relative_to(site),
     }
 

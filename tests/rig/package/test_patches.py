@@ -126,6 +126,9 @@ class TestRealEngines:
             assert answer["loaded"][route] == {"equal": True, "runs": 2, "tampered": False}, route
         assert (compiled["kept"], answer["again"]["kept"]) == ([False, False], [True, True])
         assert answer["again"]["built_bytes"] == compiled["built_bytes"]
+        # The release's conversion takes entries away, of nodes of fallbacks too.
+        assert 0 in compiled["module_stacks"]
+        assert answer["again"]["module_stacks"] == compiled["module_stacks"]
 
     @pytest.mark.parametrize("release", [NEWEST, "2.10.0"])
     def test_without_each_patch_something_fails(
