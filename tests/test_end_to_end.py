@@ -54,7 +54,7 @@ def finished(
 ) -> Path:
     """A finished run of a few cases through everything."""
     out = tmp_path_factory.mktemp("results")
-    code, printed, err = harness("run", "-k", CASES, "--releases", RELEASES, "--out", out)
+    code, printed, err = harness("run", "-k", CASES, "--releases", RELEASES, *ONE, "--out", out)
     assert code == 0, printed + err
     assert printed.startswith("gate: green")
     return (out / "latest").resolve()

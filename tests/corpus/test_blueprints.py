@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 import torch.utils._pytree as pytree
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus.axes.catalogue import VALUES
@@ -60,6 +60,7 @@ st.register_type_strategy(Form, forms)
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 
 
+@settings(max_examples=40)
 @given(of(Blueprint))
 def test_a_blueprint_comes_back_from_json_as_it_was(blueprint: Blueprint) -> None:
     assert from_json(json.loads(json.dumps(to_json(blueprint)))) == blueprint

@@ -69,5 +69,6 @@ def test_motifs_have_names_of_their_own() -> None:
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow  # every draw anew
 def test_the_committed_cases_are_those_that_are_drawn() -> None:
     assert DRAWN_FILE.read_text() == to_text(drawn_blueprints())

@@ -206,11 +206,17 @@ def one_more_case(entry: Entry, run: Published) -> Entry | None:
 
 
 CHANGES: tuple[Callable[[Entry, Published], Entry | None], ...] = (
-    wrong_symptom, wrong_stage, wrong_message, wrong_oracle, one_more_subject,
+    wrong_symptom, wrong_stage, wrong_message, wrong_oracle,
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("change", [*CHANGES, pytest.param(one_more_case, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "change",
+    [
+        *CHANGES,
+        *(pytest.param(more, marks=pytest.mark.slow) for more in (one_more_subject, one_more_case)),
+    ],
+)
 def test_any_entry_made_false_turns_the_gate_red_in_its_place_and_beside_it(
     published: Published, change: Callable[[Entry, Published], Entry | None]
 ) -> None:

@@ -84,6 +84,7 @@ def test_the_page_of_a_large_run_fits_a_mail_and_tells_what_it_leaves_out(tmp_pa
     assert all((run / name).is_file() for name in files)
 
 
+@pytest.mark.slow
 def test_a_large_run_is_the_published_one_over_and_over(tmp_path: Path) -> None:
     count = write_large_run(tmp_path / "large", newest_published(), 10_000)
     lines = (tmp_path / "large" / "plan.jsonl").read_text().splitlines()
