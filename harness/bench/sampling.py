@@ -74,21 +74,21 @@ class Sampling:
         """
         for number in range(_FOREVER):
             cells = [cell for cell in self._plan.cells if self._is_open(cell)]
-            if not cells:
+            if not any(map(self._has_time, cells)):
                 return
             drawn = random.Random(self._plan.draw("round", number)).sample(cells, len(cells))
             drawn.sort(key=lambda cell: cell.case.size)  # those of no sweep have none
-            none_has_time = True
             for cell in drawn:
-                known = self._samples.cells[cell.cell_id]
-                blocks = len(known.blocks)
-                while self._has_time(cell):
-                    none_has_time = False
-                    self._next_job(cell)
-                    yield cell
-                    if not cell.case.sweep or len(known.blocks) > blocks or known.failed:
-                        break
-            if none_has_time:
+                yield from self._turn(cell)
+
+    def _turn(self, cell: BenchCell) -> Iterator[BenchCell]:
+        """A job; of a sweep as many as it takes to a block more."""
+        known = self._samples.cells[cell.cell_id]
+        blocks = len(known.blocks)
+        while self._has_time(cell):
+            self._next_job(cell)
+            yield cell
+            if not cell.case.sweep or len(known.blocks) > blocks or known.failed:
                 return
 
     def _is_open(self, cell: BenchCell) -> bool:
