@@ -19,6 +19,7 @@ from harness.errors import SurroundingsError
 from harness.rig.bench.records import BenchCase
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.workers.process import Setup
+from harness.workers.surroundings import environment, temporary_folder
 
 MODULE = "harness.rig.bench.zygote"
 ANSWER_TIMEOUT_S = 900.0
@@ -52,12 +53,13 @@ class Zygote:
         self._log = setup.log_folder / "zygote.log"
         self._timeout_s = timeout_s
         self._pending = b""
+        self._temporary = temporary_folder()
         began = time.perf_counter()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [setup.python, "-m", module],
                 cwd=PROJECT_ROOT,
-                env=_environment(),
+                env=environment(self._temporary.name),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -93,6 +95,7 @@ class Zygote:
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
+        self._temporary.cleanup()
 
     def __enter__(self) -> Self:
         return self
@@ -163,11 +166,11 @@ def ask_fresh(
         JobFailed: it ended without one, or took longer.
     """
     try:
-        with log.open("ab") as stream:
+        with log.open("ab") as stream, temporary_folder() as temporary:
             done = subprocess.run(
                 [python, "-m", module],
                 cwd=PROJECT_ROOT,
-                env=_environment(),
+                env=environment(temporary),
                 input=json.dumps(message).encode() + b"\n",
                 stdout=subprocess.PIPE,
                 stderr=stream,
@@ -181,18 +184,6 @@ def ask_fresh(
         raise JobFailed(f"{module} ended with code {done.returncode}: {last}", f"see {log}")
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
-
-
-def _environment() -> dict[str, str]:
-    """One thread each: a process with a warm thread pool cannot be forked."""
-    return {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "PYTHONPATH": str(PROJECT_ROOT),
-        "PYTHONHASHSEED": "0",
-    }
 
 
 def _last_line(path: Path) -> str:

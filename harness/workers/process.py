@@ -10,6 +10,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Final
 
 from harness.rig.record_json import to_json
@@ -17,6 +18,7 @@ from harness.rig.records import SubjectSpec
 from harness.rig.vocabulary import EMULATED
 from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.workers.surroundings import environment, temporary_folder
 
 _LINE_LIMIT_BYTES: Final = 64 * 1024 * 1024
 _STOP_WAIT_S: Final = 5.0
@@ -111,28 +113,24 @@ class WorkerTimeout(Exception):
 class Worker:
     """A worker process and its two pipes. Make it with `start`, end it with `stop` or `kill`."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, temporary: TemporaryDirectory[str]
+    ) -> None:
         self._process = process
+        self._temporary = temporary
 
     @classmethod
     async def start(cls, setup: Setup, number: int) -> Worker:
         """Start a process and send it its setup; `next_event` gives `ready` in the end."""
         setup.log_folder.mkdir(parents=True, exist_ok=True)
-        environment = {
-            **os.environ,
-            # One thread each: workers share the cores, and sums keep their order of addition.
-            "OMP_NUM_THREADS": "1",
-            "MKL_NUM_THREADS": "1",
-            "PYTHONPATH": str(PROJECT_ROOT),
-            "PYTHONHASHSEED": "0",
-        }
+        temporary = temporary_folder()
         with (setup.log_folder / f"worker-{number}.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 setup.python,
                 "-m",
                 setup.module,
                 cwd=PROJECT_ROOT,
-                env=environment,
+                env=environment(temporary.name),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
@@ -140,7 +138,7 @@ class Worker:
                 # A group of its own: Ctrl-C reaches the controller, which ends its workers itself.
                 start_new_session=True,
             )
-        worker = cls(process)
+        worker = cls(process, temporary)
         await worker.send(setup.message())
         return worker
 
@@ -180,12 +178,14 @@ class Worker:
             await asyncio.wait_for(self._process.wait(), _STOP_WAIT_S)
         except TimeoutError:
             await self.kill()
+        self._temporary.cleanup()
 
     async def kill(self) -> None:
         """End its whole process group at once."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
+        self._temporary.cleanup()
 
     async def _code(self) -> int | None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -63,6 +64,13 @@ def test_forked_and_fresh_workers_agree(zygote: Zygote, setup: WorkerSetup) -> N
         alone = block(fresh, "alone", arms=ARMS[:1], **asked)["baseline"]["seconds"]
     for metric in ("save", "load-warm"):
         assert 0.6 < min(forked[metric]) / min(alone[metric]) < 1.6, metric
+
+
+def test_the_temporary_files_of_a_zygote_go_with_it(setup: WorkerSetup) -> None:
+    with Zygote(setup) as zygote:
+        folder = Path(zygote.ready["temporary_folder"])
+        (folder / "left").touch()
+    assert not folder.exists()
 
 
 @pytest.mark.slow

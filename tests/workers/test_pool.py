@@ -99,6 +99,15 @@ def test_a_worker_that_dies_is_a_verdict_and_the_run_goes_on(setup: WorkerSetup)
     assert others == ["ok", "ok", "ok"]
 
 
+def test_each_worker_s_temporary_files_are_its_own_and_go_with_it_even_if_it_is_killed(
+    setup: WorkerSetup, tmp_path: Path
+) -> None:
+    run(setup, plan("crash", "fine"))
+    left = [Path(line) for line in (tmp_path / "left").read_text().splitlines()]
+    assert len({folder.parent for folder in left}) == len(left) >= 2
+    assert not any(folder.parent.exists() for folder in left)
+
+
 def test_a_cell_that_hangs_is_timed_out(setup: WorkerSetup) -> None:
     records, _ = run(setup, plan("hang", "fine"), timeout_s=1.0)
     verdict = records[("hang", "export")].verdict(Oracle.COMPLETION)

@@ -68,6 +68,7 @@ def build_segments(_: Site) -> None:
             **_: Any,
         ) -> None:
             self._built = build_segment_engine("segment", module)
+            _leave_as_converted(module)
             self._inputs = list(input_binding_names or self._built.input_names)
             self._outputs = list(output_binding_names or self._built.output_names)
 
@@ -105,7 +106,7 @@ def carry_segments(site: Site) -> None:
             key = content_key(self._module, self._specs, settings, versions)
             kept = site.engines and engine_cache.kept_engine(site.engines, key)
             if kept:
-                _as_converted(self._module)
+                _leave_as_converted(self._module)
             engine = kept or self._build()
             if site.engines and not kept:
                 engine_cache.keep(site.engines, key, engine)
@@ -139,12 +140,12 @@ def carry_segments(site: Site) -> None:
     conversion.TRTInterpreter = CarryingInterpreter  # type: ignore[attr-defined]
 
 
-def _as_converted(module: GraphModule) -> None:
-    """Leave a segment's nodes as its conversion leaves them.
+def _leave_as_converted(module: GraphModule) -> None:
+    """Leave a segment's nodes as their conversion would.
 
     The release names each node by the last entry of its `nn_module_stack`, and takes that away.
     Fallbacks' nodes share these stacks and lose them too, so that what is saved cannot be
-    unflattened: that must not depend on whether an engine was kept.
+    unflattened: that must not depend on whether anything was converted.
     """
     interpreter = importlib.import_module("torch_tensorrt.dynamo.conversion._TRTInterpreter")
     for node in module.graph.nodes:

@@ -89,6 +89,8 @@ def test_it_compiles_saves_and_loads_in_a_fresh_process(
     assert (compiled["slots"], compiled["abi"]) == SLOTS_AND_ABI[release]
     assert compiled["built_bytes"] == 0  # nothing that TensorRT built
     assert compiled["below_site"]
+    # As a conversion leaves them, which takes the entries of fallbacks' nodes away, too.
+    assert compiled["module_stacks"].count(0) >= 2
     assert all(compiled["conforms"].values()), compiled["conforms"]
     for route in ("retrace True", "retrace False"):
         assert answer["loaded"][route] == {"equal": True, "runs": 2, "tampered": False}, route
@@ -126,8 +128,7 @@ class TestRealEngines:
             assert answer["loaded"][route] == {"equal": True, "runs": 2, "tampered": False}, route
         assert (compiled["kept"], answer["again"]["kept"]) == ([False, False], [True, True])
         assert answer["again"]["built_bytes"] == compiled["built_bytes"]
-        # The release's conversion takes entries away, of nodes of fallbacks too.
-        assert 0 in compiled["module_stacks"]
+        assert not any(compiled["module_stacks"])
         assert answer["again"]["module_stacks"] == compiled["module_stacks"]
 
     @pytest.mark.parametrize("release", [NEWEST, "2.10.0"])
