@@ -33,6 +33,7 @@ class Family(enum.StrEnum):
     SHARED_VALUES = "values read twice"
     FALLBACK_OUTPUTS = "fallback outputs"
     ATTRIBUTES = "attributes in fallbacks"
+    CACHES = "caches and running state"
     CALLS = "calls of children"
     CONSTANTS = "constants"
     DYNAMIC_SHAPES = "dynamic shapes"
@@ -124,6 +125,7 @@ class UnknownCase(KeyError):
 
 _REGISTRY: dict[str, Case] = {}
 _ELSEWHERE: dict[str, Path] = {}  # module -> source, of cases that take the place of the project's
+_BESIDE: dict[str, Path] = {}  # likewise of what these import from beside them
 
 
 def case(
@@ -179,12 +181,15 @@ def all_cases() -> tuple[Case, ...]:
     return tuple(sorted(cases, key=lambda item: order.index(item.family)))
 
 
-def cases_are_those_of(modules: Sequence[str], files: Sequence[Path]) -> tuple[Case, ...]:
+def cases_are_those_of(modules: Mapping[str, Path], beside: Mapping[str, Path]) -> tuple[Case, ...]:
     """Let the cases of these imported modules be all cases of this process, from now on.
 
-    ``files`` are their sources, which the corpus digest then covers too.
+    Args:
+        modules: by name, with their sources, which the corpus digest then covers too.
+        beside: likewise of the modules that they import; cases of these are none.
     """
-    _ELSEWHERE.update(zip(modules, files, strict=True))
+    _ELSEWHERE.update(modules)
+    _BESIDE.update(beside)
     return all_cases()
 
 
@@ -206,7 +211,7 @@ def corpus_digest() -> str:
     own = (path for path in root.rglob("*") if path.suffix in {".py", ".json"})
     sources = {path.relative_to(root).as_posix(): path for path in own}
     digest = hashlib.sha256()
-    for name, path in sorted((sources | _ELSEWHERE).items()):
+    for name, path in sorted((sources | _BESIDE | _ELSEWHERE).items()):
         digest.update(name.encode() + b"\0")
         digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()

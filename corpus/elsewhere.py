@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -44,9 +44,26 @@ def load(places: Sequence[str]) -> None:
         if not found:
             raise NoCorpus(f"corpus {place}: no Python file in it")
         modules += found
-    files = [Path(str(module.__file__)) for module in modules]
-    if not cases_are_those_of([module.__name__ for module in modules], files):
+    files = {module.__name__: Path(str(module.__file__)) for module in modules}
+    if not cases_are_those_of(files, _beside(files)):
         raise NoCorpus(f"corpus {', '.join(places)}: no case is declared in it, see corpus.case")
+
+
+def _beside(files: Mapping[str, Path]) -> dict[str, Path]:
+    """The sources of all modules that lie in a folder of these files, or below.
+
+    Python's own, what is installed, and the project's are not theirs, wherever they lie: which of
+    them a process has imported by now is its own matter.
+    """
+    folders = {file.resolve().parent for file in files.values()}
+    others = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).resolve().parents[1]}
+    found = {}
+    for name, module in list(sys.modules.items()):
+        file = Path(str(getattr(module, "__file__", None) or "")).resolve()
+        theirs = file.suffix == ".py" and folders.intersection(file.parents)
+        if theirs and not others.intersection(file.parents) and "site-packages" not in file.parts:
+            found[name] = file
+    return found
 
 
 def _modules_at(place: str) -> Iterator[ModuleType]:

@@ -1,9 +1,10 @@
 """Cases of origin `product`: as the real `torch_tensorrt.dynamo.compile` lowers and splits them.
 
 Each is one of the corpus's models, given to the package of a release instead of to the graph
-lane's own splitter. They are few, chosen for structure: every release compiles each one anew. A
-case's name is that of its model, `@`, and how it is compiled: `pr_4360@product` as the defaults
-are, `relu_four_steps@blocks-of-two` with another setting that users change.
+lane's own splitter, or one that only a package can split (`corpus.caches`). They are few, chosen
+for structure: every release compiles each one anew. A case's name is that of its model, `@`, and
+how it is compiled: `pr_4360@product` as the defaults are, `relu_four_steps@blocks-of-two` with
+another setting that users change.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
+from corpus.caches import CACHES
 from corpus.case import Case, Origin, UnknownCase, find_case
 
 DEFAULT: Final = "product"
@@ -41,6 +43,13 @@ STATIC: Final = (
     "batch_norm_in_fallback",
     "constant_in_fallback",
     "two_mutated_buffers",
+    "cache_in_one_engine",
+    "cache_read_by_two_engines",
+    "cache_written_twice",
+    "cache_written_after_reading",
+    "cache_written_by_slice",
+    "two_caches_and_a_count",
+    "running_state",
     # how a program is called
     "keywords_in_another_order",
     "nested_output",
@@ -70,6 +79,8 @@ REAL_ENGINES: Final = frozenset(
         "relu_four_steps",
         "linears_in_two_fallbacks",
         "batch_norm_in_fallback",
+        "cache_in_one_engine",
+        "cache_read_by_two_engines",
         "keywords_in_another_order",
         "nested_output",
         "dynamic_batch",
@@ -100,6 +111,9 @@ FULL: Final = frozenset(
         "outputs_read_out_of_order@product",
         "inputs_in_both_orders@product",
         "one_linear_in_two_fallbacks@product",
+        "cache_written_twice@product",
+        "cache_written_by_slice@product",
+        "two_caches_and_a_count@product",
         "unused_input_between@product",
         "input_returned@product",
         "bert_softmax@product",
@@ -144,7 +158,7 @@ def model_of(name: str) -> str:
 
 def product_case(name: str, how: str = DEFAULT, *, dynamic: bool = False) -> Case:
     """A model of the corpus as the package is asked to compile it."""
-    model = find_case(name)
+    model = CACHES.get(name) or find_case(name)
     return dataclasses.replace(
         model,
         name=f"{name}@{how}",

@@ -219,7 +219,15 @@ def _joined(
     ids = sorted(run.run_id for run in runs)
     started = max(run.started_at for run in runs)
     tail = hashlib.sha256(" ".join(ids).encode()).hexdigest()[:6]
-    words = ("harness_commit", "torch_version", "torch_build", "python", "os", "cpu_model")
+    words = (
+        "harness_commit",
+        "torch_version",
+        "torch_build",
+        "python",
+        "os",
+        "cpu_model",
+        "rig_digest",
+    )
     said = {
         name: joined_words(getattr(run, name) for run in runs)
         for name in (*words, "clock_source", "gpu")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import hashlib
 import importlib.metadata
 import importlib.util
 import os
@@ -63,6 +64,7 @@ class Provenance:
     environment_bytes: int | None = None  # what the environment takes on the disk; None: unknown
     sources: tuple[Source, ...] = ()
     mismatches: tuple[str, ...] = ()  # of a merged run: in what its sources are unlike
+    rig_digest: str | None = None  # of what judges cells; None: of a run that did not tell yet
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,7 @@ def collect_provenance(
         gpus=gpus,
         corpus=tuple(corpus),
         environment_bytes=environment_bytes,
+        rig_digest=_rig_digest(root),
     )
 
 
@@ -173,6 +176,8 @@ def resume_mismatch(old: Provenance, new: Provenance) -> list[str]:
             ("torch", old.torch_version, new.torch_version),
             ("torch build", old.torch_build, new.torch_build),
             ("seeds", list(old.seeds), list(new.seeds)),
+            # Of an older run nobody knows.
+            ("harness/rig", old.rig_digest or new.rig_digest, new.rig_digest),
         )
         if before != now
     ]
@@ -204,6 +209,15 @@ def _inliners(provenance: Provenance) -> dict[str, str]:
         + (" (unavailable)" if subject.unavailable else "")
         for subject in provenance.subjects
     }
+
+
+def _rig_digest(root: Path) -> str:
+    """SHA-256 over the sources that run and judge cells."""
+    digest = hashlib.sha256()
+    for path in sorted((root / "harness" / "rig").rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def _git_state(root: Path) -> tuple[str | None, bool | None]:

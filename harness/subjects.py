@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,6 +122,7 @@ def exporter_subject(
         wheel_path=None if wheel_path is None else str(wheel_path),
         wheel_sha256=like.sha256,
         exporter_path=str(path.resolve()),
+        exporter_sha256=hashlib.sha256(source).hexdigest(),
         inliner_id=None if wheel_path is None else identity,
         torch_pinned=like.pins.torch,
         tensorrt_pinned=like.pins.tensorrt,

@@ -115,5 +115,6 @@ def provenance(*subjects: SubjectSpec, **fields: Any) -> Provenance:
         "cpu_cores": 2,
         "memory_bytes": 1,
         "clock_source": "a clock",
+        "rig_digest": "sources",
     }
     return Provenance(**{**given, **fields})

@@ -189,6 +189,7 @@ def test_a_run_may_be_resumed_by_one_that_differs_in_nothing_that_matters() -> N
         ("corpus_digest", "other", "corpus digest: the run has digest, this is other"),
         ("torch_version", "2.14.0", "torch: the run has 2.13.0, this is 2.14.0"),
         ("seeds", (3,), "seeds: the run has [1, 2], this is [3]"),
+        ("rig_digest", "edited", "harness/rig: the run has sources, this is edited"),
         ("subjects", SUBJECTS[:1], "inliner of positional"),
         ("subjects", (*SUBJECTS, subject("2.14.0")), "inliner of 2.14.0"),
         (

@@ -23,6 +23,7 @@ from harness.rig.oracles import (
     values,
     wiring,
 )
+from harness.rig.oracles.copied_back import return_no_more
 from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding, verdict_of
 from harness.rig.oracles.reading import Unreadable
@@ -145,6 +146,7 @@ def _ask(questions: Mapping[Oracle, Findings]) -> Answers:
 
 def _inlined_values(prepared: PreparedCase, inlined: GraphModule) -> Iterator[Finding]:
     module = copy.deepcopy(inlined)  # running it may change state that is shared
+    return_no_more(module)
     module.recompile()  # a transformed module still has the code of the split one
     try:
         results = values.observe(module, prepared.captured.calls)
@@ -171,7 +173,15 @@ def _program_values(prepared: PreparedCase, route: Route, back: CameBack) -> Ite
 def _from_reference(
     prepared: PreparedCase, got: values.Observed, stage: Stage, whose: str
 ) -> Iterator[Finding]:
-    """Bit for bit, unless the split module differs from itself, which has been told."""
+    """Bit for bit, unless the split module differs from itself, which has been told.
+
+    Where the split module is wrong in memory, what computes eager's numbers is right: 2.14 leaves
+    it to what loads a program to write some buffers back. How outputs are packed has been told.
+    """
+    if prepared.against_eager:
+        allowed = prepared.case.eager_tolerance
+        if prepared.eager.flat().difference(got.flat(), allowed) is None:
+            return
     tolerance = prepared.case.eager_tolerance if prepared.against_itself else None
     yield from _differences(prepared.reference, got, stage, whose, tolerance)
 
@@ -229,10 +239,12 @@ def _unflatten(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator
         yield from unflatten.check_program(back.reloaded, calls, prepared.eager, tolerance)
         return
     children = unflatten.called_children(prepared.split) if route is Route.DIRECT else None
+    # A split module that is wrong in memory is nothing to hold a program against.
+    expected = back.results if prepared.against_eager else prepared.reference
     yield from unflatten.check_program(
         back.reloaded,
         calls,
-        prepared.reference,
+        expected,
         children=children,
         first_call_only=route is not Route.DIRECT,
     )

@@ -18,8 +18,15 @@ from harness.rig.clock import StageClock
 from harness.rig.disk import CameBack, save_again, send_to_disk
 from harness.rig.functional_export import CannotAsk
 from harness.rig.inliners.passes import run_torch_export
-from harness.rig.inliners.protocol import Export, Inlined, Inliner, Inlining, InliningAlone
-from harness.rig.oracles import completion
+from harness.rig.inliners.protocol import (
+    Export,
+    Inlined,
+    Inliner,
+    Inlining,
+    InliningAlone,
+    OwnExport,
+)
+from harness.rig.oracles import completion, own_export
 from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding
 from harness.rig.prepare import PreparedCase
@@ -32,6 +39,7 @@ from harness.rig.sharing import (
     identity_of,
     module_lines,
     program_identity,
+    program_lines,
 )
 from harness.rig.vocabulary import CellState, Oracle, Route, Stage
 
@@ -48,6 +56,7 @@ def run_cell(
     inlining = Inlining(export=_sharing_export(prepared.shared))
     module = prepared.torch_only() if route is Route.PLAIN else prepared.split
     captured = prepared.captured
+    answers: list[Answers] = []
     try:
         exported = inliner.produce(
             module,  # type: ignore[arg-type]  # the plain route exports a model, not a graph module
@@ -65,9 +74,11 @@ def run_cell(
         about_program = judging.about_program(prepared, route, CameBack())
         judged = Judged(about_program, ended, reloaded=False, ran=False)
     else:
+        if inlining.own_export is not None:  # first: what it damages is told with the rest
+            answers.append(_about_own_export(exported, inlining.own_export, clock))
         back = CameBack(exported, inlining.come_back)
         judged = _judge_program(prepared, inliner, route, back, clock)
-    answers = [judged.answers]
+    answers.insert(0, judged.answers)
     if inlining.inlined is not None:
         # Half a module has nothing to be told apart by.
         lines = module_lines(inlining.inlined) if inlining.finished else []
@@ -204,6 +215,15 @@ def _about_inlined(
     if identity not in shared.inlined:
         shared.inlined[identity] = ask()
     return shared.inlined[identity]
+
+
+def _about_own_export(parts: ExportedProgram, export: OwnExport, clock: StageClock) -> Answers:
+    def lines() -> Lines:
+        with clock.again().during(Stage.EXPORT):
+            program = export()
+        return program_lines(program)
+
+    return {Oracle.STRUCTURE: Answer(tuple(own_export.check(program_lines(parts), lines)))}
 
 
 def _about_transform(

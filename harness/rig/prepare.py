@@ -154,9 +154,14 @@ def _against(
     what: str, expected: Observed, got: Observed, tolerance: float | None = None
 ) -> list[Finding]:
     found = expected.difference(got, tolerance)
-    if found is None:
-        return []
-    return [Finding(Stage.COMPILE, f"split module against {what}: {found.kind}", found.detail)]
+    differences = [] if found is None else [found]
+    if found is not None and found.kind == "structure differs":
+        behind = expected.flat().difference(got.flat(), tolerance)
+        differences += [] if behind is None else [behind]
+    return [
+        Finding(Stage.COMPILE, f"split module against {what}: {each.kind}", each.detail)
+        for each in differences
+    ]
 
 
 def fingerprint(split: GraphModule) -> str:

@@ -113,6 +113,7 @@ class SubjectSpec:
     wheel_path: str | None = None
     wheel_sha256: str | None = None
     exporter_path: str | None = None
+    exporter_sha256: str | None = None  # None in runs of before this was asked
     inliner_id: str | None = None
     torch_pinned: str | None = None
     tensorrt_pinned: str | None = None

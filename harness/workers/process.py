@@ -130,7 +130,7 @@ class Worker:
                 "-m",
                 setup.module,
                 cwd=PROJECT_ROOT,
-                env=environment(temporary.name),
+                env=environment(temporary.name, setup.seed),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,

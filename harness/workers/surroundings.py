@@ -28,12 +28,17 @@ def temporary_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="harness-worker-", ignore_cleanup_errors=True)
 
 
-def environment(temporary: str) -> dict[str, str]:
-    """The environment variables of a worker whose temporary folder that is."""
+def environment(temporary: str, seed: int = 0) -> dict[str, str]:
+    """The environment variables of a worker whose temporary folder that is.
+
+    Args:
+        seed: of the run. It decides in which order a set of texts is walked through, too, so that
+            another seed shows an inliner that depends on it.
+    """
     return {
         **os.environ,
         **_ONE_THREAD,
         "PYTHONPATH": str(PROJECT_ROOT),
-        "PYTHONHASHSEED": "0",
+        "PYTHONHASHSEED": str(seed % 2**32),
         "TMPDIR": temporary,
     }

@@ -52,6 +52,18 @@ def test_a_file_or_a_folder_is_the_whole_corpus(folder: Path, toolchain: Toolcha
     assert "_run_on_gpu_1" in split_text(sys.executable, "our_gate", "nonstrict", [str(folder)])
 
 
+def test_the_digest_covers_what_a_file_imports_from_beside_it(folder: Path) -> None:
+    (folder / "our_cases.py").write_text(f"import our_parts.scale\n{OWN_CASES}")
+    parts = folder / "our_parts"
+    parts.mkdir()
+    digests = []
+    for content in ("SCALE = 2", "SCALE = 3", "SCALE = 2"):
+        (parts / "scale.py").write_text(content)
+        digests.append(read_corpus(sys.executable, [str(folder / "our_cases.py")]).digest)
+    assert digests[0] != digests[1]
+    assert digests[0] == digests[2]
+
+
 def test_a_package_ships_cases_by_an_entry_point(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,8 @@
 
 In what a program can observe it behaves as the real runtime does (core/runtime/execute_engine.cpp
 of pytorch/TensorRT): it refuses inputs of another type, rank or size than the engine was built
-for; its outputs are fresh and contiguous, and alias nothing. The meta kernel answers
+for; its outputs are fresh and contiguous, and alias nothing but the inputs that the engine is said
+to write to. The meta kernel answers
 from the contract alone (`fake_tensorrt_execute_engine`), and never opens a payload: loading one
 under a fake or proxy mode would give fake weights.
 """
@@ -29,6 +30,7 @@ from harness.rig.engines.contract import Contract, check_inputs, output_shapes
 
 OP_NAME = "tensorrt::execute_engine"
 NAME_SLOT, ENGINE_SLOT, METADATA_SLOT = 1, 3, 7
+INPUTS_SLOT, OUTPUTS_SLOT, ALIASED_SLOT = 4, 5, 12
 BINDING_DELIMITER = "%"
 
 # How often each engine ran, by payload digest: a program whose engines never ran proves nothing.
@@ -36,6 +38,8 @@ run_counts: collections.Counter[str] = collections.Counter()
 
 _segments: dict[str, tuple[Contract, torch.nn.Module]] = {}
 _digests: dict[int, str] = {}  # of each engine object that ran, by its serial number
+# Of each of them, which output is which input, by their places.
+_aliased: dict[int, dict[int, int]] = {}
 _libraries: list[torch.library.Library] = []
 
 
@@ -76,8 +80,8 @@ def make_engine(built: BuiltEngine) -> torch.ScriptObject:
     slots[NAME_SLOT] = f"{built.name}_engine"
     slots[2] = "0%9%0%0%emulated"
     slots[METADATA_SLOT] = built.contract.encode()
-    slots[4] = BINDING_DELIMITER.join(built.input_names)
-    slots[5] = BINDING_DELIMITER.join(built.output_names)
+    slots[INPUTS_SLOT] = BINDING_DELIMITER.join(built.input_names)
+    slots[OUTPUTS_SLOT] = BINDING_DELIMITER.join(built.output_names)
     slots[6] = "0"
     for index in range(8, len(slots)):
         slots[index] = "linux_x86_64" if index == 8 else "0"
@@ -112,12 +116,27 @@ def _real(engine: Any) -> Any:
 def _segment_of(engine: Any) -> tuple[str, Contract, torch.nn.Module]:
     serial = engine._emulated_serial()
     if serial not in _digests:
-        payload = engine_payload(engine)
+        slots = engine_slots(engine)
+        payload = base64.b64decode(slots[ENGINE_SLOT])
         digest = _digests[serial] = payload_digest(payload)
+        _aliased[serial] = _aliased_bindings(slots)
         if digest not in _segments:
             _segments[digest] = payload_contract(payload), load_segment(payload)
     digest = _digests[serial]
     return digest, *_segments[digest]
+
+
+def _aliased_bindings(slots: Sequence[str]) -> dict[int, int]:
+    """Which output of an engine is which of its inputs, from the slot that 2.14 has for it.
+
+    Records `output@input@kind`, joined as names are (`serialize_aliased_io`).
+    """
+    if len(slots) <= ALIASED_SLOT or "@" not in slots[ALIASED_SLOT]:
+        return {}
+    inputs = slots[INPUTS_SLOT].split(BINDING_DELIMITER)
+    outputs = slots[OUTPUTS_SLOT].split(BINDING_DELIMITER)
+    records = [record.split("@") for record in slots[ALIASED_SLOT].split(BINDING_DELIMITER)]
+    return {outputs.index(output): inputs.index(source) for output, source, _ in records}
 
 
 def _execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
@@ -127,8 +146,13 @@ def _execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
         check_inputs(contract, inputs, name)
         run_counts[digest] += 1
         returned = segment(*(tensor.detach() for tensor in inputs))
-    outputs = returned if isinstance(returned, tuple | list) else (returned,)
-    return [output.detach().clone(memory_format=torch.contiguous_format) for output in outputs]
+        outputs = [
+            output.detach().clone(memory_format=torch.contiguous_format)
+            for output in (returned if isinstance(returned, tuple | list) else (returned,))
+        ]
+        for output, source in _aliased[engine._emulated_serial()].items():
+            outputs[output] = inputs[source].copy_(outputs[output])
+        return outputs
 
 
 def _infer_outputs(engine: Any, ranks: Sequence[int], sizes: Sequence[int]) -> list[torch.Tensor]:

@@ -34,6 +34,17 @@ def is_engine_child(module: torch.nn.Module) -> TypeGuard[EngineChild]:
     return isinstance(module, EngineModule) or type(module).__name__ == "TorchTensorRTModule"
 
 
+def returned_outputs(child: EngineChild) -> int:
+    """How many outputs of its engine a child returns.
+
+    From 2.14 on those at the end are left out that lie where an input lies: they are bound for
+    TensorRT's sake (`user_output_count` in torch_tensorrt/dynamo/runtime/_TorchTensorRTModule.py).
+    """
+    names, aliased = child.output_binding_names, getattr(child, "aliased_io", {})
+    own = [place for place, name in enumerate(names, start=1) if name not in aliased]
+    return own[-1] if own else len(names)
+
+
 class EngineModule(torch.nn.Module):
     """Calls its engine; one output comes back bare, several as a tuple.
 

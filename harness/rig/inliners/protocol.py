@@ -14,6 +14,9 @@ from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.vocabulary import Route
 
+#: In the `meta` of a module: the buffers whose new values stand behind its outputs, from 2.14 on.
+COPIED_BACK = "_copyback_mutation_buffers"
+
 
 class LoadError(Exception):
     """An inliner could not be loaded: what is missing, and where it was looked for."""
@@ -21,6 +24,7 @@ class LoadError(Exception):
 
 Export = Callable[[GraphModule, Inputs, Any, StageClock], ExportedProgram]
 ComeBack = Callable[[ExportedProgram], ExportedProgram]
+OwnExport = Callable[[], ExportedProgram]
 
 
 @dataclass
@@ -30,13 +34,15 @@ class Inlining:
     ``inlined`` is the module as the last pass left it; it is there even when cleaning it raised, so
     that a wrong wire can be named where lint only says that something is amiss. ``finished`` tells
     whether `transform` returned. ``come_back`` is what a release does to a program that it has
-    loaded, and that was saved without its engines in place.
+    loaded, and that was saved without its engines in place. ``own_export`` is a candidate's `export`
+    of the same module: what a user's save calls, and what its parts stand for.
     """
 
     inlined: GraphModule | None = None
     finished: bool = False
     exported: ExportedProgram | None = None
     come_back: ComeBack | None = None
+    own_export: OwnExport | None = None
     export: Export | None = None  # in place of `torch.export.export`, to share what is equal
 
     def keep(self, inlined: GraphModule) -> None:
@@ -46,6 +52,8 @@ class Inlining:
         oracles are asked about is the module before that. Attributes are shared, not copied.
         """
         self.inlined = GraphModule(inlined, copy.deepcopy(inlined.graph))
+        if COPIED_BACK in inlined.meta:
+            self.inlined.meta[COPIED_BACK] = inlined.meta[COPIED_BACK]
         self.finished = True
 
 

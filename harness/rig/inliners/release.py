@@ -9,6 +9,8 @@ several releases live in one process.
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import importlib.machinery
 import importlib.util
 import inspect
@@ -35,7 +37,7 @@ from harness.rig.inliners.passes import (
 from harness.rig.inliners.protocol import Inlining, LoadError
 from harness.rig.inliners.surroundings import EXPORTER, PACKAGE, load_shape_analysis, stand_ins
 from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import REQUIRED_CALLS, Route
+from harness.rig.vocabulary import REQUIRED_CALLS, Route, SubjectKind
 
 # In every release `save_cross_compiled_exported_program` gives `export` the module alone.
 NO_INPUTS = Inputs(())
@@ -48,7 +50,8 @@ class ReleaseInliner:
         """Load it.
 
         Raises:
-            LoadError: the wheel or file is not readable, does not import, or lacks a call.
+            LoadError: the wheel or file is not readable, does not import, or lacks a call, or the
+                file is no longer the one that the subject was made of.
         """
         if spec.wheel_path is None:
             raise LoadError(f"subject {spec.subject}: no wheel to load it from")
@@ -81,6 +84,10 @@ class ReleaseInliner:
         clock: StageClock,
         result: Inlining,
     ) -> ExportedProgram:
+        if self._spec.kind is SubjectKind.FILE and route not in self._spec.hypothetical_routes:
+            result.own_export = functools.partial(
+                self.own_export, split, route, example, dynamic_shapes
+            )
         if route is Route.CROSS:
             define_placeholder()
             result.come_back = self._come_back
@@ -99,7 +106,10 @@ class ReleaseInliner:
     def own_export(
         self, split: GraphModule, route: Route, example: Inputs, dynamic_shapes: Any
     ) -> ExportedProgram:
-        """The release's own `export`: what `produce` is held equal to, in tests."""
+        """The exporter's own `export`: `produce` is held equal to it, a release's in tests.
+
+        A candidate's is asked in every cell, since nobody has tested it yet.
+        """
         with self._installed():
             offered = {
                 "inputs": example.args,  # up to 2.5
@@ -127,8 +137,9 @@ class ReleaseInliner:
 
     def _load_exporter(self) -> types.ModuleType:
         if self._spec.exporter_path is not None:
-            path = Path(self._spec.exporter_path)
-            module_spec = importlib.util.spec_from_file_location(EXPORTER, path)
+            path = self._spec.exporter_path
+            loader = _ReadOnce(path, self._checked_source(path))
+            module_spec = importlib.util.spec_from_file_location(EXPORTER, path, loader=loader)
         else:
             module_spec = importlib.machinery.PathFinder.find_spec(
                 EXPORTER, self._modules[f"{PACKAGE}.dynamo"].__path__
@@ -149,6 +160,19 @@ class ReleaseInliner:
             ) from error
         return module
 
+    def _checked_source(self, path: str) -> bytes:
+        try:
+            source = Path(path).read_bytes()
+        except OSError as error:
+            raise LoadError(f"subject {self.name}: {path} cannot be read: {error}") from error
+        found, expected = hashlib.sha256(source).hexdigest(), self._spec.exporter_sha256
+        if expected not in (None, found):
+            raise LoadError(
+                f"subject {self.name}: {path} was changed while the run went on (SHA-256 {found}, "
+                f"at its start {expected}); leave the file alone and start a new run"
+            )
+        return source
+
     @contextmanager
     def _installed(self) -> Iterator[None]:
         """This release's modules in `sys.modules`, whatever was there before put back after."""
@@ -159,6 +183,17 @@ class ReleaseInliner:
         finally:
             self._modules.update(_take_package_modules())
             sys.modules.update(saved)
+
+
+class _ReadOnce(importlib.machinery.SourceFileLoader):
+    """Runs the bytes that were hashed, and neither what the file holds by then nor its cache."""
+
+    def __init__(self, path: str, source: bytes) -> None:
+        super().__init__(EXPORTER, path)
+        self._source = source
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        return self.source_to_code(self._source, self.path)
 
 
 def _take_package_modules() -> dict[str, types.ModuleType]:

@@ -57,7 +57,7 @@ def check_program(program: ExportedProgram, call: Inputs, stage: Stage) -> Itera
         meta = node.meta.get("val")
         said = _mismatch(meta, value, sizes)
         if said is None and role.startswith("lifted"):
-            said = _stride_mismatch(meta, value)
+            said = _stride_mismatch(meta, value, sizes)
         if said is not None:
             yield Finding(stage, f"{role}: {said[0]}", f"{node.name}: {said[1]}")
 
@@ -168,10 +168,15 @@ def _tensor_mismatch(
     return None
 
 
-def _stride_mismatch(meta: Any, value: Any) -> tuple[str, str] | None:
-    if not isinstance(value, torch.Tensor) or meta.stride() == value.stride():
+def _stride_mismatch(
+    meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Integer]
+) -> tuple[str, str] | None:
+    if not isinstance(value, torch.Tensor):
         return None
-    return "another stride", f"{tuple(meta.stride())}, should be {tuple(value.stride())}"
+    stride = tuple(_evaluate(step, sizes) for step in meta.stride())
+    if stride == value.stride():
+        return None
+    return "another stride", f"{stride}, should be {value.stride()}"
 
 
 def _evaluate(size: Any, sizes: Mapping[sympy.Symbol, sympy.Integer]) -> Any:

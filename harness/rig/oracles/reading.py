@@ -36,7 +36,8 @@ from torch.utils._sympy.functions import FloorDiv, Mod
 
 from harness.rig.engines import crossed
 from harness.rig.engines.emulated import NAME_SLOT, engine_digest, engine_slots
-from harness.rig.engines.module import is_engine_child
+from harness.rig.engines.module import is_engine_child, returned_outputs
+from harness.rig.oracles.copied_back import returned_places
 from harness.rig.oracles.ops import CASTS, IDENTITIES, bound_arguments, has_effect, mutates
 from harness.rig.oracles.terms import Kind, Term, TermTable
 from harness.rig.oracles.values import content_digest
@@ -80,7 +81,9 @@ class GraphReader:
             node: self._input(index, node.name, index >= user_inputs)
             for index, node in enumerate(placeholders)
         }
-        return self._read(module.graph, bound, _attribute_of(module))
+        reading = self._read(module.graph, bound, _attribute_of(module))
+        places = returned_places(module)
+        return Reading(tuple(reading.outputs[place] for place in places), reading.effects)
 
     def read_program(self, program: ExportedProgram, user_inputs: int) -> Reading:
         """An exported program, its lifted inputs resolved through the signature."""
@@ -217,8 +220,7 @@ class GraphReader:
         args = tuple(self._argument(item, values) for item in node.args)
         if is_engine_child(child):
             outputs = self._engine(self._value(child.engine, child.name), args)
-            count = len(child.output_binding_names)
-            return self._item(outputs, 0) if count == 1 else outputs
+            return self._item(outputs, 0) if returned_outputs(child) == 1 else outputs
         if not isinstance(child, GraphModule):
             raise Unreadable(f"child {node.target} is a {type(child).__name__}")
         placeholders = [item for item in child.graph.nodes if item.op == "placeholder"]
@@ -327,6 +329,8 @@ class _Scope:
         if isinstance(value, list | tuple) and len(value) == 1:
             value = value[0]  # the value that inliners give a one-output engine's element
         if not isinstance(value, torch.Tensor):
+            return None
+        if not -value.dim() <= axis < value.dim():  # a wire to a tensor of fewer dimensions
             return None
         return self.canonical(value.shape[axis])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -143,6 +143,11 @@ class Observed:
     def of_first_call(self) -> Observed:
         """What the first call alone did. The state is that of all calls, and is left out."""
         return Observed(self.returned[:1], self.inputs[:1], (), self.drew[:1])
+
+    def flat(self) -> Observed:
+        """The same, with what each call returned as a list, however it was packed."""
+        returned = [pytree.tree_leaves(each) for each in self.returned]
+        return replace(self, returned=returned)
 
     def difference(self, other: Observed, tolerance: float | None = None) -> ValueDifference | None:
         """Where ``other`` differs first, or None."""

@@ -10,6 +10,7 @@ import hashlib
 import os
 import pickle
 import secrets
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,7 +106,10 @@ def _digest_of(value: Any) -> str:
 
 
 def _canonical(value: Any) -> str:
-    """A text that does not depend on the order of a set."""
+    """A text that depends neither on the order of a set nor on where temporary files lie.
+
+    Each worker has a folder of its own for these, in which a release's settings put its caches.
+    """
     if isinstance(value, set | frozenset):
         return repr(sorted(repr(each) for each in value))
-    return repr(value)
+    return repr(value).replace(tempfile.gettempdir(), "temporary")

@@ -18,6 +18,7 @@ from torch.fx import GraphModule
 from harness.rig.engines.builder import behind, build_segment_engine
 from harness.rig.engines.contract import UnsupportedSegment
 from harness.rig.package import engine_cache
+from harness.rig.package.aliased import with_aliased_outputs
 from harness.rig.package.engine_cache import EngineBuild, KeptEngine, content_key
 from harness.rig.package.site import Site
 
@@ -67,7 +68,8 @@ def build_segments(_: Site) -> None:
             output_binding_names: Any = None,
             **_: Any,
         ) -> None:
-            self._built = build_segment_engine("segment", module)
+            whole, self._aliased = _with_aliased_outputs(module, result)
+            self._built = build_segment_engine("segment", whole)
             _leave_as_converted(module)
             self._inputs = list(input_binding_names or self._built.input_names)
             self._outputs = list(output_binding_names or self._built.output_names)
@@ -79,7 +81,7 @@ def build_segments(_: Site) -> None:
                 "weight_name_map": None,  # None as well where weights are immutable, the default
                 "requires_output_allocator": False,
                 "requires_native_multidevice": False,
-                "aliased_io": {},
+                "aliased_io": self._aliased,
             }
             return _result(result, values, self._built.payload)
 
@@ -100,7 +102,8 @@ def carry_segments(site: Site) -> None:
         def run(self) -> Any:
             # Before the real one, which may empty the module; and its complaint after the real
             # one's, which is what a user would meet.
-            carried = _carried(self._module)
+            whole, aliased = _with_aliased_outputs(self._module, result)
+            carried = _carried(whole)
             versions = (site.release, site.tensorrt)
             settings = self._given["compilation_settings"]
             key = content_key(self._module, self._specs, settings, versions)
@@ -108,6 +111,8 @@ def carry_segments(site: Site) -> None:
             if kept:
                 _leave_as_converted(self._module)
             engine = kept or self._build()
+            if engine.fields.get("aliased_io", {}) != aliased:
+                raise AssertionError(f"{engine.fields['aliased_io']} are aliased, not {aliased}")
             if site.engines and not kept:
                 engine_cache.keep(site.engines, key, engine)
             engine_cache.builds.append(
@@ -138,6 +143,13 @@ def carry_segments(site: Site) -> None:
             return KeptEngine(fields, bytes(payload), filled[-1] - began, ended - filled[-1])
 
     conversion.TRTInterpreter = CarryingInterpreter  # type: ignore[attr-defined]
+
+
+def _with_aliased_outputs(
+    module: GraphModule, result: Any
+) -> tuple[GraphModule, dict[str, tuple[str, str]]]:
+    """As `with_aliased_outputs`, by a release whose engines have none, too."""
+    return with_aliased_outputs(module) if "aliased_io" in result._fields else (module, {})
 
 
 def _leave_as_converted(module: GraphModule) -> None:

@@ -71,6 +71,24 @@ def test_outputs_alias_neither_inputs_nor_each_other(engine: torch.ScriptObject)
     assert len({tensor.untyped_storage().data_ptr() for tensor in (x, first, second)}) == 3
 
 
+def test_an_output_said_to_lie_where_an_input_lies_is_written_there(
+    engine: torch.ScriptObject,
+) -> None:
+    # create_output_tensors: outputs[pyt_idx] = aliased_input; in the slot that 2.14 added
+    slots: list[str | bytes] = [*engine_slots(engine)]
+    slots[emulated.ENGINE_SLOT] = engine_payload(engine)
+    slots[emulated.ALIASED_SLOT] = "output1@x@kv_cache_update"
+    weighted = torch.classes.tensorrt.Engine(slots)
+    x = torch.randn(3, 4)
+    transposed, product = execute(weighted, x)
+    assert product.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    slots[emulated.ALIASED_SLOT] = "output0@x@user"
+    square = torch.randn(3, 4)
+    with pytest.raises(RuntimeError, match="size"):  # (4, 3) lies nowhere in (3, 4)
+        execute(torch.classes.tensorrt.Engine(slots), square)
+    assert torch.equal(transposed, x.t())
+
+
 def test_a_strided_input_is_taken(engine: torch.ScriptObject) -> None:
     # setup_input_tensors: inputs[i].view(shape).contiguous()
     x = torch.randn(4, 3).t()

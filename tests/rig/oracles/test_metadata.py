@@ -95,6 +95,20 @@ def test_a_static_size_in_a_dynamic_program_is_found() -> None:
     assert kinds(program) == {"op: another shape"}
 
 
+def test_symbolic_strides_of_lifted_state_are_asked_in_this_run_and_add_no_guard() -> None:
+    program = exported()
+    fake_mode = node_of(program, "x").meta["val"].fake_mode
+    guards = list(fake_mode.shape_env.guards)
+    weight = node_of(program, "p_project_weight")
+    weight.meta["val"] = fake_mode.from_tensor(
+        program.state_dict["project.weight"], static_shapes=False
+    )
+    assert kinds(program) == set()
+    weight.meta["val"] = weight.meta["val"].t()
+    assert kinds(program) == {"lifted parameter: another stride"}
+    assert fake_mode.shape_env.guards == guards
+
+
 class TakesAPair(torch.nn.Module):
     def forward(self, pair: NamedPair) -> torch.Tensor:
         return torch.relu(pair.first) - pair.second

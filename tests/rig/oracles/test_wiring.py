@@ -166,6 +166,23 @@ def test_a_lost_and_an_extra_output_are_seen(prepared: Prepared) -> None:
         assert [finding.kind for finding in findings(case, module)] == ["another number of outputs"]
 
 
+def test_a_size_of_a_dimension_that_the_miswired_value_lacks_is_seen() -> None:
+    class LastSize(torch.nn.Module):
+        def forward(self, y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(y).expand(x.size(2), 4, 2)
+
+    call = (torch.ones(4, 2), torch.ones(2, 3, 5))
+    shapes = (None, {2: torch.export.Dim("n", min=2, max=16)})
+    right = torch.export.export(LastSize(), call, dynamic_shapes=shapes)
+    wrong = copy.deepcopy(right)
+    size = node_of(wrong.graph_module, "aten.sym_size.int")
+    size.args = (next(iter(wrong.graph.nodes)), 2)  # y, which has two dimensions
+    reader = GraphReader()
+    expected = reader.read_program(right, 2)
+    found = list(check_program(reader, expected, 2, wrong, Stage.LOAD))
+    assert [finding.kind for finding in found] == ["reads an op in place of a size"]
+
+
 def test_nodes_in_the_wrong_order_are_still_read(prepared: Prepared) -> None:
     case = prepared("relu_four_steps")
     module = inlined(case)

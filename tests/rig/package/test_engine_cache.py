@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from harness.rig.package.engine_cache import KeptEngine, content_key, keep, kept
 class Settings:
     torch_executed_ops: set[str] = field(default_factory=lambda: {"a", "b", "c"})
     min_block_size: int = 1
+    timing_cache_path: str = "none"
 
 
 class Scaled(torch.nn.Module):
@@ -42,6 +44,16 @@ def key(
 def test_the_same_content_has_the_same_key() -> None:
     assert key(segment()) == key(segment())
     assert key(segment(dtype=torch.bfloat16)) == key(segment(dtype=torch.bfloat16))
+
+
+def test_a_worker_s_temporary_folder_is_no_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = []
+    for folder in ("/elsewhere/worker-1", "/elsewhere/worker-2"):
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        settings = Settings(timing_cache_path=f"{tempfile.gettempdir()}/timing.bin")
+        keys.append(key(segment(), settings))
+    assert keys[0] == keys[1]
+    assert key(segment(), Settings(timing_cache_path="/home/timing.bin")) != keys[0]
 
 
 def test_the_order_of_a_set_is_no_content() -> None:

@@ -1,0 +1,153 @@
+"""Caches and running state: buffers that a model reads, writes to, and reads again.
+
+They are for the package lane alone: the graph lane's splitter takes a buffer into every segment
+that reads it, as a constant, and what comes before and mends that is a release's own.
+What engines make of such a write is a release's own matter: up to 2.13 lowering takes the buffer
+for a constant; 2.14 lets an engine write to a cache where TensorRT has a layer for it, and returns
+all else for a runtime to copy back (`lowering/_buffer_lifting.py`). Each call writes to another
+position, so that a write that is lost shows in the next call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import torch
+
+from corpus.case import Case, Family, Inputs, Origin, Program
+from corpus.inputs import floats
+
+HEADS, LENGTH, WIDTH = 2, 8, 4
+
+
+class Cache(torch.nn.Module):
+    """Keys of earlier steps: one head is a row of ``LENGTH`` positions."""
+
+    keys: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("keys", torch.randn(1, HEADS, LENGTH, WIDTH))
+        self.project = torch.nn.Linear(WIDTH, WIDTH)
+
+    def scores(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.matmul(x, self.keys.transpose(2, 3)) * 0.5
+
+
+def step(generator: torch.Generator, _: int | None) -> Inputs:
+    """One token, and the position that it is written to."""
+    token = torch.randn(1, HEADS, 1, WIDTH, generator=generator)
+    return Inputs((token, torch.randint(LENGTH, (1,), generator=generator)))
+
+
+class InOneEngine(Cache):
+    def forward(self, x: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        self.keys.index_copy_(2, position, torch.relu(self.project(x)))
+        return torch.relu(torch.matmul(self.scores(x), self.keys)) + 1
+
+
+class ReadByTwo(Cache):
+    def forward(self, x: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        self.keys.index_copy_(2, position, self.project(x))
+        return torch.matmul(torch.relu(self.scores(x)), self.keys)
+
+
+class WrittenTwice(Cache):
+    def forward(self, x: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        self.keys.index_copy_(2, position, self.project(x))
+        self.keys.index_copy_(2, (position + 1) % LENGTH, x)
+        return torch.relu(torch.matmul(self.scores(x), self.keys)) + 1
+
+
+class WrittenLast(Cache):
+    def forward(self, x: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        read = torch.matmul(torch.relu(self.scores(x)), self.keys)
+        self.keys.index_copy_(2, position, self.project(x))
+        return read
+
+
+class BySlice(Cache):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        before = self.keys.sum(2)
+        self.keys[:, :, 2:3] = self.project(x)
+        return torch.relu(before * self.keys.sum(2)) + 1
+
+
+class TwoCaches(Cache):
+    values: torch.Tensor
+    count: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("values", torch.randn(1, HEADS, LENGTH, WIDTH))
+        self.register_buffer("count", torch.zeros(1))
+        self.other = torch.nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        self.keys.index_copy_(2, position, self.project(x))
+        self.values.index_copy_(2, position, self.other(x))
+        self.count.add_(1)
+        return torch.matmul(torch.relu(self.scores(x)), self.values) + self.count
+
+
+class Running(torch.nn.Module):
+    state: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("state", torch.zeros(1, 4))
+        self.project = torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = self.project(x) + self.state
+        self.state.copy_(made)
+        return torch.relu(made) + 1
+
+
+def _case(name: str, catches: str, build: Callable[[], Program]) -> Case:
+    fallback = ("aten.relu.default",)
+    return Case(name, Family.CACHES, Origin.PRODUCT, catches, build, fallback, wiring=True)
+
+
+#: By name.
+CACHES: Final[Mapping[str, Case]] = {
+    each.name: each
+    for each in (
+        _case(
+            "cache_in_one_engine",
+            "a cache that one engine writes to and reads, and whose writes are lost",
+            lambda: Program(step, model=InOneEngine()),
+        ),
+        _case(
+            "cache_read_by_two_engines",
+            "a cache that a second engine reads, behind a fallback, as the first one has left it",
+            lambda: Program(step, model=ReadByTwo()),
+        ),
+        _case(
+            "cache_written_twice",
+            "a cache that is written to twice in a call, of which one write is lost",
+            lambda: Program(step, model=WrittenTwice()),
+        ),
+        _case(
+            "cache_written_after_reading",
+            "a write to a cache that nothing reads in the same call, taken for dead code",
+            lambda: Program(step, model=WrittenLast()),
+        ),
+        _case(
+            "cache_written_by_slice",
+            "a slice of a cache that is written to between two reads, of which one sees the other",
+            lambda: Program(floats((1, HEADS, 1, WIDTH)), model=BySlice()),
+        ),
+        _case(
+            "two_caches_and_a_count",
+            "two caches and a count, of which one is written back in the place of another",
+            lambda: Program(step, model=TwoCaches()),
+        ),
+        _case(
+            "running_state",
+            "a state that is overwritten in every call, and begins anew in each",
+            lambda: Program(floats((1, 4)), model=Running()),
+        ),
+    )
+}
