@@ -78,6 +78,11 @@ class Program:
     bounds: tuple[int, int] | None = None  # of the dynamic dimensions, both inclusive
 
     def __post_init__(self) -> None:
+        if not callable(self.inputs):
+            raise TypeError(
+                f"Program's inputs are a {type(self.inputs).__name__}, and have to be a function "
+                "that makes them anew: `lambda generator, size: Inputs((x, ids))`"
+            )
         if (self.model is None) == (self.split is None):
             raise ValueError("a program has either a model or a split module")
         if (self.dynamic_shapes is None) != (self.bounds is None):
@@ -142,7 +147,16 @@ def case(
     capture: str | None = None,
     cross: bool = False,
 ) -> Callable[[Callable[[], Program]], Callable[[], Program]]:
-    """Register a function as a case of that name."""
+    """Register a function as a case of that name.
+
+    Raises:
+        TypeError: the family is none of `Family`.
+    """
+    if not isinstance(family, Family):
+        raise TypeError(
+            f"a case's family is {family!r}, and has to be one of: "
+            f"{', '.join(f'Family.{known.name}' for known in Family)}"
+        )
 
     def register(build: Callable[[], Program]) -> Callable[[], Program]:
         name = build.__name__
@@ -191,6 +205,11 @@ def cases_are_those_of(modules: Mapping[str, Path], beside: Mapping[str, Path]) 
     _ELSEWHERE.update(modules)
     _BESIDE.update(beside)
     return all_cases()
+
+
+def is_from_elsewhere(item: Case) -> bool:
+    """Whether a case takes the place of the project's own."""
+    return item.build.__module__ in _ELSEWHERE
 
 
 def find_case(name: str) -> Case:

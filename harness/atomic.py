@@ -7,18 +7,23 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from harness.errors import SurroundingsError
 
+_ADVICE: Final = (
+    "free or open that place, or choose another, with --out DIR where the command has it"
+)
 
-def replace_file(path: Path, data: bytes) -> None:
+
+def replace_file(path: Path, data: bytes, advice: str = _ADVICE) -> None:
     """Give ``path`` the content ``data``; a reader sees the old content or the new, never a part.
 
     Raises:
-        SurroundingsError: the place cannot be written; says where, and what to do.
+        SurroundingsError: the place cannot be written; says where, and ``advice``.
     """
     temporary = _temporary_name(path)
-    with written_to(path):
+    with written_to(path, advice):
         try:
             # Not tempfile: its files are for the owner alone, and a result is for everybody.
             with temporary.open("xb") as stream:
@@ -56,14 +61,13 @@ def sync_folder(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def written_to(path: Path) -> Iterator[None]:
-    """Turn an OSError while ``path`` is written into a SurroundingsError that says what to do."""
+def written_to(path: Path, advice: str = _ADVICE) -> Iterator[None]:
+    """Turn an OSError while ``path`` is written into a SurroundingsError with ``advice``."""
     try:
         yield
     except OSError as error:
         raise SurroundingsError(
-            f"cannot write {path}: {error.strerror or error}; "
-            "free or open that place, or choose another with --out DIR"
+            f"cannot write {path}: {error.strerror or error}; {advice}"
         ) from error
 
 

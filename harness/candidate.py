@@ -8,10 +8,13 @@ special case: the candidate got further, and what fails there was hidden before.
 gate red but for metadata, because a program that is silently wrong is worse than none.
 
 To be unflattened is asked for, and worse is a note, where it is a capability and no defect.
+
+Of the kinds of failure that one oracle found, fewer are better and another one is worse.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from harness.findings import CellClass, Finding, said
@@ -19,6 +22,8 @@ from harness.rig.records import CellRecord, Verdict
 from harness.rig.vocabulary import CellState, Oracle, Outcome, gates
 
 _NOTED_WHEN_NEWLY_VISIBLE = (Oracle.METADATA, Oracle.UNFLATTEN)
+_NOT_SERIALIZED = "SerializeError: "  # its text is a node as the graph prints it
+_NODE_NAME = re.compile(r"%\w+|(?<=Failed serializing node )\w+")
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,9 @@ def _compare_verdicts(candidate: CellRecord, like: CellRecord) -> Comparison:
             reason = f"worse than {release}: {said(verdict)}, but {release} is {said(other)}"
             defect = gates(oracle, candidate.key.route)
             (findings if defect else notes).append(_finding(candidate, verdict, reason))
+        elif _fails_less(verdict, other):
+            reason = f"fails less: {said(verdict)}, but {release} has {said(other)}"
+            good_news.append(_finding(candidate, verdict, reason, CellClass.EXPECTED_FAILURE))
         elif not _same(verdict, other) and gates(oracle, candidate.key.route):
             reason = f"fails differently: {said(verdict)}, but {release} has {said(other)}"
             findings.append(_finding(candidate, verdict, reason))
@@ -96,11 +104,19 @@ def _got_further(candidate: CellRecord, like: CellRecord) -> bool:
 
 
 def _same(verdict: Verdict, other: Verdict) -> bool:
-    return (verdict.symptom, verdict.stage, verdict.message) == (
-        other.symptom,
-        other.stage,
-        other.message,
-    )
+    return (verdict.label, _unnamed(verdict.message)) == (other.label, _unnamed(other.message))
+
+
+def _unnamed(message: str) -> str:
+    """A message without the names of nodes, which are any inliner's own business."""
+    return _NODE_NAME.sub("%", message) if message.startswith(_NOT_SERIALIZED) else message
+
+
+def _fails_less(verdict: Verdict, other: Verdict) -> bool:
+    """Whether only kinds are gone. What completion says is one error's text, and no kinds."""
+    if verdict.oracle is Oracle.COMPLETION or verdict.label != other.label:
+        return False
+    return set(verdict.message.split("; ")) < set(other.message.split("; "))
 
 
 def _class_of(candidate: CellRecord, findings: list[Finding]) -> CellClass:

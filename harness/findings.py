@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import enum
+import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
 
 from harness.exitcodes import ExitCode
 from harness.expectations.faults import LedgerFault
@@ -25,6 +28,49 @@ class Gate(enum.StrEnum):
     @property
     def exit_code(self) -> ExitCode:
         return ExitCode[self.name]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a run's cases, candidates and folder are, for the commands that it prints.
+
+    ``corpus`` is empty for the project's own cases, ``out`` for the folder where runs are by
+    default. Only ``candidates``, which are in no catalogue, are looked up in the run itself.
+    """
+
+    corpus: tuple[str, ...] = ()
+    out: str = ""
+    candidates: frozenset[str] = frozenset()
+
+    def options(self, subject: str) -> str:
+        """What `explain` needs beside case and subject."""
+        words = [word for place in self.corpus for word in ("--corpus", place)]
+        if subject in self.candidates:
+            words += self._out_words
+        return _as_options(words)
+
+    def options_of_run(self, subject: str, run: str) -> str:
+        """What `reproduce` needs beside case and subject, of a run by its id."""
+        words = [word for place in self.corpus for word in ("--corpus", place)]
+        if subject in self.candidates:
+            words += ["--run", str(Path(self.out, run))]
+        return _as_options(words)
+
+    @property
+    def of_run(self) -> str:
+        """What a command that names the run needs beside its id."""
+        return _as_options(self._out_words)
+
+    @property
+    def _out_words(self) -> list[str]:
+        return ["--out", self.out] if self.out else []
+
+
+def _as_options(words: Sequence[str]) -> str:
+    return f" {shlex.join(words)}" if words else ""
+
+
+HERE: Final = Places()
 
 
 class CellClass(enum.StrEnum):
@@ -136,17 +182,20 @@ def gate_lines(report: GateReport) -> list[str]:
     return lines if counts else [*lines, "cells: none"]
 
 
-def first_screen(report: GateReport, limit: int = 8, run: str = "latest") -> list[str]:
+def first_screen(
+    report: GateReport, limit: int = 8, run: str = "latest", places: Places = HERE
+) -> list[str]:
     """What a person sees first, as plain lines: the gate, the worst findings, what to do next.
 
     Args:
         limit: how many findings to show.
         run: the run as the commands shall name it.
+        places: where they find what it is of.
     """
     lines = gate_lines(report)
     for finding in report.findings[:limit]:
         lines.append(f"  {_describe(finding)}")
-        lines.append(f"      {explain_command(finding.key)}")
+        lines.append(f"      {explain_command(finding.key, places)}")
     if len(report.findings) > limit:
         lines.append(f"  and {len(report.findings) - limit} more findings")
     lines += [f"  ledger: {fault.reason}" for fault in report.ledger_faults[:limit]]
@@ -155,11 +204,13 @@ def first_screen(report: GateReport, limit: int = 8, run: str = "latest") -> lis
     if report.good_news:
         lines.append(f"  good news: {len(report.good_news)} verdicts are better than before")
     if report.findings:
-        lines.append(f"to update the ledger: python -m harness ledger {run} --propose")
+        lines.append(
+            f"to update the ledger: python -m harness ledger {run} --propose{places.of_run}"
+        )
     return lines
 
 
-def explain_command(key: CellKey) -> str:
+def explain_command(key: CellKey, places: Places = HERE) -> str:
     """The command that shows one cell; of one on a GPU it runs again, as `explain` emulates."""
     if key.lane == Lane.ENGINE:
         return (
@@ -167,7 +218,8 @@ def explain_command(key: CellKey) -> str:
             f"--releases {key.subject} --routes {key.route} -k {key.case}"
         )
     command = f"python -m harness explain {key.case} --subject {key.subject} --route {key.route}"
-    return command if key.capture == "nonstrict" else f"{command} --capture {key.capture}"
+    capture = "" if key.capture == "nonstrict" else f" --capture {key.capture}"
+    return f"{command}{capture}{places.options(key.subject)}"
 
 
 def _describe(finding: Finding) -> str:

@@ -31,6 +31,7 @@ from harness.rig.vocabulary import (
     Oracle,
     Outcome,
     Route,
+    Stage,
     SubjectKind,
     Symptom,
     gates,
@@ -40,6 +41,8 @@ from harness.verdict import remaining_by_lane
 __all__ = ["CellClass", "Finding", "Gate", "GateReport", "first_screen", "judge"]
 
 _ORACLES = tuple(Oracle)
+#: Where a case ends before anybody, the control among them, has asked torch.export for a program.
+_NO_EXPORT = frozenset({Stage.SPLIT, Stage.COMPILE})
 
 
 def judge(
@@ -259,7 +262,9 @@ def _control_failures(
 ) -> dict[tuple[str, str, str], frozenset[tuple[Oracle, Symptom | None]]]:
     """What plain torch.export fails, by (case, capture, environment)."""
     return {
-        _control(record.key): frozenset((v.oracle, v.symptom) for v in record.failures)
+        _control(record.key): frozenset(
+            (v.oracle, v.symptom) for v in record.failures if v.stage not in _NO_EXPORT
+        )
         for record in records
         if record.key.route == Route.PLAIN.value
     }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from harness.choosing import likes
 from harness.corpus_client import Corpus, read_corpus
@@ -13,17 +14,20 @@ from harness.errors import SurroundingsError, UsageError
 from harness.expectations.faults import idle_selectors
 from harness.expectations.ledger import Ledger
 from harness.expectations.ledger_file import LEDGER_FILE, read_ledger
-from harness.findings import Gate, GateReport
+from harness.findings import Gate, GateReport, Places
 from harness.gate import judge
 from harness.plan import PlannedCell
 from harness.provenance import Provenance
 from harness.releases import Catalogue
 from harness.rig.records import CaseInfo, CellRecord, SubjectSpec
+from harness.rig.vocabulary import SubjectKind
 from harness.spent import Spent
 from harness.store import RunFolder, RunState
 from harness.subjects import known_subjects
 from harness.summary import summarise
 from harness.toolchain import Toolchain
+
+RESULTS: Final = "results"  # where the commands look for runs if they are not told
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,18 @@ class JudgedRun:
     ledger: Ledger
     provenance: Provenance
     broken: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def places(self) -> Places:
+        """What the commands need that speak of this run, from where they are typed now."""
+        out = os.path.relpath(self.folder.path.parent)
+        return Places(
+            corpus=self.provenance.corpus,
+            out="" if out == RESULTS else out,
+            candidates=frozenset(
+                spec.subject for spec in self.subjects if spec.kind is SubjectKind.FILE
+            ),
+        )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from harness.atomic import replace_file
-from harness.toolchain.cache import ANSWERS, guarded
+from harness.toolchain.cache import ANSWERS, CHOOSE, guarded
 from harness.toolchain.environment import PROJECT_ROOT
 
 SOURCES = (PROJECT_ROOT / "corpus", PROJECT_ROOT / "harness" / "rig")
@@ -43,7 +43,7 @@ def kept(cache: Path, python: str, ask: Callable[[], str]) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         for older in folder.iterdir():
             older.unlink(missing_ok=True)
-    replace_file(place, answer.encode())
+    replace_file(place, answer.encode(), CHOOSE)
     return answer
 
 

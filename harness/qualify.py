@@ -21,7 +21,7 @@ from statistics import median
 from harness.expectations.ledger import Entry, EntryUse
 from harness.findings import explain_command
 from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
-from harness.rig.vocabulary import CellState, Oracle
+from harness.rig.vocabulary import CellState, Oracle, Outcome
 from harness.verdict import SILENT
 
 HANDMADE = "handmade"
@@ -52,6 +52,7 @@ class Change:
     before: Harm
     after: Harm
     message: str
+    options: str = ""  # that a command needs, to find the run again
 
     @property
     def handmade(self) -> bool:
@@ -59,7 +60,7 @@ class Change:
 
     @property
     def command(self) -> str:
-        return explain_command(self.key)
+        return f"{explain_command(self.key)} {self.options}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ class Qualification:
     baseline: SubjectSpec
     candidate: SubjectSpec
     compared: int
+    lanes: tuple[str, ...]  # of the cells compared
+    executed_once: int  # of the cells compared, those that one execution speaks of for both
     changes: tuple[Change, ...]
     not_asked: tuple[tuple[str, int], ...]  # a reason, and how many cells
     only: tuple[tuple[str, str, str, int], ...]  # lane and route that one of them has: whose, cells
@@ -136,6 +139,7 @@ def qualify(
     baseline: SubjectSpec,
     candidate: SubjectSpec,
     used: Sequence[EntryUse] = (),
+    options: str = "",
 ) -> Qualification:
     """Hold a candidate against a baseline.
 
@@ -143,6 +147,7 @@ def qualify(
         records: of one run that had both; hypothetical cells are left out.
         cases: at least those of the records.
         used: how the ledger's entries fared in that run.
+        options: what a command that shows a cell needs, to find the run again.
     """
     described = {case.name: case for case in cases}
     mine: dict[CellKey, CellRecord] = {}
@@ -165,12 +170,14 @@ def qualify(
         baseline=baseline,
         candidate=candidate,
         compared=len(asked),
-        changes=tuple(_changes(asked, theirs, mine, described)),
+        lanes=tuple(sorted({place.lane for place in asked})),
+        executed_once=sum(mine[place].measured_as == theirs[place].measured_as for place in asked),
+        changes=tuple(_changes(asked, theirs, mine, described, options)),
         not_asked=_not_asked([*mine.values(), *theirs.values()]),
         only=_only(mine, theirs, candidate.subject, baseline.subject),
         measured=tuple(_measured(asked, theirs, mine)),
-        causes_gone=_causes(used, baseline.subject, candidate.subject),
-        causes_new=_causes(used, candidate.subject, baseline.subject),
+        causes_gone=_causes(used, baseline.subject, candidate.subject, mine),
+        causes_new=_causes(used, candidate.subject, baseline.subject, theirs),
     )
 
 
@@ -189,6 +196,7 @@ def _changes(
     before: Mapping[CellKey, CellRecord],
     after: Mapping[CellKey, CellRecord],
     cases: Mapping[str, CaseInfo],
+    options: str,
 ) -> list[Change]:
     found = []
     for place in places:
@@ -201,7 +209,7 @@ def _changes(
         assert told is not None
         case = cases[place.case]
         message = f"{told.label}: {told.message}"
-        found.append(Change(other.key, case.family, case.origin, was, is_now, message))
+        found.append(Change(other.key, case.family, case.origin, was, is_now, message, options))
     return sorted(found, key=lambda change: (-change.after, change.handmade, change.key))
 
 
@@ -263,11 +271,26 @@ def _medians(
     return [Measured(lane, route, what, unit, before, after, len(known))]
 
 
-def _causes(used: Sequence[EntryUse], of: str, not_of: str) -> tuple[Entry, ...]:
-    """The ledger's entries that cells of one subject fail by, and none of the other does."""
-    return tuple(
-        use.entry
-        for use in used
-        if any(key.subject == of for key in use.matched)
-        and not any(key.subject == not_of for key in use.matched)
-    )
+def _causes(
+    used: Sequence[EntryUse], of: str, not_of: str, others: Mapping[CellKey, CellRecord]
+) -> tuple[Entry, ...]:
+    """The ledger's entries that cells of one subject fail by, and the other's same cells pass.
+
+    That no entry names the other's cells says nothing: none names a new release, or a file.
+
+    Args:
+        others: the other's cells, by their place.
+    """
+    found = []
+    for use in used:
+        places = [dataclasses.replace(key, subject="") for key in use.matched if key.subject == of]
+        same = [others[place] for place in places if place in others]
+        outcomes = {
+            record.verdict(use.entry.oracle).outcome
+            for record in same
+            if record.state is CellState.ENDED
+        }
+        matched = any(key.subject == not_of for key in use.matched)
+        if outcomes == {Outcome.OK} and not matched:
+            found.append(use.entry)
+    return tuple(found)

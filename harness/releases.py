@@ -127,7 +127,10 @@ class Catalogue:
                 return release
         close = difflib.get_close_matches(version, self.versions, n=1, cutoff=0.6)
         hint = f"did you mean {close[0]}? " if close else ""
-        raise UsageError(f"unknown release {version!r}; {hint}known: {', '.join(self.versions)}")
+        raise UsageError(
+            f"unknown release {version!r}; {hint}known: {', '.join(self.versions)}; for a new one: "
+            "python -m harness releases add VERSION, or --wheel FILE where a command takes it"
+        )
 
     def select(self, expression: str) -> tuple[Release, ...]:
         """The releases meant by ``2.10.0,2.13.0`` or by one specifier such as ``>=2.9,<2.14``.

@@ -11,7 +11,7 @@ from harness.atomic import replace_file
 from harness.beside import beside
 from harness.expectations.faults import LedgerFault
 from harness.expectations.ledger import Entry, EntryUse, uses
-from harness.findings import Finding, explain_command
+from harness.findings import Finding, Places, explain_command
 from harness.judged_run import JudgedRun
 from harness.provenance import provenance_to_json
 from harness.report.junit import junit
@@ -61,6 +61,7 @@ def _write_tables(judged: JudgedRun) -> None:
 
 def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
     """What the report shows of a run."""
+    places = judged.places
     return build_model(
         plan=[cell.key for cell in judged.plan],
         records=list(judged.records.values()),
@@ -69,11 +70,11 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         gate=judged.report.gate.value,
         classes=_classes(judged),
         findings=[
-            *(finding_view(finding) for finding in judged.report.findings),
+            *(finding_view(finding, places) for finding in judged.report.findings),
             *(fault_view(fault, judged.folder.run_id) for fault in judged.report.ledger_faults),
         ],
-        notes=[finding_view(finding) for finding in judged.report.notes],
-        good_news=[finding_view(finding) for finding in judged.report.good_news],
+        notes=[finding_view(finding, places) for finding in judged.report.notes],
+        good_news=[finding_view(finding, places) for finding in judged.report.good_news],
         causes=list(_causes(judged)),
         summary=summary,
         provenance=provenance_to_json(judged.provenance),
@@ -90,7 +91,7 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
     return summary
 
 
-def finding_view(finding: Finding) -> FindingView:
+def finding_view(finding: Finding, places: Places) -> FindingView:
     """A finding of the gate in the report's words; one about a whole cell names its class."""
     return FindingView(
         case=finding.case,
@@ -99,7 +100,7 @@ def finding_view(finding: Finding) -> FindingView:
         oracle=finding.oracle.value if finding.oracle else finding.cell_class.value,
         label=finding.verdict.label if finding.verdict else finding.cell_class.value,
         reason=finding.reason,
-        command=explain_command(finding.key),
+        command=explain_command(finding.key, places),
         torchs_own=finding.torchs_own,
     )
 

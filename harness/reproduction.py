@@ -34,6 +34,7 @@ class Wanted:
     what: str = ""
     file: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+    options: str = ""  # what the command needs beside, to find the case and the candidate
 
 
 def scripts_for(
@@ -91,7 +92,7 @@ def reproduce_command(wanted: Wanted, route: str) -> str:
     capture = "" if wanted.capture == "nonstrict" else f" --capture {wanted.capture}"
     return (
         f"python -m harness reproduce {wanted.case} --subject {wanted.subject.subject} "
-        f"--route {route}{capture}"
+        f"--route {route}{capture}{wanted.options}"
     )
 
 
@@ -103,7 +104,7 @@ def with_scripts(
     of_package_lane = {cause.id for causes in packages.values() for cause in causes}
     rest = [cause for cause in (*model.live, *model.gone) if cause.id not in of_package_lane]
     try:
-        scripts = _of_graph_lane(rest, before, toolchain, catalogue)
+        scripts = _of_graph_lane(rest, judged, toolchain, catalogue)
     except (UsageError, SurroundingsError, Unavailable) as reason:
         return dataclasses.replace(model, no_scripts=str(reason))
     for release, causes in packages.items():
@@ -112,8 +113,9 @@ def with_scripts(
 
 
 def _of_graph_lane(
-    causes: Sequence[LiveCause], before: Provenance, toolchain: Toolchain, catalogue: Catalogue
+    causes: Sequence[LiveCause], judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
 ) -> dict[str, Script]:
+    before = judged.provenance
     specs = {spec.subject: spec for spec in found_again(before, toolchain, catalogue)}
     scripts, asked = {}, []
     for cause in causes:
@@ -125,7 +127,14 @@ def _of_graph_lane(
             asked.append(cause)
     if not asked:
         return scripts
-    wanted = [_of_cause(cause, specs[cause.subject]) for cause in asked]
+    wanted = [
+        _of_cause(
+            cause,
+            specs[cause.subject],
+            judged.places.options_of_run(cause.subject, before.run_id),
+        )
+        for cause in asked
+    ]
     made = scripts_for(wanted, toolchain, before.corpus, before.seeds[0])
     return scripts | {cause.id: script for cause, script in zip(asked, made, strict=True)}
 
@@ -151,7 +160,7 @@ def _without(why: str) -> Script:
     return Script("", "", "", why, "")
 
 
-def _of_cause(cause: LiveCause, spec: SubjectSpec) -> Wanted:
+def _of_cause(cause: LiveCause, spec: SubjectSpec, options: str = "") -> Wanted:
     return Wanted(
         case=cause.cases[0],
         capture=cause.capture,
@@ -160,6 +169,7 @@ def _of_cause(cause: LiveCause, spec: SubjectSpec) -> Wanted:
         what=cause.why,
         file=f"{cause.id}.py",
         labels=tuple((entry.oracle, entry.label) for entry in cause.entries),
+        options=options,
     )
 
 

@@ -82,6 +82,11 @@ def run(
             already, can be resumed.
         Unavailable: the engine lane is asked for and cannot run here.
     """
+    if options.corpus and set(options.lanes) != {Lane.GRAPH}:
+        raise UsageError(
+            f"--lane {','.join(options.lanes)}: cases of --corpus go through the {Lane.GRAPH} lane "
+            "alone, since the package lane has models of its own; leave --lane out"
+        )
     installed = preflight(toolchain.python) if Lane.ENGINE in options.lanes else None
     if installed and options.environment == PINNED:
         raise UsageError(

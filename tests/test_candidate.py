@@ -64,6 +64,50 @@ def test_a_failure_that_is_gone_is_good_news() -> None:
     assert [good.oracle for good in result.good_news] == [Oracle.METADATA]
 
 
+def test_fewer_kinds_of_the_same_failure_are_good_news() -> None:
+    both, one = failed(Oracle.METADATA, "a list; a shape"), failed(Oracle.METADATA, "a shape")
+    result = against([both], [one])
+    assert (result.cell_class, result.findings) == (CellClass.EXPECTED_FAILURE, ())
+    assert [good.reason for good in result.good_news] == [
+        "fails less: wrong-metadata@run: a shape, but 2.14.0 has wrong-metadata@run: "
+        "a list; a shape"
+    ]
+
+
+@pytest.mark.parametrize("message", ["a list; a shape", "a dtype", "a list; a dtype"])
+def test_a_kind_that_the_release_does_not_have_is_no_good_news(message: str) -> None:
+    result = against(
+        [failed(Oracle.METADATA, "a list; a size")], [failed(Oracle.METADATA, message)]
+    )
+    assert len(result.findings) == 1
+    assert result.good_news == ()
+
+
+def test_part_of_an_errors_text_is_another_error() -> None:
+    like, file = failed(Oracle.COMPLETION, "E: a; b"), failed(Oracle.COMPLETION, "E: a")
+    assert len(against([like], [file]).findings) == 1
+
+
+def serialize_error(node: str, target: str = "relu", number: int = 1) -> Verdict:
+    text = (
+        f"SerializeError: Failed serializing node {node} in graph: %{node} : [num_users=1] = "
+        f"call_function[target=torch.ops.aten.{target}.default](args = (%x_{number}, {number}))"
+    )
+    return failed(Oracle.COMPLETION, text[:300], Stage.SAVE)
+
+
+def test_other_node_names_in_what_could_not_be_saved_are_the_same_failure() -> None:
+    result = against([serialize_error("relu_1")], [serialize_error("relu_default_20")])
+    assert result == Comparison(CellClass.EXPECTED_FAILURE)
+
+
+@pytest.mark.parametrize(
+    "other", [serialize_error("relu_1", "abs"), serialize_error("relu_1", number=2)]
+)
+def test_another_node_that_could_not_be_saved_is_another_failure(other: Verdict) -> None:
+    assert len(against([serialize_error("relu_1")], [other]).findings) == 1
+
+
 def test_a_question_that_was_lost_is_worse() -> None:
     (finding,) = against([], [not_applicable(Oracle.WIRING, UNASKED)]).findings
     assert finding.reason == "not asked (no program), but 2.14.0 is ok"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +11,13 @@ from pathlib import Path
 import pytest
 
 from harness import cli
-from harness.cli import cataloguing
+from harness.cli import cataloguing, running
 from harness.releases import CATALOGUE_FILE, load_catalogue
+from harness.rig.vocabulary import SubjectKind
+from harness.run import RunOptions
+from harness.store import RunFolder
 from harness.toolchain import Toolchain
+from tests.record_builders import key, planned, provenance, subject
 
 Run = Callable[..., tuple[int, str]]
 
@@ -49,6 +54,8 @@ def one_error(printed: str) -> str:
         (["run", "--capture", "sideways"], "nonstrict, strict or functional"),
         (["run", "--shard", "1-4"], "I/N"),
         (["run", "--quick", "--full"], "give one of them"),
+        (["run", "--resume", "latest", "--releases", "2.13.0"], "--releases with --resume"),
+        (["run", "--resume", "latest", "-k", "a", "--seed", "1"], "-k, --seed with --resume"),
         (["run", "-k", "drawn_0003"], "some are for `--full` alone"),
         (["run", "--ledger", "no/such/ledger.toml"], "no/such/ledger.toml"),
         (["run", "--wheelhouse", "no/such/folder"], "no/such/folder"),
@@ -110,6 +117,17 @@ def test_an_exporter_file_that_does_not_import_is_told_as_its_own_fault(
     assert "No module named 'no_such_module'" in one_error(printed)
 
 
+@pytest.mark.parametrize("lanes", ["package", "graph,package"])
+def test_own_cases_are_refused_in_any_lane_but_the_graph_lane(
+    harness: Run, tmp_path: Path, lanes: str
+) -> None:
+    path = tmp_path / "our_cases.py"
+    path.write_text("")
+    code, printed = harness("run", "--corpus", path, "--lane", lanes, "--out", tmp_path / "out")
+    assert code == 2
+    assert "cases of --corpus go through the graph lane alone" in one_error(printed)
+
+
 def test_a_wheel_with_a_wrong_hash_is_exit_code_4(harness: Run, tmp_path: Path) -> None:
     for release in load_catalogue():
         (tmp_path / release.wheel).write_bytes(b"not the wheel")
@@ -146,7 +164,7 @@ def test_a_crash_of_the_harness_is_never_red(harness: Run, monkeypatch: pytest.M
     assert "planted" in printed
 
 
-def test_ctrl_c_is_exit_code_130_and_says_how_to_go_on(
+def test_ctrl_c_is_exit_code_130_and_names_no_run_where_none_was_made(
     harness: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object) -> None:
@@ -154,8 +172,55 @@ def test_ctrl_c_is_exit_code_130_and_says_how_to_go_on(
 
     monkeypatch.setattr(cataloguing, "load_catalogue", interrupt)
     code, printed = harness("releases")
+    assert (code, printed) == (130, "interrupted; what has ended is kept\n")
+
+
+def test_ctrl_c_while_a_command_is_imported_is_no_traceback(
+    harness: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "application", interrupt)
+    assert harness("run") == (130, "interrupted; what has ended is kept\n")
+
+
+def test_ctrl_c_in_a_run_names_the_folder_that_it_made(
+    harness: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupt(options: RunOptions, *_: object) -> None:
+        (options.out / "RUN").mkdir()
+        (options.out / "latest").symlink_to("RUN")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "run", interrupt)
+    asked = ("run", "-k", "relu_once", "--out", tmp_path)
+    code, printed = harness(*asked)
     assert code == 130
-    assert "--resume" in printed
+    goes_on = f"resume: python -m harness run --resume {tmp_path}/RUN --out {tmp_path}"
+    assert printed.splitlines()[-1] == goes_on
+
+    def interrupt_before_it_has_a_folder(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "run", interrupt_before_it_has_a_folder)
+    code, printed = harness(*asked)
+    assert (code, "resume" in printed) == (130, False)
+
+
+def test_reproduce_finds_the_candidate_of_the_run_that_it_is_given(
+    harness: Run, tmp_path: Path
+) -> None:
+    candidate = subject("file:mine-1", "export", kind=SubjectKind.FILE)
+    cell = planned(key("pr_4360", candidate.subject))
+    for run, subjects in (("ours", (candidate,)), ("newer", ())):
+        origin = provenance(*subjects, run_id=run)
+        RunFolder.create(tmp_path, origin, [cell]).close()
+    asked = ("reproduce", "pr_4360", "--subject", candidate.subject, "--route", "legacy", "--run")
+    code, printed = harness(*asked, tmp_path / "ours")
+    assert (code, "file:mine-1 has no route legacy" in one_error(printed)) == (2, True)
+    code, printed = harness(*asked, tmp_path / "newer")
+    assert (code, "file:mine-1" in one_error(printed), "no route" in printed) == (2, True, False)
 
 
 def test_releases_are_listed_with_what_they_pin(harness: Run) -> None:
@@ -193,6 +258,25 @@ def test_a_release_is_added_from_a_wheelhouse_as_the_committed_catalogue_has_it(
         2,
         True,
     )
+
+
+def test_the_wheel_that_an_added_release_was_read_from_is_found_again_without_it(
+    harness: Run,
+    catalogue: Path,
+    toolchain: Toolchain,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    newest = load_catalogue().newest
+    given = Path(shutil.copy(toolchain.wheel(newest), tmp_path))
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("INLINER_REGRESS_CACHE", str(cache))
+    add = ("releases", "add", newest.version, "--catalogue", catalogue, "--wheel", given)
+    code, printed = harness(*add)
+    assert code == 0, printed
+    given.unlink()
+    found = Toolchain(cache=cache, python=sys.executable, offline=True).wheel(newest)
+    assert found.is_relative_to(cache)
 
 
 @pytest.mark.parametrize(

@@ -46,12 +46,13 @@ def coverage(
 ) -> Run:
     monkeypatch.setenv("INLINER_REGRESS_CACHE", str(tmp_path))
 
-    def run(rig: Rig, *arguments: str) -> tuple[int, str]:
+    def run(rig: Rig, *arguments: str, with_errors: bool = False) -> tuple[int, str]:
         monkeypatch.setattr(covering, "ask_rig", rig.ask)
         monkeypatch.setattr(sys, "argv", ["harness", "coverage", *arguments])
         with pytest.raises(SystemExit) as ended:
             cli.main()
-        return int(ended.value.code or 0), capfd.readouterr().out
+        told = capfd.readouterr()
+        return int(ended.value.code or 0), told.out + told.err * with_errors
 
     return run
 
@@ -76,3 +77,15 @@ def test_json_is_one_object(coverage: Run) -> None:
     code, printed = coverage(Rig(EXTRACTION), "--json")
     assert code == 0
     assert json.loads(printed)["pairwise"] == 1.0
+
+
+def test_an_answer_that_cannot_be_kept_is_given_nevertheless(
+    coverage: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("INLINER_REGRESS_CACHE", str(tmp_path / "file"))
+    code, printed = coverage(Rig(EXTRACTION), with_errors=True)
+    assert code == 0
+    assert "single values: 2 of 2 (100.0%)" in printed
+    assert "not kept for the next time: " in printed
+    assert "INLINER_REGRESS_CACHE=DIR" in printed

@@ -12,7 +12,7 @@ from harness.errors import UsageError
 from harness.exitcodes import ExitCode
 from harness.expectations.ledger import Entry, Ledger
 from harness.expectations.propose import propose
-from harness.findings import explain_command
+from harness.findings import Places, explain_command
 from harness.gate import CellClass, Finding, Gate, GateReport, first_screen, judge
 from harness.rig.record_json import SINCE_SCHEMA_2, TOO_OLD
 from harness.rig.records import CellKey, CellRecord, Verdict, not_applicable, passed
@@ -267,6 +267,12 @@ def test_another_symptom_of_the_same_oracle_is_not_torchs_own() -> None:
     assert not found.torchs_own
 
 
+def test_a_case_that_could_not_be_split_is_not_torchs_own_fault() -> None:
+    ended = failed(Oracle.COMPLETION, "no such op", Stage.SPLIT)
+    report = judged(record(key("a", "torch", "plain"), ended), record(key(), ended))
+    assert not any(finding.torchs_own for finding in report.findings)
+
+
 def test_findings_come_worst_first() -> None:
     report = judge(
         [planned(key(name)) for name in "abcde"],
@@ -347,6 +353,15 @@ def test_the_first_screen_names_case_oracle_reason_and_both_commands() -> None:
         "      python -m harness explain a --subject 2.13.0 --route export",
         "to update the ledger: python -m harness ledger RUN --propose",
     ]
+
+
+def test_the_first_screen_names_where_cases_candidates_and_the_run_are() -> None:
+    report = judged(record(key(), failed(Oracle.WIRING)))
+    elsewhere = Places(corpus=("our cases.py",), out="../runs", candidates=frozenset({"file:1a"}))
+    *_, explained, proposed = first_screen(report, run="RUN", places=elsewhere)
+    assert explained.endswith("--subject 2.13.0 --route export --corpus 'our cases.py'")
+    assert proposed.endswith("ledger RUN --propose --out ../runs")
+    assert explain_command(key("a", "file:1a"), elsewhere).endswith("--out ../runs")
 
 
 def test_a_cell_that_ran_on_a_gpu_is_shown_there() -> None:

@@ -18,11 +18,20 @@ from harness.report.qualify_page import (
     qualification_markdown,
     verdict_of,
 )
-from harness.rig.records import CaseInfo, CellRecord, PackageSpec, Verdict
-from harness.rig.vocabulary import Oracle
+from harness.rig.records import CaseInfo, CellRecord, PackageSpec, SubjectSpec, Verdict
+from harness.rig.vocabulary import Lane, Oracle, SubjectKind
 from harness.stats.intervals import Estimate
 from harness.stats.verdicts import Change
-from tests.record_builders import case, entry, failed, key, record, subject, unsupported
+from tests.record_builders import (
+    case,
+    entry,
+    failed,
+    key,
+    record,
+    stopped,
+    subject,
+    unsupported,
+)
 
 Form = Callable[..., str]
 OLD, NEW = subject("2.13.0", "legacy"), subject("2.14.0", "legacy")
@@ -61,7 +70,7 @@ def test_what_is_equal_may_ship() -> None:
     q = held(*sound())
     assert q.decision is Decision.SHIP
     assert q.changes == ()
-    assert verdict_of(q).words == "Ship 2.14.0 in the place of 2.13.0"
+    assert verdict_of(q).words == "Ship 2.14.0 in the place of 2.13.0 (only: graph lane)"
 
 
 def test_what_was_wrong_and_is_right_may_ship_and_is_told() -> None:
@@ -138,11 +147,23 @@ def test_the_page_names_the_case_and_the_command_that_shows_it() -> None:
         assert "no TensorRT engine ran" in text
 
 
+def test_a_command_of_a_run_elsewhere_names_the_place() -> None:
+    records = [*sound("plain"), cell("plain", "2.13.0"), cell("plain", "2.14.0", WRONG)]
+    (change,) = qualify(records, CASES, OLD, NEW, options="--out ../elsewhere").changes
+    assert change.command.endswith("--subject 2.14.0 --route legacy --out ../elsewhere")
+
+
 FORMS = pytest.mark.parametrize("form", [qualification_markdown, qualification_html])
 SOME = GpuRun("a-run", "2026-09-21", "NVIDIA L4", ("2.13.0",), cells=7)
 EXACT = Estimate(0.0, -0.01, 0.01, 0.99)
 OFF = Estimate(0.2, 0.1, 0.3, 0.99)
 VAGUE = Estimate(0.0, -math.inf, math.inf, 0.99)
+
+
+def ledger_part(form: Form, records: list[CellRecord], used: tuple[EntryUse, ...]) -> str:
+    """What the page says of the ledger's entries."""
+    text = form(qualify(records, CASES, OLD, NEW, used), {})
+    return text.partition("Ledger entries")[2].partition("Not checked")[0]
 
 
 def figure(effect: Estimate, change: Change, control: Estimate = EXACT) -> AtSize:
@@ -213,15 +234,100 @@ def test_the_page_tells_which_code_and_which_tensorrt_stood_for_a_release(form: 
 
 @FORMS
 def test_ledger_entries_that_speak_of_one_alone_are_told(form: Form) -> None:
-    old, new = key("plain", "2.13.0", "legacy"), key("plain", "2.14.0", "legacy")
+    old, new = key("plain", "2.13.0", "legacy"), key("other", "2.14.0", "legacy")
     used = (
         EntryUse(entry(id="was-known"), (old,), ()),
         EntryUse(entry(id="is-known"), (new,), ()),
         EntryUse(entry(id="stays-known"), (old, new), ()),
     )
-    text = form(qualify(sound(), CASES, OLD, NEW, used), {})
-    told = text.partition("Ledger entries")[2].partition("Not checked")[0]
+    told = ledger_part(form, sound(), used)
     assert "was-known" in told.partition("removed:")[2]
     assert "is-known" in told.partition("added:")[2].partition("removed:")[0]
     assert "stays-known" not in told
-    assert "None." in form(held(*sound()), {}).partition("Ledger entries")[2]
+    assert "None." in ledger_part(form, sound(), ())
+
+
+@FORMS
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        [cell("plain", "2.14.0", WRONG)],
+        [cell("plain", "2.14.0", WRONG), cell("other", "2.14.0")],
+        [stopped(key("plain", "2.14.0", "legacy"))],
+        [unsupported(key("plain", "2.14.0", "legacy"))],
+        [],
+    ],
+    ids=["fails too", "fails in one", "ends before", "not asked", "not planned"],
+)
+def test_an_entry_that_does_not_name_the_candidate_is_gone_only_where_the_candidate_passes(
+    form: Form, candidates: list[CellRecord]
+) -> None:
+    before = [cell(name, "2.13.0", WRONG) for name in ("plain", "other")]
+    used = EntryUse(entry(id="was-known"), tuple(each.key for each in before), ())
+    told = ledger_part(form, [*before, *candidates], (used,))
+    assert "was-known" not in told
+    assert "None." in told
+
+
+def in_both_lanes() -> list[CellRecord]:
+    """As `sound`, and the same cells of the package lane."""
+    return sound() + [
+        dataclasses.replace(
+            each, key=dataclasses.replace(each.key, lane=Lane.PACKAGE.value, route="retrace")
+        )
+        for each in sound()
+    ]
+
+
+def test_leave_to_ship_says_how_far_it_goes() -> None:
+    words = "Ship 2.14.0 in the place of 2.13.0"
+    both, chosen = held(*in_both_lanes()), Beside(expression="residual")
+    assert verdict_of(both).words == words
+    assert verdict_of(both, chosen).words == (
+        f'{words} (only: graph and package lane, cases of -k "residual")'
+    )
+    assert verdict_of(held(*sound()), chosen).words == (
+        f'{words} (only: graph lane, cases of -k "residual")'
+    )
+
+
+def test_the_cases_that_a_filter_left_out_are_not_checked() -> None:
+    def unchecked(beside: Beside) -> str:
+        return qualification_markdown(held(*sound()), {}, beside).partition("Not checked")[2]
+
+    assert 'every case that -k "residual" does not match' in unchecked(
+        Beside(expression="residual")
+    )
+    assert "does not match" not in unchecked(Beside())
+
+
+@FORMS
+@pytest.mark.parametrize(
+    ("candidate", "why"),
+    [
+        (NEW, "no cell of it was compared"),
+        (
+            subject("2.14.0", "legacy", kind=SubjectKind.FILE, exporter_path="_exporter.py"),
+            "the candidate is one file, and no whole package",
+        ),
+        (
+            subject("2.14.0", "legacy", kind=SubjectKind.FILE, wheel_path="a.whl"),
+            "for both, python -m harness releases add VERSION --wheel FILE",
+        ),
+    ],
+)
+def test_why_the_package_lane_was_not_checked_is_told(
+    form: Form, candidate: SubjectSpec, why: str
+) -> None:
+    text = form(qualify(sound(), CASES, OLD, candidate), {})
+    assert f"the package lane: {why}" in text.replace("--wheel asks the graph lane alone; ", "")
+    assert "the package lane:" not in form(held(*in_both_lanes()), {})
+
+
+@FORMS
+def test_one_measurement_that_stands_for_both_is_told_on_the_first_screen(form: Form) -> None:
+    shared = [dataclasses.replace(each, measured_as="2.13.0") for each in sound("by-hand")]
+    single = [cell("by-hand", "2.13.0"), cell("by-hand", "2.14.0")]
+    first = form(held(*shared, *single), {}).partition("Fixed")[0]
+    assert "Same inliner as the baseline: 2 of 3 cells were executed once for both" in first
+    assert "Same inliner" not in form(held(*sound()), {})

@@ -88,6 +88,12 @@ def test_an_unknown_release_is_refused_with_the_known_ones_and_the_closest() -> 
         CATALOGUE.get("newest")
 
 
+def test_an_unknown_release_is_refused_with_the_two_ways_to_judge_a_new_one() -> None:
+    new = r"2\.14\.0; for a new one: .* releases add VERSION, or --wheel FILE"
+    with pytest.raises(UsageError, match=new):
+        CATALOGUE.get("2.15.0")
+
+
 @pytest.mark.parametrize(
     ("expression", "versions"),
     [

@@ -9,6 +9,7 @@ import pytest
 
 from harness import reproduction
 from harness.errors import SurroundingsError
+from harness.findings import Places
 from harness.report.cause_views import LiveCause, Script
 from harness.report.markdown import markdown
 from harness.report.model import ReportModel
@@ -30,8 +31,11 @@ MADE = Script(
 
 class Judged:
     provenance = type(
-        "Provenance", (), {"corpus": (), "seeds": (7,), "subjects": full_run().subjects}
+        "Provenance",
+        (),
+        {"corpus": (), "seeds": (7,), "subjects": full_run().subjects, "run_id": "RUN"},
     )()
+    places = Places(("ours.py",), "../runs", frozenset({full_run().model().live[0].subject}))
 
 
 def spec(**changes: object) -> SubjectSpec:
@@ -82,6 +86,8 @@ def test_a_cause_of_the_graph_lane_is_asked_for_by_what_it_is_seen_as(
         "some-cause.py",
     )
     assert wanted.labels == tuple((entry.oracle, entry.label) for entry in one.entries)
+    command = reproduce_command(wanted, "export")
+    assert command.endswith("--route export --corpus ours.py --run ../runs/RUN")
 
 
 @pytest.mark.parametrize(

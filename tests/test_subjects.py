@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
 
@@ -136,6 +137,7 @@ class TestExporterFile:
         assert subject.kind is SubjectKind.FILE
         assert subject.release == release.version
         assert subject.exporter_path == str(path.resolve())
+        assert subject.exporter_sha256 == hashlib.sha256(EXPORTER + b"# changed\n").hexdigest()
         assert subject.inliner_id != release.inliner_id
 
     def test_a_byte_identical_file_has_the_releases_inliner_id(self, tmp_path: Path) -> None:

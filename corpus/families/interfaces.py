@@ -130,6 +130,23 @@ def split_without_pytrees() -> Program:
     return Program(floats((2, 8), (2, 8)), split=split)
 
 
+@case(
+    Family.INTERFACES,
+    catches="keywords in another order than a split module without pytrees has its placeholders",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def keywords_without_pytrees() -> Program:
+    builder = SplitBuilder()
+    x, scale, shift = (builder.input(name, 2, 8) for name in ("x", "scale", "shift"))
+    engine = builder.engine(lambda a, b, c: (a * b, a - c), x, scale, shift)
+    relu = builder.fallback(torch.relu, builder.item(engine, 0))
+    split = builder.finish(relu, builder.item(engine, 1))
+    split.graph.set_codegen(CodeGen())
+    split.recompile()
+    return Program(keyword_floats([(2, 8)], shift=(2, 8), scale=(2, 8)), split=split)
+
+
 class Default(torch.nn.Module):
     def forward(self, x: torch.Tensor, scale: float = 2.0, shift: float = 1.0) -> torch.Tensor:
         return torch.relu(x * scale) - shift

@@ -205,7 +205,9 @@ def _gate(
     doubtful = [v for v in gating if v.effect.change is Change.INCONCLUSIVE]
     if doubtful:
         reasons.append(f"{len(doubtful)} of {len(gating)} stages are inconclusive")
-    if not gating:
+    if not plan.gates:
+        reasons.append("sweeps tell how time grows and do not gate; name --cases for a verdict")
+    elif not gating:
         reasons.append("nothing that gates was measured")
     return (Gate.INCONCLUSIVE, tuple(reasons)) if reasons else (Gate.GREEN, ())
 

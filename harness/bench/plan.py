@@ -136,6 +136,11 @@ class BenchPlan:
             Arm(AGAIN, self.baseline, route),
         )
 
+    @property
+    def gates(self) -> bool:
+        """Whether anything of it gates: sweeps alone do not."""
+        return any(cell.gates for cell in self.cells)
+
     def cell(self, cell_id: str) -> BenchCell:
         return next(cell for cell in self.cells if cell.cell_id == cell_id)
 

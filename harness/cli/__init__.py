@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import typer
 
-from harness.cli.common import err, fail
+from harness.cli.common import INTERRUPTED, err, fail
 from harness.errors import SurroundingsError, Unavailable, UsageError
 from harness.exitcodes import ExitCode
 
@@ -74,6 +74,8 @@ def main() -> None:
     try:
         # Not standalone: typer would turn every exception into exit code 1, which means red here.
         code = application(sys.argv[1:])(standalone_mode=False)
+    except KeyboardInterrupt:  # while modules are imported; in a command, typer takes it for itself
+        fail(ExitCode.INTERRUPTED, INTERRUPTED)
     except (UsageError, typer.BadParameter) as error:
         fail(ExitCode.USAGE, str(error))
     except Unavailable as reason:
@@ -86,6 +88,6 @@ def main() -> None:
             sys.exit(ExitCode.USAGE)
         err.print_exception()
         fail(ExitCode.FAILED, "the harness itself crashed; this says nothing of the subjects")
-    if code == ExitCode.INTERRUPTED:  # typer takes the KeyboardInterrupt for itself
-        fail(ExitCode.INTERRUPTED, "interrupted; what has ended is kept")
+    if code == ExitCode.INTERRUPTED:
+        fail(ExitCode.INTERRUPTED, INTERRUPTED)
     sys.exit(code if isinstance(code, int) else ExitCode.GREEN)

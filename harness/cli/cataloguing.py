@@ -60,8 +60,11 @@ def add_release_command(
     wanted = checked_version(version)
     if wanted in {Version(known) for known in load_catalogue(file).versions}:
         raise UsageError(f"{version} is in the catalogue already: {file}")
-    path = wheel or toolchain_for(wheelhouse, offline).released_wheel(version)
+    toolchain = toolchain_for(wheelhouse, offline)
+    path = wheel or toolchain.released_wheel(version)
     entry = entry_for(version, path)
+    if wheel is not None:
+        toolchain.keep_wheel(wheel)
     replace_file(file, (file.read_text(encoding="utf-8") + "\n" + entry).encode())
     load_catalogue(file)  # it reads back, or says what is wrong
     tell(entry.rstrip())

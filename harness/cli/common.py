@@ -20,6 +20,7 @@ from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 
 RESULTS = Path("results")
+INTERRUPTED = "interrupted; what has ended is kept"
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -49,9 +50,7 @@ Ledger = Annotated[Path, typer.Option(help="The ledger of expected failures.")]
 
 
 def fail(code: ExitCode, message: str) -> NoReturn:
-    if code is ExitCode.INTERRUPTED:
-        message += f"\nresume: python -m harness run --resume {RESULTS / 'latest'}"
-    else:
+    if code is not ExitCode.INTERRUPTED:
         message = f"error: {message}"
     err.print(message, markup=False, soft_wrap=True)
     sys.exit(code)

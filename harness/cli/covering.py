@@ -13,7 +13,9 @@ from harness.atomic import replace_file
 from harness.cli.common import err, tell, toolchain_for
 from harness.corpus_client import ask_rig
 from harness.coverage import cover, read_extraction, to_json, to_lines
+from harness.errors import SurroundingsError
 from harness.exitcodes import ExitCode
+from harness.toolchain.cache import CHOOSE, guarded
 
 
 def coverage_command(
@@ -35,9 +37,16 @@ def _extraction(cache: Path) -> dict[str, Any]:
     """Each case's values, read again only when what it depends on has changed."""
     digest = ask_rig(sys.executable, "coverage", "digest").strip()
     path = cache / "coverage" / f"{digest}.json"
-    if not path.exists():
+    with guarded(path):
+        text = path.read_text() if path.is_file() else ""
+    if not text:
         err.print("reading every case's split module; this takes half a minute", markup=False)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, ask_rig(sys.executable, "coverage", "extract").encode())
-    found: dict[str, Any] = json.loads(path.read_text())
+        text = ask_rig(sys.executable, "coverage", "extract")
+        try:
+            with guarded(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, text.encode(), CHOOSE)
+        except SurroundingsError as error:  # the answer is there, and took its time
+            err.print(f"not kept for the next time: {error}", markup=False, soft_wrap=True)
+    found: dict[str, Any] = json.loads(text)
     return found

@@ -172,7 +172,12 @@ def known_case(name: str, places: Sequence[str]) -> CaseInfo:
 
 
 def subject_for(
-    name: str, exporter: Path | None, like: str, toolchain: Toolchain, out_dir: Path
+    name: str,
+    exporter: Path | None,
+    like: str,
+    toolchain: Toolchain,
+    out_dir: Path,
+    run: str = LATEST,
 ) -> SubjectSpec:
     """The subject that a user names: built in, a release, a file, or a candidate of a run."""
     if exporter is not None:
@@ -181,7 +186,7 @@ def subject_for(
     if not name:
         raise UsageError("name a --subject, such as 2.13.0, or give an --exporter")
     # The commands that a run prints name its candidates by their subject alone.
-    for spec in (*builtin_subjects(), torch_subject(), *_candidates(out_dir)):
+    for spec in (*builtin_subjects(), torch_subject(), *_candidates(out_dir, run)):
         if spec.subject == name:
             return spec
     catalogue = load_catalogue()
@@ -190,11 +195,11 @@ def subject_for(
     return _asked(next(spec for spec in chosen if spec.subject == name))
 
 
-def _candidates(out_dir: Path) -> list[SubjectSpec]:
-    """The candidates of the latest run, if there is one."""
-    if not (out_dir / LATEST).exists():
+def _candidates(out_dir: Path, run: str) -> list[SubjectSpec]:
+    """The candidates of a run; none where there is no latest one."""
+    if run == LATEST and not (out_dir / LATEST).exists():
         return []
-    subjects = RunFolder.open(LATEST, out_dir).provenance().subjects
+    subjects = RunFolder.open(run, out_dir).provenance().subjects
     return [spec for spec in subjects if spec.kind is SubjectKind.FILE]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -42,6 +43,7 @@ from harness.report.qualify_page import (
     Beside,
     qualification_html,
     qualification_markdown,
+    same_inliner,
     sizes_sentence,
     verdict_of,
 )
@@ -92,7 +94,7 @@ def qualify_command(
     catalogue.get(baseline)
     if candidate and catalogue.get(candidate).version == baseline:
         raise UsageError(f"baseline and candidate are both {baseline}; nothing would be compared")
-    options = RunOptions(
+    asked = RunOptions(
         releases=f"{baseline},{candidate}" if candidate else baseline,
         exporter=exporter,
         wheel=wheel,
@@ -108,24 +110,25 @@ def qualify_command(
     toolchain = toolchain_for(wheelhouse, offline)
     progress = progress_for(err)
     try:
-        judged = run(options, toolchain, catalogue, progress)
+        judged = run(asked, toolchain, catalogue, progress)
     finally:
         progress.close()
     raise_if_nothing_ran(judged)
     write_run_report(judged, current_summary(judged))
-    q = _qualified(judged, baseline, candidate)
+    options = "" if out_dir == RESULTS else f"--out {shlex.quote(str(out_dir))}"
+    q = _qualified(judged, baseline, candidate, options)
     sizes = _measured(judged, q, toolchain, catalogue, budget) if budget else None
     gpu, unread = last_gpu_run((out_dir, PROJECT_ROOT / RESULTS))
-    return _told(judged, q, Beside(sizes, gpu, unread))
+    return _told(judged, q, Beside(sizes, gpu, unread, expression))
 
 
-def _qualified(judged: JudgedRun, baseline: str, candidate: str) -> Qualification:
+def _qualified(judged: JudgedRun, baseline: str, candidate: str, options: str) -> Qualification:
     specs = {spec.subject: spec for spec in judged.subjects}
     mine = specs.get(candidate) or next(
         spec for spec in judged.subjects if spec.kind is SubjectKind.FILE
     )
     used = uses(judged.records.values(), judged.ledger, judged.cases)
-    return qualify(judged.records.values(), judged.cases, specs[baseline], mine, used)
+    return qualify(judged.records.values(), judged.cases, specs[baseline], mine, used, options)
 
 
 def _measured(
@@ -161,10 +164,12 @@ def _told(judged: JudgedRun, q: Qualification, beside: Beside) -> int:
     folder, provenance = judged.folder.path, provenance_to_json(judged.provenance)
     replace_file(folder / "qualify.md", qualification_markdown(q, provenance, beside).encode())
     replace_file(folder / "qualify.html", qualification_html(q, provenance, beside).encode())
-    verdict = verdict_of(q)
+    verdict = verdict_of(q, beside)
     tell(verdict.words)
     tell(verdict.why)
     tell(sizes_sentence(beside.sizes))
+    if same_inliner(q):
+        tell(same_inliner(q))
     for change in (q.stoppers or q.warnings)[:_SHOWN]:
         tell(f"  {change.key.case} [{change.key.lane}: {change.key.route}]: {change.message[:160]}")
         tell(f"      {change.command}")

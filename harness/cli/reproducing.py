@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +29,7 @@ from harness.exitcodes import ExitCode
 from harness.releases import load_catalogue
 from harness.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.rig.vocabulary import Lane, SubjectKind
+from harness.store import LATEST
 from harness.subjects import release_subject
 
 
@@ -41,6 +44,9 @@ def reproduce_command(
     like: Like = "",
     wheelhouse: Wheelhouse = None,
     offline: Offline = False,
+    run: Annotated[
+        str, typer.Option(help="The run that has the candidate: a folder, an id, or `latest`.")
+    ] = LATEST,
     file: Annotated[
         Path | None, typer.Option("--out", help="The file to write; else it is printed.")
     ] = None,
@@ -60,11 +66,12 @@ def reproduce_command(
         wanted = Wanted(case, mode, routes, spec, file=name)
         (script,) = package_scripts_for([wanted], toolchain, release, seed)
     else:
-        spec = subject_for(subject, exporter, like, toolchain, RESULTS)
+        spec = subject_for(subject, exporter, like, toolchain, RESULTS, run)
         if spec.kind not in (SubjectKind.RELEASE, SubjectKind.FILE):
             raise UsageError(f"{spec.subject} has no wheel; name a release, or give an --exporter")
         routes = chosen_routes(spec.subject, spec.routes, route, case)
-        wanted = Wanted(case, mode, routes, spec, file=name)
+        options = _as_given(corpus or (), exporter, like, run)
+        wanted = Wanted(case, mode, routes, spec, file=name, options=options)
         (script,) = scripts_for([wanted], toolchain, places, seed)
     if not script.text:
         tell(f"no script: {script.why_not}")
@@ -75,3 +82,12 @@ def reproduce_command(
     replace_file(file, script.text.encode())
     tell(f"{file}: {script.label}; it says: {script.said}")
     return ExitCode.GREEN
+
+
+def _as_given(corpus: Sequence[str], exporter: Path | None, like: str, run: str) -> str:
+    """The options that make the command that a script names find what this one found."""
+    words = [word for place in corpus for word in ("--corpus", place)]
+    words += ["--exporter", str(exporter)] if exporter else []
+    words += ["--like", like] if like else []
+    words += ["--run", run] if run != LATEST else []
+    return f" {shlex.join(words)}" if words else ""

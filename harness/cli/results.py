@@ -116,7 +116,7 @@ def summary_now(judged: JudgedRun) -> dict[str, Any]:
 
 
 def _print_summary(judged: JudgedRun, summary: dict[str, Any]) -> None:
-    for line in first_screen(judged.report, run=judged.folder.run_id):
+    for line in first_screen(judged.report, run=judged.folder.run_id, places=judged.places):
         tell(line)
     table = Table("subject", "route", "cells", "ok", "otherwise", box=None, pad_edge=False)
     for row in summary["inliners"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.common import (
+    INTERRUPTED,
     RESULTS,
     CorpusPlaces,
     Exporter,
@@ -20,6 +22,7 @@ from harness.cli.common import (
     add_step_summary,
     captures,
     err,
+    fail,
     listed,
     tell,
     toolchain_for,
@@ -27,6 +30,7 @@ from harness.cli.common import (
 from harness.cli.results import current_summary
 from harness.corpus_client import absolute
 from harness.errors import UsageError
+from harness.exitcodes import ExitCode
 from harness.expectations.history_file import read_history
 from harness.expectations.ledger_file import LEDGER_FILE
 from harness.findings import first_screen
@@ -37,9 +41,16 @@ from harness.releases import load_catalogue
 from harness.reporting import write_run_report
 from harness.rig.vocabulary import PINNED, SEGMENT, Lane
 from harness.run import RunOptions, resume, run
+from harness.store import LATEST
+
+ON_RESUME = frozenset(
+    ("jobs", "timeout", "share", "resume_run", "out_dir", "wheelhouse", "offline", "ledger")
+)
+"""What a resumed run can be given; all else it has from its folder."""
 
 
 def run_command(
+    context: typer.Context,
     releases: Annotated[
         str, typer.Option(help='Versions with commas, or one specifier such as ">=2.11,<2.14".')
     ] = "",
@@ -99,6 +110,8 @@ def run_command(
     """Run the corpus through the inliners, judge, gate, and write the report."""
     if quick and full:
         raise UsageError("--quick and --full ask for opposite things; give one of them")
+    if resume_run:
+        _refuse_choices(context)
     options = RunOptions(
         releases=releases,
         exporter=exporter,
@@ -125,11 +138,16 @@ def run_command(
     )
     toolchain = toolchain_for(wheelhouse, offline)
     progress = progress_for(err)
+    before = _latest(out_dir)
     try:
         if resume_run:
             judged = resume(resume_run, options, toolchain, load_catalogue(), progress)
         else:
             judged = run(options, toolchain, load_catalogue(), progress)
+    except KeyboardInterrupt:
+        made = _latest(out_dir)
+        which = resume_run or (str(made) if made != before else "")
+        fail(ExitCode.INTERRUPTED, INTERRUPTED + _how_to_go_on(which, out_dir, ledger))
     finally:
         progress.close()
     return show_verdict(judged)
@@ -141,7 +159,7 @@ def show_verdict(judged: JudgedRun) -> int:
     folder = judged.folder.path
     write_run_report(judged, current_summary(judged))
     add_step_summary(folder)
-    for line in first_screen(judged.report, run=judged.folder.run_id):
+    for line in first_screen(judged.report, run=judged.folder.run_id, places=judged.places):
         tell(line)
     catalogue = load_catalogue()
     fixes = read_history(catalogue.versions)
@@ -151,6 +169,35 @@ def show_verdict(judged: JudgedRun) -> int:
         tell(told)
     tell(f"report: {folder / 'report.html'}")
     return int(judged.report.gate.exit_code)
+
+
+def _refuse_choices(context: typer.Context) -> None:
+    """Raises UsageError where a resumed run is asked for other cells than it has."""
+    given = []
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if parameter.name not in ON_RESUME and source and source.name == "COMMANDLINE":
+            given.append(parameter.opts[0])
+    if given:
+        raise UsageError(
+            f"{', '.join(given)} with --resume: a run that goes on has its own subjects, cases and "
+            "seed; leave it out, or start a new run without --resume"
+        )
+
+
+def _latest(out_dir: Path) -> Path | None:
+    """The folder of the newest run, below ``out_dir`` as the user named it."""
+    link = out_dir / LATEST
+    return out_dir / link.resolve().name if link.exists() else None
+
+
+def _how_to_go_on(which: str, out_dir: Path, ledger: Path) -> str:
+    if not which:
+        return ""  # it did not come to a folder of its own
+    words = ["python", "-m", "harness", "run", "--resume", which]
+    words += ["--out", str(out_dir)] if out_dir != RESULTS else []
+    words += ["--ledger", str(ledger)] if ledger != LEDGER_FILE else []
+    return f"\nresume: {shlex.join(words)}"
 
 
 def _lanes(text: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from harness.gpu_runs import GpuRun
 from harness.qualify import Change, Decision, Harm, Measured, Qualification
 from harness.report import markdown, page, style
 from harness.rig.records import SubjectSpec
+from harness.rig.vocabulary import Lane, SubjectKind
 from harness.stats import verdicts
 
 MOST = 25  # rows of a table in the Markdown form, which has to fit a ticket
@@ -51,6 +52,7 @@ class Beside:
     sizes: AtSizes | None = None
     gpu: GpuRun | None = None
     unread: tuple[str, ...] = ()  # runs of which it is not known whether they were on a GPU
+    expression: str = ""  # of -k, which chose among the cases
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,8 @@ class Verdict:
     tone: str
 
 
-def verdict_of(q: Qualification) -> Verdict:
-    """The decision in words."""
+def verdict_of(q: Qualification, beside: Beside = Beside()) -> Verdict:
+    """The decision in words; leave to ship says how far it goes."""
     pair = f"{q.candidate.subject} in the place of {q.baseline.subject}"
     silent, errors = (len(q.worse(harm, handmade=False)) for harm in (Harm.SILENT, Harm.ERROR))
     if q.decision is Decision.DO_NOT_SHIP:
@@ -75,7 +77,19 @@ def verdict_of(q: Qualification) -> Verdict:
         return Verdict(f"Open: whether to ship {pair}", why, "inconclusive")
     told = f" {len(q.warnings)} handmade cells are newly worse: see below." if q.warnings else ""
     why = f"No new silent harm and no new error in {q.compared:,} cells. {better}{told}"
-    return Verdict(f"Ship {pair}", why, "green")
+    limited = beside.expression or len(q.lanes) == 1
+    so_far = f" (only: {_scope(q, beside)})" if limited else ""
+    return Verdict(f"Ship {pair}{so_far}", why, "green")
+
+
+def same_inliner(q: Qualification) -> str:
+    """That one measurement stands for both, or nothing."""
+    if not q.executed_once:
+        return ""
+    return (
+        f"Same inliner as the baseline: {q.executed_once:,} of {q.compared:,} cells were executed "
+        "once for both, and their figures are one measurement shown twice."
+    )
 
 
 def _not_asked(q: Qualification) -> str:
@@ -129,8 +143,9 @@ def _rendered(
 ) -> str:
     return environment.get_template(template).render(
         q=q,
-        verdict=verdict_of(q),
-        scope=_scope(q),
+        verdict=verdict_of(q, beside),
+        same_inliner=same_inliner(q),
+        scope=_scope(q, beside),
         counts=_counts(q),
         worse=_worse(q),
         fixed=list(_fixed(q)),
@@ -187,8 +202,13 @@ def _fixed(q: Qualification) -> Iterator[tuple[str, str, str, int, int]]:
         yield lane, route, HARMS[before], len(changes), cases
 
 
-def _scope(q: Qualification) -> str:
-    return "graph and package lane" if q.candidate.packages else "graph lane"
+def _scope(q: Qualification, beside: Beside) -> str:
+    lanes = f"{' and '.join(q.lanes) or 'no'} lane"
+    return f"{lanes}, cases of {_filter(beside)}" if beside.expression else lanes
+
+
+def _filter(beside: Beside) -> str:
+    return f'-k "{beside.expression}"'
 
 
 def _unchecked(q: Qualification, beside: Beside) -> Iterator[str]:
@@ -199,14 +219,27 @@ def _unchecked(q: Qualification, beside: Beside) -> Iterator[str]:
         yield f"{count} cells: {reason}"
     for whose, lane, route, count in q.only:
         yield f"{count} cells of {lane}: {route}: only {whose} can be asked"
-    if not q.candidate.packages:
-        yield "the package lane: the candidate is no whole package, or it was not asked for"
+    if beside.expression:
+        yield f"every case that {_filter(beside)} does not match"
+    if Lane.PACKAGE.value not in q.lanes:
+        yield f"the package lane: {_why_no_package(q.candidate)}"
     if beside.sizes is None:
         yield "file size, peak memory and load time at three sizes: left out by --budget 0"
     else:
         yield from beside.sizes.missing
         yield f"size, memory and load time by other routes than {beside.sizes.route}"
     yield "how long inlining, exporting and saving take, with intervals: nox -s bench"
+
+
+def _why_no_package(candidate: SubjectSpec) -> str:
+    if candidate.kind is not SubjectKind.FILE:
+        return "no cell of it was compared"
+    if candidate.exporter_path is not None:
+        return "the candidate is one file, and no whole package"
+    return (
+        "--wheel asks the graph lane alone; for both, python -m harness releases add VERSION "
+        "--wheel FILE, and then --candidate VERSION"
+    )
 
 
 def _last_on_gpu(q: Qualification, run: GpuRun | None) -> str:

@@ -15,9 +15,10 @@ from torch.export import ExportedProgram
 from torch.export.passes import move_to_device_pass
 from torch.fx import GraphModule
 
-from corpus.case import Case, Inputs, Program
+from corpus.case import Case, Inputs, Program, is_from_elsewhere
 from harness.rig.functional_export import functional_tracer
 from harness.rig.sizes import apart, user_values
+from harness.rig.split import require_fallbacks
 
 CALLS = 3  # seeded inputs that every program is run on
 
@@ -42,8 +43,15 @@ class CapturedProgram:
         return self.calls[0]
 
     def fresh_module(self) -> GraphModule:
-        """A graph module of its own for a splitter to change."""
+        """A graph module of its own for a splitter to change.
+
+        Raises:
+            ValueError: a case from elsewhere sends an op to PyTorch that it has not. The project's
+                own name ops for several torches and lanes, and its lock holds their splits.
+        """
         if self.exported is not None:
+            if is_from_elsewhere(self.case):
+                require_fallbacks(self.case.name, self.case.fallback, self.exported.graph)
             return self.exported.module(check_guards=False)
         assert self.program.split is not None
         return copy.deepcopy(self.program.split)

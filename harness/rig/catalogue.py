@@ -24,10 +24,12 @@ from corpus.product import DEFAULT, REAL_ENGINES, product_cases
 from corpus.quick import QUICK
 from corpus.recorded_build import recording_of
 from harness.rig.capture import capture
+from harness.rig.prepare import NotPrepared
 from harness.rig.record_json import to_json
 from harness.rig.records import CaseInfo
+from harness.rig.refusal import refusal
 from harness.rig.split import split_module
-from harness.rig.vocabulary import Lane
+from harness.rig.vocabulary import Lane, Stage
 
 
 def describe(case: Case, lane: Lane) -> CaseInfo:
@@ -55,12 +57,18 @@ def split_text(name: str, mode: str) -> str:
 
     Raises:
         UnknownCase: there is no such case.
+        NotPrepared: it cannot be captured or split.
     """
     case = find_case(name)
-    captured = capture(case, mode)
-    split = captured.fresh_module()
-    if captured.exported is not None:
-        split = split_module(split, case.fallback, case.min_block_size)
+    stage = Stage.CAPTURE
+    try:
+        captured = capture(case, mode)
+        stage = Stage.SPLIT
+        split = captured.fresh_module()
+        if captured.exported is not None:
+            split = split_module(split, case.fallback, case.min_block_size)
+    except Exception as error:
+        raise NotPrepared(error, stage) from error
     parts = [f"{case.name}: {case.catches}", *_recorded(case), "", "split module", *_lines(split)]
     for child_name, child in split.named_children():
         if isinstance(child, GraphModule):
@@ -84,7 +92,7 @@ def _lines(module: GraphModule) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Answer one question on stdout; 2 for an unknown case or corpus, named on stderr."""
+    """Answer one question on stdout; 2 for what is unknown, or a case that cannot be split."""
     warnings.filterwarnings("ignore")
     parser = argparse.ArgumentParser(prog="harness.rig.catalogue")
     parser.add_argument("--corpus", action="append", default=[])
@@ -111,6 +119,9 @@ def main(arguments: Sequence[str]) -> int:
         print(split_text(chosen.case, chosen.capture))
     except UnknownCase:
         print(f"no case is named {chosen.case}", file=sys.stderr)
+        return 2
+    except NotPrepared as reason:
+        print(refusal(find_case(chosen.case), reason.stage, reason.cause), file=sys.stderr)
         return 2
     return 0
 

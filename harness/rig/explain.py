@@ -24,9 +24,10 @@ from harness.rig.engines.emulated import load_runtime
 from harness.rig.engines.module import is_engine_child
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase, prepare
+from harness.rig.prepare import NotPrepared, PreparedCase, prepare
 from harness.rig.record_json import subject_from_json
 from harness.rig.records import CellKey, CellRecord
+from harness.rig.refusal import refusal
 from harness.rig.vocabulary import Outcome
 
 
@@ -103,8 +104,14 @@ def told_record(record: CellRecord) -> Iterator[str]:
 
 
 def main() -> int:
-    for line in story(json.loads(sys.stdin.read())):
-        print(line)
+    """Tell it on stdout; 2 for a case that ends before any inliner, which is told on stderr."""
+    request = json.loads(sys.stdin.read())
+    try:
+        for line in story(request):
+            print(line)
+    except NotPrepared as reason:
+        print(refusal(find_case(request["case"]), reason.stage, reason.cause), file=sys.stderr)
+        return 2
     return 0
 
 

@@ -66,6 +66,9 @@ def run_cell(
             clock,
             inlining,
         )
+        if inlining.own_export is not None:  # from here on it is the one that is judged
+            parts, exported = exported, _own_program(inlining.own_export, clock)
+            answers.append(_about_own_program(parts, exported))
     except Exception as error:
         if is_full_disk(error):
             raise  # a full disk is nobody's verdict
@@ -74,8 +77,6 @@ def run_cell(
         about_program = judging.about_program(prepared, route, CameBack())
         judged = Judged(about_program, ended, reloaded=False, ran=False)
     else:
-        if inlining.own_export is not None:  # first: what it damages is told with the rest
-            answers.append(_about_own_export(exported, inlining.own_export, clock))
         back = CameBack(exported, inlining.come_back)
         judged = _judge_program(prepared, inliner, route, back, clock)
     answers.insert(0, judged.answers)
@@ -217,13 +218,17 @@ def _about_inlined(
     return shared.inlined[identity]
 
 
-def _about_own_export(parts: ExportedProgram, export: OwnExport, clock: StageClock) -> Answers:
-    def lines() -> Lines:
-        with clock.again().during(Stage.EXPORT):
-            program = export()
-        return program_lines(program)
+def _own_program(export: OwnExport, clock: StageClock) -> ExportedProgram:
+    with clock.again().during(Stage.EXPORT):
+        program = export()
+    if not isinstance(program, ExportedProgram):
+        raise TypeError(f"export() returns a {type(program).__name__}, no ExportedProgram")
+    return program
 
-    return {Oracle.STRUCTURE: Answer(tuple(own_export.check(program_lines(parts), lines)))}
+
+def _about_own_program(parts: ExportedProgram, own: ExportedProgram) -> Answers:
+    found = own_export.check(program_lines(parts), program_lines(own))
+    return {Oracle.STRUCTURE: Answer(tuple(found))}
 
 
 def _about_transform(

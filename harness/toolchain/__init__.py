@@ -71,6 +71,14 @@ class Toolchain:
         """
         return released_wheel(self._wheels, version)
 
+    def keep_wheel(self, path: Path) -> None:
+        """Put a copy of a wheel that no registry has into the cache, where `wheel` finds it.
+
+        Raises:
+            SurroundingsError: the cache cannot be written, or the file cannot be read.
+        """
+        self._wheels.keep(path)
+
     def bindings(
         self, release: Release, builder: str = SEGMENT, tensorrt: str | None = None
     ) -> Bindings:

@@ -25,19 +25,19 @@ PACKAGES: Final = "packages"
 ENGINES: Final = "engines"
 ANSWERS: Final = "answers"
 _LOCKS: Final = "locks"
+#: What to do where the cache cannot be written.
+CHOOSE: Final = "choose a cache folder that can be written, with INLINER_REGRESS_CACHE=DIR"
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
-def guarded(
-    path: Path, advice: str = "choose a cache folder that can be written"
-) -> Iterator[None]:
+def guarded(path: Path, advice: str = CHOOSE) -> Iterator[None]:
     """Turn an OSError of what is done to ``path`` into a SurroundingsError with ``advice``."""
     try:
         yield
     except OSError as error:
         if error.errno in _FULL:
-            advice = "free some space there, or choose another cache folder"
+            advice = "free some space there, or choose another folder (INLINER_REGRESS_CACHE=DIR)"
         reason = error.strerror or str(error)
         raise SurroundingsError(f"{error.filename or path}: {reason}; {advice}") from error
 

@@ -7,6 +7,7 @@ machine; the catalogue's SHA-256 has the last word, wherever a file comes from.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -64,6 +65,12 @@ class WheelSource:
         folder = self.wheelhouse or self.cache / WHEELS
         path = folder / release.wheel
         return path if path.is_file() else None
+
+    def keep(self, path: Path) -> None:
+        """Put a copy of a wheel into the cache; see `Toolchain.keep_wheel`."""
+        target = self.cache / WHEELS / path.name
+        with locked(self.cache, path.name), workspace(target.parent) as folder:
+            os.replace(shutil.copyfile(path, folder / path.name), target)
 
     def _from_wheelhouse(self, release: HashedWheel, wheelhouse: Path) -> Path:
         if not wheelhouse.is_dir():

@@ -71,9 +71,10 @@ def record(
         session = {"schema": SCHEMA, "kind": "session", "ready": READY, "start_s": 2.0}
         write({**session, "machine": QUIET, "at_unix_s": 0.0})
         sampling = Sampling(plan, samples, zygote, write, lambda: 10**12)
-        gating = [samples.cells[cell.cell_id] for cell in plan.cells if cell.gates]
+        counted = [cell for cell in plan.cells if cell.gates or not plan.gates]
+        watched = [samples.cells[cell.cell_id] for cell in counted]
         for _ in sampling.run():
-            if all(len(cell.blocks) >= blocks or cell.stopped for cell in gating):
+            if all(len(cell.blocks) >= blocks or cell.stopped for cell in watched):
                 break
     folder.release()
     return reopen(folder.path, out)

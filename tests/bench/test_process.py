@@ -52,7 +52,7 @@ def test_a_delay_is_waited_inside_of_the_timed_region_of_its_metric_alone(zygote
     delayed = dataclasses.replace(ARMS[0], name="candidate", delayed="save", delay_s=0.05)
     arms = block(zygote, arms=(ARMS[0], delayed), passes=["save", "load"])
     quickest = {name: {m: min(v) for m, v in arm["seconds"].items()} for name, arm in arms.items()}
-    assert quickest["candidate"]["save"] >= quickest["baseline"]["save"] + 0.045
+    assert quickest["candidate"]["save"] >= 0.05  # a sleep is never shorter
     assert quickest["candidate"]["load-warm"] < quickest["baseline"]["load-warm"] + 0.045
 
 

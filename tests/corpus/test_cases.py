@@ -8,7 +8,7 @@ import torch
 import torch.utils._pytree as pytree
 
 import corpus.case
-from corpus.case import Case, Family, Origin, Program, UnknownCase, all_cases, find_case
+from corpus.case import Case, Family, Origin, Program, UnknownCase, all_cases, case, find_case
 from corpus.inputs import floats
 from corpus.product import product_cases
 
@@ -61,6 +61,16 @@ def test_a_program_has_either_a_model_or_a_split_module() -> None:
         Program(floats((1,)))
     with pytest.raises(ValueError, match="go together"):
         Program(floats((1,)), model=torch.nn.Identity(), bounds=(1, 8))
+
+
+def test_a_program_s_inputs_are_made_by_a_function() -> None:
+    with pytest.raises(TypeError, match=r"are a tuple.*`lambda generator, size: Inputs\("):
+        Program((torch.ones(1),), model=torch.nn.Identity())  # type: ignore[arg-type]
+
+
+def test_a_case_s_family_is_one_of_those_that_there_are() -> None:
+    with pytest.raises(TypeError, match=r"'our family', and has to be one of: Family\."):
+        case("our family", catches="nothing")  # type: ignore[arg-type]
 
 
 def test_the_digest_changes_with_any_source(

@@ -6,13 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from corpus import elsewhere
-from harness.corpus_client import read_corpus, select_cases, split_text
-from harness.errors import UsageError
+from harness.corpus_client import ask_rig, read_corpus, select_cases, split_text
+from harness.errors import SurroundingsError, UsageError
+from harness.rig.record_json import to_json
+from harness.subjects import builtin_subjects
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 
@@ -50,6 +53,57 @@ def test_a_file_or_a_folder_is_the_whole_corpus(folder: Path, toolchain: Toolcha
         digests.add(corpus.digest)
     assert len(digests) == 3, "the digest covers the file"
     assert "_run_on_gpu_1" in split_text(sys.executable, "our_gate", "nonstrict", [str(folder)])
+
+
+UNREADY = """
+import torch
+from corpus.case import Family, Program, case
+from corpus.inputs import floats
+
+class Gate(torch.nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x + 1
+        return x - 1
+
+@case(Family.FOUND, catches="a branch on data")
+def our_gate():
+    return Program(floats((2, 8)), model=Gate())
+
+@case(Family.FOUND, catches="weights that are not there")
+def our_weights():
+    open("weights.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("our_gate", "GuardOnDataDependentSymNode: Could not guard on data-dependent expression"),
+        ("our_weights", "FileNotFoundError: [Errno 2] No such file or directory: 'weights.pt'"),
+    ],
+)
+def test_show_and_explain_name_what_a_case_raises_and_its_line(
+    tmp_path: Path, library: Path, case: str, said: str
+) -> None:
+    file = tmp_path / "our_cases.py"
+    file.write_text(UNREADY)
+    line = 1 + UNREADY.splitlines().index(
+        "        if x.sum() > 0:" if case == "our_gate" else '    open("weights.pt")'
+    )
+    asked = {"case": case, "capture": "nonstrict", "seed": 0, "routes": ["export"]}
+    subject = next(spec for spec in builtin_subjects() if spec.subject == "positional")
+    place = {"library": str(library), "corpus": [str(file)], "subject": to_json(subject)}
+    commands: tuple[Callable[[], str], ...] = (
+        lambda: split_text(sys.executable, case, "nonstrict", [str(file)]),
+        lambda: ask_rig(sys.executable, "explain", stdin=json.dumps(asked | place)),
+    )
+    for ask in commands:
+        with pytest.raises(UsageError) as refused:
+            ask()
+        told = str(refused.value)
+        assert told.startswith(f"{case} ends at capture, before any inliner: {said}")
+        assert f"({file}, line {line}, in " in told
 
 
 def test_the_digest_covers_what_a_file_imports_from_beside_it(folder: Path) -> None:
@@ -98,6 +152,12 @@ def test_a_corpus_without_a_case_is_refused_by_the_controller_as_wrong_use(tmp_p
     path.write_text("x = 1\n")
     with pytest.raises(UsageError, match="no case is declared in it"):
         read_corpus(sys.executable, [str(path)])
+
+
+def test_a_fallback_that_the_model_has_not_is_an_error_and_no_clean_bill(folder: Path) -> None:
+    (folder / "our_cases.py").write_text(OWN_CASES.replace("aten.relu.default", "aten.relu"))
+    with pytest.raises((UsageError, SurroundingsError), match=r"fallback names aten\.relu, which"):
+        split_text(sys.executable, "our_gate", "nonstrict", [str(folder)])
 
 
 def test_a_run_of_own_cases_is_judged_without_the_projects_ledger(folder: Path) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import re
 from pathlib import Path
 
+from harness.bench.judging import Gate
 from harness.bench.plan import IMPORT_CELL, BenchCell
 from harness.report.bench_page import bench_markdown, bench_page
 from harness.rig.bench.records import BenchCase
@@ -69,6 +70,20 @@ def test_inconclusive_is_never_told_as_no_change(tmp_path: Path) -> None:
         assert "Inconclusive" in page
         assert "No slowdown" not in page
         assert "is not" in page
+
+
+def test_a_bench_of_sweeps_alone_tells_of_growth_and_is_no_verdict(tmp_path: Path) -> None:
+    judged = record(tmp_path, plan_of(cells=STEPS, budget_s=1e9))
+    assert judged.report.gate is Gate.INCONCLUSIVE
+    html, markdown = (
+        page(judged.plan, judged.report, judged.provenance) for page in (bench_page, bench_markdown)
+    )
+    for page in (html, markdown):
+        assert "How time grows with size" in page
+        assert "name --cases for a verdict" in page
+        assert "No slowdown" not in page
+    assert html.index("Growth") < html.index("Stage by stage")
+    assert html.count("<svg") == 1, "no picture of changes that nobody asked about"
 
 
 def test_exponents_stand_beside_the_picture_of_growth(tmp_path: Path) -> None:

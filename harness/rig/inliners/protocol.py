@@ -34,8 +34,8 @@ class Inlining:
     ``inlined`` is the module as the last pass left it; it is there even when cleaning it raised, so
     that a wrong wire can be named where lint only says that something is amiss. ``finished`` tells
     whether `transform` returned. ``come_back`` is what a release does to a program that it has
-    loaded, and that was saved without its engines in place. ``own_export`` is a candidate's `export`
-    of the same module: what a user's save calls, and what its parts stand for.
+    loaded, and that was saved without its engines in place. ``own_export`` runs a candidate's
+    `export` on the same module: it is what a user's save calls.
     """
 
     inlined: GraphModule | None = None

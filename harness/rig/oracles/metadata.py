@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -55,11 +55,11 @@ def check_program(program: ExportedProgram, call: Inputs, stage: Stage) -> Itera
             continue
         role = roles.get(node.name) or _role(node)
         meta = node.meta.get("val")
-        said = _mismatch(meta, value, sizes)
-        if said is None and role.startswith("lifted"):
-            said = _stride_mismatch(meta, value, sizes)
-        if said is not None:
-            yield Finding(stage, f"{role}: {said[0]}", f"{node.name}: {said[1]}")
+        said = list(_mismatches(meta, value, sizes))
+        if not said and role.startswith("lifted"):
+            said = list(_stride_mismatch(meta, value, sizes))
+        for kind, detail in said:
+            yield Finding(stage, f"{role}: {kind}", f"{node.name}: {detail}")
 
 
 def _flat_inputs(program: ExportedProgram, call: Inputs) -> list[Any]:
@@ -129,54 +129,63 @@ def _role(node: Node) -> str:
     return "op"
 
 
-def _mismatch(
-    meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Integer]
-) -> tuple[str, str] | None:
-    """(class, detail) of what is wrong with ``meta`` for ``value``, or None."""
+_Said = Iterator[tuple[str, str]]  # of class and detail
+
+
+def _mismatches(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Integer]) -> _Said:
+    """What is wrong with ``meta`` for ``value``: nothing, or mostly one thing."""
     if isinstance(value, torch.Tensor):
-        return _tensor_mismatch(meta, value, sizes)
-    if isinstance(value, tuple | list):
-        if not isinstance(meta, tuple | list):
-            return f"a {type(meta).__name__} for a list", ""
-        if len(meta) != len(value):
-            return "a list of another length", f"{len(meta)}, should be {len(value)}"
-        for index, (stated, actual) in enumerate(zip(meta, value, strict=True)):
-            said = _mismatch(stated, actual, sizes)
-            if said is not None:
-                return said[0], f"element {index}: {said[1]}"
-        return None
-    if isinstance(value, bool) or value is None or not isinstance(value, int | float):
-        return None  # None, flags and engine objects have no shape to be wrong about
-    stated = _evaluate(meta, sizes)
-    if isinstance(stated, int | float) and math.isclose(stated, value):
-        return None
-    return "another number", f"{stated}, should be {value}"
+        yield from _tensor_mismatches(meta, value, sizes)
+    elif isinstance(value, tuple | list):
+        yield from _list_mismatches(meta, value, sizes)
+    # None, flags and engine objects have no shape to be wrong about.
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        stated = _evaluate(meta, sizes)
+        if not (isinstance(stated, int | float) and math.isclose(stated, value)):
+            yield "another number", f"{stated}, should be {value}"
 
 
-def _tensor_mismatch(
+def _list_mismatches(
+    meta: Any, value: Sequence[Any], sizes: Mapping[sympy.Symbol, sympy.Integer]
+) -> _Said:
+    if not isinstance(meta, tuple | list):
+        yield f"a {type(meta).__name__} for a list", ""
+        return
+    if len(meta) != len(value):
+        yield "a list of another length", f"{len(meta)}, should be {len(value)}"
+        return
+    for index, (stated, actual) in enumerate(zip(meta, value, strict=True)):
+        said = list(_mismatches(stated, actual, sizes))
+        if said:  # the first wrong element stands for all
+            yield from ((kind, f"element {index}: {detail}") for kind, detail in said)
+            return
+
+
+def _tensor_mismatches(
     meta: Any, value: torch.Tensor, sizes: Mapping[sympy.Symbol, sympy.Integer]
-) -> tuple[str, str] | None:
+) -> _Said:
     if meta is None:
-        return "no value", ""
-    if not isinstance(meta, torch.Tensor):
-        return f"a {type(meta).__name__} for a tensor", ""
-    if meta.dtype != value.dtype:
-        return "another dtype", f"{meta.dtype}, should be {value.dtype}"
-    shape = tuple(_evaluate(size, sizes) for size in meta.shape)
-    if shape != tuple(value.shape):
-        return "another shape", f"{shape}, should be {tuple(value.shape)}"
-    return None
+        yield "no value", ""
+    elif isinstance(meta, tuple | list):
+        yield f"a {type(meta).__name__} for a tensor", ""
+        # The list is a known defect of releases: it must not hide what stands in it.
+        yield from _list_mismatches(meta, (value,), sizes)
+    elif not isinstance(meta, torch.Tensor):
+        yield f"a {type(meta).__name__} for a tensor", ""
+    elif meta.dtype != value.dtype:
+        yield "another dtype", f"{meta.dtype}, should be {value.dtype}"
+    else:
+        shape = tuple(_evaluate(size, sizes) for size in meta.shape)
+        if shape != tuple(value.shape):
+            yield "another shape", f"{shape}, should be {tuple(value.shape)}"
 
 
-def _stride_mismatch(
-    meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Integer]
-) -> tuple[str, str] | None:
+def _stride_mismatch(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Integer]) -> _Said:
     if not isinstance(value, torch.Tensor):
-        return None
+        return
     stride = tuple(_evaluate(step, sizes) for step in meta.stride())
-    if stride == value.stride():
-        return None
-    return "another stride", f"{stride}, should be {value.stride()}"
+    if stride != value.stride():
+        yield "another stride", f"{stride}, should be {value.stride()}"
 
 
 def _evaluate(size: Any, sizes: Mapping[sympy.Symbol, sympy.Integer]) -> Any:

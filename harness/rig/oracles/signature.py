@@ -40,12 +40,25 @@ def check_program(
         detail = f"{len(returned)}, should be {out_spec.num_leaves}"
         yield Finding(stage, "another number of outputs", detail)
     found = program.call_spec
-    if found.in_spec != in_spec:
+    if _keywords_sorted(found.in_spec) != _keywords_sorted(in_spec):
         yield Finding(stage, "input structure differs", f"{found.in_spec}, should be {in_spec}")
     if found.out_spec != out_spec:
         yield Finding(stage, "output structure differs", f"{found.out_spec}, should be {out_spec}")
     if bounds is not None:
         yield from _check_ranges(program, bounds, stage)
+
+
+def _keywords_sorted(spec: pytree.TreeSpec) -> pytree.TreeSpec:
+    """A call's structure whatever the order of its keywords: torch binds those by name.
+
+    That is `torch.export._tree_utils.reorder_kwargs`. A dictionary that is an argument keeps its
+    order, and what is no call stays as it is.
+    """
+    call = pytree.tree_unflatten(range(spec.num_leaves), spec)
+    if not (isinstance(call, tuple) and len(call) == 2 and type(call[1]) is dict):
+        return spec
+    args, kwargs = call
+    return pytree.tree_structure((args, dict(sorted(kwargs.items()))))
 
 
 def _check_ranges(

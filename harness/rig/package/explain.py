@@ -18,8 +18,11 @@ from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import prepare_with
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
+from harness.rig.pipeline import ended_before_routes
+from harness.rig.prepare import NotPrepared
 from harness.rig.records import CellKey
-from harness.rig.vocabulary import Lane
+from harness.rig.refusal import refusal
+from harness.rig.vocabulary import Lane, Stage
 
 
 def story(request: Mapping[str, Any]) -> Iterator[str]:
@@ -29,17 +32,28 @@ def story(request: Mapping[str, Any]) -> Iterator[str]:
         request: ``site``, ``release``, ``builder``, ``case``, ``capture``, ``routes``, ``seed``.
 
     Raises:
-        NotPrepared: the case cannot be captured, or the package does not compile it.
+        NotPrepared: the case cannot be captured.
     """
     release, builder = request["release"], request["builder"]
     package = open_package(request)
     loader = FreshLoader(package)
     case = find_product_case(request["case"])
-    prepared = prepare_with(package, case, request["capture"], int(request["seed"]), StageClock())
+    mode, lane = request["capture"], Lane.PACKAGE.value
+    keys = [
+        CellKey(case.name, mode, release, route, lane=lane, builder=builder)
+        for route in request["routes"]
+    ]
+    try:
+        prepared = prepare_with(package, case, mode, int(request["seed"]), StageClock())
+    except NotPrepared as reason:
+        if reason.stage is Stage.CAPTURE:
+            raise
+        # That the package does not compile it is a verdict on the package.
+        for key in keys:
+            yield from told_record(ended_before_routes(key, reason.cause, reason.stage))
+        return
     yield from told_case(prepared)
-    for route in request["routes"]:
-        lane = Lane.PACKAGE.value
-        key = CellKey(case.name, request["capture"], release, route, lane=lane, builder=builder)
+    for key in keys:
         yield ""
         yield from told_record(run_package_cell(package, prepared, key, loader, StageClock()))
     loader.close()
@@ -48,8 +62,13 @@ def story(request: Mapping[str, Any]) -> Iterator[str]:
 def main() -> int:
     request = json.loads(sys.stdin.read())
     told = private_channel()  # what the package prints when it is imported is no part of it
-    for line in story(request):
-        print(line, file=told)
+    try:
+        for line in story(request):
+            print(line, file=told)
+    except NotPrepared as reason:
+        case = find_product_case(request["case"])
+        print(refusal(case, reason.stage, reason.cause), file=sys.stderr)
+        return 2
     told.close()
     return 0
 

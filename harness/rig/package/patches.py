@@ -9,6 +9,7 @@ or TensorRT is replaced, in this process alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -143,8 +144,10 @@ def patches_for(release: str, builder: str) -> tuple[Patch, ...]:
 
 
 def _numbers(release: str) -> Version:
-    major, minor, patch = release.split(".")[:3]
-    return int(major), int(minor), int(patch)
+    """A release candidate or a nightly needs what its release needs."""
+    numbers = re.findall(r"\d+", re.split(r"[^\d.]", release)[0])
+    major, minor, patch = [*map(int, numbers), 0, 0][:3]
+    return major, minor, patch
 
 
 if __name__ == "__main__":

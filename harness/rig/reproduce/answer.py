@@ -28,7 +28,7 @@ from harness.rig.reproduce.code import Unwritable
 from harness.rig.reproduce.script import ASKED, Shown, script
 from harness.rig.reproduce.trial import Trials
 from harness.rig.split import split_module
-from harness.rig.vocabulary import Oracle
+from harness.rig.vocabulary import Oracle, SubjectKind
 
 #: Which of several failures of a cell a script shows: what a reader believes at once comes first.
 _ORDER: Final = [
@@ -151,14 +151,18 @@ def _written(
 
 def shown_as(wanted: Mapping[str, Any], case: Case, release: str, route: str) -> Shown:
     """What a script says of itself."""
+    spec = subject_from_json(wanted["subject"])
+    own = spec.kind is SubjectKind.FILE and not spec.exporter_path
     return Shown(
         what=wanted["what"] or case.catches,
         case=case.name,
-        subject=wanted["subject"]["subject"],
+        subject=spec.subject,
         release=release,
         route=route,
         file=wanted["file"],
         command=str(wanted["command"]).replace("{route}", route),
+        wheel=Path(spec.wheel_path or "").name if own else "",
+        exporter=Path(spec.exporter_path or "").name,
     )
 
 

@@ -29,8 +29,7 @@ _FOR_LINTERS: Final = re.compile(r"  # (?:noqa|type: ignore).*")
 _SAID: Final = '''\
 """{what}
 
-    pip download --no-deps torch-tensorrt=={release}
-    python {file} torch_tensorrt-{release}-*.whl
+{usage}
 
 {seen}
 
@@ -93,6 +92,17 @@ class Shown:
     route: str
     file: str
     command: str
+    wheel: str = ""  # the name of a wheel's file that no registry has
+    exporter: str = ""  # the name of a file that takes the place of the wheel's _exporter.py
+
+    @property
+    def usage(self) -> str:
+        """What shows it, from nothing: two commands, or one where the wheel is the user's own."""
+        call = ["python", self.file, self.wheel or f"torch_tensorrt-{self.release}-*.whl"]
+        lines = [" ".join([*call, self.exporter]).rstrip()]
+        if not self.wheel:
+            lines.insert(0, f"pip download --no-deps torch-tensorrt=={self.release}")
+        return "\n".join(f"    {line}" for line in lines)
 
 
 def script(
@@ -197,6 +207,7 @@ def _docstring(said: str, shown: Shown, verdict: Verdict) -> str:
         what=textwrap.fill(shown.what, _WIDTH),
         release=shown.release,
         file=shown.file,
+        usage=shown.usage,
         seen=textwrap.fill(seen, _WIDTH),
         torch=torch.__version__,
         command=shown.command,

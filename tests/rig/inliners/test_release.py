@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import inspect
+import os
 import sys
 import zipfile
 from collections.abc import Callable
@@ -223,6 +225,38 @@ def test_a_file_that_does_not_load_says_why(
     spec = dataclasses.replace(release_specs["2.14.0"], exporter_path=str(path))
     with pytest.raises(LoadError, match=message):
         ReleaseInliner(spec)
+
+
+def test_a_file_that_was_changed_since_its_subject_was_made_is_not_loaded(
+    release_specs: dict[str, SubjectSpec], tmp_path: Path
+) -> None:
+    path = tmp_path / "_exporter.py"
+    source = _exporter_source(release_specs["2.14.0"])
+    path.write_text(source)
+    sha256 = hashlib.sha256(source.encode()).hexdigest()
+    spec = dataclasses.replace(
+        release_specs["2.14.0"], exporter_path=str(path), exporter_sha256=sha256
+    )
+    ReleaseInliner(spec)
+    path.write_text(source + "\n# saved in an editor\n")
+    with pytest.raises(LoadError, match=rf"_exporter.py was changed .* at its start {sha256}"):
+        ReleaseInliner(spec)
+    path.unlink()
+    with pytest.raises(LoadError, match="cannot be read"):
+        ReleaseInliner(spec)
+
+
+def test_a_file_is_read_anew_though_size_and_time_are_as_before(
+    release_specs: dict[str, SubjectSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)  # as Python is by itself
+    path = tmp_path / "_exporter.py"
+    spec = dataclasses.replace(release_specs["2.14.0"], exporter_path=str(path))
+    source = _exporter_source(spec)
+    for mark in ("1", "2"):
+        path.write_text(f"{source}\nMARK = {mark}\n")
+        os.utime(path, (1e9, 1e9))
+        assert int(mark) == ReleaseInliner(spec).exporter.MARK
 
 
 def test_a_subject_without_a_wheel_says_so(release_specs: dict[str, SubjectSpec]) -> None:

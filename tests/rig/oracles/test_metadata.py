@@ -88,6 +88,32 @@ def test_every_planted_fault_is_found(name: str, change: Callable[[Any], Any], k
     assert kinds(program) == {kind}
 
 
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (as_double, "op: another dtype"),
+        (transposed, "op: another shape"),
+        (lambda value: value.new_empty((7, 7), dtype=torch.int8), "op: another dtype"),
+        (lambda value: None, "op: no value"),
+    ],
+)
+def test_a_list_for_a_tensor_does_not_hide_what_is_in_it(
+    change: Callable[[Any], Any], kind: str
+) -> None:
+    program = exported()
+    node = node_of(program, "linear")
+    node.meta["val"] = [change(node.meta["val"])]
+    assert kinds(program) == {"op: a list for a tensor", kind}
+
+
+@pytest.mark.parametrize("several", [lambda value: [], lambda value: [value, value]])
+def test_a_list_for_a_tensor_holds_one(several: Callable[[Any], Any]) -> None:
+    program = exported()
+    node = node_of(program, "linear")
+    node.meta["val"] = several(node.meta["val"])
+    assert kinds(program) == {"op: a list for a tensor", "op: a list of another length"}
+
+
 def test_a_static_size_in_a_dynamic_program_is_found() -> None:
     program = exported()
     node = node_of(program, "linear")

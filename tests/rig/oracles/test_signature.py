@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
@@ -49,6 +50,32 @@ def test_a_correct_signature_has_no_finding() -> None:
 def test_another_keyword_is_found() -> None:
     renamed = Inputs(EXAMPLE.args, {"b": torch.ones(2), "c": torch.ones(2)})
     assert kinds(exported(), specs(renamed)) == {"input structure differs"}
+
+
+def test_keywords_in_another_order_are_no_finding_since_torch_binds_them_by_name() -> None:
+    program = exported()
+    turned = Inputs(EXAMPLE.args, dict(reversed(EXAMPLE.kwargs.items())))
+    got, expected = (program.module()(*call.args, **call.kwargs) for call in (turned, EXAMPLE))
+    assert all(torch.equal(got[name], expected[name]) for name in expected)
+    assert kinds(program, specs(turned)) == set()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Inputs((*EXAMPLE.args, torch.ones(2)), {"b": torch.ones(2)}),
+        Inputs((), {"x": torch.ones(3, 2), **EXAMPLE.kwargs}),
+        Inputs(EXAMPLE.args, {"a": {"b": torch.ones(2)}, "b": torch.ones(2)}),
+    ],
+)
+def test_keywords_that_are_none_or_others_are_found(call: Inputs) -> None:
+    assert kinds(exported(), specs(call)) == {"input structure differs"}
+
+
+def test_an_input_structure_that_is_no_call_is_found() -> None:
+    program = exported()
+    program.module_call_graph[0].signature.in_spec = pytree.tree_structure([1, 2, 3])
+    assert kinds(program, specs()) == {"input structure differs"}
 
 
 def test_another_number_of_inputs_is_found() -> None:

@@ -57,6 +57,22 @@ everywhere = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.parametrize(
+    ("version", "release"),
+    [
+        ("2.14.0rc1", "2.14.0"),
+        ("2.10.0.dev20260101+cu130", "2.10.0"),
+        ("2.7.0+wheel.0a1b2c3d", "2.7.0"),
+        ("2.8rc2", "2.8.0"),
+    ],
+)
+def test_a_release_candidate_and_a_nightly_need_the_patches_of_their_release(
+    version: str, release: str
+) -> None:
+    for builder in ("segment", "tensorrt-rtx"):
+        assert patches_for(version, builder) == patches_for(release, builder)
+
+
 def made_site(toolchain: Toolchain, catalogue: Catalogue, release: str) -> PackageSite:
     return toolchain.package_site(catalogue.get(release))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import subprocess
 import sys
 import zipfile
@@ -16,6 +17,7 @@ from harness.rig.record_json import to_json
 from harness.rig.records import SubjectSpec
 from harness.rig.reproduce.answer import scripts
 from harness.rig.reproduce.trial import Trials
+from harness.rig.vocabulary import SubjectKind
 
 Specs = dict[str, SubjectSpec]
 
@@ -105,6 +107,38 @@ def test_an_exporter_file_takes_the_place_of_the_wheels(
     file.write_bytes(zipfile.ZipFile(new.wheel_path).read("torch_tensorrt/dynamo/_exporter.py"))
     there, said = trials.shows(answered["script"], [str(old.wheel_path), str(file)])
     assert (there, said) == (False, "the defect is not there")
+
+
+def test_a_script_of_a_candidate_is_called_as_it_says_itself(
+    library: Path, release_specs: Specs, trials: Trials, tmp_path: Path
+) -> None:
+    like = release_specs["2.14.0"]
+    assert like.wheel_path is not None
+    source = zipfile.ZipFile(like.wheel_path).read("torch_tensorrt/dynamo/_exporter.py")
+    file = tmp_path / "my_exporter.py"
+    file.write_bytes(source.replace(b"submodule_inputs[idx]", b"submodule_inputs[-1 - idx]"))
+    candidate = dataclasses.replace(
+        like, subject="file:my_exporter-1", kind=SubjectKind.FILE, exporter_path=str(file)
+    )
+    answered = answer(library, candidate, VALUES[0], routes=["export"])
+    assert answered["why_not"] == ""
+    (call,) = [line for line in answered["script"].splitlines() if line.startswith("    python ")]
+    (*_, wheel, exporter) = call.split()
+    assert (wheel, exporter) == ("torch_tensorrt-2.14.0-*.whl", "my_exporter.py")
+    there, _ = trials.shows(answered["script"], [like.wheel_path, str(tmp_path / exporter)])
+    assert there
+
+
+def test_a_script_of_a_wheel_that_no_registry_has_names_its_file(
+    library: Path, release_specs: Specs
+) -> None:
+    nightly = dataclasses.replace(
+        release_specs["2.13.0"], subject="2.15.0.dev1", kind=SubjectKind.FILE, release="2.14.0"
+    )
+    script = answer(library, nightly, VALUES[0])["script"]
+    assert nightly.wheel_path is not None
+    assert f"    python {VALUES[0]}.py {Path(nightly.wheel_path).name}\n" in script
+    assert "pip download" not in script
 
 
 def test_what_ends_before_the_failure_is_no_answer(

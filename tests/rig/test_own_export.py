@@ -1,0 +1,118 @@
+"""A candidate's own `export()`, which a user's save calls, is held against its parts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from harness.rig.clock import StageClock
+from harness.rig.inliners.loader import load_inliner
+from harness.rig.inliners.protocol import Inliner
+from harness.rig.inliners.release import ReleaseInliner
+from harness.rig.pipeline import run_cell
+from harness.rig.prepare import PreparedCase
+from harness.rig.records import CellKey, SubjectSpec, Verdict
+from harness.rig.vocabulary import Oracle, SubjectKind
+from tests.mutants import Mutant
+
+Prepared = Callable[[str], PreparedCase]
+Write = Callable[..., ReleaseInliner]
+
+BODY = "    patched_module = transform(\n        gm, cross"
+SOUND = Mutant("sound", BODY, BODY)
+RAISES = Mutant("raises", BODY, '    raise ValueError("mine")\n' + BODY)
+RETURNS_NOTHING = Mutant("returns_nothing", BODY, "    return None\n" + BODY)
+FORGETS_DYNAMIC_SHAPES = Mutant("forgets", BODY, "    dynamic_shapes = None\n" + BODY)
+OTHER_OP = Mutant(
+    "other_op",
+    "    if not use_legacy_exporter:\n        args = ()\n",
+    "    for node in patched_module.graph.nodes:\n"
+    "        if node.target is torch.ops.aten.relu.default:\n"
+    "            node.target = torch.ops.aten.sigmoid.default\n"
+    "    patched_module.recompile()\n"
+    "    if not use_legacy_exporter:\n        args = ()\n",
+)
+
+
+@pytest.fixture
+def candidate(release_specs: Mapping[str, SubjectSpec], tmp_path: Path) -> Write:
+    def write(mutant: Mutant, **fields: object) -> ReleaseInliner:
+        spec = release_specs["2.14.0"]
+        path = mutant.write(Path(str(spec.wheel_path)), tmp_path)
+        told = {"subject": mutant.name, "kind": SubjectKind.FILE, "exporter_path": str(path)}
+        loaded = load_inliner(dataclasses.replace(spec, **{**told, **fields}))  # type: ignore[arg-type]
+        assert isinstance(loaded, ReleaseInliner)
+        return loaded
+
+    return write
+
+
+def verdict(
+    prepared: PreparedCase, inliner: Inliner, route: str, oracle: Oracle = Oracle.STRUCTURE
+) -> Verdict:
+    key = CellKey(prepared.case.name, "nonstrict", inliner.name, route)
+    return run_cell(prepared, inliner, key, StageClock()).verdict(oracle)
+
+
+@pytest.mark.parametrize("route", ["legacy", "export"])
+@pytest.mark.parametrize(
+    ("mutant", "message"),
+    [
+        (RAISES, "ValueError: mine"),
+        (RETURNS_NOTHING, "TypeError: export() returns a NoneType, no ExportedProgram"),
+    ],
+    ids=lambda value: value.name if isinstance(value, Mutant) else "",
+)
+def test_an_export_that_makes_no_program_is_an_error_of_the_candidate(
+    candidate: Write, prepared: Prepared, mutant: Mutant, message: str, route: str
+) -> None:
+    found = verdict(prepared("relu_four_steps"), candidate(mutant), route, Oracle.COMPLETION)
+    assert (found.label, found.message) == ("error@export", message)
+
+
+@pytest.mark.parametrize("route", ["legacy", "export"])
+def test_the_program_that_export_makes_is_the_one_that_is_judged(
+    candidate: Write, prepared: Prepared, route: str
+) -> None:
+    case = prepared("relu_four_steps")
+    assert not verdict(case, candidate(SOUND), route).failed
+    found = verdict(case, candidate(OTHER_OP), route)
+    assert (found.label, found.message) == (
+        "wrong-structure@export",
+        "export() makes another program than its parts",
+    )
+    assert "aten.sigmoid" in found.evidence
+    assert verdict(case, candidate(OTHER_OP), route, Oracle.VALUES).label == "wrong-values@run"
+
+
+def test_dynamic_shapes_that_export_does_not_pass_on_are_found(
+    candidate: Write, prepared: Prepared
+) -> None:
+    case = prepared("dynamic_batch")
+    assert not verdict(case, candidate(SOUND), "export").failed
+    forgets = candidate(FORGETS_DYNAMIC_SHAPES)
+    assert verdict(case, forgets, "export").failed
+    assert verdict(case, forgets, "export", Oracle.COMPLETION).label == "error@run"
+
+
+def test_a_wheel_of_no_release_is_asked_as_a_file_is(
+    candidate: Write, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nightly = candidate(SOUND, exporter_path=None)
+    monkeypatch.delattr(nightly.exporter, "export")
+    found = verdict(prepared("relu_four_steps"), nightly, "legacy", Oracle.COMPLETION)
+    assert "has no attribute 'export'" in found.message
+
+
+@pytest.mark.parametrize(
+    "fields", [{"kind": SubjectKind.RELEASE}, {"hypothetical_routes": ("legacy",)}]
+)
+def test_neither_a_release_nor_a_route_that_no_user_reaches_is_asked(
+    candidate: Write, prepared: Prepared, fields: Mapping[str, object]
+) -> None:
+    raises = candidate(RAISES, **fields)
+    found = verdict(prepared("relu_four_steps"), raises, "legacy", Oracle.COMPLETION)
+    assert not found.failed
