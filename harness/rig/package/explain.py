@@ -5,6 +5,7 @@ Told as `harness.rig.explain` tells one of the graph lane.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -36,27 +37,27 @@ def story(request: Mapping[str, Any]) -> Iterator[str]:
     """
     release, builder = request["release"], request["builder"]
     package = open_package(request)
-    loader = FreshLoader(package)
     case = find_product_case(request["case"])
     mode, lane = request["capture"], Lane.PACKAGE.value
     keys = [
         CellKey(case.name, mode, release, route, lane=lane, builder=builder)
         for route in request["routes"]
     ]
-    try:
-        prepared = prepare_with(package, case, mode, int(request["seed"]), StageClock())
-    except NotPrepared as reason:
-        if reason.stage is Stage.CAPTURE:
-            raise
-        # That the package does not compile it is a verdict on the package.
+    # Before anything is compiled: programs are loaded where nothing was.
+    with contextlib.closing(FreshLoader(package)) as loader:
+        try:
+            prepared = prepare_with(package, case, mode, int(request["seed"]), StageClock())
+        except NotPrepared as reason:
+            if reason.stage is Stage.CAPTURE:
+                raise
+            # That the package does not compile it is a verdict on the package.
+            for key in keys:
+                yield from told_record(ended_before_routes(key, reason.cause, reason.stage))
+            return
+        yield from told_case(prepared)
         for key in keys:
-            yield from told_record(ended_before_routes(key, reason.cause, reason.stage))
-        return
-    yield from told_case(prepared)
-    for key in keys:
-        yield ""
-        yield from told_record(run_package_cell(package, prepared, key, loader, StageClock()))
-    loader.close()
+            yield ""
+            yield from told_record(run_package_cell(package, prepared, key, loader, StageClock()))
 
 
 def main() -> int:
