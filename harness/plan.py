@@ -73,7 +73,8 @@ def make_plan(
         raise UsageError(
             f"nothing to run: {len(cases)} cases, {len(subjects)} subjects, "
             f"{len(captures)} capture modes and routes {sorted(routes) if routes else 'all'} "
-            "leave no cell; see `python -m harness list` and `python -m harness releases`"
+            "leave no cell; see `python -m harness list` and `python -m harness releases`; "
+            "whole packages are those from 2.7.0 on"
         )
     _refuse_twins(plan)
     return plan
