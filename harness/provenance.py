@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import hashlib
 import importlib.metadata
 import importlib.util
 import os
@@ -24,6 +23,7 @@ from typing import Any
 
 import psutil
 
+from harness.kept_answers import digest_of
 from harness.nvml import Gpu, NvmlError, read_gpus
 from harness.rig.record_json import check_schema, subject_from_json, to_json
 from harness.rig.records import SubjectSpec
@@ -115,7 +115,7 @@ def collect_provenance(
         gpus=gpus,
         corpus=tuple(corpus),
         environment_bytes=environment_bytes,
-        rig_digest=_rig_digest(root),
+        rig_digest=digest_of([root / "harness" / "rig"]),
     )
 
 
@@ -209,15 +209,6 @@ def _inliners(provenance: Provenance) -> dict[str, str]:
         + (" (unavailable)" if subject.unavailable else "")
         for subject in provenance.subjects
     }
-
-
-def _rig_digest(root: Path) -> str:
-    """SHA-256 over the sources that run and judge cells."""
-    digest = hashlib.sha256()
-    for path in sorted((root / "harness" / "rig").rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
-    return digest.hexdigest()
 
 
 def _git_state(root: Path) -> tuple[str | None, bool | None]:
