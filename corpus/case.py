@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 
@@ -69,6 +70,9 @@ class Program:
 
     Exactly one of ``model`` and ``split`` is given. ``inputs`` makes the arguments of one call from
     a seeded generator; with ``size`` it makes them with that size in every dynamic dimension.
+    ``given_to_save`` turns the example into what is given to `save`, where that is not what
+    `compile` was given. ``before_compile`` is what a user does to the exported program first, such
+    as saving and loading it.
     """
 
     inputs: Callable[[torch.Generator, int | None], Inputs]
@@ -76,6 +80,8 @@ class Program:
     split: GraphModule | None = None
     dynamic_shapes: Any = None
     bounds: tuple[int, int] | None = None  # of the dynamic dimensions, both inclusive
+    given_to_save: Callable[[Inputs], Inputs] | None = None
+    before_compile: Callable[[ExportedProgram], ExportedProgram] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.inputs):
@@ -97,9 +103,11 @@ class Case:
     relative and absolute difference allowed against the eager model, 0.0 for bit for bit; split,
     inlined and reloaded program are always compared bit for bit. ``capture`` is the one mode
     that it is captured in, whatever a run asks for; None leaves it to the run. ``full``
-    says that it is for a full run alone, ``cross`` that it is cross-compiled, too. Of a case for
-    the package lane (`corpus.product`) ``dynamic`` tells whether it has dynamic dimensions, and
-    ``settings`` what `torch_tensorrt.dynamo.compile` is asked beside the ops that fall back.
+    says that it is for a full run alone, ``cross`` that it is cross-compiled, too. ``dynamic`` tells
+    whether it has dynamic dimensions, ``settings`` what `torch_tensorrt.dynamo.compile` is asked
+    beside the ops that fall back, ``save_keywords`` what `torch_tensorrt.save` is given beside what
+    a route gives it, and ``imports`` the modules that a process has to import before it loads the
+    program (custom ops). ``lanes`` are those that a run takes it through.
     """
 
     name: str
@@ -117,6 +125,9 @@ class Case:
     cross: bool = False
     dynamic: bool = False
     settings: tuple[tuple[str, Any], ...] = ()
+    save_keywords: tuple[tuple[str, Any], ...] = ()
+    imports: tuple[str, ...] = ()
+    lanes: tuple[str, ...] = ("graph", "package")
 
     @property
     def seed(self) -> int:
@@ -146,6 +157,10 @@ def case(
     full: bool = False,
     capture: str | None = None,
     cross: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    save_keywords: Mapping[str, Any] | None = None,
+    imports: Sequence[str] = (),
+    lanes: Sequence[str] = ("graph", "package"),
 ) -> Callable[[Callable[[], Program]], Callable[[], Program]]:
     """Register a function as a case of that name.
 
@@ -176,6 +191,10 @@ def case(
             full=full,
             capture=capture,
             cross=cross,
+            settings=tuple((settings or {}).items()),
+            save_keywords=tuple((save_keywords or {}).items()),
+            imports=tuple(imports),
+            lanes=tuple(lanes),
         )
         return build
 

@@ -42,6 +42,12 @@ class CapturedProgram:
     def example(self) -> Inputs:
         return self.calls[0]
 
+    @property
+    def given_to_save(self) -> Inputs:
+        """What `save` is given: the example, unless the case gives it otherwise."""
+        change = self.program.given_to_save
+        return self.example if change is None else change(self.example)
+
     def fresh_module(self) -> GraphModule:
         """A graph module of its own for a splitter to change.
 
@@ -79,6 +85,8 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
         exported = export_like_a_user(
             model, calls[0], program.dynamic_shapes, strict=mode != "nonstrict"
         )
+    if program.before_compile is not None:
+        exported = program.before_compile(exported)
     calls = _sizes_apart(program, user_values(exported, exported.graph), calls)
     return CapturedProgram(case, program, model, exported, calls)
 

@@ -61,7 +61,7 @@ def run_cell(
         exported = inliner.produce(
             module,  # type: ignore[arg-type]  # the plain route exports a model, not a graph module
             route,
-            captured.example,
+            captured.given_to_save,
             captured.program.dynamic_shapes,
             clock,
             inlining,

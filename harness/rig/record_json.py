@@ -4,6 +4,7 @@ History of ``SCHEMA``:
     1  the first: one verdict an oracle, stage seconds, archive and engine bytes.
     2  the oracles state, unflatten and determinism, and ``steps``. A record of schema 1 is read as
        one that was not asked these and does not know the other.
+    3  ``harm`` and ``raised`` of a verdict, and ``warnings`` of a cell; unknown of older records.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from harness.rig.records import (
     Verdict,
     not_applicable,
 )
-from harness.rig.vocabulary import CellState, Oracle, Outcome, Stage, SubjectKind, Symptom
+from harness.rig.vocabulary import CellState, Harm, Oracle, Outcome, Stage, SubjectKind, Symptom
 
-SCHEMA = 2
-READABLE = frozenset({1, SCHEMA})
+SCHEMA = 3
+READABLE = frozenset({1, 2, SCHEMA})
 
 
 class UnknownSchema(ValueError):
@@ -44,7 +45,7 @@ TOO_OLD = "not asked: recorded before this oracle existed"
 
 def with_later_oracles(verdicts: tuple[Verdict, ...], schema: int) -> tuple[Verdict, ...]:
     """A cell's verdicts as this schema has them: what was not asked at the time is n/a."""
-    if schema == SCHEMA or not verdicts:
+    if schema > 1 or not verdicts:
         return verdicts
     return (*verdicts, *(not_applicable(oracle, TOO_OLD) for oracle in SINCE_SCHEMA_2))
 
@@ -58,7 +59,7 @@ def check_schema(data: Mapping[str, Any], where: str) -> None:
     """Raise UnknownSchema unless ``data`` is of a schema that this module reads."""
     found = data.get("schema")
     if found not in READABLE:
-        readable = " and ".join(map(str, sorted(READABLE)))
+        readable = ", ".join(map(str, sorted(READABLE)))
         raise UnknownSchema(
             f"{where}: schema {found!r}, but this harness reads schema {readable}; "
             "read it with the harness version that wrote it"
@@ -74,12 +75,19 @@ _told = operator.itemgetter("oracle", "outcome", "symptom", "stage", "message", 
 
 
 def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
-    return _verdict(*_told(data))
+    return _verdict(*_told(data), data.get("harm"), data.get("raised", ""))
 
 
 @functools.cache
 def _verdict(
-    oracle: str, outcome: str, symptom: str | None, stage: str | None, message: str, evidence: str
+    oracle: str,
+    outcome: str,
+    symptom: str | None,
+    stage: str | None,
+    message: str,
+    evidence: str,
+    harm: str | None,
+    raised: str,
 ) -> Verdict:
     """One object for all that are equal: of a run's million verdicts few differ."""
     return Verdict(
@@ -89,6 +97,8 @@ def _verdict(
         stage=Stage(stage) if stage else None,
         message=message,
         evidence=evidence,
+        harm=Harm(harm) if harm else None,
+        raised=raised,
     )
 
 
@@ -147,6 +157,7 @@ def _cell(data: Mapping[str, Any], verdicts: tuple[Verdict, ...], key: CellKey) 
         engine_bytes=data["engine_bytes"],
         carried_bytes=data.get("carried_bytes"),
         steps=data.get("steps"),
+        warnings=tuple(data.get("warnings", ())),
         attempts=data["attempts"],
         ended_at_unix_s=data["ended_at_unix_s"],
     )

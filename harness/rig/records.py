@@ -14,6 +14,7 @@ from harness.rig.vocabulary import (
     EMULATED,
     PINNED,
     CellState,
+    Harm,
     Lane,
     Oracle,
     Outcome,
@@ -52,7 +53,9 @@ class Verdict:
     ``message`` holds what a ledger entry is matched against: for a failure, the distinct classes
     of finding, sorted and joined by "; ", with no node name, address or path in it, so that it is
     the same on every machine; for n/a, the reason. ``evidence`` is for a person: node names,
-    numbers, the tail of a traceback.
+    numbers, the tail of a traceback. ``harm`` is what a user sees of a failure; None for what did
+    not fail, and in records of before schema 3. ``raised`` tells where upstream raised, as
+    ``function (file:line): source line``, and is empty where nothing raised.
     """
 
     oracle: Oracle
@@ -61,6 +64,8 @@ class Verdict:
     stage: Stage | None = None
     message: str = ""
     evidence: str = ""
+    harm: Harm | None = None
+    raised: str = ""
 
     @property
     def label(self) -> str:
@@ -148,7 +153,8 @@ class CellRecord:
     ``carried_bytes`` is the size of the segments that travel behind real engines, so that an
     emulated executor can run them; they are in ``archive_bytes`` and not in ``engine_bytes``.
     ``steps`` is the number of engines and fallbacks of the case's split module, None where there
-    was none.
+    was none. ``warnings`` are what the release warned and logged at level WARNING while the cell ran,
+    each once, without addresses.
     """
 
     key: CellKey
@@ -162,6 +168,7 @@ class CellRecord:
     engine_bytes: int | None = None
     carried_bytes: int | None = None
     steps: int | None = None
+    warnings: tuple[str, ...] = ()
     attempts: int = 1
     ended_at_unix_s: float = 0.0
 

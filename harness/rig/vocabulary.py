@@ -51,7 +51,9 @@ class Route(enum.StrEnum):
     DIRECT = "direct"  # torch.export.export of the split module: no inliner
     PLAIN = "plain"  # torch.export.export of the model, no engines: torch's own control
     CROSS = "cross"  # as legacy or export, with placeholders for engines, and back after loading
-    # Of the package lane: what a user calls, `torch_tensorrt.save(module, file, ...)`.
+    # Of the package lane: `torch_tensorrt.dynamo.compile`, and the module that it returns, in memory.
+    COMPILE = "compile"
+    # Then what a user calls, `torch_tensorrt.save(module, file, ...)`.
     NO_RETRACE = "no-retrace"  # retrace=False
     NO_RETRACE_EXPORT = "no-retrace-export"  # retrace=False, use_legacy_exporter=False; from 2.11
     RETRACE = "retrace"  # retrace=True; a dynamic model is specialised to its example
@@ -134,6 +136,29 @@ class Symptom(enum.StrEnum):
     WRONG_METADATA = "wrong-metadata"
     NOT_UNFLATTENABLE = "not-unflattenable"
     NONDETERMINISTIC = "nondeterministic"
+
+
+class Harm(enum.StrEnum):
+    """What a person who calls the product sees of a failure, worst first."""
+
+    SILENT = "silent"  # runs, without an error or a warning, and returns or leaves something else
+    WARNED = "warned"  # the same, announced by a warning or documented by the release
+    ERROR = "error"  # no program, or one that raises
+    INTERFACE = "interface"  # the numbers are right; how they are packed, or what may be given, not
+    COSMETIC = "cosmetic"  # seen on an object in memory alone, which no consumer reads otherwise
+
+    @property
+    def severity(self) -> int:
+        """0 for the worst."""
+        return list(Harm).index(self)
+
+
+class Reach(enum.StrEnum):
+    """Who makes such a split, as observed; the widest first."""
+
+    PRODUCT = "product"  # a release's `torch_tensorrt.dynamo.compile` makes this split of this model
+    EXPORTED = "exported"  # `torch.export` and the splitter make it
+    HANDMADE = "handmade"  # neither does
 
 
 class Outcome(enum.StrEnum):

@@ -49,7 +49,9 @@ def run_package_cell(
             ended = completion.ended_by(error, clock.stage or Stage.EXPORT)
             controls: Answers = {}
         else:
-            loaded = loader.load(archive, prepared.captured.calls)
+            loaded = loader.load(
+                archive, prepared.captured.calls, imports=prepared.case.imports
+            )
             clock.credit(loaded.seconds)
             ended = _look_at_it_here(back, loaded, archive, clock.again())
             controls = {Oracle.VALUES: Answer(tuple(_controls(prepared, loader, loaded, archive)))}
@@ -111,7 +113,9 @@ def _controls(
     if not loaded.engine_runs:
         yield _NO_ENGINE_RAN
     elif not prepared.engines_matter:  # once a case will do, and not once a route
-        tampered = loader.load(archive, prepared.captured.calls, tampered=True)
+        tampered = loader.load(
+            archive, prepared.captured.calls, tampered=True, imports=prepared.case.imports
+        )
         if tampered.results is None or loaded.results.difference(tampered.results):
             prepared.engines_matter = True
         else:

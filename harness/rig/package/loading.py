@@ -8,6 +8,7 @@ cannot be forked; the engine lane spawns instead (`spawning`).
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import time
@@ -45,12 +46,20 @@ class Loaded:
 class Loader(Protocol):
     """Loads archives, each in a process that has saved nothing."""
 
-    def load(self, archive: Path, calls: Sequence[Inputs], *, tampered: bool = False) -> Loaded:
+    def load(
+        self,
+        archive: Path,
+        calls: Sequence[Inputs],
+        *,
+        tampered: bool = False,
+        imports: Sequence[str] = (),
+    ) -> Loaded:
         """Load an archive and run it on every call.
 
         Args:
             tampered: whether its engines are to return something else than they should: what a
                 program returns has to change with that.
+            imports: modules to import first, as whoever uses custom ops does.
         """
         ...
 
@@ -63,6 +72,7 @@ class Request:
 
     archive: Path
     tampered: bool
+    imports: tuple[str, ...] = ()  # modules that the program needs, such as those of custom ops
 
     @property
     def calls(self) -> Path:
@@ -96,8 +106,15 @@ class FreshLoader:
             _serve(package, theirs)
         theirs.close()
 
-    def load(self, archive: Path, calls: Sequence[Inputs], *, tampered: bool = False) -> Loaded:
-        request = Request(archive, tampered)
+    def load(
+        self,
+        archive: Path,
+        calls: Sequence[Inputs],
+        *,
+        tampered: bool = False,
+        imports: Sequence[str] = (),
+    ) -> Loaded:
+        request = Request(archive, tampered, tuple(imports))
         request.put(calls)
         self._ours.send(request)
         status = self._ours.recv()
@@ -131,6 +148,8 @@ def _answer(package: types.ModuleType, request: Request) -> None:
 
 def answer(package: types.ModuleType, request: Request) -> None:
     """Load and run, and write what became of it. A process does this once."""
+    for name in request.imports:
+        importlib.import_module(name)
     calls = torch.load(request.calls, weights_only=False)
     loaded = _load_and_run(package, request, calls)
     made = request.answer.with_suffix(".part")

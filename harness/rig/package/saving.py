@@ -46,10 +46,12 @@ def tells_shapes(route: Route) -> bool:
 
 def user_arguments(captured: CapturedProgram, route: Route) -> dict[str, Any]:
     """All that a user gives to `torch_tensorrt.save` behind the module and the file."""
+    given = captured.given_to_save
     arguments: dict[str, Any] = {
-        "arg_inputs": list(captured.example.args),
-        "kwarg_inputs": dict(captured.example.kwargs),
+        "arg_inputs": list(given.args),
+        "kwarg_inputs": dict(given.kwargs),
         **ARGUMENTS[route],
+        **dict(captured.case.save_keywords),
     }
     if tells_shapes(route) and captured.program.dynamic_shapes is not None:
         arguments["dynamic_shapes"] = captured.program.dynamic_shapes

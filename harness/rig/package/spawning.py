@@ -3,7 +3,7 @@
     python -m harness.rig.package.spawning REQUEST        started by SpawningLoader, never by hand
 
 The process imports the package as the one that saved did, which takes seconds, and loads one
-archive. REQUEST is a JSON file: {"setup": ..., "archive": FILE, "tampered": BOOL}.
+archive. REQUEST is a JSON file: {"setup": ..., "archive": FILE, "tampered": BOOL, "imports": [...]}.
 """
 
 from __future__ import annotations
@@ -33,12 +33,26 @@ class SpawningLoader:
     def __init__(self, setup: Mapping[str, Any]) -> None:
         self._setup = dict(setup)
 
-    def load(self, archive: Path, calls: Sequence[Inputs], *, tampered: bool = False) -> Loaded:
-        request = Request(archive, tampered)
+    def load(
+        self,
+        archive: Path,
+        calls: Sequence[Inputs],
+        *,
+        tampered: bool = False,
+        imports: Sequence[str] = (),
+    ) -> Loaded:
+        request = Request(archive, tampered, tuple(imports))
         request.put(calls)
         asked = archive.with_suffix(".request")
         asked.write_text(
-            json.dumps({"setup": self._setup, "archive": str(archive), "tampered": tampered})
+            json.dumps(
+                {
+                    "setup": self._setup,
+                    "archive": str(archive),
+                    "tampered": tampered,
+                    "imports": list(imports),
+                }
+            )
         )
         # What it prints goes where the worker's own prints go; the worker's orders are not for it.
         code = subprocess.run(
@@ -56,7 +70,8 @@ class SpawningLoader:
 def main(asked: Path) -> None:
     die_with_parent()
     said = json.loads(asked.read_text())
-    answer(open_package(said["setup"]), Request(Path(said["archive"]), said["tampered"]))
+    request = Request(Path(said["archive"]), said["tampered"], tuple(said["imports"]))
+    answer(open_package(said["setup"]), request)
 
 
 if __name__ == "__main__":
