@@ -53,7 +53,7 @@ def make_plan(
     the package lane goes through the packages of the subjects that have one.
 
     Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
-    for all that a subject has. ``environment`` is where all of them run.
+    for all that a subject has. Whichever way of saving is asked, `compile` is: the others rest on it. ``environment`` is where all of them run.
 
     Raises:
         UsageError: a route nobody knows, one cell asked for twice, or nothing to ask at all.
@@ -66,7 +66,7 @@ def make_plan(
         for capture in ((case.capture,) if case.capture else captures)
         for subject in subjects
         for cell in _cells(case, capture, subject, first, environment)
-        if routes is None or cell.key.route in routes
+        if routes is None or cell.key.route in routes or cell.key.route == Route.COMPILE
     )
     if not plan:
         # An empty plan would end, have no failure, and be reported as a success.

@@ -17,12 +17,13 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Final
 
 from harness.expectations.ledger import Entry, EntryUse
 from harness.findings import explain_command
 from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
+from harness.rig import vocabulary
 from harness.rig.vocabulary import CellState, Oracle, Outcome
-from harness.verdict import SILENT
 
 HANDMADE = "handmade"
 
@@ -34,6 +35,15 @@ class Harm(enum.IntEnum):
     LESSER = 1
     ERROR = 2
     SILENT = 3
+
+
+_HARMS: Final = {
+    vocabulary.Harm.SILENT: Harm.SILENT,
+    vocabulary.Harm.WARNED: Harm.LESSER,
+    vocabulary.Harm.ERROR: Harm.ERROR,
+    vocabulary.Harm.INTERFACE: Harm.LESSER,
+    vocabulary.Harm.COSMETIC: Harm.NONE,
+}
 
 
 class Decision(enum.StrEnum):
@@ -183,12 +193,9 @@ def qualify(
 
 def harm_of(record: CellRecord) -> Harm:
     """What an ended cell does to its user."""
-    met = record.met
-    if met is None:
+    if record.right or record.harm is None:
         return Harm.NONE
-    if met.oracle is Oracle.COMPLETION:
-        return Harm.ERROR
-    return Harm.SILENT if met.oracle in SILENT else Harm.LESSER
+    return _HARMS[record.harm]
 
 
 def _changes(

@@ -14,10 +14,20 @@ from typing import Final
 from packaging.version import Version
 
 from harness.rig.records import CellRecord, SubjectSpec
-from harness.rig.vocabulary import PINNED, CellState, Lane, Oracle, SubjectKind
+from harness.rig.vocabulary import PINNED, CellState, Harm, Lane, SubjectKind
 
-#: Oracles whose failure no exception tells: the program runs, and computes something else.
-SILENT: Final = (Oracle.VALUES, Oracle.WIRING)
+#: What is worse than a cosmetic defect, worst first.
+HARMS: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR, Harm.INTERFACE)
+
+
+#: How a harm is told of a failure.
+HARM_WORDS: Final[Mapping[Harm, str]] = {
+    Harm.SILENT: "silent",
+    Harm.WARNED: "announced",
+    Harm.ERROR: "loud",
+    Harm.INTERFACE: "interface",
+    Harm.COSMETIC: "cosmetic",
+}
 
 
 @dataclass(frozen=True)
@@ -26,21 +36,27 @@ class Remaining:
 
     In cells, each once; those of two lanes ask different things, and are never added up.
 
-    ``silent``: the program runs and computes something else. ``loud``: there is an error in place
-    of a program. ``lesser``: its numbers are right, and something else is not.
+    Attributes:
+        asked: cells that were asked and ended.
+        unasked: cells that could not be asked, but for those that rest on a failed `compile`.
+        not_compiled: cells of a way to save what `compile` did not make, or made wrong.
+        harms: how many of the asked ones do which harm; those with a cosmetic one are right.
     """
 
     release: str
     asked: int
     unasked: int
-    silent: int
-    loud: int
-    lesser: int
+    harms: Mapping[Harm, int]
     lane: Lane = Lane.GRAPH
+    not_compiled: int = 0
 
     @property
     def failing(self) -> int:
-        return self.silent + self.loud + self.lesser
+        return sum(self.harms[harm] for harm in HARMS)
+
+    @property
+    def right(self) -> int:
+        return self.asked - self.failing
 
 
 def remaining(
@@ -63,16 +79,15 @@ def remaining(
     newest = max(asked, key=Version)
     here = [record for record in gated if record.key.subject == newest]
     ended = [record for record in here if record.state is CellState.ENDED]
-    met = [record.met.oracle for record in ended if record.met]
-    silent, loud = sum(oracle in SILENT for oracle in met), met.count(Oracle.COMPLETION)
+    resting = sum(record.rests_on_compile for record in here)
+    found = Counter(record.harm for record in ended)
     return Remaining(
         release=newest,
         asked=len(ended),
-        unasked=len(here) - len(ended),
-        silent=silent,
-        loud=loud,
-        lesser=len(met) - silent - loud,
+        unasked=len(here) - len(ended) - resting,
+        harms={harm: found[harm] for harm in Harm},
         lane=lane,
+        not_compiled=resting,
     )
 
 
@@ -159,8 +174,9 @@ def _failing(left: Remaining) -> str:
     cells = f"{_plural(left.asked, 'cell')}{unasked}"
     if not left.failing:
         return f"{left.release} has no known failure in {cells}"
-    kinds = f"{left.silent:,} silent, {left.loud:,} loud and {left.lesser:,} lesser known failures"
-    return f"{left.release} still has {kinds} in {cells}"
+    kinds = [f"{left.harms[harm]:,} {HARM_WORDS[harm]}" for harm in HARMS if left.harms[harm]]
+    told = f"{', '.join(kinds[:-1])} and {kinds[-1]}" if len(kinds) > 1 else kinds[0]
+    return f"{left.release} still has {told} known failures in {cells}"
 
 
 def _inconclusive(counts: Mapping[Lane, Mapping[str, int]]) -> str:

@@ -14,18 +14,19 @@ from harness.report import text
 from harness.report.package_lane import CALLS, called
 from harness.rig.records import CellKey, CellRecord, SubjectSpec
 from harness.rig.vocabulary import SEGMENT, Lane, SubjectKind
-from harness.verdict import Remaining, remaining
+from harness.verdict import HARMS, Remaining, remaining
 
 Name = TypeVar("Name")
-_COUNTS: Final = "right | silently wrong | error | lesser |"
+_COUNTS: Final = "right | silently wrong | announced | error | interface |"
 HEADS: Final[Mapping[Lane, tuple[str, str]]] = {
-    Lane.GRAPH: (f"| release | routes of its users | {_COUNTS}", "|---|---|---|---|---|---|"),
-    Lane.PACKAGE: (f"| package | what its users call | {_COUNTS}", "|---|---|---|---|---|---|"),
-    Lane.ENGINE: (f"| on a GPU | what its users call | {_COUNTS}", "|---|---|---|---|---|---|"),
+    Lane.GRAPH: (f"| release | routes of its users | {_COUNTS}", "|---|---|---|---|---|---|---|"),
+    Lane.PACKAGE: (f"| package | what its users call | {_COUNTS}", "|---|---|---|---|---|---|---|"),
+    Lane.ENGINE: (f"| on a GPU | what its users call | {_COUNTS}", "|---|---|---|---|---|---|---|"),
 }
 NOTE = (
-    "Cells: a case by a route. Silently wrong: it runs, and computes something else. Lesser: the "
-    "numbers are right, and structure, signature, state or metadata is not."
+    "Cells: a case by a route. Silently wrong: it runs without a warning and computes something "
+    "else; announced: the same, with a warning. Interface: the numbers are right, and how they are "
+    "packed, what may be given, or what of it can be trained or saved again is not."
 )
 
 
@@ -86,12 +87,12 @@ def _together(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _row(routes: str, left: Remaining | None) -> str:
-    return f"| {routes} | {'not asked | | |' if left is None else _counts(left)} |"
+    return f"| {routes} | {'not asked | | | |' if left is None else _counts(left)} |"
 
 
 def _counts(left: Remaining) -> str:
-    right = left.asked - left.failing
-    return f"{right} of {left.asked} | {left.silent} | {left.loud} | {left.lesser}"
+    harms = " | ".join(str(left.harms[harm]) for harm in HARMS)
+    return f"{left.right} of {left.asked} | {harms}"
 
 
 def _span(names: Sequence[str]) -> str:
