@@ -53,7 +53,8 @@ def make_plan(
     the package lane goes through the packages of the subjects that have one.
 
     Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
-    for all that a subject has. Whichever way of saving is asked, `compile` is: the others rest on it. ``environment`` is where all of them run.
+    for all that a subject has. Whichever way of saving is asked, `compile` is: the others rest on
+    it. ``environment`` is where all of them run.
 
     Raises:
         UsageError: a route nobody knows, one cell asked for twice, or nothing to ask at all.

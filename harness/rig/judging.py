@@ -142,9 +142,7 @@ def verdicts(
     return tuple(verdict(oracle) for oracle in Oracle)
 
 
-def about_compiled(
-    prepared: PreparedCase, warnings: Sequence[str] = ()
-) -> tuple[Verdict, ...]:
+def about_compiled(prepared: PreparedCase, warnings: Sequence[str] = ()) -> tuple[Verdict, ...]:
     """One verdict an oracle on the compiled module in memory: what it returns, and no more."""
     found = [*prepared.against_eager, *prepared.against_itself]
     harm = harm_of(Oracle.VALUES, found, reloaded=True, warned=announced(warnings))

@@ -159,8 +159,8 @@ class CellRecord:
     ``carried_bytes`` is the size of the segments that travel behind real engines, so that an
     emulated executor can run them; they are in ``archive_bytes`` and not in ``engine_bytes``.
     ``steps`` is the number of engines and fallbacks of the case's split module, None where there
-    was none. ``logged`` is what the release warned of, and logged at level WARNING, while the cell ran,
-    each once, without addresses.
+    was none. ``logged`` is what the release warned of, and logged at level WARNING, while the cell
+    ran, each once, without addresses.
     """
 
     key: CellKey

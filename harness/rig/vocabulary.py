@@ -117,7 +117,6 @@ class Oracle(enum.StrEnum):
         """0 for the worst."""
         return _SEVERITIES[self]
 
-
     @property
     def usual_harm(self) -> Harm:
         """The harm of its failures where a record of before schema 3 does not grade them."""
@@ -178,7 +177,9 @@ class Harm(enum.StrEnum):
 class Reach(enum.StrEnum):
     """Who makes such a split, as observed; the widest first."""
 
-    PRODUCT = "product"  # a release's `torch_tensorrt.dynamo.compile` makes this split of this model
+    PRODUCT = (
+        "product"  # a release's `torch_tensorrt.dynamo.compile` makes this split of this model
+    )
     EXPORTED = "exported"  # `torch.export` and the splitter make it
     HANDMADE = "handmade"  # neither does
 

@@ -20,7 +20,6 @@ import torch.utils._pytree as pytree
 from corpus.case import Inputs
 from harness.rig.oracles import draws
 
-
 #: The kind of a difference in how results are packed; the numbers may be right all the same.
 STRUCTURE_DIFFERS = "structure differs"
 #: Of two results without a tensor, which prove nothing.

@@ -16,9 +16,9 @@ from harness.rig.disk import CameBack, compare_archives
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Answer, Answers, Finding
+from harness.rig.oracles.values import NOTHING_COMPARED, Observed
 from harness.rig.package.loading import Loaded, Loader
 from harness.rig.package.saving import save_like_a_user
-from harness.rig.oracles.values import NOTHING_COMPARED, Observed
 from harness.rig.pipeline import is_full_disk, unsupported
 from harness.rig.prepare import PreparedCase
 from harness.rig.records import CellKey, CellRecord, Verdict
