@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from harness.rig.records import CellRecord
-from harness.rig.vocabulary import Lane, Oracle, SubjectKind
+from harness.rig.records import CellKey, CellRecord
+from harness.rig.vocabulary import Harm, Lane, Oracle, Reach, SubjectKind
 from harness.verdict import Remaining, counts_by_lane, remaining, remaining_by_lane, verdict_words
 from tests.record_builders import failed, key, record, stopped, subject, unsupported
 
@@ -17,10 +17,20 @@ SUBJECTS = [
     subject("2.14.0.dev1", kind=SubjectKind.FILE),
     subject("positional", kind=SubjectKind.BUILTIN),
 ]
-LEFT = Remaining("2.10.0", asked=1200, unasked=0, silent=4, loud=17, lesser=98)
+LEFT = Remaining(
+    "2.10.0", 1200, 0, {Harm.SILENT: 4, Harm.ERROR: 17, Harm.INTERFACE: 98, Harm.COSMETIC: 5}
+)
 NONE = dict.fromkeys(
     ("planned", "unexpected_failure", "unexpected_pass", "unsupported", "missing"), 0
 )
+
+
+def reach_of(key: CellKey) -> Reach:
+    return Reach.HANDMADE if key.case.startswith("handmade") else Reach.PRODUCT
+
+
+def left_of(*records: CellRecord) -> tuple[Remaining, ...]:
+    return remaining(records, SUBJECTS, reach_of)
 
 
 def of(case: str, name: str = "2.10.0", **failures: str) -> CellRecord:
@@ -36,9 +46,32 @@ def test_what_fails_is_counted_by_what_a_user_meets_each_cell_once() -> None:
         of("e", metadata="a list"),
         of("f"),
     ]
-    assert remaining(records, SUBJECTS) == Remaining(
-        "2.10.0", asked=6, unasked=0, silent=2, loud=1, lesser=2
+    assert left_of(*records) == (
+        Remaining("2.10.0", 6, 0, {Harm.SILENT: 2, Harm.ERROR: 1, Harm.INTERFACE: 2}),
     )
+
+
+def test_a_cell_with_a_cosmetic_defect_alone_is_right() -> None:
+    cosmetic = dataclasses.replace(failed(Oracle.METADATA), harm=Harm.COSMETIC)
+    (left,) = left_of(record(key("a", "2.10.0"), cosmetic), of("b", metadata="a list"))
+    assert (left.right, left.failing) == (1, 1)
+
+
+def test_what_rests_on_a_failed_compile_is_not_counted_as_unasked() -> None:
+    (left,) = left_of(
+        of("a"),
+        unsupported(key("b", "2.10.0"), "compile: ends in IndexError"),
+        unsupported(key("c", "2.10.0"), "no wheel"),
+    )
+    assert (left.asked, left.unasked, left.not_compiled) == (1, 1, 1)
+
+
+def test_splits_of_the_product_are_counted_first_and_handmade_ones_apart() -> None:
+    found = left_of(of("handmade_a", values="off"), of("b"))
+    assert [(left.reach, left.failing, left.asked) for left in found] == [
+        (Reach.PRODUCT, 0, 1),
+        (Reach.HANDMADE, 1, 1),
+    ]
 
 
 def test_only_reachable_cells_of_the_newest_release_that_was_asked_count() -> None:
@@ -50,10 +83,10 @@ def test_only_reachable_cells_of_the_newest_release_that_was_asked_count() -> No
         of("b"),
         unsupported(key("c", "2.10.0")),
     ]
-    assert remaining(records, SUBJECTS) == Remaining("2.10.0", 1, 1, 0, 0, 0)
+    assert left_of(*records) == (Remaining("2.10.0", 1, 1, {}),)
     unasked = [unsupported(key("a", "2.10.0")), stopped(key("a", "2.9.0"))]
-    assert remaining(unasked, SUBJECTS) == Remaining("2.9.0", 1, 0, 0, 1, 0)
-    assert remaining([of("a", "positional")], SUBJECTS) is None
+    assert left_of(*unasked) == (Remaining("2.9.0", 1, 0, {Harm.ERROR: 1}),)
+    assert left_of(of("a", "positional")) == ()
 
 
 @pytest.mark.parametrize(
@@ -61,12 +94,13 @@ def test_only_reachable_cells_of_the_newest_release_that_was_asked_count() -> No
     [
         (
             LEFT,
-            "Green: nothing unexpected; "
-            "2.10.0 still has 4 silent, 17 loud and 98 lesser known failures in 1,200 cells",
+            "Green: nothing unexpected; 2.10.0 fails in 119 of 1,200 cells whose split the product "
+            "makes (4 silent, 17 loud and 98 interface)",
         ),
         (
-            Remaining("2.10.0", 1, 3, 0, 0, 0),
-            "Green: nothing unexpected; 2.10.0 has no known failure in 1 cell, 3 not asked",
+            Remaining("2.10.0", 1, 3, {}, reach=Reach.EXPORTED),
+            "Green: nothing unexpected; 2.10.0 fails in none of 1 cell that torch.export alone "
+            "makes, 3 not asked",
         ),
         (None, "Green: nothing unexpected"),
     ],
@@ -113,7 +147,7 @@ def test_every_other_gate_says_why(
     assert verdict_words(gate, {Lane.GRAPH: {**NONE, **counts}}, faults, [LEFT]) == words
 
 
-PACKAGE = dataclasses.replace(LEFT, release="2.9.0", asked=113, silent=1, lane=Lane.PACKAGE)
+PACKAGE = Remaining("2.9.0", 113, 0, {Harm.SILENT: 1, Harm.WARNED: 2}, lane=Lane.PACKAGE)
 
 
 def package(found: CellRecord) -> CellRecord:
@@ -123,19 +157,18 @@ def package(found: CellRecord) -> CellRecord:
 
 def test_the_lanes_are_counted_apart() -> None:
     records = [of("a", values="off"), package(of("a", values="off")), package(of("b"))]
-    assert remaining_by_lane(records, SUBJECTS) == (
-        Remaining("2.10.0", 1, 0, 1, 0, 0),
-        Remaining("2.10.0", 2, 0, 1, 0, 0, Lane.PACKAGE),
+    assert remaining_by_lane(records, SUBJECTS, reach_of) == (
+        Remaining("2.10.0", 1, 0, {Harm.SILENT: 1}),
+        Remaining("2.10.0", 2, 0, {Harm.SILENT: 1}, Lane.PACKAGE),
     )
 
 
 def test_green_tells_what_each_lane_is_known_to_get_wrong() -> None:
     counts = {lane: {**NONE, "planned": 9} for lane in Lane}
     assert verdict_words("green", counts, 0, [LEFT, PACKAGE]) == (
-        "Green: nothing unexpected; "
-        "2.10.0 still has 4 silent, 17 loud and 98 lesser known failures in 1,200 cells; "
-        "in the package lane 2.9.0 still has 1 silent, 17 loud and 98 lesser known failures in "
-        "113 cells"
+        "Green: nothing unexpected; 2.10.0 fails in 119 of 1,200 cells whose split the product "
+        "makes (4 silent, 17 loud and 98 interface); in the package lane 2.9.0 fails in 3 of 113 "
+        "cells (1 silent and 2 announced)"
     )
 
 

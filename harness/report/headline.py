@@ -24,8 +24,8 @@ LEDGER = "ledger"
 
 _KINDS = (
     " Silent: the program runs without a warning, and computes something else. Announced: the "
-    "same, with a warning. Loud: an error in place of a program. Interface: right numbers, but packed "
-    "otherwise, or what may be given or trained is not as it was."
+    "same, with a warning. Loud: an error in place of a program. Interface: right numbers, but "
+    "packed otherwise, or what may be given or trained is not as it was."
 )
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 

@@ -51,7 +51,7 @@ class Route(enum.StrEnum):
     DIRECT = "direct"  # torch.export.export of the split module: no inliner
     PLAIN = "plain"  # torch.export.export of the model, no engines: torch's own control
     CROSS = "cross"  # as legacy or export, with placeholders for engines, and back after loading
-    # Of the package lane: `torch_tensorrt.dynamo.compile`, and the module that it returns, in memory.
+    # Of the package lane: `torch_tensorrt.dynamo.compile`, and the module that it returns.
     COMPILE = "compile"
     # Then what a user calls, `torch_tensorrt.save(module, file, ...)`.
     NO_RETRACE = "no-retrace"  # retrace=False

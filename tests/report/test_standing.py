@@ -8,8 +8,8 @@ import json
 import pytest
 
 from harness.report.standing import HEADS, block, standing
-from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import Lane, Oracle, SubjectKind
+from harness.rig.records import CellKey, SubjectSpec
+from harness.rig.vocabulary import Lane, Oracle, Reach, SubjectKind
 from harness.toolchain.environment import PROJECT_ROOT
 from tests.record_builders import failed, key, record
 
@@ -17,6 +17,10 @@ OLD = SubjectSpec("2.12.0", SubjectKind.RELEASE, ("legacy", "export"))
 SAME = dataclasses.replace(OLD, subject="2.13.0")
 NEW = dataclasses.replace(OLD, subject="2.14.0", hypothetical_routes=("export",))
 BUILTIN = SubjectSpec("positional", SubjectKind.BUILTIN, ("export",))
+
+
+def product(_: CellKey) -> Reach:
+    return Reach.PRODUCT
 
 
 def rows(text: str) -> list[str]:
@@ -30,15 +34,28 @@ def test_each_failure_counts_as_what_a_user_meets() -> None:
         record(key("c", "2.14.0", "legacy"), failed(Oracle.METADATA)),
         record(key("d", "2.14.0", "legacy")),
     ]
-    assert rows(standing(records, [NEW])) == ["| 2.14.0 | legacy | 1 of 4 | 1 | 1 | 1 |"]
+    assert rows(standing(records, [NEW], product)) == [
+        "| 2.14.0 | legacy | product | 1 of 4 | 1 | 0 | 1 | 1 |"
+    ]
+
+
+def test_handmade_splits_have_rows_of_their_own_behind_all_others() -> None:
+    def reach_of(key: CellKey) -> Reach:
+        return Reach.HANDMADE if key.case == "a" else Reach.EXPORTED
+
+    records = [record(key(name, "2.14.0", "legacy")) for name in ("a", "b")]
+    assert [row.split(" | ")[2] for row in rows(standing(records, [NEW], reach_of))] == [
+        "exported",
+        "handmade",
+    ]
 
 
 def test_neighbours_that_are_alike_share_a_row_and_builtin_inliners_have_none() -> None:
     records = [record(key("a", name, "legacy")) for name in ("2.12.0", "2.13.0", "positional")]
-    text = standing(records, [OLD, SAME, NEW, BUILTIN])
+    text = standing(records, [OLD, SAME, NEW, BUILTIN], product)
     assert rows(text) == [
-        "| 2.12.0 to 2.13.0 | legacy and export | 1 of 1 | 0 | 0 | 0 |",
-        "| 2.14.0 | legacy | not asked | | | |",
+        "| 2.12.0 to 2.13.0 | legacy and export | product | 1 of 1 | 0 | 0 | 0 | 0 |",
+        "| 2.14.0 | legacy | product | not asked | | | | |",
     ]
 
 
@@ -49,13 +66,13 @@ def test_a_package_has_a_table_of_its_own_call_by_call() -> None:
         dataclasses.replace(key("a", "2.14.0", "retrace"), lane="package"),
         failed(Oracle.COMPLETION),
     )
-    graph, package = standing([inliner, saved, traced], [NEW]).split("\n\n")[:2]
-    assert rows(graph) == ["| 2.14.0 | legacy | 0 of 1 | 1 | 0 | 0 |"]
+    graph, package = standing([inliner, saved, traced], [NEW], product).split("\n\n")[:2]
+    assert rows(graph) == ["| 2.14.0 | legacy | product | 0 of 1 | 1 | 0 | 0 | 0 |"]
     assert rows(package) == [
-        "| 2.14.0 | `save(retrace=False)` | 1 of 1 | 0 | 0 | 0 |",
-        "| 2.14.0 | `save()` | 0 of 1 | 0 | 1 | 0 |",
+        "| 2.14.0 | `save(retrace=False)` | 1 of 1 | 0 | 0 | 0 | 0 |",
+        "| 2.14.0 | `save()` | 0 of 1 | 0 | 0 | 1 | 0 |",
     ]
-    alone = standing([saved], [OLD, NEW])
+    alone = standing([saved], [OLD, NEW], product)
     assert alone.startswith(HEADS[Lane.PACKAGE][0])
     assert len(rows(alone)) == 1
 
@@ -66,7 +83,7 @@ def test_packages_stand_in_one_order_whatever_ended_first() -> None:
         record(dataclasses.replace(mine, builder=builder))
         for builder in ("tensorrt-rtx-1.6.1.120", "segment", "tensorrt-rtx-1.4.0.76")
     ]
-    one, other = standing(found, [NEW]), standing(found[::-1], [NEW])
+    one, other = (standing(each, [NEW], product) for each in (found, found[::-1]))
     assert one == other
     assert rows(one)[0].startswith("| 2.14.0 to 2.14.0 tensorrt-rtx-1.6.1.120 |")
 

@@ -1,0 +1,93 @@
+"""Harm: graded by what a person who saves and loads sees, and not by which oracle found it."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+
+import pytest
+
+from harness.rig.harm import DAMAGED, announced, harm_of
+from harness.rig.oracles.finding import Finding
+from harness.rig.vocabulary import Harm, Oracle, Stage
+from harness.rig.warned import recorded_warnings
+
+COPYBACK = (
+    "Module has non-KV mutable buffer(s) needing copy-back, but retrace=False with "
+    "use_legacy_exporter=False does not declare them. The saved program's signature will not "
+    "reflect those updates."
+)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "stage", "kind", "harm"),
+    [
+        (Oracle.VALUES, Stage.RUN, "numbers differ", Harm.SILENT),
+        (Oracle.VALUES, Stage.RUN, "state is left otherwise", Harm.SILENT),
+        (Oracle.VALUES, Stage.RUN, "structure differs", Harm.INTERFACE),
+        (Oracle.WIRING, Stage.LOAD, "reads another engine", Harm.SILENT),
+        (Oracle.SIGNATURE, Stage.LOAD, "a range constraint is lost", Harm.INTERFACE),
+        (Oracle.STATE, Stage.LOAD, "a parameter has another requires_grad", Harm.INTERFACE),
+        (Oracle.METADATA, Stage.LOAD, "element of an engine: another shape", Harm.INTERFACE),
+        (Oracle.METADATA, Stage.EXPORT, "element of an engine: a list", Harm.COSMETIC),
+        (Oracle.VALUES, Stage.INLINE_FALLBACKS, "inlined module: numbers differ", Harm.COSMETIC),
+        (Oracle.STRUCTURE, Stage.INLINE_ENGINES, DAMAGED, Harm.INTERFACE),
+    ],
+)
+def test_each_finding_does_the_harm_that_its_user_sees(
+    oracle: Oracle, stage: Stage, kind: str, harm: Harm
+) -> None:
+    assert harm_of(oracle, [Finding(stage, kind)], reloaded=True) is harm
+
+
+def test_the_worst_finding_of_a_program_on_disk_decides() -> None:
+    found = [
+        Finding(Stage.EXPORT, "element of an engine: a list"),
+        Finding(Stage.RUN, "structure differs"),
+        Finding(Stage.RUN, "numbers differ"),
+    ]
+    assert harm_of(Oracle.VALUES, found, reloaded=True) is Harm.SILENT
+    assert harm_of(Oracle.VALUES, found[:2], reloaded=True) is Harm.INTERFACE
+
+
+def test_whatever_is_wrong_with_a_program_that_never_ran_is_an_error_to_its_user() -> None:
+    found = [Finding(Stage.INLINE_FALLBACKS, "reads another engine")]
+    assert harm_of(Oracle.WIRING, found, reloaded=False) is Harm.ERROR
+
+
+def test_nothing_found_does_no_harm() -> None:
+    assert harm_of(Oracle.VALUES, [], reloaded=False) is None
+
+
+def test_silent_harm_that_the_release_announces_is_warned() -> None:
+    found = [Finding(Stage.RUN, "state is left otherwise")]
+    assert announced([COPYBACK])
+    assert harm_of(Oracle.VALUES, found, reloaded=True, warned=True) is Harm.WARNED
+    assert not announced(["Provided model is a torch.fx.GraphModule and retrace is False"])
+
+
+def test_an_announcement_makes_no_other_harm_less() -> None:
+    found = [Finding(Stage.LOAD, "another upper bound")]
+    assert harm_of(Oracle.SIGNATURE, found, reloaded=True, warned=True) is Harm.INTERFACE
+
+
+def test_log_lines_and_warnings_of_the_release_are_recorded_once_and_those_of_others_not() -> None:
+    logger = logging.getLogger("torch_tensorrt.dynamo._exporter")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with recorded_warnings() as told:
+            for _ in range(2):
+                logger.warning("lost in %s at 0x7f00aa11bb22", "/tmp/x/y.pt2")
+            logger.info("not worth a word")
+            logging.getLogger("somebody").warning("else")
+            text, place = "use arg_inputs", "/wheel.whl/torch_tensorrt/_compile.py"
+            warnings.warn_explicit(text, UserWarning, place, 3, module="torch_tensorrt._compile")
+            warnings.warn("mine", stacklevel=1)
+    assert told == ["lost in y.pt2 at", "use arg_inputs"]
+
+
+def test_recording_leaves_no_handler_behind() -> None:
+    before = list(logging.getLogger().handlers)
+    with pytest.raises(KeyError), recorded_warnings():
+        raise KeyError
+    assert logging.getLogger().handlers == before
