@@ -23,6 +23,7 @@ from harness.expectations.ledger import Entry, Ledger, origins_of
 from harness.expectations.scopes import Scope, scopes
 from harness.findings import CellClass, Finding, Gate, GateReport, first_screen, said
 from harness.plan import PlannedCell
+from harness.reach import reach_by_origin
 from harness.rig.record_json import TOO_OLD
 from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec, Verdict
 from harness.rig.vocabulary import (
@@ -35,6 +36,7 @@ from harness.rig.vocabulary import (
     SubjectKind,
     Symptom,
     gates,
+    is_asked,
 )
 from harness.verdict import remaining_by_lane
 
@@ -91,7 +93,7 @@ def judge(
         notes=_marked([note for result in judged.values() for note in result.notes], controls),
         good_news=_marked([good for r in judged.values() for good in r.good_news], controls),
         lane_of={cell.key.cell_id: Lane(cell.key.lane) for cell in plan},
-        remaining=remaining_by_lane(records.values(), subjects),
+        remaining=remaining_by_lane(records.values(), subjects, reach_by_origin(cases)),
     )
 
 
@@ -128,7 +130,7 @@ def _judge(
 
 def _judge_by_ledger(record: CellRecord, scope: Scope) -> Comparison:
     if record.state is CellState.UNSUPPORTED:
-        if scope.permitting(record):
+        if record.rests_on_compile or scope.permitting(record):
             return Comparison(CellClass.UNSUPPORTED)
         return _undecided(record, f"could not be asked: {record.reason}")
     findings = []
@@ -159,12 +161,10 @@ def _undecided(record: CellRecord, reason: str) -> Comparison:
 def _unasked(record: CellRecord) -> list[Finding]:
     """Oracles that were not asked of a cell that completed: a skipped comparison is no pass.
 
-    A program that ended early has nothing to ask about, and the plain control has no split module
-    to hold its wiring against; any other n/a hides something.
+    A program that ended early has nothing to ask about; any other n/a hides something.
     """
     if record.state is not CellState.ENDED or record.verdict(Oracle.COMPLETION).failed:
         return []
-    exempt = {Oracle.WIRING} if record.key.route == Route.PLAIN else set()
     return [
         Finding(
             record.key,
@@ -175,7 +175,7 @@ def _unasked(record: CellRecord) -> list[Finding]:
         )
         for verdict in record.verdicts
         if verdict.outcome is Outcome.NOT_APPLICABLE
-        and verdict.oracle not in exempt
+        and is_asked(verdict.oracle, record.key.route)
         and verdict.message != TOO_OLD
     ]
 
@@ -205,7 +205,7 @@ def _class_unjudged(record: CellRecord) -> CellClass:
     """A cell's class when all that it shows is as expected."""
     if record.state is CellState.UNSUPPORTED:
         return CellClass.UNSUPPORTED
-    return CellClass.EXPECTED_FAILURE if record.failures else CellClass.OK
+    return CellClass.OK if record.right else CellClass.EXPECTED_FAILURE
 
 
 def _fault(record: CellRecord | None) -> str:

@@ -54,7 +54,8 @@ def make_plan(
     in the case's own mode, or the first one, whatever a run asks for.
 
     Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
-    for all that a subject has. ``environment`` is where all of them run.
+    for all that a subject has. Whichever way of saving is asked, `compile` is: the others rest on
+    it. ``environment`` is where all of them run.
 
     Raises:
         UsageError: a route nobody knows, one cell asked for twice, or nothing to ask at all.
@@ -65,7 +66,7 @@ def make_plan(
         cell
         for case in cases
         for cell in _cells(case, subjects, captures, first, environment)
-        if routes is None or cell.key.route in routes
+        if routes is None or cell.key.route in routes or cell.key.route == Route.COMPILE
     )
     if not plan:
         # An empty plan would end, have no failure, and be reported as a success.

@@ -14,15 +14,17 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Final
 
 from harness.expectations.ledger import Entry, EntryUse
 from harness.findings import explain_command
+from harness.rig import vocabulary
 from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.rig.vocabulary import CellState, Oracle, Outcome
-from harness.verdict import SILENT
 
 HANDMADE = "handmade"
 
@@ -34,6 +36,15 @@ class Harm(enum.IntEnum):
     LESSER = 1
     ERROR = 2
     SILENT = 3
+
+
+_HARMS: Final = {
+    vocabulary.Harm.SILENT: Harm.SILENT,
+    vocabulary.Harm.WARNED: Harm.LESSER,
+    vocabulary.Harm.ERROR: Harm.ERROR,
+    vocabulary.Harm.INTERFACE: Harm.LESSER,
+    vocabulary.Harm.COSMETIC: Harm.NONE,
+}
 
 
 class Decision(enum.StrEnum):
@@ -173,7 +184,7 @@ def qualify(
         lanes=tuple(sorted({place.lane for place in asked})),
         executed_once=sum(mine[place].measured_as == theirs[place].measured_as for place in asked),
         changes=tuple(_changes(asked, theirs, mine, described, options)),
-        not_asked=_not_asked([*mine.values(), *theirs.values()]),
+        not_asked=_not_asked(mine, theirs),
         only=_only(mine, theirs, candidate.subject, baseline.subject),
         measured=tuple(_measured(asked, theirs, mine)),
         causes_gone=_causes(used, baseline.subject, candidate.subject, mine),
@@ -183,12 +194,9 @@ def qualify(
 
 def harm_of(record: CellRecord) -> Harm:
     """What an ended cell does to its user."""
-    met = record.met
-    if met is None:
+    if record.right or record.harm is None:
         return Harm.NONE
-    if met.oracle is Oracle.COMPLETION:
-        return Harm.ERROR
-    return Harm.SILENT if met.oracle in SILENT else Harm.LESSER
+    return _HARMS[record.harm]
 
 
 def _changes(
@@ -213,12 +221,24 @@ def _changes(
     return sorted(found, key=lambda change: (-change.after, change.handmade, change.key))
 
 
-def _not_asked(records: Iterable[CellRecord]) -> tuple[tuple[str, int], ...]:
-    reasons: dict[str, int] = {}
-    for record in records:
-        if record.state is CellState.UNSUPPORTED:
-            reason = f"{record.key.subject}, {record.key.lane} lane: {record.reason}"
-            reasons[reason] = reasons.get(reason, 0) + 1
+def _not_asked(
+    mine: Mapping[CellKey, CellRecord], theirs: Mapping[CellKey, CellRecord]
+) -> tuple[tuple[str, int], ...]:
+    """Why which cells could not be asked, and how many.
+
+    Not told: what rests on a failed `compile`, which is compared itself; and what ends before any
+    inliner, for both alike: that is a fact about the case, and none about one of the two.
+    """
+    reasons: Counter[str] = Counter()
+    for own, others in ((mine, theirs), (theirs, mine)):
+        for place, record in own.items():
+            other = others.get(place)
+            alike = other is not None and (other.state, other.reason) == (
+                record.state,
+                record.reason,
+            )
+            if record.state is CellState.UNSUPPORTED and not (record.rests_on_compile or alike):
+                reasons[f"{record.key.subject}, {record.key.lane} lane: {record.reason}"] += 1
     return tuple(reasons.items())
 
 

@@ -76,7 +76,9 @@ class Release:
 
     @property
     def package_routes(self) -> tuple[str, ...]:
-        """How a user of the whole package can save; empty before 2.7.0, where the lane begins.
+        """What a user of the whole package calls: `compile`, and each way to save what it returns.
+
+        Empty before 2.7.0, where the lane begins.
 
         Up to 2.6.1 `compile` leaves a call of torch's own `_guards_fn` in the split module that
         torch 2.9 and later put into it, which is no defect of theirs.
@@ -86,7 +88,7 @@ class Release:
         """
         if Version(self.version) < PACKAGE_LANE_SINCE:
             return ()
-        routes = [Route.NO_RETRACE, Route.RETRACE]
+        routes = [Route.COMPILE, Route.NO_RETRACE, Route.RETRACE]
         if "dynamic_shapes" in self.api.create_trt_exp_program:
             routes += [
                 Route.NO_RETRACE_EXPORT,

@@ -6,47 +6,73 @@ newest release is known to get wrong is told in the same breath.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from packaging.version import Version
 
-from harness.rig.records import CellRecord, SubjectSpec
-from harness.rig.vocabulary import PINNED, CellState, Lane, Oracle, SubjectKind
+from harness.rig.records import CellKey, CellRecord, SubjectSpec
+from harness.rig.vocabulary import PINNED, CellState, Harm, Lane, Reach, SubjectKind
 
-#: Oracles whose failure no exception tells: the program runs, and computes something else.
-SILENT: Final = (Oracle.VALUES, Oracle.WIRING)
+#: What is worse than a cosmetic defect, worst first.
+HARMS: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR, Harm.INTERFACE)
+
+
+#: How a harm is told of a failure.
+HARM_WORDS: Final[Mapping[Harm, str]] = {
+    Harm.SILENT: "silent",
+    Harm.WARNED: "announced",
+    Harm.ERROR: "loud",
+    Harm.INTERFACE: "interface",
+    Harm.COSMETIC: "cosmetic",
+}
+
+
+#: Who makes the split of a cell; of a cell of the package lane, the product.
+ReachOf = Callable[[CellKey], Reach]
 
 
 @dataclass(frozen=True)
 class Remaining:
-    """How the newest release fails in one lane, on the routes that a user can reach.
+    """How the newest release fails in one lane, in splits of one reach.
 
-    In cells, each once; those of two lanes ask different things, and are never added up.
+    In cells of routes that its users can reach, each once; those of two lanes ask different things,
+    and are never added up.
 
-    ``silent``: the program runs and computes something else. ``loud``: there is an error in place
-    of a program. ``lesser``: its numbers are right, and something else is not.
+    Attributes:
+        asked: cells that were asked and ended.
+        unasked: cells that could not be asked, but for those that rest on a failed `compile`.
+        harms: how many of the asked ones do which harm; those with a cosmetic one are right.
+        not_compiled: cells of a way to save what `compile` did not make, or made wrong.
     """
 
     release: str
     asked: int
     unasked: int
-    silent: int
-    loud: int
-    lesser: int
+    harms: Mapping[Harm, int]
     lane: Lane = Lane.GRAPH
+    reach: Reach = Reach.PRODUCT
+    not_compiled: int = 0
 
     @property
     def failing(self) -> int:
-        return self.silent + self.loud + self.lesser
+        return sum(self.harms.get(harm, 0) for harm in HARMS)
+
+    @property
+    def right(self) -> int:
+        return self.asked - self.failing
 
 
 def remaining(
-    records: Iterable[CellRecord], subjects: Iterable[SubjectSpec], lane: Lane = Lane.GRAPH
-) -> Remaining | None:
-    """Of the newest release that was asked anything in the lane; None where there is none.
+    records: Iterable[CellRecord],
+    subjects: Iterable[SubjectSpec],
+    reach_of: ReachOf,
+    lane: Lane = Lane.GRAPH,
+) -> tuple[Remaining, ...]:
+    """Of the newest release that was asked anything in the lane, one for each reach that it has.
 
     Of the pinned environment, where the lane has it: so each cell counts once.
     """
@@ -59,30 +85,41 @@ def remaining(
     gated = [record for record in gated if record.key.environment == PINNED] or gated
     asked = {record.key.subject for record in gated if record.state is CellState.ENDED}
     if not asked:
-        return None
+        return ()
     newest = max(asked, key=Version)
-    here = [record for record in gated if record.key.subject == newest]
-    ended = [record for record in here if record.state is CellState.ENDED]
-    met = [record.met.oracle for record in ended if record.met]
-    silent, loud = sum(oracle in SILENT for oracle in met), met.count(Oracle.COMPLETION)
+    of: dict[Reach, list[CellRecord]] = {reach: [] for reach in Reach}
+    for record in gated:
+        if record.key.subject == newest:
+            of[reach_of(record.key)].append(record)
+    return tuple(_remaining(newest, lane, reach, here) for reach, here in of.items() if here)
+
+
+def _remaining(release: str, lane: Lane, reach: Reach, records: Sequence[CellRecord]) -> Remaining:
+    ended = [record for record in records if record.state is CellState.ENDED]
+    resting = sum(record.rests_on_compile for record in records)
+    harms = Counter(record.harm for record in ended if record.harm is not None)
     return Remaining(
-        release=newest,
+        release=release,
         asked=len(ended),
-        unasked=len(here) - len(ended),
-        silent=silent,
-        loud=loud,
-        lesser=len(met) - silent - loud,
+        unasked=len(records) - len(ended) - resting,
+        harms=harms,
         lane=lane,
+        reach=reach,
+        not_compiled=resting,
     )
 
 
 def remaining_by_lane(
-    records: Collection[CellRecord], subjects: Collection[SubjectSpec]
+    records: Collection[CellRecord], subjects: Collection[SubjectSpec], reach_of: ReachOf
 ) -> tuple[Remaining, ...]:
     """As `remaining`, of each lane in which a release was asked anything."""
     lanes = {record.key.lane for record in records}
-    found = (remaining(records, subjects, lane) for lane in Lane if lane in lanes)
-    return tuple(left for left in found if left is not None)
+    return tuple(
+        left
+        for lane in Lane
+        if lane in lanes
+        for left in remaining(records, subjects, reach_of, lane)
+    )
 
 
 def counts_by_lane(
@@ -146,21 +183,35 @@ def _where(counts: Mapping[Lane, Mapping[str, int]], name: str) -> str:
     return f" ({told})" if told else ""
 
 
+#: The cells of a reach, as they are told.
+_SPLITS: Final[Mapping[Reach, str]] = {
+    Reach.PRODUCT: "whose split the product makes",
+    Reach.EXPORTED: "that torch.export alone makes",
+    Reach.HANDMADE: "that are handmade",
+}
+
+
 def _known(left: Sequence[Remaining]) -> str:
     """What is known to fail, lane by lane; the graph lane goes without its name."""
-    return "".join(
-        f"; {f'in the {each.lane} lane ' if each.lane is not Lane.GRAPH else ''}{_failing(each)}"
-        for each in left
-    )
+    parts = []
+    for lane, group in itertools.groupby(left, key=lambda each: each.lane):
+        here = list(group)
+        where = "" if lane is Lane.GRAPH else f"in the {lane} lane "
+        told = ", ".join(_failing(each) for each in here)
+        parts.append(f"; {where}{here[0].release} fails {told}")
+    return "".join(parts)
 
 
 def _failing(left: Remaining) -> str:
+    """``in 5 of 120 cells whose split the product makes (2 silent and 3 loud)``."""
     unasked = f", {left.unasked:,} not asked" if left.unasked else ""
-    cells = f"{_plural(left.asked, 'cell')}{unasked}"
+    splits = "" if left.lane is not Lane.GRAPH else f" {_SPLITS[left.reach]}"
+    cells = f"{_plural(left.asked, 'cell')}{splits}{unasked}"
     if not left.failing:
-        return f"{left.release} has no known failure in {cells}"
-    kinds = f"{left.silent:,} silent, {left.loud:,} loud and {left.lesser:,} lesser known failures"
-    return f"{left.release} still has {kinds} in {cells}"
+        return f"in none of {cells}"
+    kinds = [f"{left.harms[harm]:,} {HARM_WORDS[harm]}" for harm in HARMS if left.harms.get(harm)]
+    told = f"{', '.join(kinds[:-1])} and {kinds[-1]}" if len(kinds) > 1 else kinds[0]
+    return f"in {left.failing:,} of {cells} ({told})"
 
 
 def _inconclusive(counts: Mapping[Lane, Mapping[str, int]]) -> str:

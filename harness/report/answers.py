@@ -13,8 +13,7 @@ import pandas as pd
 from harness.report import text
 from harness.report.neighbours import Moved
 from harness.report.views import Answer, ChangeView, Comparison
-from harness.rig.vocabulary import Oracle
-from harness.verdict import SILENT
+from harness.rig.vocabulary import Harm, Oracle
 
 UNJUDGED = ("unsupported", "missing")
 
@@ -47,11 +46,11 @@ def answers(
 
 def silent_failures(cells: pd.DataFrame, releases: Sequence[str]) -> str:
     """Which releases have none; what the newest has, if it has any."""
-    told = cells[["subject", "family", "route", "standing", "oracle"]]
+    told = cells[["subject", "family", "route", "standing", "harm"]]
     gated = told[~cells["hypothetical"]]
     of_subject = {str(name): here for name, here in gated.groupby("subject", observed=False)}
     of = {name: of_subject[name] for name in releases}
-    share = {name: float(here["oracle"].isin(SILENT).mean()) for name, here in of.items()}
+    share = {name: float((here["harm"] == Harm.SILENT.value).mean()) for name, here in of.items()}
     unasked = [name for name, here in of.items() if here["standing"].isin(UNJUDGED).any()]
     clean = [name for name in releases if not share[name] and name not in unasked]
     newest = releases[-1]
@@ -75,7 +74,7 @@ def silent_failures(cells: pd.DataFrame, releases: Sequence[str]) -> str:
 
 def _silent_of(here: pd.DataFrame) -> str:
     """How many cells of a release fail silently, and where."""
-    wrong = here[here["oracle"].isin(SILENT)]
+    wrong = here[here["harm"] == Harm.SILENT.value]
     families = text.listed(dict.fromkeys(str(family) for family in wrong["family"]), 3)
     routes = " and ".join(dict.fromkeys(str(route) for route in wrong["route"].sort_values()))
     return f"{len(wrong)} of {text.plural(len(here), 'cell')} ({families}; by {routes})"

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec, Verdict
-from harness.rig.vocabulary import CellState, Oracle, Route, gates
+from harness.rig.vocabulary import CellState, Harm, Oracle, Route, gates
 from harness.subject_order import ordered_subjects
 
 KEY = tuple(field.name for field in dataclasses.fields(CellKey))
@@ -42,6 +42,7 @@ def _categories(
         "route": ordered(route.value for route in Route),
         "oracle": ordered(oracle.value for oracle in Oracle),
         "standing": ordered(STANDINGS),
+        "harm": ordered(harm.value for harm in Harm),
     }
 
 
@@ -87,6 +88,7 @@ _CELL_COLUMNS = {
     "standing": _WORD,
     "label": _WORD,
     "oracle": _WORD,
+    "harm": _WORD,
     "message": _TEXT,
     "class": _WORD,
     "measured_as": _TEXT,
@@ -103,11 +105,13 @@ _VERDICT_COLUMNS = {
     "hypothetical": "bool",
     "oracle": _WORD,
     "outcome": _WORD,
+    "harm": _WORD,
     "label": _WORD,
     "message": _TEXT,
     "evidence": _TEXT,
 }
-_OF_A_VERDICT = ("oracle", "outcome", "label", "message", "evidence")
+_OF_A_VERDICT = ("oracle", "outcome", "harm", "label", "message", "evidence")
+_Told = tuple[str, str, str | None, str, str, str]
 _SAMPLE_COLUMNS = {
     **_KEY_COLUMNS,
     "family": _WORD,
@@ -130,7 +134,7 @@ def verdict_frame(
     heads = []
     # Few cells of many say something of their own: each thing that is said has its rows once.
     first: dict[tuple[object, ...], int] = {}
-    told: list[tuple[str, str, str, str, str]] = []
+    told: list[_Told] = []
     begins = []
     for record in records:
         case, key = by_name[record.key.case], record.key
@@ -150,14 +154,15 @@ def verdict_frame(
     return _repeated(_frame(heads, cells, cases, subjects), len(Oracle), more)
 
 
-def _told(record: CellRecord) -> Iterator[tuple[str, str, str, str, str]]:
+def _told(record: CellRecord) -> Iterator[_Told]:
     """What each oracle says of a cell, in the columns that are of a verdict."""
     unasked = record.state is CellState.UNSUPPORTED
     for oracle in Oracle:
         verdict = record.verdict(oracle)
         outcome = _outcome(verdict, record.key.route)
         message = record.reason if unasked else verdict.message
-        yield oracle.value, outcome, verdict.label, message, verdict.evidence
+        harm = verdict.graded.value if verdict.failed else None
+        yield oracle.value, outcome, harm, verdict.label, message, verdict.evidence
 
 
 def _outcome(verdict: Verdict, route: str) -> str:
@@ -193,12 +198,12 @@ def cell_frame(
 
 
 def _cell_row(record: CellRecord, case: CaseInfo, given_class: str | None) -> tuple[Any, ...]:
-    worst = record.met
-    label = worst.label if worst else record.label
+    worst = None if record.right else record.met
+    label = worst.label if worst else "ok" if record.right else record.label
     if record.state is CellState.UNSUPPORTED:
         standing, message = "unsupported", record.reason
     else:
-        standing, message = ("failing", worst.message) if worst else ("ok", "")
+        standing, message = "ok" if record.right else "failing", worst.message if worst else ""
     return (
         *_coordinates(record.key),
         record.key.cell_id,
@@ -208,6 +213,7 @@ def _cell_row(record: CellRecord, case: CaseInfo, given_class: str | None) -> tu
         standing,
         label,
         worst.oracle.value if worst else None,
+        record.harm.value if record.harm else None,
         message,
         given_class,
         record.measured_as,
@@ -220,7 +226,7 @@ def _cell_row(record: CellRecord, case: CaseInfo, given_class: str | None) -> tu
 
 def _missing_row(key: CellKey, case: CaseInfo, hypothetical: bool) -> tuple[Any, ...]:
     known = (*_coordinates(key), key.cell_id, case.family, case.origin, hypothetical)
-    return (*known, MISSING, MISSING, None, "", MISSING, "", None, None, None, None)
+    return (*known, MISSING, MISSING, None, None, "", MISSING, "", None, None, None, None)
 
 
 def sample_frame(

@@ -23,8 +23,9 @@ LEDGER = "ledger"
 """What stands in a finding where an oracle would, if the ledger itself is at fault."""
 
 _KINDS = (
-    " Silent: the program runs, and computes something else. Loud: an error in place of a program. "
-    "Lesser: right numbers, but something else is wrong, such as the metadata."
+    " Silent: the program runs without a warning, and computes something else. Announced: the "
+    "same, with a warning. Loud: an error in place of a program. Interface: right numbers, but packed "
+    "otherwise, or what may be given or trained is not as it was."
 )
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 

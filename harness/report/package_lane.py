@@ -28,10 +28,10 @@ from harness.report.package_views import (
 from harness.report.rows import failing_cells, failing_subjects, quartiles_by
 from harness.report.views import Answer
 from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import COMPILE_PARTS, EMULATED, SEGMENT, Lane, Oracle, Route, Stage
-from harness.verdict import SILENT
+from harness.rig.vocabulary import COMPILE_PARTS, EMULATED, SEGMENT, Harm, Lane, Route, Stage
 
 CALLS: Final[Mapping[Route, str]] = {
+    Route.COMPILE: "compile()",
     Route.NO_RETRACE: "save(retrace=False)",
     Route.NO_RETRACE_EXPORT: "save(retrace=False, use_legacy_exporter=False)",
     Route.RETRACE: "save()",
@@ -41,6 +41,7 @@ CALLS: Final[Mapping[Route, str]] = {
 """What a user of `torch_tensorrt` writes; ``retrace=True`` is its default."""
 
 REACHES: Final[Mapping[Route, str]] = {
+    Route.COMPILE: "the compiled module, in memory",
     Route.LEGACY: "the inliner, then create_trt_exp_program",
     Route.EXPORT: "the inliner, then torch.export",
     Route.DIRECT: "torch.export of the split module, no inliner",
@@ -165,7 +166,7 @@ def _call(route: Route) -> PackageCall:
         route=route.value,
         call=CALLS[route],
         reaches=REACHES[route.reaches],
-        inlines=route.reaches is not Route.DIRECT,
+        inlines=route.reaches not in (Route.COMPILE, Route.DIRECT),
     )
 
 
@@ -196,8 +197,8 @@ def _told(here: pd.DataFrame) -> str:
     silent, loud, right = [], [], []
     for route, rows in here.groupby("route", observed=True):
         call, total = CALLS[Route(str(route))], len(rows)
-        wrong = int(rows["oracle"].isin(SILENT).sum())
-        broken = int((rows["oracle"] == Oracle.COMPLETION.value).sum())
+        wrong = int((rows["harm"] == Harm.SILENT.value).sum())
+        broken = int((rows["harm"] == Harm.ERROR.value).sum())
         unasked = int(rows["standing"].isin(UNJUDGED).sum())
         doubt = f", {unasked} not asked" if unasked else ""
         breaks = f" and fails in {broken}" if broken else ""

@@ -13,50 +13,72 @@ from typing import Final, TypeVar
 from harness.report import text
 from harness.report.package_lane import CALLS, called
 from harness.rig.records import CellKey, CellRecord, SubjectSpec
-from harness.rig.vocabulary import SEGMENT, Lane, SubjectKind
-from harness.verdict import Remaining, remaining
+from harness.rig.vocabulary import SEGMENT, Lane, Reach, SubjectKind
+from harness.verdict import HARMS, ReachOf, Remaining, remaining
 
 Name = TypeVar("Name")
-_COUNTS: Final = "right | silently wrong | error | lesser |"
+_COUNTS: Final = "right | silently wrong | announced | error | interface |"
 HEADS: Final[Mapping[Lane, tuple[str, str]]] = {
-    Lane.GRAPH: (f"| release | routes of its users | {_COUNTS}", "|---|---|---|---|---|---|"),
-    Lane.PACKAGE: (f"| package | what its users call | {_COUNTS}", "|---|---|---|---|---|---|"),
-    Lane.ENGINE: (f"| on a GPU | what its users call | {_COUNTS}", "|---|---|---|---|---|---|"),
+    Lane.GRAPH: (
+        f"| release | routes of its users | splits | {_COUNTS}",
+        "|---|---|---|---|---|---|---|---|",
+    ),
+    Lane.PACKAGE: (f"| package | what its users call | {_COUNTS}", "|---|---|---|---|---|---|---|"),
+    Lane.ENGINE: (f"| on a GPU | what its users call | {_COUNTS}", "|---|---|---|---|---|---|---|"),
 }
 NOTE = (
-    "Cells: a case by a route. Silently wrong: it runs, and computes something else. Lesser: the "
-    "numbers are right, and structure, signature, state or metadata is not."
+    "Cells: a case by a route. Silently wrong: it runs without a warning and computes something "
+    "else; announced: the same, with a warning. Interface: the numbers are right, and how they are "
+    "packed, what may be given, or what of it can be trained or saved again is not."
 )
 
 
-def standing(records: Iterable[CellRecord], subjects: Sequence[SubjectSpec]) -> str:
+def standing(
+    records: Iterable[CellRecord], subjects: Sequence[SubjectSpec], reach_of: ReachOf
+) -> str:
     """The tables as Markdown, one a lane of the run; neighbours that are alike share a row."""
     by_lane: dict[str, list[CellRecord]] = {}
     for record in records:
         by_lane.setdefault(record.key.lane, []).append(record)
-    rows = {Lane.GRAPH: _inliner_rows, Lane.PACKAGE: _package_rows, Lane.ENGINE: _package_rows}
-    tables = [
-        "\n".join((*HEADS[lane], *_together(rows[lane](by_lane[lane], subjects))))
-        for lane in Lane
-        if lane in by_lane
-    ]
+    tables = []
+    if Lane.GRAPH in by_lane:
+        rows = [row for reach in Reach for row in _inliners(by_lane, subjects, reach_of, reach)]
+        tables.append("\n".join((*HEADS[Lane.GRAPH], *rows)))
+    for lane in (Lane.PACKAGE, Lane.ENGINE):
+        if lane in by_lane:
+            whole = _together(_package_rows(by_lane[lane], subjects, reach_of))
+            tables.append("\n".join((*HEADS[lane], *whole)))
     return "\n\n".join((*tables, NOTE)) + "\n"
 
 
+def _inliners(
+    by_lane: Mapping[str, Sequence[CellRecord]],
+    subjects: Sequence[SubjectSpec],
+    reach_of: ReachOf,
+    reach: Reach,
+) -> list[str]:
+    """The rows of splits of one reach; none where no cell is of it."""
+    here = [record for record in by_lane[Lane.GRAPH] if reach_of(record.key) is reach]
+    return list(_together(_inliner_rows(here, subjects, reach_of, reach))) if here else []
+
+
 def _inliner_rows(
-    records: Sequence[CellRecord], subjects: Sequence[SubjectSpec]
+    records: Sequence[CellRecord],
+    subjects: Sequence[SubjectSpec],
+    reach_of: ReachOf,
+    reach: Reach,
 ) -> Iterator[tuple[str, str]]:
     """Every release, with all of its routes in one row."""
     of = _by(records, lambda key: key.subject)
     for spec in subjects:
         if spec.kind is SubjectKind.RELEASE:
             routes = [route for route in spec.routes if route not in spec.hypothetical_routes]
-            left = remaining(of.get(spec.subject, ()), [spec])
-            yield spec.subject, _row(text.joined(routes), left)
+            left = remaining(of.get(spec.subject, ()), [spec], reach_of)
+            yield spec.subject, _row(f"{text.joined(routes)} | {reach}", left)
 
 
 def _package_rows(
-    records: Sequence[CellRecord], subjects: Sequence[SubjectSpec]
+    records: Sequence[CellRecord], subjects: Sequence[SubjectSpec], reach_of: ReachOf
 ) -> Iterator[tuple[str, str]]:
     """Call by call the releases that have it: a user makes one of them."""
     of = _by(records, lambda key: (key.subject, key.route))
@@ -66,7 +88,7 @@ def _package_rows(
             builders = {record.key.builder for record in here}
             for builder in sorted(builders, key=lambda name: (name != SEGMENT, name)):
                 mine = [record for record in here if record.key.builder == builder]
-                left = remaining(mine, [spec], Lane(mine[0].key.lane))
+                left = remaining(mine, [spec], reach_of, Lane(mine[0].key.lane))
                 yield called(spec.subject, builder), _row(f"`{CALLS[route]}`", left)
 
 
@@ -85,13 +107,13 @@ def _together(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield f"| {_span([name for name, _ in group])} {row}"
 
 
-def _row(routes: str, left: Remaining | None) -> str:
-    return f"| {routes} | {'not asked | | |' if left is None else _counts(left)} |"
+def _row(what: str, left: Sequence[Remaining]) -> str:
+    return f"| {what} | {'not asked | | | | |' if not left else _counts(left[0])} |"
 
 
 def _counts(left: Remaining) -> str:
-    right = left.asked - left.failing
-    return f"{right} of {left.asked} | {left.silent} | {left.loud} | {left.lesser}"
+    harms = " | ".join(str(left.harms.get(harm, 0)) for harm in HARMS)
+    return f"{left.right} of {left.asked} | {harms}"
 
 
 def _span(names: Sequence[str]) -> str:

@@ -23,9 +23,8 @@ from harness.report.tables import matrix
 from harness.report.version_measures import measures_of
 from harness.report.version_views import Step, VersionBlock, VersionRow
 from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import PINNED, SEGMENT, Lane, Oracle, SubjectKind
+from harness.rig.vocabulary import PINNED, SEGMENT, Harm, Lane, SubjectKind
 from harness.subject_order import ordered_subjects, version_of
-from harness.verdict import SILENT
 
 _BLOCK = ["lane", "executor", "environments", "builds"]
 _PLACE = ["release", "builder", "environment"]  # of a row, in its block
@@ -113,7 +112,7 @@ def _rows(
     found = matrix_cells(table)
     names = [_name(*place) for place in places]
     failing = cells[cells["standing"] == "failing"]
-    met = Counter(zip(failing["subject"], failing["oracle"], strict=True))
+    met = Counter(zip(failing["subject"], failing["harm"], strict=True))
     measures = measures_of(cells, samples, names, Lane(cells["lane"].iloc[0]))
     rows = []
     for place, name in zip(places, names, strict=True):
@@ -138,10 +137,10 @@ def _rows(
 
 
 def _harms(name: str, met: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    """How many cells of a row do which harm, of the oracles that users of the rows meet."""
-    counts = {oracle: met.get((name, oracle.value), 0) for oracle in Oracle}
-    silent, error = sum(counts[oracle] for oracle in SILENT), counts[Oracle.COMPLETION]
-    return {"silent": silent, "error": error, "lesser": sum(counts.values()) - silent - error}
+    """How many cells of a row do which harm, as users of the rows meet it."""
+    counts = {harm: met.get((name, harm.value), 0) for harm in Harm}
+    silent, error = counts[Harm.SILENT] + counts[Harm.WARNED], counts[Harm.ERROR]
+    return {"silent": silent, "error": error, "lesser": counts[Harm.INTERFACE]}
 
 
 def _engines_order(ran: Mapping[str, Any]) -> tuple[Any, ...]:

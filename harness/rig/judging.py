@@ -13,7 +13,9 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from harness.rig.disk import CameBack
+from harness.rig.harm import announced, harm_of
 from harness.rig.oracles import (
+    completion,
     determinism,
     metadata,
     signature,
@@ -27,6 +29,7 @@ from harness.rig.oracles.copied_back import return_no_more
 from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding, verdict_of
 from harness.rig.oracles.reading import Unreadable
+from harness.rig.oracles.values import STRUCTURE_DIFFERS
 from harness.rig.prepare import PreparedCase
 from harness.rig.records import Verdict, not_applicable
 from harness.rig.sharing import module_lines, program_lines
@@ -101,7 +104,12 @@ def about_program(prepared: PreparedCase, route: Route, back: CameBack) -> Answe
 
 
 def verdicts(
-    answers: Sequence[Answers], ended: Verdict, *, reloaded: bool, ran: bool
+    answers: Sequence[Answers],
+    ended: Verdict,
+    *,
+    reloaded: bool,
+    ran: bool,
+    warnings: Sequence[str] = (),
 ) -> tuple[Verdict, ...]:
     """One verdict an oracle, from all that was answered, in the order of severity.
 
@@ -112,7 +120,9 @@ def verdicts(
         ended: the verdict on completion.
         reloaded: whether the program came back from disk.
         ran: whether it ran.
+        warnings: what the release warned of on the way.
     """
+    warned = announced(warnings)
     not_reached = f"not reached: ended at {ended.stage if ended.failed else None}"
 
     def verdict(oracle: Oracle) -> Verdict:
@@ -125,10 +135,23 @@ def verdicts(
             return not_applicable(oracle, f"not readable: {unreadable}")
         # A structure is there to be looked at as soon as the program is.
         if found or (reloaded if oracle is Oracle.STRUCTURE else ran):
-            return verdict_of(oracle, SYMPTOMS[oracle], found)
+            harm = harm_of(oracle, found, reloaded=ran, warned=warned)
+            return verdict_of(oracle, SYMPTOMS[oracle], found, harm)
         return not_applicable(oracle, not_reached)
 
     return tuple(verdict(oracle) for oracle in Oracle)
+
+
+def about_compiled(prepared: PreparedCase, warnings: Sequence[str] = ()) -> tuple[Verdict, ...]:
+    """One verdict an oracle on the compiled module in memory: what it returns, and no more."""
+    found = [*prepared.against_eager, *prepared.against_itself]
+    harm = harm_of(Oracle.VALUES, found, reloaded=True, warned=announced(warnings))
+    values_verdict = verdict_of(Oracle.VALUES, SYMPTOMS[Oracle.VALUES], found, harm)
+    asked = {Oracle.VALUES: values_verdict, Oracle.COMPLETION: completion.completed()}
+    return tuple(
+        asked.get(oracle) or not_applicable(oracle, "asked of saved programs alone")
+        for oracle in Oracle
+    )
 
 
 def _ask(questions: Mapping[Oracle, Findings]) -> Answers:
@@ -158,9 +181,6 @@ def _inlined_values(prepared: PreparedCase, inlined: GraphModule) -> Iterator[Fi
 
 
 def _program_values(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
-    if route is not Route.PLAIN:
-        yield from prepared.against_eager
-        yield from prepared.against_itself
     if back.results is None:
         return
     if route is Route.PLAIN:
@@ -175,8 +195,8 @@ def _from_reference(
 ) -> Iterator[Finding]:
     """Bit for bit, unless the split module differs from itself, which has been told.
 
-    Where the split module is wrong in memory, what computes eager's numbers is right: 2.14 leaves
-    it to what loads a program to write some buffers back. How outputs are packed has been told.
+    Where the compiled module is wrong in memory, a program that computes eager's numbers is right:
+    2.14 leaves it to what loads a program to write some buffers back.
     """
     if prepared.against_eager:
         allowed = prepared.case.eager_tolerance
@@ -196,6 +216,10 @@ def _differences(
     found = expected.difference(got, tolerance)
     if found is not None:
         yield Finding(stage, f"{whose}{found.kind}", found.detail)
+    if found is not None and found.kind == STRUCTURE_DIFFERS:
+        behind = expected.flat().difference(got.flat(), tolerance)
+        if behind is not None:
+            yield Finding(stage, f"{whose}{behind.kind}", behind.detail)
 
 
 def _program_wiring(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
@@ -216,7 +240,11 @@ def _each(
 def _signature(prepared: PreparedCase, back: CameBack) -> Iterator[Finding]:
     bounds = prepared.captured.program.bounds
     for program, stage in back.programs:
-        yield from signature.check_program(program, prepared.specs, bounds, stage)
+        found = list(signature.check_program(program, prepared.specs, bounds, stage))
+        if found and prepared.packed_otherwise is not None:
+            # As the compiled module packs it, which is told of that module, and not of saving it.
+            found = list(signature.check_program(program, prepared.packed_otherwise, bounds, stage))
+        yield from found
     if back.results is not None and prepared.over is not None:
         yield from signature.check_refusal(back.callable, prepared.over)
 

@@ -17,6 +17,7 @@ from harness.rig import judging
 from harness.rig.clock import StageClock
 from harness.rig.disk import CameBack, save_again, send_to_disk
 from harness.rig.functional_export import CannotAsk
+from harness.rig.harm import DAMAGED
 from harness.rig.inliners.passes import run_torch_export
 from harness.rig.inliners.protocol import (
     Export,
@@ -41,11 +42,12 @@ from harness.rig.sharing import (
     program_identity,
     program_lines,
 )
-from harness.rig.vocabulary import CellState, Oracle, Route, Stage
+from harness.rig.vocabulary import NOT_COMPILED, CellState, Lane, Oracle, Route, Stage
+from harness.rig.warned import recorded_warnings
 
 _SHARED_STAGES = (Stage.SAVE, Stage.LOAD, Stage.RUN)
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-_DAMAGED = Finding(Stage.INLINE_ENGINES, "the inliner changed the module it was given")
+_DAMAGED = Finding(Stage.INLINE_ENGINES, DAMAGED)
 
 
 def run_cell(
@@ -57,18 +59,20 @@ def run_cell(
     module = prepared.torch_only() if route is Route.PLAIN else prepared.split
     captured = prepared.captured
     answers: list[Answers] = []
+    told: list[str] = []
     try:
-        exported = inliner.produce(
-            module,  # type: ignore[arg-type]  # the plain route exports a model, not a graph module
-            route,
-            captured.given_to_save,
-            captured.program.dynamic_shapes,
-            clock,
-            inlining,
-        )
-        if inlining.own_export is not None:  # from here on it is the one that is judged
-            parts, exported = exported, _own_program(inlining.own_export, clock)
-            answers.append(_about_own_program(parts, exported))
+        with recorded_warnings() as told:
+            exported = inliner.produce(
+                module,  # type: ignore[arg-type]  # the plain route exports a model, no graph module
+                route,
+                captured.given_to_save,
+                captured.program.dynamic_shapes,
+                clock,
+                inlining,
+            )
+            if inlining.own_export is not None:  # from here on it is the one that is judged
+                parts, exported = exported, _own_program(inlining.own_export, clock)
+                answers.append(_about_own_program(parts, exported))
     except Exception as error:
         if is_full_disk(error):
             raise  # a full disk is nobody's verdict
@@ -91,27 +95,42 @@ def run_cell(
     return CellRecord(
         key=key,
         state=CellState.ENDED,
-        verdicts=judging.verdicts(answers, judged.ended, reloaded=judged.reloaded, ran=judged.ran),
+        verdicts=judging.verdicts(
+            answers, judged.ended, reloaded=judged.reloaded, ran=judged.ran, warnings=told
+        ),
         measured_as=key.subject,
         seconds={stage.value: seconds for stage, seconds in clock.seconds.items()},
         archive_bytes=judged.archive_bytes,
         engine_bytes=None if route is Route.PLAIN else prepared.engine_bytes,
         steps=None if route is Route.PLAIN else prepared.steps,
+        logged=tuple(told),
+        ended_at_unix_s=time.time(),
+    )
+
+
+def unsupported(key: CellKey, reason: str) -> CellRecord:
+    """The record of a cell whose question could not be asked."""
+    return CellRecord(
+        key=key,
+        state=CellState.UNSUPPORTED,
+        reason=reason,
+        measured_as=key.subject,
         ended_at_unix_s=time.time(),
     )
 
 
 def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> CellRecord:
-    """The record of a cell whose case could not be captured, split or compiled."""
+    """The record of a cell whose case could not be captured, split or compiled.
+
+    That is one fact about the case, whoever its subject and whichever its route. What a package
+    does not compile is a verdict on `compile`; there is nothing to ask of the ways to save it.
+    """
     if isinstance(error, CannotAsk):
-        return CellRecord(
-            key=key,
-            state=CellState.UNSUPPORTED,
-            reason=str(error),
-            measured_as=key.subject,
-            ended_at_unix_s=time.time(),
-        )
-    ended = completion.ended_by(error, stage)
+        return unsupported(key, str(error))
+    if key.lane == Lane.GRAPH or stage is not Stage.COMPILE:
+        return unsupported(key, f"{stage}: {completion.normalise(error)}")
+    if key.route != Route.COMPILE:
+        return unsupported(key, f"{NOT_COMPILED} ends in {completion.normalise(error)}")
     others = [
         not_applicable(oracle, f"not reached: ended at {stage}")
         for oracle in Oracle
@@ -120,7 +139,7 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
     return CellRecord(
         key=key,
         state=CellState.ENDED,
-        verdicts=(ended, *others),
+        verdicts=(completion.ended_by(error, stage), *others),
         measured_as=key.subject,
         ended_at_unix_s=time.time(),
     )

@@ -18,7 +18,7 @@ from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import GraphReader, Reading
 from harness.rig.oracles.signature import expected_specs
 from harness.rig.oracles.state import ExpectedState, of_model, of_split
-from harness.rig.oracles.values import Observed, observe
+from harness.rig.oracles.values import STRUCTURE_DIFFERS, Observed, observe
 from harness.rig.oracles.wiring import reference_reading
 from harness.rig.sharing import Shared, graph_lines
 from harness.rig.split import split_module
@@ -49,11 +49,14 @@ class PreparedCase:
     model_state: ExpectedState  # of the model, for the `plain` control
     over: Inputs | None
     fingerprint: str
+    # As the split module returns them, where that is otherwise than eager does.
+    packed_otherwise: tuple[pytree.TreeSpec, pytree.TreeSpec] | None = None
     against_eager: list[Finding] = field(default_factory=list)
     against_itself: list[Finding] = field(default_factory=list)
     shared: Shared | None = None  # None: nothing is shared between cells
     carried_bytes: int = 0  # segments that travel behind real engines
     engines_matter: bool = False  # seen: a program of it returns something else if they do
+    warnings: tuple[str, ...] = ()  # what the release warned of when it compiled
     damaged: bool = False  # a cell changed what all cells share; to be prepared anew
 
     @property
@@ -71,12 +74,16 @@ class PreparedCase:
 
 
 class NotPrepared(Exception):
-    """A stage before any inliner raised: a verdict on every cell of the case."""
+    """A stage before any inliner raised."""
 
     def __init__(self, cause: Exception, stage: Stage) -> None:
         super().__init__(f"{stage}: {cause}")
         self.cause = cause
         self.stage = stage
+
+
+class WrongSplit(Exception):
+    """The graph lane's own split of a model does not compute what the model does."""
 
 
 def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase:
@@ -100,7 +107,10 @@ def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase
             split.recompile()
         eager = observe(copy.deepcopy(captured.eager), captured.calls)
         engine_bytes = sum(len(engine.payload) for engine in engines.values())
-        return hold(captured, split, eager, engine_bytes)
+        prepared = hold(captured, split, eager, engine_bytes)
+        for found in prepared.against_eager:
+            raise WrongSplit(f"{found.kind}: {found.detail}")
+        return prepared
     except Exception as error:
         raise NotPrepared(error, stage) from error
 
@@ -130,6 +140,8 @@ def hold(
         against_itself = _against("itself", reference, again)
     reader = GraphReader()
     reading, user_inputs = reference_reading(reader, split)
+    specs = expected_specs(captured.example, eager.returned[0])
+    packed = expected_specs(captured.example, reference.returned[0])
     return PreparedCase(
         captured=captured,
         split=split,
@@ -137,7 +149,8 @@ def hold(
         engine_bytes=engine_bytes,
         reference=reference,
         eager=eager,
-        specs=expected_specs(captured.example, eager.returned[0]),
+        specs=specs,
+        packed_otherwise=None if packed == specs else packed,
         reader=reader,
         reading=reading,
         user_inputs=user_inputs,
@@ -155,7 +168,7 @@ def _against(
 ) -> list[Finding]:
     found = expected.difference(got, tolerance)
     differences = [] if found is None else [found]
-    if found is not None and found.kind == "structure differs":
+    if found is not None and found.kind == STRUCTURE_DIFFERS:
         behind = expected.flat().difference(got.flat(), tolerance)
         differences += [] if behind is None else [behind]
     return [

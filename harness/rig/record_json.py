@@ -4,7 +4,7 @@ History of ``SCHEMA``:
     1  the first: one verdict an oracle, stage seconds, archive and engine bytes.
     2  the oracles state, unflatten and determinism, and ``steps``. A record of schema 1 is read as
        one that was not asked these and does not know the other.
-    3  ``harm`` and ``raised`` of a verdict, and ``warnings`` of a cell; unknown of older records.
+    3  ``harm`` and ``raised`` of a verdict, and ``logged`` of a cell; unknown of older records.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _cell(data: Mapping[str, Any], verdicts: tuple[Verdict, ...], key: CellKey) 
         engine_bytes=data["engine_bytes"],
         carried_bytes=data.get("carried_bytes"),
         steps=data.get("steps"),
-        warnings=tuple(data.get("warnings", ())),
+        logged=tuple(data.get("logged", ())),
         attempts=data["attempts"],
         ended_at_unix_s=data["ended_at_unix_s"],
     )

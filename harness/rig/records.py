@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from harness.rig.vocabulary import (
     CUDA,
     EMULATED,
+    NOT_COMPILED,
     PINNED,
     CellState,
     Harm,
@@ -77,6 +78,11 @@ class Verdict:
     @property
     def failed(self) -> bool:
         return self.outcome is Outcome.FAILED
+
+    @property
+    def graded(self) -> Harm:
+        """The harm of a failure, as it was graded or as its oracle's failures usually are."""
+        return self.harm or self.oracle.usual_harm
 
 
 def passed(oracle: Oracle) -> Verdict:
@@ -153,8 +159,8 @@ class CellRecord:
     ``carried_bytes`` is the size of the segments that travel behind real engines, so that an
     emulated executor can run them; they are in ``archive_bytes`` and not in ``engine_bytes``.
     ``steps`` is the number of engines and fallbacks of the case's split module, None where there
-    was none. ``warnings`` are what the release warned and logged at level WARNING while the cell ran,
-    each once, without addresses.
+    was none. ``logged`` is what the release warned of, and logged at level WARNING, while the cell
+    ran, each once, without addresses.
     """
 
     key: CellKey
@@ -168,7 +174,7 @@ class CellRecord:
     engine_bytes: int | None = None
     carried_bytes: int | None = None
     steps: int | None = None
-    warnings: tuple[str, ...] = ()
+    logged: tuple[str, ...] = ()
     attempts: int = 1
     ended_at_unix_s: float = 0.0
 
@@ -190,14 +196,29 @@ class CellRecord:
 
     @property
     def met(self) -> Verdict | None:
-        """The failure that a user meets: what stopped the program, or else the worst one.
+        """The failure that a user meets: what stopped the program, or else the one that harms most.
 
         A wrong wire in a program that could not be saved harms nobody silently.
         """
         stopped = self.verdict(Oracle.COMPLETION)
         if stopped.failed:
             return stopped
-        return self.failures[0] if self.failures else None
+        return min(self.failures, key=lambda verdict: verdict.graded.severity, default=None)
+
+    @property
+    def harm(self) -> Harm | None:
+        """The worst that a user sees of the cell; None where nothing fails."""
+        return self.met.graded if self.met else None
+
+    @property
+    def right(self) -> bool:
+        """Whether a user who saves, loads and runs gets all that he should."""
+        return self.state is CellState.ENDED and self.harm in (None, Harm.COSMETIC)
+
+    @property
+    def rests_on_compile(self) -> bool:
+        """Whether it was not asked since `compile` failed, which is told by the route `compile`."""
+        return self.state is CellState.UNSUPPORTED and self.reason.startswith(NOT_COMPILED)
 
     @property
     def label(self) -> str:

@@ -92,6 +92,9 @@ class Lane(enum.StrEnum):
     ENGINE = "engine"  # the package lane with builder and executor real, on a GPU
 
 
+#: How the reason of a cell begins whose `compile` failed: that is told by the route `compile`.
+NOT_COMPILED = "compile:"
+
 SEGMENT = "segment"
 PINNED = "pinned"  # the environment with one torch for all releases
 # Of a cell's builder the beginning, such as `tensorrt-rtx-1.6.1.120`.
@@ -120,8 +123,26 @@ class Oracle(enum.StrEnum):
         """0 for the worst."""
         return _SEVERITIES[self]
 
+    @property
+    def usual_harm(self) -> Harm:
+        """The harm of its failures where a record of before schema 3 does not grade them."""
+        if self in (Oracle.VALUES, Oracle.WIRING):
+            return Harm.SILENT
+        return Harm.ERROR if self is Oracle.COMPLETION else Harm.INTERFACE
+
 
 _SEVERITIES = {oracle: severity for severity, oracle in enumerate(Oracle)}
+
+
+def is_asked(oracle: Oracle, route: str) -> bool:
+    """Whether an oracle has a question about what comes of a route.
+
+    The plain control has no split module to hold its wiring against, and a compiled module in
+    memory is no program yet.
+    """
+    if route == Route.COMPILE:
+        return oracle in (Oracle.VALUES, Oracle.COMPLETION)
+    return oracle is not Oracle.WIRING or route != Route.PLAIN
 
 
 def gates(oracle: Oracle, route: str) -> bool:

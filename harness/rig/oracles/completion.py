@@ -6,7 +6,7 @@ import re
 import traceback
 
 from harness.rig.records import Verdict, passed
-from harness.rig.vocabulary import Oracle, Outcome, Stage, Symptom
+from harness.rig.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
 
 MAX_MESSAGE = 300  # characters
 MAX_FRAMES = 6
@@ -40,6 +40,7 @@ def ended_by(error: BaseException, stage: Stage) -> Verdict:
         Outcome.FAILED,
         symptom=Symptom.ERROR,
         stage=stage,
+        harm=Harm.ERROR,
         message=normalise(error),
         # A generated module's number counts all that this process has generated.
         evidence=_GENERATED.sub("<eval_with_key>", "\n".join([str(error)[:2000], *tail])),

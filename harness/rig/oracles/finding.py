@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.rig.records import Verdict, passed
-from harness.rig.vocabulary import Oracle, Outcome, Stage, Symptom
+from harness.rig.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
 
 MAX_EVIDENCE = 12  # findings spelled out in a verdict's evidence
 
@@ -35,7 +35,9 @@ class Answer:
 Answers = Mapping[Oracle, Answer]
 
 
-def verdict_of(oracle: Oracle, symptom: Symptom, findings: Iterable[Finding]) -> Verdict:
+def verdict_of(
+    oracle: Oracle, symptom: Symptom, findings: Iterable[Finding], harm: Harm | None = None
+) -> Verdict:
     """One verdict from all findings: their kinds joined, at the earliest stage that shows one."""
     found = list(findings)
     if not found:
@@ -54,4 +56,5 @@ def verdict_of(oracle: Oracle, symptom: Symptom, findings: Iterable[Finding]) ->
         stage=min((item.stage for item in found), key=order.index),
         message="; ".join(sorted({item.kind for item in found})),
         evidence="\n".join(details),
+        harm=harm,
     )

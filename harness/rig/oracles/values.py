@@ -20,6 +20,11 @@ import torch.utils._pytree as pytree
 from corpus.case import Inputs
 from harness.rig.oracles import draws
 
+#: The kind of a difference in how results are packed; the numbers may be right all the same.
+STRUCTURE_DIFFERS = "structure differs"
+#: Of two results without a tensor, which prove nothing.
+NOTHING_COMPARED = "nothing compared"
+
 
 @dataclass(frozen=True)
 class ValueDifference:
@@ -44,9 +49,9 @@ def first_difference(
     left, left_spec = pytree.tree_flatten(expected)
     right, right_spec = pytree.tree_flatten(got)
     if left_spec != right_spec:
-        return ValueDifference("structure differs", f"{right_spec}, should be {left_spec}")
+        return ValueDifference(STRUCTURE_DIFFERS, f"{right_spec}, should be {left_spec}")
     if not may_be_empty and not any(isinstance(leaf, torch.Tensor) for leaf in left):
-        return ValueDifference("nothing compared", "no tensor among the outputs")
+        return ValueDifference(NOTHING_COMPARED, "no tensor among the outputs")
     for index, (one, other) in enumerate(zip(left, right, strict=True)):
         found = _leaf_difference(one, other, tolerance)
         if found is not None:
@@ -113,7 +118,7 @@ def _drawn_difference(expected: Any, got: Any) -> ValueDifference | None:
     left, left_spec = pytree.tree_flatten(expected)
     right, right_spec = pytree.tree_flatten(got)
     if left_spec != right_spec:
-        return ValueDifference("structure differs", f"{right_spec}, should be {left_spec}")
+        return ValueDifference(STRUCTURE_DIFFERS, f"{right_spec}, should be {left_spec}")
     for index, (one, other) in enumerate(zip(left, right, strict=True)):
         found = _leaf_difference(one, other, None)
         if found is None:

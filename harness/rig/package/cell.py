@@ -16,13 +16,16 @@ from harness.rig.disk import CameBack, compare_archives
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Answer, Answers, Finding
+from harness.rig.oracles.values import NOTHING_COMPARED, Observed
 from harness.rig.package.loading import Loaded, Loader
 from harness.rig.package.saving import save_like_a_user
-from harness.rig.pipeline import is_full_disk
+from harness.rig.pipeline import is_full_disk, unsupported
 from harness.rig.prepare import PreparedCase
 from harness.rig.records import CellKey, CellRecord, Verdict
-from harness.rig.vocabulary import CellState, Oracle, Route, Stage
+from harness.rig.vocabulary import NOT_COMPILED, CellState, Oracle, Route, Stage
+from harness.rig.warned import recorded_warnings
 
+_WRONG_SINCE = "the compiled module computes something else in memory, and so does what it saves"
 _DAMAGED = Finding(Stage.SAVE, "saving changed the module it was given")
 _NO_ENGINE_RAN = Finding(Stage.RUN, "no engine ran")
 _ENGINES_DO_NOT_MATTER = Finding(Stage.RUN, "engines that return something else change nothing")
@@ -37,11 +40,15 @@ def run_package_cell(
 ) -> CellRecord:
     """Run one cell and judge it. An exception of an oracle is the harness's own and is raised."""
     route = Route(key.route)
+    if route is Route.COMPILE:
+        return _compiled(prepared, key)
     inlining, back = Inlining(), CameBack()
     with tempfile.TemporaryDirectory(prefix="cell-") as folder:
         archive = Path(folder) / "program.pt2"
+        told: list[str] = []
         try:
-            save_like_a_user(package, prepared, route, archive, clock, inlining, back)
+            with recorded_warnings() as told:
+                save_like_a_user(package, prepared, route, archive, clock, inlining, back)
         except Exception as error:
             if is_full_disk(error):
                 raise
@@ -49,10 +56,11 @@ def run_package_cell(
             ended = completion.ended_by(error, clock.stage or Stage.EXPORT)
             controls: Answers = {}
         else:
-            loaded = loader.load(
-                archive, prepared.captured.calls, imports=prepared.case.imports
-            )
+            loaded = loader.load(archive, prepared.captured.calls, imports=prepared.case.imports)
             clock.credit(loaded.seconds)
+            told += [warning for warning in loaded.warnings if warning not in told]
+            if loaded.results is not None and _wrong_since_compile(prepared, loaded.results):
+                return unsupported(key, f"{NOT_COMPILED} {_WRONG_SINCE}")
             ended = _look_at_it_here(back, loaded, archive, clock.again())
             controls = {Oracle.VALUES: Answer(tuple(_controls(prepared, loader, loaded, archive)))}
     answers = [judging.about_program(prepared, route.reaches, back), controls]
@@ -70,7 +78,11 @@ def run_package_cell(
         key=key,
         state=CellState.ENDED,
         verdicts=judging.verdicts(
-            answers, ended, reloaded=back.reloaded is not None, ran=back.results is not None
+            answers,
+            ended,
+            reloaded=back.reloaded is not None,
+            ran=back.results is not None,
+            warnings=told,
         ),
         measured_as=key.subject,
         seconds={stage.value: seconds for stage, seconds in clock.seconds.items()},
@@ -78,8 +90,38 @@ def run_package_cell(
         engine_bytes=prepared.engine_bytes,
         carried_bytes=prepared.carried_bytes,
         steps=prepared.steps,
+        logged=tuple(told),
         ended_at_unix_s=time.time(),
     )
+
+
+def _compiled(prepared: PreparedCase, key: CellKey) -> CellRecord:
+    """The record on the compiled module itself, as it is in memory."""
+    return CellRecord(
+        key=key,
+        state=CellState.ENDED,
+        verdicts=judging.about_compiled(prepared, prepared.warnings),
+        measured_as=key.subject,
+        engine_bytes=prepared.engine_bytes,
+        carried_bytes=prepared.carried_bytes,
+        steps=prepared.steps,
+        logged=prepared.warnings,
+        ended_at_unix_s=time.time(),
+    )
+
+
+def _wrong_since_compile(prepared: PreparedCase, results: Observed) -> bool:
+    """Whether a program computes, bit for bit, what the compiled module does, which is wrong.
+
+    Saving it is not to blame then. How results are packed does not count: that is told apart.
+    """
+    tolerance = prepared.case.eager_tolerance
+    if prepared.eager.flat().difference(results.flat(), tolerance) is None:
+        return False
+    if prepared.eager.flat().difference(prepared.reference.flat(), tolerance) is None:
+        return False
+    found = prepared.reference.flat().difference(results.flat())
+    return found is None or found.kind == NOTHING_COMPARED
 
 
 def _look_at_it_here(back: CameBack, loaded: Loaded, archive: Path, clock: StageClock) -> Verdict:

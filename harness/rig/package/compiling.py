@@ -23,6 +23,7 @@ from harness.rig.package.compile_parts import timed_parts
 from harness.rig.package.executor import EMULATED_EXECUTOR, Executor
 from harness.rig.prepare import NotPrepared, PreparedCase, hold
 from harness.rig.vocabulary import Stage
+from harness.rig.warned import recorded_warnings
 
 
 def prepare_with(
@@ -51,12 +52,13 @@ def prepare_with(
         if executor.real:
             captured = on_device(captured, executor.device)
         stage = Stage.COMPILE
-        with clock.during(stage), timed_parts() as parts:
+        with clock.during(stage), timed_parts() as parts, recorded_warnings() as told:
             compiled = compile_like_a_user(package, captured, executor.settings)
         clock.credit(parts)
         engine_bytes, carried_bytes = engine_bytes_of(compiled)
         prepared = hold(captured, compiled, eager, engine_bytes, ask_twice=executor.real)
         prepared.carried_bytes = carried_bytes
+        prepared.warnings = tuple(told)
         return prepared
     except Exception as error:
         raise NotPrepared(error, stage) from error

@@ -8,6 +8,7 @@ cannot be forked; the engine lane spawns instead (`spawning`).
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import signal
@@ -26,7 +27,8 @@ from harness.rig.engines.watching import WatchedEngines
 from harness.rig.oracles import completion
 from harness.rig.oracles.values import Observed, observe
 from harness.rig.records import Verdict
-from harness.rig.vocabulary import Oracle, Outcome, Stage, Symptom
+from harness.rig.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
+from harness.rig.warned import recorded_warnings
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,14 @@ class Loaded:
     """What became of an archive in a fresh process. Times in seconds.
 
     ``ended`` is the verdict on loading and running it; ``results`` is None if it did not run;
-    ``engine_runs`` counts how often any of its engines ran.
+    ``engine_runs`` counts how often any of its engines ran; ``warnings`` are the release's.
     """
 
     ended: Verdict
     seconds: dict[Stage, float]
     results: Observed | None = None
     engine_runs: int = 0
+    warnings: tuple[str, ...] = ()
 
 
 class Loader(Protocol):
@@ -151,7 +154,9 @@ def answer(package: types.ModuleType, request: Request) -> None:
     for name in request.imports:
         importlib.import_module(name)
     calls = torch.load(request.calls, weights_only=False)
-    loaded = _load_and_run(package, request, calls)
+    with recorded_warnings() as told:
+        loaded = _load_and_run(package, request, calls)
+    loaded = dataclasses.replace(loaded, warnings=tuple(told))
     made = request.answer.with_suffix(".part")
     torch.save(loaded, made)
     made.rename(request.answer)  # half an answer is none
@@ -195,4 +200,6 @@ def died(code: int) -> Verdict:
     """The verdict on a program whose process left no answer; a signal's exit code is negative."""
     how = signal.Signals(-code).name if code < 0 else "no answer"
     message = f"fresh process ended by {how}"
-    return Verdict(Oracle.COMPLETION, Outcome.FAILED, Symptom.KILLED, Stage.LOAD, message)
+    return Verdict(
+        Oracle.COMPLETION, Outcome.FAILED, Symptom.KILLED, Stage.LOAD, message, harm=Harm.ERROR
+    )

@@ -28,7 +28,7 @@ def open_package(setup: Mapping[str, Any]) -> ModuleType:
         ImportError, OSError: something is missing here.
     """
     warnings.filterwarnings("ignore")
-    logging.disable(logging.ERROR)  # the package tells of every node that it converts
+    logging.disable(logging.INFO)  # the package tells of every node that it converts
     torch.set_num_threads(1)
     if setup["site"] is None:
         return _installed(setup["release"])

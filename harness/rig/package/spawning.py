@@ -3,7 +3,8 @@
     python -m harness.rig.package.spawning REQUEST        started by SpawningLoader, never by hand
 
 The process imports the package as the one that saved did, which takes seconds, and loads one
-archive. REQUEST is a JSON file: {"setup": ..., "archive": FILE, "tampered": BOOL, "imports": [...]}.
+archive. REQUEST is a JSON file:
+{"setup": ..., "archive": FILE, "tampered": BOOL, "imports": [MODULE...]}.
 """
 
 from __future__ import annotations

@@ -1,0 +1,63 @@
+"""What a release warns of while it compiles, saves and loads: its log lines and its warnings."""
+
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+PACKAGE: Final = "torch_tensorrt"
+MOST: Final = 20  # told of a cell
+MAX_TEXT: Final = 300  # characters of one of them
+_UNSTEADY = re.compile(r"0x[0-9a-fA-F]{6,}|(?<![\w.])/(?:[\w.+-]+/)+")
+_SPACE = re.compile(r"\s+")
+#: What torch.fx says, in the name of who called it, of every engine that is put into a graph.
+_OF_TORCH = re.compile(r"Attempted to insert a get_attr Node with no underlying reference")
+
+
+class _Keeper(logging.Handler):
+    def __init__(self, told: dict[str, None]) -> None:
+        super().__init__(logging.WARNING)
+        self._told = told
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name.split(".")[0] == PACKAGE:
+            self._told.setdefault(normalised(record.getMessage()))
+
+
+def normalised(text: str) -> str:
+    """A warning on one line, without addresses and folders: the same on every machine."""
+    return _SPACE.sub(" ", _UNSTEADY.sub("", text)).strip()[:MAX_TEXT]
+
+
+@contextmanager
+def recorded_warnings() -> Iterator[list[str]]:
+    """The warnings of the release inside, each once, filled in when the block ends.
+
+    Nothing is shown, and nothing is changed for what comes after. What other code warns of, such as
+    torch, is no announcement of a release and is left out.
+    """
+    kept: list[str] = []
+    told: dict[str, None] = {}
+    keeper = _Keeper(told)
+    root = logging.getLogger()  # a release's loggers pass their records up
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def keep(message: Any, category: Any, filename: str, *rest: Any, **named: Any) -> None:
+            if PACKAGE in filename and not _OF_TORCH.match(str(message)):
+                told.setdefault(normalised(str(message)))
+            else:
+                show(message, category, filename, *rest, **named)
+
+        warnings.filterwarnings("always", module=rf"(.*[/.])?{PACKAGE}([/.].*)?")
+        warnings.showwarning = keep
+        root.addHandler(keeper)
+        try:
+            yield kept
+        finally:
+            root.removeHandler(keeper)
+            kept += list(told)[:MOST]
