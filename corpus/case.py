@@ -9,6 +9,7 @@ load the corpus. A case is declared by decorating a function that builds it:
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import hashlib
 import importlib
@@ -103,11 +104,11 @@ class Case:
     relative and absolute difference allowed against the eager model, 0.0 for bit for bit; split,
     inlined and reloaded program are always compared bit for bit. ``capture`` is the one mode
     that it is captured in, whatever a run asks for; None leaves it to the run. ``full``
-    says that it is for a full run alone, ``cross`` that it is cross-compiled, too. ``dynamic``
-    tells whether it has dynamic dimensions, ``settings`` what `torch_tensorrt.dynamo.compile` is
-    asked beside the ops that fall back, ``save_keywords`` what `torch_tensorrt.save` is given
-    beside what a route gives it, and ``imports`` the modules that a process has to import before it
-    loads the program (custom ops). ``lanes`` are those that a run takes it through.
+    says that it is for a full run alone, ``cross`` that it is cross-compiled, too. ``settings`` is
+    what `torch_tensorrt.dynamo.compile` is asked beside the ops that fall back, ``save_keywords``
+    what `torch_tensorrt.save` is given beside what a route gives it, and ``imports`` the modules
+    that a process has to import before it loads the program (custom ops). ``lanes`` are those that
+    a run takes it through: a split that is handmade has nothing that a package could compile.
     """
 
     name: str
@@ -123,7 +124,6 @@ class Case:
     capture: str | None = None
     full: bool = False
     cross: bool = False
-    dynamic: bool = False
     settings: tuple[tuple[str, Any], ...] = ()
     save_keywords: tuple[tuple[str, Any], ...] = ()
     imports: tuple[str, ...] = ()
@@ -160,9 +160,12 @@ def case(
     settings: Mapping[str, Any] | None = None,
     save_keywords: Mapping[str, Any] | None = None,
     imports: Sequence[str] = (),
-    lanes: Sequence[str] = ("graph", "package"),
+    lanes: Sequence[str] | None = None,
 ) -> Callable[[Callable[[], Program]], Callable[[], Program]]:
     """Register a function as a case of that name.
+
+    Args:
+        lanes: both of a model, and the graph lane of a split, where nothing else is said.
 
     Raises:
         TypeError: the family is none of `Family`.
@@ -174,11 +177,8 @@ def case(
         )
 
     def register(build: Callable[[], Program]) -> Callable[[], Program]:
-        name = build.__name__
-        if name in _REGISTRY and _REGISTRY[name].build.__module__ != build.__module__:
-            raise ValueError(f"two cases are named {name}")
-        _REGISTRY[name] = Case(
-            name=name,
+        declared = Case(
+            name=build.__name__,
             family=family,
             origin=origin,
             catches=catches,
@@ -194,11 +194,39 @@ def case(
             settings=tuple((settings or {}).items()),
             save_keywords=tuple((save_keywords or {}).items()),
             imports=tuple(imports),
-            lanes=tuple(lanes),
+            lanes=tuple(lanes or _lanes_of(origin)),
         )
+        if _REGISTRY.get(declared.name, declared).build.__module__ != build.__module__:
+            raise ValueError(f"two cases are named {declared.name}")
+        _REGISTRY[declared.name] = declared
         return build
 
     return register
+
+
+def _lanes_of(origin: Origin) -> tuple[str, ...]:
+    return ("graph", "package") if origin is Origin.EXPORTED else ("graph",)
+
+
+def vary(
+    model: Callable[[], Program], suffix: str, settings: Mapping[str, Any], *, full: bool = False
+) -> None:
+    """Register a model once more as a case of the package lane, compiled with other settings.
+
+    Args:
+        model: a function that is registered as a case.
+        suffix: what the case's name has behind the model's and an `@`.
+    """
+    declared = _REGISTRY[model.__name__]
+    name = f"{declared.name}@{suffix}"
+    _REGISTRY[name] = dataclasses.replace(
+        declared,
+        name=name,
+        settings=tuple(settings.items()),
+        full=full,
+        cross=False,
+        lanes=("package",),
+    )
 
 
 def all_cases() -> tuple[Case, ...]:
@@ -212,6 +240,11 @@ def all_cases() -> tuple[Case, ...]:
     ]
     order = list(Family)
     return tuple(sorted(cases, key=lambda item: order.index(item.family)))
+
+
+def cases_of(lane: str) -> tuple[Case, ...]:
+    """Those cases that go through a lane."""
+    return tuple(item for item in all_cases() if lane in item.lanes)
 
 
 def cases_are_those_of(modules: Mapping[str, Path], beside: Mapping[str, Path]) -> tuple[Case, ...]:

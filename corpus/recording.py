@@ -78,7 +78,7 @@ class Recording:
     Attributes:
         name: that of the case in the graph lane.
         model: the case of the graph lane whose model, inputs and dynamic dimensions it has.
-        product: how it was compiled, as `corpus.product` calls it.
+        product: the case that the package was asked to compile.
         settings: what `dynamo.compile` was asked.
         difference: in what the graph lane's own split of the model differs; nothing if in nothing.
         handed: the lowered module, as the splitter got it.

@@ -1,6 +1,6 @@
 """Which models are recorded as the product splits them, for `python -m harness corpus record`.
 
-Most are cases of the package lane. Lowering gives some ops other names (`aten.softmax.int` becomes
+Lowering gives some ops other names (`aten.softmax.int` becomes
 `aten._softmax.default`), so that nothing falls back where a model's case names the first; these are
 recorded with the name that counts.
 """
@@ -11,8 +11,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Final
 
-from corpus.case import Case
-from corpus.product import DEFAULT, product_case
+from corpus.case import Case, find_case
 
 BATCH_NORM = "aten._native_batch_norm_legit_no_training.default"
 LAYER_NORM = "aten.native_layer_norm.default"
@@ -21,26 +20,31 @@ SOFTMAX = "aten._softmax.default"
 
 @dataclass(frozen=True)
 class ToRecord:
-    """A model of the corpus, how it is compiled (a word of `corpus.product`), and what falls back.
+    """A model of the corpus, how it is compiled, and what falls back.
 
-    ``fallback`` are ops by the names that they have after lowering; none for the case's own.
+    ``how`` is the suffix of a case with another setting (`corpus.families.variants`), empty for the
+    defaults. ``fallback`` are ops by the names that they have after lowering; none for the case's own.
     """
 
     model: str
-    how: str = DEFAULT
+    how: str = ""
     fallback: tuple[str, ...] = ()
     full: bool = False
 
     @property
     def name(self) -> str:
         """That of the recorded case."""
-        how = "" if self.how == DEFAULT else f"_{self.how.replace('-', '_')}"
-        return f"recorded_{self.model}{how}"
+        return f"recorded_{self.asked}".replace("@", "_").replace("-", "_")
+
+    @property
+    def asked(self) -> str:
+        """The case that the package is asked to compile, but for what falls back."""
+        return f"{self.model}@{self.how}" if self.how else self.model
 
     @property
     def case(self) -> Case:
         """What the package is asked to compile."""
-        asked = product_case(self.model, self.how)
+        asked = find_case(self.asked)
         return dataclasses.replace(asked, fallback=self.fallback or asked.fallback)
 
 

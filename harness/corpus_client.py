@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 from collections.abc import Collection, Iterable, Sequence
@@ -27,7 +28,7 @@ class Corpus:
 
     def of_lane(self, lane: Lane) -> tuple[CaseInfo, ...]:
         """The cases that go through one lane."""
-        return tuple(case for case in self.cases if case.lane == lane)
+        return tuple(case for case in self.cases if lane in case.lanes)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -106,15 +107,17 @@ def select_cases(
     *,
     quick: bool = False,
     full: bool = True,
+    lanes: Collection[Lane] = (Lane.GRAPH, Lane.PACKAGE),
 ) -> tuple[CaseInfo, ...]:
-    """The cases that an expression and families choose.
+    """The cases that an expression and families choose, each with the lanes that it goes through.
 
     Args:
         expression: words that a case's name or family must contain, with `and`, `or`, `not`: as
             pytest's -k, without brackets. Empty for all.
         families: families' names, or parts of them; empty for all.
         quick: of the quick cases alone.
-        full: of those too that only a full run takes.
+        full: of those too, and through the lanes too, that only a full run takes.
+        lanes: through these lanes alone.
 
     Raises:
         UsageError: nothing is chosen, a family is unknown, or the expression is malformed.
@@ -125,9 +128,9 @@ def select_cases(
             raise UsageError(f"no family is named like {family!r}; there are: {', '.join(known)}")
     chosen = tuple(
         case
-        for case in cases
-        if (case.quick or not quick)
-        and (full or not case.full)
+        for case in (_through(case, lanes, full) for case in cases)
+        if case.lanes
+        and (case.quick or not quick)
         and _chosen(expression, f"{case.name} {case.family}".lower())
         and (not families or any(name.lower() in case.family.lower() for name in families))
     )
@@ -138,6 +141,12 @@ def select_cases(
             f"shows them all{'' if full else ', and some are for `--full` alone'}"
         )
     return chosen
+
+
+def _through(case: CaseInfo, lanes: Collection[Lane], full: bool) -> CaseInfo:
+    """The case with those of its lanes that a run takes it through."""
+    taken = (lane for lane in case.lanes if lane in lanes and (full or lane not in case.full))
+    return dataclasses.replace(case, lanes=tuple(taken))
 
 
 def _chosen(expression: str, text: str) -> bool:

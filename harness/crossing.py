@@ -22,10 +22,10 @@ from harness.rig.vocabulary import DYNAMIC_ROUTES, Outcome, Route
 #: One of every shape that a split can have and that every release can save both ways: engines and
 #: fallbacks in turn, a nested output, weights in fallbacks, and a dynamic batch.
 CASES: Final = (
-    "relu_four_steps@product",
-    "nested_output@product",
-    "linears_in_two_fallbacks@product",
-    "dynamic_batch@product",
+    "relu_four_steps",
+    "nested_output",
+    "linears_in_two_fallbacks",
+    "dynamic_batch",
 )
 ROUTES: Final = (Route.NO_RETRACE.value, Route.RETRACE.value)
 

@@ -85,6 +85,7 @@ def _of_package(
         "site": str(site.folder),
         "release": site.release,
         "builder": site.builder,
+        "corpus": before.corpus,
         "wanted": [_wanted(cause) for cause in causes],
     }
     return _drawn(causes, before, toolchain, "package.picture", request)

@@ -49,8 +49,9 @@ def make_plan(
     """Every case, in every capture mode, through every subject and each route that it has.
 
     A case that has a capture mode of its own is tried in that one alone. By the route `cross`,
-    which repeats most of another route's work, only the cases that ask for it are tried. A case of
-    the package lane goes through the packages of the subjects that have one.
+    which repeats most of another route's work, only the cases that ask for it are tried. Through
+    the package lane a case goes in all packages that a subject has, captured as a user captures it:
+    in the case's own mode, or the first one, whatever a run asks for.
 
     Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
     for all that a subject has. Whichever way of saving is asked, `compile` is: the others rest on
@@ -64,9 +65,7 @@ def make_plan(
     plan = tuple(
         cell
         for case in cases
-        for capture in ((case.capture,) if case.capture else captures)
-        for subject in subjects
-        for cell in _cells(case, capture, subject, first, environment)
+        for cell in _cells(case, subjects, captures, first, environment)
         if routes is None or cell.key.route in routes or cell.key.route == Route.COMPILE
     )
     if not plan:
@@ -175,22 +174,30 @@ def _cell_from_line(line: str, where: str) -> PlannedCell:
 
 def _cells(
     case: CaseInfo,
-    capture: str,
-    subject: SubjectSpec,
+    subjects: Sequence[SubjectSpec],
+    captures: Sequence[str],
     first: Mapping[tuple[str, str], str],
     environment: str,
 ) -> Iterator[PlannedCell]:
-    if case.lane == Lane.PACKAGE:
-        for package in subject.packages:
-            if package.builder != SEGMENT and not case.real_engines:
-                continue
-            for route in package.routes:
-                if case.dynamic or Route(route) not in DYNAMIC_ROUTES:
-                    yield _packaged(case, capture, subject, package, route, environment)
-        return
-    for route in subject.routes:
-        if case.cross or route != Route.CROSS:
-            yield _planned(case, capture, subject, route, first, environment)
+    if Lane.GRAPH in case.lanes:
+        for capture in (case.capture,) if case.capture else captures:
+            for subject in subjects:
+                for route in subject.routes:
+                    if case.cross or route != Route.CROSS:
+                        yield _planned(case, capture, subject, route, first, environment)
+    if Lane.PACKAGE in case.lanes:
+        for subject in subjects:
+            for package in subject.packages:
+                if package.builder == SEGMENT or case.real_engines:
+                    yield from _of_package(case, subject, package, environment)
+
+
+def _of_package(
+    case: CaseInfo, subject: SubjectSpec, package: PackageSpec, environment: str
+) -> Iterator[PlannedCell]:
+    for route in package.routes:
+        if case.dynamic or Route(route) not in DYNAMIC_ROUTES:
+            yield _packaged(case, case.capture or CAPTURES[0], subject, package, route, environment)
 
 
 def _packaged(

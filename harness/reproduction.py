@@ -10,6 +10,7 @@ from typing import Any
 from harness.choosing import found_again
 from harness.corpus_client import ask_rig
 from harness.errors import SurroundingsError, Unavailable, UsageError
+from harness.findings import Places
 from harness.judged_run import JudgedRun
 from harness.pictures import NEVER_AGAIN, of_packages
 from harness.provenance import Provenance
@@ -52,7 +53,11 @@ def scripts_for(
 
 
 def package_scripts_for(
-    wanted: Sequence[Wanted], toolchain: Toolchain, release: Release, seed: int = 0
+    wanted: Sequence[Wanted],
+    toolchain: Toolchain,
+    release: Release,
+    corpus: Sequence[str] = (),
+    seed: int = 0,
 ) -> list[Script]:
     """A script for each failure of a release's package, or why there is none.
 
@@ -62,7 +67,8 @@ def package_scripts_for(
     """
     site = toolchain.package_site(release)
     place = {"site": str(site.folder), "release": site.release, "builder": site.builder}
-    return _asked(toolchain, "package.reproduce", {**place, "seed": seed}, wanted)
+    request = {**place, "corpus": list(corpus), "seed": seed}
+    return _asked(toolchain, "package.reproduce", request, wanted)
 
 
 def _asked(
@@ -148,9 +154,12 @@ def _of_package(
 ) -> dict[str, Script]:
     """As `_of_graph_lane`, of one release; that its package cannot be had is said at each."""
     spec = next(spec for spec in before.subjects if spec.subject == name)
-    wanted = [_of_cause(cause, spec) for cause in causes]
+    options = Places(corpus=before.corpus).options(name)
+    wanted = [_of_cause(cause, spec, options) for cause in causes]
     try:
-        made = package_scripts_for(wanted, toolchain, catalogue.get(name), before.seeds[0])
+        made = package_scripts_for(
+            wanted, toolchain, catalogue.get(name), before.corpus, before.seeds[0]
+        )
     except (UsageError, SurroundingsError, Unavailable) as reason:
         return {cause.id: _without(str(reason)) for cause in causes}
     return {cause.id: script for cause, script in zip(causes, made, strict=True)}

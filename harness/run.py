@@ -23,7 +23,7 @@ from harness.packages import Sites, package_groups, with_installed, with_package
 from harness.plan import derived, make_plan, shard
 from harness.provenance import Provenance, collect_provenance, resume_mismatch
 from harness.releases import Catalogue
-from harness.rig.records import CaseInfo, CellRecord, PackageSpec, SubjectSpec
+from harness.rig.records import CellRecord, PackageSpec, SubjectSpec
 from harness.rig.vocabulary import PINNED, SEGMENT, Lane
 from harness.spent import own_peak_bytes, read_spent, spent_log
 from harness.store import RunFolder, RunState
@@ -82,11 +82,6 @@ def run(
             already, can be resumed.
         Unavailable: the engine lane is asked for and cannot run here.
     """
-    if options.corpus and set(options.lanes) != {Lane.GRAPH}:
-        raise UsageError(
-            f"--lane {','.join(options.lanes)}: cases of --corpus go through the {Lane.GRAPH} lane "
-            "alone, since the package lane has models of its own; leave --lane out"
-        )
     installed = preflight(toolchain.python) if Lane.ENGINE in options.lanes else None
     if installed and options.environment == PINNED:
         raise UsageError(
@@ -109,14 +104,15 @@ def run(
         beside.submit(toolchain.python_env)
         corpus = read_corpus(toolchain.python, options.corpus, toolchain.cache)
     cases = select_cases(
-        _of_lanes(corpus.cases, options.lanes),
+        corpus.cases,
         options.expression,
         options.families,
         quick=options.quick,
         full=options.full,
+        lanes=_lanes_of_cases(options.lanes),
     )
     sites: Sites = {}
-    if Lane.PACKAGE in options.lanes and any(case.lane == Lane.PACKAGE for case in cases):
+    if Lane.PACKAGE in options.lanes and any(Lane.PACKAGE in case.lanes for case in cases):
         subjects, sites = with_packages(subjects, toolchain, catalogue, options.builders)
     if installed:
         subjects = with_installed(subjects, installed, catalogue)
@@ -164,10 +160,9 @@ def resume(
         return _execute(folder, options, toolchain, expected, progress, subjects, sites)
 
 
-def _of_lanes(cases: Sequence[CaseInfo], lanes: Sequence[str]) -> list[CaseInfo]:
-    """The cases that lanes ask for: the engine lane those of the package lane."""
-    asked = {Lane.PACKAGE if lane == Lane.ENGINE else Lane(lane) for lane in lanes}
-    return [case for case in cases if case.lane in asked]
+def _lanes_of_cases(lanes: Sequence[str]) -> set[Lane]:
+    """The lanes as cases name them: the engine lane takes those of the package lane."""
+    return {Lane.PACKAGE if lane == Lane.ENGINE else Lane(lane) for lane in lanes}
 
 
 def _builders(subjects: Sequence[SubjectSpec], lane: Lane) -> dict[str, list[str]]:
@@ -279,6 +274,7 @@ def _run_missing(
             release=spec.subject,
             site=None if real else sites[spec.subject, package.builder],
             engines=toolchain.engines,
+            corpus=folder.provenance().corpus,
             executor=package.executor,
             device="cuda" if real else "cpu",
         )

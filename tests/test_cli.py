@@ -64,7 +64,15 @@ def one_error(printed: str) -> str:
         (["explain", "pr_436", "--subject", "positional"], "did you mean pr_4360?"),
         (["reproduce", "pr_4360"], "name a --subject"),
         (["reproduce", "pr_4360", "--subject", "positional"], "positional has no wheel"),
-        (["reproduce", "pr_4360@product", "--subject", "2.3.0"], "the lane begins with 2.7.0"),
+        (
+            ["reproduce", "pr_4360", "--subject", "2.3.0", "--lane", "package"],
+            "the lane begins with 2.7.0",
+        ),
+        (
+            ["explain", "pr_4360", "--subject", "2.14.0", "--lane", "engine"],
+            "goes through the lane graph and package, and not engine",
+        ),
+        (["explain", "relu_once", "--subject", "2.14.0", "--route", "no"], "there are legacy"),
         (["show", "no_such_case"], "no case is named no_such_case"),
         (["list", "-k", "nothing_like_this"], "no case matches"),
         (["list", "-k", "a b"], "expected words joined by"),
@@ -115,17 +123,6 @@ def test_an_exporter_file_that_does_not_import_is_told_as_its_own_fault(
     code, printed = harness("run", "--exporter", path, "-k", "relu_once", "--out", tmp_path / "out")
     assert code == 2, printed
     assert "No module named 'no_such_module'" in one_error(printed)
-
-
-@pytest.mark.parametrize("lanes", ["package", "graph,package"])
-def test_own_cases_are_refused_in_any_lane_but_the_graph_lane(
-    harness: Run, tmp_path: Path, lanes: str
-) -> None:
-    path = tmp_path / "our_cases.py"
-    path.write_text("")
-    code, printed = harness("run", "--corpus", path, "--lane", lanes, "--out", tmp_path / "out")
-    assert code == 2
-    assert "cases of --corpus go through the graph lane alone" in one_error(printed)
 
 
 def test_a_wheel_with_a_wrong_hash_is_exit_code_4(harness: Run, tmp_path: Path) -> None:

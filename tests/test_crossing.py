@@ -36,7 +36,7 @@ from harness.rig.vocabulary import Lane
 from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT
 
-STATIC = CaseInfo("static", "f", "product", "c", lane="package")
+STATIC = CaseInfo("static", "f", "product", "c", lanes=("package",))
 DYNAMIC = dataclasses.replace(STATIC, name="dynamic", dynamic=True)
 OLD_TO_NEW = FailureClass(
     id="abi",

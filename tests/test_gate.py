@@ -365,10 +365,10 @@ def test_the_first_screen_names_where_cases_candidates_and_the_run_are() -> None
 
 
 def test_a_cell_that_ran_on_a_gpu_is_shown_there() -> None:
-    there = CellKey("a@product", "nonstrict", "2.14.0", "retrace", Lane.ENGINE.value)
+    there = CellKey("a", "nonstrict", "2.14.0", "retrace", Lane.ENGINE.value)
     assert explain_command(there) == (
         "python -m harness run --lane engine --environment matched "
-        "--releases 2.14.0 --routes retrace -k a@product"
+        "--releases 2.14.0 --routes retrace -k a"
     )
 
 

@@ -77,9 +77,9 @@ PACKAGE: Final = Measures(
     # Every release from 2.8.0 on saves and loads these by all three routes; the last is the largest
     # of which that is true.
     cases=(
-        "linears_in_two_fallbacks@product",
-        "relu_four_steps@product",
-        "encoder_softmax@product",
+        "linears_in_two_fallbacks",
+        "relu_four_steps",
+        "encoder_softmax",
     ),
     routes=("no-retrace", "no-retrace-export", "retrace"),
     sizes=False,

@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -35,7 +35,7 @@ from harness.exitcodes import ExitCode
 from harness.releases import Release, load_catalogue
 from harness.rig.record_json import to_json
 from harness.rig.records import CaseInfo, SubjectSpec
-from harness.rig.vocabulary import DYNAMIC_ROUTES, Lane, SubjectKind
+from harness.rig.vocabulary import DYNAMIC_ROUTES, Lane, Route, SubjectKind
 from harness.store import LATEST, RunFolder
 from harness.subjects import builtin_subjects, torch_subject
 from harness.toolchain import Toolchain, clean
@@ -59,7 +59,7 @@ def list_command(
         tell(f"{family_name}")
         for case in members:
             handmade = " (handmade)" if case.origin == "handmade" else ""
-            tell(f"  {case.name:{width}}  {case.catches}{handmade}")
+            tell(f"  {case.name:{width}}  {', '.join(case.lanes):14}  {case.catches}{handmade}")
     families = len({case.family for case in cases})
     out.print(f"{len(cases)} cases in {families} families, corpus {known.digest[:12]}")
 
@@ -71,9 +71,9 @@ def show_command(
 ) -> None:
     """A case's split graph: what stands in engines, what falls back, what feeds what."""
     places = absolute(corpus or ())
-    if known_case(case, places).lane == Lane.PACKAGE:
+    if Lane.GRAPH not in known_case(case, places).lanes:
         raise UsageError(
-            f"{case} is split by each release in its own way; "
+            f"{case} goes through the package lane alone, and is split by each release in its own way; "
             f"`python -m harness explain {case} --subject RELEASE` shows how"
         )
     print(split_text(sys.executable, case, captures(capture)[0], places), end="")
@@ -85,6 +85,7 @@ def explain_command(
     route: Annotated[str, typer.Option(help="One route; all of the subject's by default.")] = "",
     capture: Capture = "nonstrict",
     corpus: CorpusPlaces = None,
+    lane: LaneOfCase = "",
     seed: Annotated[int, typer.Option(help="As in the run.")] = 0,
     exporter: Exporter = None,
     like: Like = "",
@@ -96,8 +97,9 @@ def explain_command(
     places = absolute(corpus or ())
     info = known_case(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
-    asked = {"case": case, "capture": captures(capture)[0], "seed": seed}
-    if info.lane == Lane.PACKAGE:
+    mode = captures(capture)[0]
+    asked: dict[str, Any] = {"case": case, "capture": mode, "seed": seed, "corpus": places}
+    if lane_of(info, lane, route) is Lane.PACKAGE:
         release = load_catalogue().get(subject)
         known = package_routes(release, info)
         site = toolchain.package_site(release)
@@ -107,10 +109,33 @@ def explain_command(
         spec = subject_for(subject, exporter, like, toolchain, out_dir)
         known = spec.routes
         library = toolchain.emulated_runtime()
-        asked |= {"library": str(library), "corpus": places, "subject": to_json(spec)}
+        asked |= {"library": str(library), "subject": to_json(spec)}
         module = "explain"
     request = {**asked, "routes": chosen_routes(subject, known, route, case)}
     print(ask_rig(sys.executable, module, stdin=json.dumps(request)), end="")
+
+
+LaneOfCase = Annotated[
+    str,
+    typer.Option("--lane", help="graph or package; that of the route, or else the case's first."),
+]
+
+
+def lane_of(case: CaseInfo, lane: str, route: str) -> Lane:
+    """The lane that a user means: the one that is named, the route's, or the case's first.
+
+    Raises:
+        UsageError: the case does not go through it, or there is no such lane or route.
+    """
+    known = {each.value: each for each in Route}
+    if route and route not in known:
+        raise UsageError(f"--route {route!r}: there are {', '.join(known)}")
+    meant = lane or (known[route].lane.value if route else case.lanes[0])
+    if meant not in case.lanes:
+        raise UsageError(
+            f"{case.name} goes through the lane {' and '.join(case.lanes)}, and not {meant}"
+        )
+    return Lane(meant)
 
 
 def package_routes(release: Release, case: CaseInfo) -> tuple[str, ...]:

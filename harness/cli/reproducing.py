@@ -22,7 +22,14 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
-from harness.cli.inspecting import chosen_routes, known_case, package_routes, subject_for
+from harness.cli.inspecting import (
+    LaneOfCase,
+    chosen_routes,
+    known_case,
+    lane_of,
+    package_routes,
+    subject_for,
+)
 from harness.corpus_client import absolute
 from harness.errors import UsageError
 from harness.exitcodes import ExitCode
@@ -39,6 +46,7 @@ def reproduce_command(
     route: Annotated[str, typer.Option(help="One route; the first that fails by default.")] = "",
     capture: Capture = "nonstrict",
     corpus: CorpusPlaces = None,
+    lane: LaneOfCase = "",
     seed: Annotated[int, typer.Option(help="As in the run.")] = 0,
     exporter: Exporter = None,
     like: Like = "",
@@ -53,24 +61,25 @@ def reproduce_command(
 ) -> int:
     """Print a script that shows a case's failure with torch and the release's wheel alone.
 
-    Of a case of the package lane it makes a user's calls, and takes the whole package and a GPU.
+    In the package lane it makes a user's calls, and takes the whole package and a GPU.
     """
     places = absolute(corpus or ())
     info = known_case(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
     name, mode = file.name if file else "", captures(capture)[0]
-    if info.lane == Lane.PACKAGE:
+    if lane_of(info, lane, route) is Lane.PACKAGE:
         release = load_catalogue().get(subject)
         spec = release_subject(release, None, "its package is asked, and not its inliner alone")
         routes = chosen_routes(subject, package_routes(release, info), route, case)
-        wanted = Wanted(case, mode, routes, spec, file=name)
-        (script,) = package_scripts_for([wanted], toolchain, release, seed)
+        options = _as_given(corpus or (), None, "", LATEST, lane)
+        wanted = Wanted(case, mode, routes, spec, file=name, options=options)
+        (script,) = package_scripts_for([wanted], toolchain, release, places, seed)
     else:
         spec = subject_for(subject, exporter, like, toolchain, RESULTS, run)
         if spec.kind not in (SubjectKind.RELEASE, SubjectKind.FILE):
             raise UsageError(f"{spec.subject} has no wheel; name a release, or give an --exporter")
         routes = chosen_routes(spec.subject, spec.routes, route, case)
-        options = _as_given(corpus or (), exporter, like, run)
+        options = _as_given(corpus or (), exporter, like, run, lane)
         wanted = Wanted(case, mode, routes, spec, file=name, options=options)
         (script,) = scripts_for([wanted], toolchain, places, seed)
     if not script.text:
@@ -84,9 +93,10 @@ def reproduce_command(
     return ExitCode.GREEN
 
 
-def _as_given(corpus: Sequence[str], exporter: Path | None, like: str, run: str) -> str:
+def _as_given(corpus: Sequence[str], exporter: Path | None, like: str, run: str, lane: str) -> str:
     """The options that make the command that a script names find what this one found."""
     words = [word for place in corpus for word in ("--corpus", place)]
+    words += ["--lane", lane] if lane else []
     words += ["--exporter", str(exporter)] if exporter else []
     words += ["--like", like] if like else []
     words += ["--run", run] if run != LATEST else []

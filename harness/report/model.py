@@ -166,7 +166,7 @@ def build_model(
     samples = tables.stage_times(in_lane(one_timings, Lane.GRAPH))
     ordered = ordered_subjects(subjects)
     environment = environments(subjects, summary, provenance, lane)
-    matrix = _matrix(cells, cases, ordered, lane, environment)
+    matrix = _matrix(cells, ordered, lane, environment)
     releases = _releases_asked(ordered, cells)
     newest = releases[-1] if releases else None
     change = comparison(verdicts, *releases[-2:]) if len(releases) > 1 else None
@@ -241,17 +241,14 @@ def _compared(plan: Sequence[CellKey]) -> Lane:
 
 def _matrix(
     cells: pd.DataFrame,
-    cases: Sequence[CaseInfo],
     subjects: Sequence[SubjectSpec],
     lane: Lane,
     environment: Mapping[str, str],
 ) -> Matrix:
     """Of the families that the lane has; of the lanes of packages, which few have, its subjects."""
-    whole = lane is not Lane.GRAPH
-    families = {case.family for case in cases if (case.lane != Lane.GRAPH) is whole}
     table = tables.matrix(cells)
-    here = table[table.index.get_level_values("family").isin(families)]
-    if whole:
+    here = table[table.index.get_level_values("family").isin(cells["family"])]
+    if lane is not Lane.GRAPH:
         subjects = [s for s in subjects if any(package.lane is lane for package in s.packages)]
     return build_matrix(here, subjects, environment)
 

@@ -20,7 +20,7 @@ from torch.fx import GraphModule
 
 from corpus import elsewhere
 from corpus.case import Case, UnknownCase, all_cases, corpus_digest, find_case
-from corpus.product import DEFAULT, REAL_ENGINES, product_cases
+from corpus.product import REAL_ENGINES, only_when_full
 from corpus.quick import QUICK
 from corpus.recorded_build import recording_of
 from harness.rig.capture import capture
@@ -32,8 +32,8 @@ from harness.rig.split import split_module
 from harness.rig.vocabulary import Lane, Stage
 
 
-def describe(case: Case, lane: Lane) -> CaseInfo:
-    """A case as the controller sees it; without building it, which can take seconds."""
+def describe(case: Case) -> CaseInfo:
+    """A case as the controller sees it. Only a model is built: a handmade split takes long."""
     return CaseInfo(
         name=case.name,
         family=case.family.value,
@@ -42,14 +42,22 @@ def describe(case: Case, lane: Lane) -> CaseInfo:
         fallback=case.fallback,
         wiring=case.wiring,
         quick=case.name in QUICK,
-        full=case.full,
         requires=case.requires,
         capture=case.capture,
         cross=case.cross,
-        lane=lane.value,
-        dynamic=case.dynamic,
-        real_engines=case.name in {f"{name}@{DEFAULT}" for name in REAL_ENGINES},
+        lanes=case.lanes,
+        full=only_when_full(case),
+        dynamic=Lane.PACKAGE in case.lanes and _is_dynamic(case),
+        real_engines=case.name in REAL_ENGINES,
     )
+
+
+def _is_dynamic(case: Case) -> bool:
+    """Whether it has dynamic dimensions. What does not build says why when it is captured."""
+    try:
+        return case.build().dynamic_shapes is not None
+    except Exception:  # noqa: BLE001 - somebody's model, whatever it raises
+        return False
 
 
 def split_text(name: str, mode: str) -> str:
@@ -108,11 +116,8 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     if chosen.command == "cases":
-        of_lanes = [(case, Lane.GRAPH) for case in all_cases()]
-        if not chosen.corpus:
-            of_lanes += [(case, Lane.PACKAGE) for case in product_cases()]
-        for case, lane in of_lanes:
-            print(json.dumps(to_json(describe(case, lane))))
+        for case in all_cases():
+            print(json.dumps(to_json(describe(case))))
         print(json.dumps({"corpus_digest": corpus_digest()}))
         return 0
     try:

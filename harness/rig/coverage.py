@@ -24,7 +24,7 @@ from corpus.axes.catalogue import AXES, UNREACHABLE
 from corpus.axes.impossible import impossible_pairs
 from corpus.axes.space import values_held
 from corpus.axes.view import SplitView
-from corpus.case import Case, all_cases, corpus_digest
+from corpus.case import Case, cases_of, corpus_digest
 from corpus.children import NON_PERSISTENT, PLAIN
 from harness.rig.capture import capture
 from harness.rig.split import split_module
@@ -63,7 +63,7 @@ def extract() -> dict[str, Any]:
         "impossible": [
             {"pair": list(pair), "reason": reason} for pair, reason in impossible_pairs(AXES)
         ],
-        "cases": {case.name: list(values_held(AXES, view_of(case))) for case in all_cases()},
+        "cases": {case.name: list(values_held(AXES, view_of(case))) for case in cases_of("graph")},
     }
 
 

@@ -143,11 +143,11 @@ class CaseInfo:
     fallback: tuple[str, ...] = ()
     wiring: bool = False
     quick: bool = False
-    full: bool = False  # only in a full run
     requires: tuple[str, ...] = ()
     capture: str | None = None  # the one mode that it is captured in; None: whatever a run asks for
     cross: bool = False  # asked by the route `cross` too
-    lane: str = Lane.GRAPH.value
+    lanes: tuple[str, ...] = (Lane.GRAPH.value,)  # that a run takes it through
+    full: tuple[str, ...] = ()  # of these, those that only a full run takes it through
     dynamic: bool = False  # has dynamic dimensions; stated for cases of the package lane only
     real_engines: bool = False  # for builders that build real engines, too
 

@@ -68,7 +68,13 @@ class Route(enum.StrEnum):
         """
         return _REACHES.get(self, self)
 
+    @property
+    def lane(self) -> Lane:
+        """Whose it is, the graph lane's or the package lane's."""
+        return Lane.GRAPH if self in _OF_INLINERS else Lane.PACKAGE
 
+
+_OF_INLINERS = (Route.LEGACY, Route.EXPORT, Route.DIRECT, Route.PLAIN, Route.CROSS)
 _REACHES = {
     Route.NO_RETRACE: Route.LEGACY,
     Route.NO_RETRACE_EXPORT: Route.EXPORT,

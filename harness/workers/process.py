@@ -51,6 +51,7 @@ class PackageSetup(Setup):
     release: str
     site: PackageSite | None
     engines: Path  # keeps the engines that TensorRT built for a site
+    corpus: Sequence[str] = ()
     executor: str = EMULATED
     device: str = "cpu"
 
@@ -62,6 +63,7 @@ class PackageSetup(Setup):
             "release": self.release,
             "builder": None if self.site is None else self.site.builder,
             "engines": str(self.engines),
+            "corpus": list(self.corpus),
             "executor": self.executor,
             "device": self.device,
             "seed": self.seed,

@@ -113,7 +113,7 @@ def test_cases_and_routes_that_are_not_there_are_refused() -> None:
             make_plan(options, corpus, release, release)
 
 
-PRODUCT = CaseInfo("relu_once@product", "x", "product", "x", lane="package")
+PRODUCT = CaseInfo("relu_once", "x", "product", "x", lanes=("package",))
 BOTH = Corpus((CASE, PRODUCT), "digest")
 
 
@@ -131,7 +131,7 @@ def package_plan(**fields: Any) -> BenchPlan:
 def test_whole_packages_are_imported_and_asked_by_the_routes_that_both_have() -> None:
     plan = package_plan()
     assert [cell.cell_id for cell in plan.cells] == [
-        "relu_once@product~no-retrace", "relu_once@product~retrace", "torch_tensorrt~import",
+        "relu_once~no-retrace", "relu_once~retrace", "torch_tensorrt~import",
     ]  # fmt: skip
     assert plan.metrics == PACKAGE.stages
     assert set(plan.metrics) - set(plan.gating) == {"import-torch"}

@@ -24,7 +24,7 @@ from tests.bench.recorded import provenance_of
 from tests.bench.simulated import plan_of
 
 CASE = BenchCase("relu_once@full-compilation")
-NOT_SAVED = BenchCase("two_mutated_buffers@product")  # by no release
+NOT_SAVED = BenchCase("two_mutated_buffers")  # by no release
 PER_CASE = {UserMetric.SAVE.value, UserMetric.LOAD_COLD.value, UserMetric.LOAD_WARM.value}
 Open = Callable[..., AbstractContextManager[Running]]
 

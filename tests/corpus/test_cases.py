@@ -10,14 +10,13 @@ import torch.utils._pytree as pytree
 import corpus.case
 from corpus.case import Case, Family, Origin, Program, UnknownCase, all_cases, case, find_case
 from corpus.inputs import floats
-from corpus.product import product_cases
 
 CASES = [case for case in all_cases() if not case.full]
 
 
 def test_the_corpus_is_what_it_is_meant_to_be() -> None:
     assert len(CASES) >= 16
-    families = {case.family for case in (*CASES, *product_cases())}
+    families = {case.family for case in all_cases()}
     assert families == set(Family)
     assert {"resnet_relu", "encoder_softmax"} <= {case.name for case in CASES}
     assert find_case("pr_4360").family is Family.ALTERNATING_RELU

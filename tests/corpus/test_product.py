@@ -1,60 +1,48 @@
-"""The cases of the package lane: models of the corpus, said truly."""
+"""Which cases go through which lane, and which of them only in a full run."""
 
 from __future__ import annotations
 
 import pytest
 
-from corpus.case import Origin, UnknownCase, find_case
-from corpus.product import (
-    DYNAMIC,
-    FULL,
-    STATIC,
-    VARIANTS,
-    VARIED,
-    find_product_case,
-    model_of,
-    product_cases,
-)
+from corpus.case import Case, Origin, all_cases, find_case
+from corpus.product import CHOSEN, REAL_ENGINES, only_when_full
 
-NAMES = [case.name for case in product_cases()]
+CASES = all_cases()
+PACKAGED = [case for case in CASES if "package" in case.lanes]
+VARIED = [case for case in CASES if "@" in case.name]
 
 
-def test_no_two_cases_have_one_name() -> None:
-    assert len(set(NAMES)) == len(NAMES)
+def test_every_model_goes_through_both_lanes_under_one_name_unless_it_says_otherwise() -> None:
+    both = {case.name for case in CASES if case.lanes == ("graph", "package")}
+    assert {"pr_4360", "relu_once", "bert_softmax"} <= both
+    for case in CASES:
+        assert "package" in case.lanes or case.origin is not Origin.EXPORTED
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_case_is_a_model_and_says_whether_it_is_dynamic(name: str) -> None:
-    case = find_product_case(name)
-    program = case.build()
-    assert program.model is not None, "a handmade split is nothing that a package could compile"
-    assert case.dynamic == (program.dynamic_shapes is not None)
-    assert case.origin is Origin.PRODUCT
-
-
-def test_a_case_is_the_model_of_the_graph_lane_s_case_and_its_fallbacks() -> None:
-    case = find_product_case("pr_4360@product")
-    assert case.fallback == find_case("pr_4360").fallback
-    assert model_of(case.name) == "pr_4360"
+@pytest.mark.parametrize("case", PACKAGED, ids=lambda case: case.name)
+def test_what_goes_through_the_package_lane_is_a_model(case: Case) -> None:
+    assert case.origin is Origin.EXPORTED
+    if not case.requires:
+        assert case.build().model is not None, "a package could not compile a handmade split"
 
 
 def test_a_variant_changes_what_the_package_is_asked_and_nothing_else() -> None:
-    for how, names in VARIED.items():
-        for name in names:
-            case = find_product_case(f"{name}@{how}")
-            assert dict(case.settings) == dict(VARIANTS[how])
-            assert case.build is find_case(name).build
+    assert len(VARIED) == 7
+    for case in VARIED:
+        model = find_case(case.name.partition("@")[0])
+        assert case.settings
+        assert case.lanes == ("package",)
+        assert case.build is model.build
+        assert case.fallback == model.fallback
 
 
-def test_a_full_run_s_cases_are_cases() -> None:
-    assert set(NAMES) >= FULL
-    assert {case.name for case in product_cases() if case.full} == FULL
+def test_a_run_that_is_not_full_takes_the_chosen_models_through_the_packages() -> None:
+    assert {case.name for case in PACKAGED} >= CHOSEN | REAL_ENGINES
+    assert only_when_full(find_case("pr_4360")) == ()
+    assert only_when_full(find_case("relu_once")) == ("package",)
 
 
-def test_a_model_is_not_both_static_and_dynamic() -> None:
-    assert not set(STATIC) & set(DYNAMIC)
-
-
-def test_an_unknown_case_is_told() -> None:
-    with pytest.raises(UnknownCase):
-        find_product_case("pr_4360")
+def test_a_case_of_the_package_lane_alone_says_itself_whether_it_is_for_a_full_run() -> None:
+    assert only_when_full(find_case("cache_in_one_engine")) == ()
+    assert only_when_full(find_case("cache_written_twice")) == ("package",)
+    assert only_when_full(find_case("drawn_0001")) == ("graph",)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from corpus.case import Case, Family, Origin, Program, all_cases, find_case
+from corpus.case import Case, Family, Origin, Program, cases_of, find_case
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 from harness.rig.engines.emulated import load_runtime
@@ -24,7 +24,7 @@ from tests.corpus.swapping import Edge, Split, computes_alike, shows, split_of, 
 
 SAMPLED = 3  # swaps a case; all of them where the test is the slow one
 
-CASES = [case for case in all_cases() if case.family not in (Family.DRAWN, Family.FOUND)]
+CASES = [case for case in cases_of("graph") if case.family not in (Family.DRAWN, Family.FOUND)]
 SMALL = [case for case in CASES if case.family is not Family.ARCHITECTURES]
 
 # (case, one edge, the other): why no number can tell them apart.

@@ -43,7 +43,7 @@ def test_every_title_says_that_engines_are_emulated(tmp_path: Path) -> None:
 
 
 def test_a_page_of_whole_packages_says_what_its_stages_are(tmp_path: Path) -> None:
-    cells = (BenchCell(BenchCase("relu_once@product"), "no-retrace", "family"), IMPORT_CELL)
+    cells = (BenchCell(BenchCase("relu_once"), "no-retrace", "family"), IMPORT_CELL)
     plan = dataclasses.replace(plan_of(cells=cells), lane="package")
     judged = record(tmp_path, plan)
     html, markdown = (

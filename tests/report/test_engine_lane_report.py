@@ -156,13 +156,13 @@ def test_a_cause_counts_the_cells_of_the_lane_by_its_name(merged: Run) -> None:
     assert verdict.message == metadata[Oracle.METADATA]
     for at, record in enumerate(merged.records):
         key = record.key
-        if (key.lane, key.subject, key.case) == ("engine", "2.14.0", "one@product"):
+        if (key.lane, key.subject, key.case) == ("engine", "2.14.0", "one"):
             verdicts = tuple(
                 verdict if each.oracle is Oracle.METADATA else each for each in record.verdicts
             )
             merged.records[at] = dataclasses.replace(record, verdicts=verdicts)
     merged.causes[1] = dataclasses.replace(
-        entry, cases=(*entry.cases, "one@product"), routes=(*entry.routes, "no-retrace", "retrace")
+        entry, cases=(*entry.cases, "one"), routes=(*entry.routes, "no-retrace", "retrace")
     )
     model = merged.model()
     live = next(cause for cause in model.live if cause.id == entry.id)

@@ -110,7 +110,7 @@ def test_the_lane_alone_gives_a_page_with_a_matrix_of_its_own(alone):
 def test_a_cause_counts_the_cells_of_each_lane_apart(mixed):
     entry = mixed.causes[1]
     for at, record in enumerate(mixed.records):
-        if record.key.subject == "2.14.0" and record.key.case == "one@product":
+        if record.key.subject == "2.14.0" and record.key.case == "one":
             verdicts = tuple(
                 dataclasses.replace(
                     next(v for r in mixed.records for v in r.failures if v.oracle == "metadata"),
@@ -122,7 +122,7 @@ def test_a_cause_counts_the_cells_of_each_lane_apart(mixed):
             )
             mixed.records[at] = dataclasses.replace(record, verdicts=verdicts)
     mixed.causes[1] = dataclasses.replace(
-        entry, cases=(*entry.cases, "one@product"), routes=(*entry.routes, "no-retrace", "retrace")
+        entry, cases=(*entry.cases, "one"), routes=(*entry.routes, "no-retrace", "retrace")
     )
     live = next(cause for cause in mixed.model().live if cause.id == entry.id)
     assert (live.cells, live.package_cells) == (2, 2)

@@ -29,11 +29,11 @@ def also(run, release, environment="pinned", builder="segment", lane="graph", **
             continue
         case, route = key.case, key.route
         if lane == "package":
-            case, route = f"{case}@product", "no-retrace"
+            route = "no-retrace"
             known = {each.name: each for each in run.cases}
             if case not in known:
                 family = known[key.case].family
-                run.cases.append(CaseInfo(case, family, "product", "x", lane="package"))
+                run.cases.append(CaseInfo(case, family, "product", "x", lanes=("package",)))
         elsewhere = dataclasses.replace(
             key, case=case, route=route, environment=environment, builder=builder, lane=lane
         )

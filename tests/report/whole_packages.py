@@ -43,8 +43,8 @@ def alone(run: Run, lane: Lane) -> Run:
 def _with(run: Run, builders: dict[str, str], *, lane: str, executor: str) -> Run:
     known = {case.name for case in run.cases}
     run.cases += [
-        CaseInfo(name, "packages", "product", "a defect", lane="package")
-        for name in ("one@product", "two@product")
+        CaseInfo(name, "packages", "product", "a defect", lanes=("package",))
+        for name in ("one", "two")
         if name not in known
     ]
     for at, spec in enumerate(run.subjects):
@@ -65,7 +65,7 @@ def _with(run: Run, builders: dict[str, str], *, lane: str, executor: str) -> Ru
     ):
         environment = "pinned" if lane == Lane.PACKAGE else f"torch-{name}"
         key = CellKey(
-            f"{case}@product", "nonstrict", name, call, lane, builders[name], executor, environment
+            f"{case}", "nonstrict", name, call, lane, builders[name], executor, environment
         )
         broke = Oracle.COMPLETION in failures
         compiled = {"compile": 2.0, "compile-lowering": 0.5} if call == "no-retrace" else {}

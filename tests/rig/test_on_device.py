@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.utils._pytree as pytree
 
-from corpus.product import REAL_ENGINES, find_product_case
+from corpus.product import REAL_ENGINES, find_case
 from harness.rig.capture import capture, on_device, over_bound_inputs
 from harness.rig.oracles.values import first_difference
 
@@ -17,7 +17,7 @@ def devices(values: object) -> set[str]:
 
 @pytest.mark.parametrize("name", sorted(REAL_ENGINES))
 def test_everything_that_a_program_computes_with_is_moved(name: str) -> None:
-    captured = capture(find_product_case(f"{name}@product"), "nonstrict")
+    captured = capture(find_case(name), "nonstrict")
     expected = captured.eager(*captured.example.args, **captured.example.kwargs)
     moved = on_device(captured, "meta")
     assert moved.exported is not None

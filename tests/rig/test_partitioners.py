@@ -11,7 +11,7 @@ import pytest
 from torch.fx import GraphModule
 from torch.fx.passes.tools_common import CALLABLE_NODE_OPS
 
-from corpus.case import Case, Origin, all_cases, find_case
+from corpus.case import Case, Origin, cases_of, find_case
 from harness.releases import load_catalogue
 from harness.rig.capture import CapturedProgram, capture
 from harness.rig.split import split_module
@@ -20,7 +20,7 @@ from tests.fetched import FETCHED
 from tests.rig.partitioners import Partition, load_partition
 
 CATALOGUE = load_catalogue()
-EXPORTED = [case for case in all_cases() if case.origin is Origin.EXPORTED]
+EXPORTED = [case for case in cases_of("graph") if case.origin is Origin.EXPORTED]
 # One of each structure that a splitter sees: outputs, dead code, block size, higher-order ops.
 FEW = (
     "engine_two_outputs",

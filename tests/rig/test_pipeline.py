@@ -11,7 +11,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from corpus.case import Case, Family, Origin, Program, all_cases
+from corpus.case import Case, Family, Origin, Program, cases_of
 from corpus.inputs import floats
 from harness.rig.clock import StageClock
 from harness.rig.engines.builder import payload_digest
@@ -117,7 +117,7 @@ def test_the_controls_show_what_torch_itself_gets_wrong(
 
 @pytest.mark.parametrize(
     "name",
-    quick_first(c.name for c in all_cases() if not c.full and c.name != WRONG_IN_TORCH),
+    quick_first(c.name for c in cases_of("graph") if not c.full and c.name != WRONG_IN_TORCH),
 )
 @pytest.mark.parametrize("route", ["direct", "plain"])
 def test_the_controls_pass_on_every_other_case(
@@ -144,7 +144,7 @@ def test_a_swapped_wire_is_wrong_by_values_and_by_wiring(prepared: Prepared) -> 
 
 
 @pytest.mark.parametrize(
-    "name", [case.name for case in all_cases() if case.family is Family.MULTI_OUTPUT_ENGINES]
+    "name", [case.name for case in cases_of("graph") if case.family is Family.MULTI_OUTPUT_ENGINES]
 )
 def test_every_engine_of_a_program_really_ran(prepared: Prepared, name: str) -> None:
     case = prepared(name)

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch.fx import GraphModule
 
-from corpus.product import find_product_case
+from corpus.case import find_case
 from harness.rig.bench.measuring import TimedCalls
 from harness.rig.bench.page_cache import drop_from_cache
 from harness.rig.bench.records import Arm, UserMetric
@@ -42,7 +42,7 @@ def compiled_case(package: ModuleType, name: str, seed: int) -> Compiled:
         UnknownCase: there is none of that name.
         Exception: whatever a stage raises.
     """
-    case = find_product_case(name)
+    case = find_case(name)
     clock = StageClock()
     with clock.during(Stage.CAPTURE):
         captured = capture(case, case.capture or "nonstrict", seed)

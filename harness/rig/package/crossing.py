@@ -32,7 +32,7 @@ from typing import Any
 import torch
 from torch.export.pt2_archive import _package
 
-from corpus.product import find_product_case
+from corpus.case import find_case
 from harness.rig.channel import die_with_parent, private_channel, send
 from harness.rig.clock import StageClock
 from harness.rig.disk import CameBack
@@ -115,7 +115,7 @@ class Saver:
 
     def _prepare(self, name: str) -> PreparedCase | NotPrepared:
         if name not in self._prepared:
-            case = find_product_case(name)
+            case = find_case(name)
             try:
                 self._prepared[name] = prepare_with(
                     self._package, case, case.capture or "nonstrict", self._seed, StageClock()

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from corpus.product import find_product_case
+from corpus import elsewhere
+from corpus.case import find_case
 from harness.rig.channel import private_channel
 from harness.rig.clock import StageClock
 from harness.rig.explain import told_case, told_record
@@ -30,14 +31,16 @@ def story(request: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a cell's story.
 
     Args:
-        request: ``site``, ``release``, ``builder``, ``case``, ``capture``, ``routes``, ``seed``.
+        request: ``site``, ``release``, ``builder``, ``case``, ``capture``, ``routes``, ``seed``,
+            ``corpus`` (places of cases from elsewhere, if there are any).
 
     Raises:
         NotPrepared: the case cannot be captured.
     """
     release, builder = request["release"], request["builder"]
     package = open_package(request)
-    case = find_product_case(request["case"])
+    elsewhere.load(request.get("corpus", ()))
+    case = find_case(request["case"])
     mode, lane = request["capture"], Lane.PACKAGE.value
     keys = [
         CellKey(case.name, mode, release, route, lane=lane, builder=builder)
@@ -67,7 +70,7 @@ def main() -> int:
         for line in story(request):
             print(line, file=told)
     except NotPrepared as reason:
-        case = find_product_case(request["case"])
+        case = find_case(request["case"])
         print(refusal(case, reason.stage, reason.cause), file=sys.stderr)
         return 2
     told.close()

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from corpus.product import find_product_case
+from corpus import elsewhere
+from corpus.case import find_case
 from harness.rig.channel import private_channel
 from harness.rig.clock import StageClock
 from harness.rig.disk import CameBack
@@ -29,19 +30,20 @@ def pictures(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """One picture for each of the wanted cells, as the package splits and saves it.
 
     Args:
-        request: ``site``, ``release``, ``builder``, ``seed``, and ``wanted``: a list of ``case``,
-            ``capture`` and ``route``.
+        request: ``site``, ``release``, ``builder``, ``seed``, ``corpus``, and ``wanted``: a list of
+            ``case``, ``capture`` and ``route``.
 
     Raises:
         NotPrepared: a case cannot be captured, or the package does not compile it.
     """
     package = open_package(request)
+    elsewhere.load(request.get("corpus", ()))
     for wanted in request["wanted"]:
         yield _picture(package, wanted, int(request["seed"]))
 
 
 def _picture(package: types.ModuleType, wanted: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    case = find_product_case(wanted["case"])
+    case = find_case(wanted["case"])
     prepared = prepare_with(package, case, wanted["capture"], seed, StageClock())
     inlining, back, said = Inlining(), CameBack(), ""
     with tempfile.TemporaryDirectory(prefix="picture-") as folder:

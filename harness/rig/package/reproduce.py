@@ -10,7 +10,8 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from corpus.product import find_product_case
+from corpus import elsewhere
+from corpus.case import find_case
 from harness.rig.capture import CapturedProgram, capture
 from harness.rig.channel import private_channel
 from harness.rig.clock import StageClock
@@ -31,6 +32,7 @@ from harness.rig.vocabulary import Lane, Route, Stage
 def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """As `reproduce.answer.scripts`, with ``site``, ``release`` and ``builder`` in the request."""
     package = open_package(request)
+    elsewhere.load(request.get("corpus", ()))
     loader = FreshLoader(package)
     for wanted in request["wanted"]:
         yield _script(package, loader, request, wanted)
@@ -45,7 +47,7 @@ def _script(
 ) -> dict[str, str]:
     case, release, seed = wanted["case"], request["release"], int(request["seed"])
     lane, builder = Lane.PACKAGE.value, request["builder"]
-    found, mode = find_product_case(case), wanted["capture"]
+    found, mode = find_case(case), wanted["capture"]
     broken: NotPrepared | None = None
     try:
         prepared = prepare_with(package, found, mode, seed, StageClock())

@@ -4,8 +4,8 @@
 
 It speaks as `harness.rig.channel` says. Its setup says which release, where its package lies, and
 how its engines run: {"site": FOLDER or null, "release": VERSION, "builder": NAME of the site's,
-"engines": FOLDER, "executor": NAME, "device": NAME, "seed": N}. Without a site it is the package
-that is installed.
+"engines": FOLDER, "corpus": [PLACE...], "executor": NAME, "device": NAME, "seed": N}. Without a
+site it is the package that is installed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ class _Worker:
 
     def __init__(self, setup: Mapping[str, Any], tell: Teller) -> None:
         # Here and not at the top: a process that only wants the protocol's names needs no torch.
+        from corpus import elsewhere
         from corpus.case import corpus_digest
         from harness.rig.package.executor import executor_of
         from harness.rig.package.loading import FreshLoader, Loader
         from harness.rig.package.opening import open_package
         from harness.rig.package.spawning import SpawningLoader
 
+        elsewhere.load(setup["corpus"])
         self._tell = tell
         self._seed = int(setup["seed"])
         self.corpus_digest = corpus_digest()
@@ -53,7 +55,7 @@ class _Worker:
 
     def serve(self, job: Mapping[str, Any]) -> float:
         """Run one case's cells; returns the seconds that were spent inside of stages."""
-        from corpus.product import find_product_case
+        from corpus.case import find_case
         from harness.rig.clock import StageClock
         from harness.rig.package.cell import run_package_cell
         from harness.rig.package.compiling import prepare_with
@@ -68,7 +70,7 @@ class _Worker:
             return 0.0
         assert self._loader is not None
         package, loader, executor = self._package, self._loader, self._executor
-        case = find_product_case(job["case"])
+        case = find_case(job["case"])
 
         def prepare_case(clock: StageClock) -> PreparedCase:
             return prepare_with(package, case, job["capture"], self._seed, clock, executor)

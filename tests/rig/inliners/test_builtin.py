@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from torch.fx import GraphModule
 
-from corpus.case import all_cases
+from corpus.case import cases_of
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
@@ -19,7 +19,7 @@ from harness.rig.vocabulary import Oracle
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]
-WIRING_CASES = [case.name for case in all_cases() if case.wiring and not case.full]
+WIRING_CASES = [case.name for case in cases_of("graph") if case.wiring and not case.full]
 
 # There #4360's form, which maps placeholders to arguments before it copies, passes; the merged form
 # returns a placeholder that it has erased.

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.fx import GraphModule, Node
 
-from corpus.case import Family, all_cases
+from corpus.case import Family, cases_of
 from corpus.handmade import SplitBuilder
 from harness.rig.engines.module import compile_engines
 from harness.rig.inliners.builtin import BuiltinInliner
@@ -63,7 +63,7 @@ WRONG_IN_TRUTH = {
 }
 RIGHT = [
     case.name
-    for case in all_cases()
+    for case in cases_of("graph")
     if case.name not in WRONG_IN_TRUTH and case.family not in (Family.DRAWN, Family.FOUND)
 ]
 

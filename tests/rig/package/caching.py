@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 import torch
 
-from corpus.product import find_product_case
+from corpus.case import find_case
 from harness.rig.capture import capture
 from harness.rig.package.compiling import compile_like_a_user
 from harness.rig.package.emulation import import_package
@@ -29,7 +29,7 @@ from harness.rig.package.site import read_site
 def told(site: Path) -> dict[str, Any]:
     said = read_site(site)
     package = import_package(site, said.release, said.builder)
-    captured = capture(find_product_case("cache_in_one_engine@product"), "nonstrict")
+    captured = capture(find_case("cache_in_one_engine"), "nonstrict")
     eager = copy.deepcopy(captured.eager)
     compiled = compile_like_a_user(package, captured)
     before = compiled.get_buffer("keys").clone()

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 import torch
 import torch.utils._pytree as pytree
 
-from corpus.product import find_product_case
+from corpus.case import find_case
 from harness.rig.capture import CapturedProgram
 from harness.rig.clock import StageClock
 from harness.rig.engines import emulated
@@ -212,7 +212,7 @@ def told(
 ) -> dict[str, Any]:
     loader = FreshLoader(package) if executor.forks else SpawningLoader(setup)
     clock = StageClock()
-    prepared = prepare_with(package, find_product_case(name), "nonstrict", 0, clock, executor)
+    prepared = prepare_with(package, find_case(name), "nonstrict", 0, clock, executor)
     key = CellKey(name, "nonstrict", setup["release"], route, lane="package")
     record = run_package_cell(package, prepared, key, loader, StageClock())
     loader.close()

@@ -30,13 +30,13 @@ Answers = dict[str, dict[str, list[str]]]
 
 @pytest.fixture(scope="module")
 def answers(toolchain: Toolchain, catalogue: Catalogue) -> Answers:
-    """What became of `pr_4360@product`, saved with retrace=False by 2.14.0, for each fault."""
+    """What became of `pr_4360`, saved with retrace=False by 2.14.0, for each fault."""
     site = toolchain.package_site(catalogue.get("2.14.0"))
     return answers_of(site, "emulated", *FAULTS)
 
 
 def answers_of(site: PackageSite, executor: str, *faults: str) -> Answers:
-    asked = [str(site.folder), "2.14.0", "pr_4360@product", "no-retrace", executor, *faults]
+    asked = [str(site.folder), "2.14.0", "pr_4360", "no-retrace", executor, *faults]
     done = subprocess.run(
         [sys.executable, str(PROGRAM), *asked], capture_output=True, text=True, check=False
     )

@@ -22,7 +22,7 @@ from harness.toolchain import Toolchain
 pytestmark = pytest.mark.slow
 
 SAVER, LOADER = "2.12.1", "2.13.0"  # one engine ABI
-CASE = "relu_four_steps@product"
+CASE = "relu_four_steps"
 MADE = tuple(Program(SAVER, CASE, route) for route in ("no-retrace", "retrace"))
 TIMEOUT_S = 300.0
 
@@ -118,7 +118,7 @@ def test_a_runtime_of_another_abi_refuses_the_program(
 def test_a_program_with_other_weights_has_other_values(
     saved: Path, station: Callable[[str], Station], tmp_path: Path
 ) -> None:
-    case = "linears_in_two_fallbacks@product"
+    case = "linears_in_two_fallbacks"
     places = []
     for seed in (0, 1):
         folder = tmp_path / f"seed-{seed}"

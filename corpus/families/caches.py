@@ -10,14 +10,13 @@ position, so that a write that is lost shows in the next call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
-
 import torch
 
-from corpus.case import Case, Family, Inputs, Origin, Program
+from corpus.case import Family, Inputs, Program, case
 from corpus.inputs import floats
 
+RELU = "aten.relu.default"
+PACKAGE_ALONE = ("package",)
 HEADS, LENGTH, WIDTH = 2, 8, 4
 
 
@@ -105,49 +104,81 @@ class Running(torch.nn.Module):
         return torch.relu(made) + 1
 
 
-def _case(name: str, catches: str, build: Callable[[], Program]) -> Case:
-    fallback = ("aten.relu.default",)
-    return Case(name, Family.CACHES, Origin.PRODUCT, catches, build, fallback, wiring=True)
+@case(
+    Family.CACHES,
+    catches="a cache that one engine writes to and reads, and whose writes are lost",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+)
+def cache_in_one_engine() -> Program:
+    return Program(step, model=InOneEngine())
 
 
-#: By name.
-CACHES: Final[Mapping[str, Case]] = {
-    each.name: each
-    for each in (
-        _case(
-            "cache_in_one_engine",
-            "a cache that one engine writes to and reads, and whose writes are lost",
-            lambda: Program(step, model=InOneEngine()),
-        ),
-        _case(
-            "cache_read_by_two_engines",
-            "a cache that a second engine reads, behind a fallback, as the first one has left it",
-            lambda: Program(step, model=ReadByTwo()),
-        ),
-        _case(
-            "cache_written_twice",
-            "a cache that is written to twice in a call, of which one write is lost",
-            lambda: Program(step, model=WrittenTwice()),
-        ),
-        _case(
-            "cache_written_after_reading",
-            "a write to a cache that nothing reads in the same call, taken for dead code",
-            lambda: Program(step, model=WrittenLast()),
-        ),
-        _case(
-            "cache_written_by_slice",
-            "a slice of a cache that is written to between two reads, of which one sees the other",
-            lambda: Program(floats((1, HEADS, 1, WIDTH)), model=BySlice()),
-        ),
-        _case(
-            "two_caches_and_a_count",
-            "two caches and a count, of which one is written back in the place of another",
-            lambda: Program(step, model=TwoCaches()),
-        ),
-        _case(
-            "running_state",
-            "a state that is overwritten in every call, and begins anew in each",
-            lambda: Program(floats((1, 4)), model=Running()),
-        ),
-    )
-}
+@case(
+    Family.CACHES,
+    catches="a cache that a second engine reads, behind a fallback, as the first one has left it",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+)
+def cache_read_by_two_engines() -> Program:
+    return Program(step, model=ReadByTwo())
+
+
+@case(
+    Family.CACHES,
+    catches="a cache that is written to twice in a call, of which one write is lost",
+    fallback=[RELU],
+    wiring=True,
+    full=True,
+    lanes=PACKAGE_ALONE,
+)
+def cache_written_twice() -> Program:
+    return Program(step, model=WrittenTwice())
+
+
+@case(
+    Family.CACHES,
+    catches="a write to a cache that nothing reads in the same call, taken for dead code",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+)
+def cache_written_after_reading() -> Program:
+    return Program(step, model=WrittenLast())
+
+
+@case(
+    Family.CACHES,
+    catches="a slice of a cache that is written to between two reads, of which one sees the other",
+    fallback=[RELU],
+    wiring=True,
+    full=True,
+    lanes=PACKAGE_ALONE,
+)
+def cache_written_by_slice() -> Program:
+    return Program(floats((1, HEADS, 1, WIDTH)), model=BySlice())
+
+
+@case(
+    Family.CACHES,
+    catches="two caches and a count, of which one is written back in the place of another",
+    fallback=[RELU],
+    wiring=True,
+    full=True,
+    lanes=PACKAGE_ALONE,
+)
+def two_caches_and_a_count() -> Program:
+    return Program(step, model=TwoCaches())
+
+
+@case(
+    Family.CACHES,
+    catches="a state that is overwritten in every call, and begins anew in each",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+)
+def running_state() -> Program:
+    return Program(floats((1, 4)), model=Running())

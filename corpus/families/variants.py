@@ -1,0 +1,22 @@
+"""Models of other families, compiled with a setting that users change: for the package lane alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from corpus.case import vary
+from corpus.families.alternating_relu import relu_four_steps, relu_once
+from corpus.families.multi_output_engines import chunk_halves
+from corpus.families.shared_values import residual_over_a_fallback
+
+vary(relu_four_steps, "blocks-of-two", {"min_block_size": 2}, full=True)
+vary(residual_over_a_fallback, "blocks-of-two", {"min_block_size": 2})
+
+GLOBAL = {"use_fast_partitioner": False}
+vary(chunk_halves, "global-partitioner", GLOBAL)
+vary(residual_over_a_fallback, "global-partitioner", GLOBAL)
+vary(relu_four_steps, "global-partitioner", GLOBAL, full=True)
+
+EVERYTHING: dict[str, Any] = {"require_full_compilation": True, "torch_executed_ops": set()}
+vary(relu_once, "full-compilation", EVERYTHING)
+vary(chunk_halves, "full-compilation", EVERYTHING, full=True)
