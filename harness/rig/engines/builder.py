@@ -27,6 +27,7 @@ from harness.rig.engines.contract import (
     UnsupportedSegment,
     binding_of,
 )
+from harness.rig.engines.writes import writes_of
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,11 @@ def build_segment_engine(name: str, segment: GraphModule, ballast_bytes: int = 0
     """An engine for one segment. Needs `meta["val"]` on its placeholders and outputs.
 
     Raises:
-        UnsupportedSegment: TensorRT could not take it: another type, a non-tensor, no output.
+        UnsupportedSegment: TensorRT could not take it: another type, a non-tensor, no output, a
+            write to an input or to state.
     """
+    for write in writes_of(segment):
+        raise UnsupportedSegment(f"{name}: {write}: an engine writes to nothing that it is given")
     placeholders = [node for node in segment.graph.nodes if node.op == "placeholder"]
     outputs = segment_output_nodes(segment)
     contract = Contract(
