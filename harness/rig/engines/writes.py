@@ -40,8 +40,12 @@ _FLAGS = ("training", "use_input_stats")
 
 _NO_DATA_WRITTEN = "aten::detach_"  # in place, but what it changes is no number
 _WRITES_TO_FIRST = frozenset(
-    getattr(operator, name)
-    for name in "setitem iadd isub imul imatmul itruediv ifloordiv imod ipow iand ior ixor".split()
+    {
+        operator.setitem,
+        *(operator.iadd, operator.isub, operator.imul, operator.imatmul, operator.itruediv),
+        *(operator.ifloordiv, operator.imod, operator.ipow, operator.iand, operator.ior),
+        *(operator.ixor, operator.ilshift, operator.irshift),
+    }
 )
 
 
@@ -157,9 +161,7 @@ def _may_be_viewed(overload: OpOverload, argument: torch._C.Argument) -> bool:
     schema = overload._schema
     if argument.alias_info is not None:
         return any(returned.alias_info is not None for returned in schema.returns)
-    return (
-        schema.name in _SILENT_VIEWS or torch.Tag.maybe_aliasing_or_mutating in overload.tags
-    )
+    return schema.name in _SILENT_VIEWS or torch.Tag.maybe_aliasing_or_mutating in overload.tags
 
 
 def _sources(arguments: Any, known: Mapping[Node, Sources]) -> Sources:

@@ -38,6 +38,17 @@ def segment(dynamic: bool = False) -> GraphModule:
     return program.module(check_guards=False)
 
 
+def doubling() -> GraphModule:
+    """Another segment of the same inputs and outputs."""
+
+    class Doubling(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return x.t() * 2, x * 2
+
+    program = torch.export.export(Doubling(), (torch.randn(3, 4),))
+    return program.module(check_guards=False)
+
+
 @pytest.fixture(scope="module")
 def engine() -> torch.ScriptObject:
     return make_engine(build_segment_engine("_run_on_acc_0", segment()))
@@ -83,10 +94,27 @@ def test_an_output_said_to_lie_where_an_input_lies_is_written_there(
     transposed, product = execute(weighted, x)
     assert product.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
     slots[emulated.ALIASED_SLOT] = "output0@x@user"
-    square = torch.randn(3, 4)
-    with pytest.raises(RuntimeError, match="size"):  # (4, 3) lies nowhere in (3, 4)
-        execute(torch.classes.tensorrt.Engine(slots), square)
+    # TORCHTRT_CHECK(aliased_input.sizes() == dims): (4, 3) lies nowhere in (3, 4)
+    with pytest.raises(RuntimeError, match="does not match source input"):
+        execute(torch.classes.tensorrt.Engine(slots), torch.randn(3, 4))
     assert torch.equal(transposed, x.t())
+
+
+def test_a_write_to_a_strided_input_is_lost_for_the_caller(engine: torch.ScriptObject) -> None:
+    # setup_input_tensors: inputs[i].view(shape).contiguous() is what is bound
+    slots: list[str | bytes] = [*engine_slots(engine)]
+    slots[emulated.ENGINE_SLOT] = engine_payload(
+        make_engine(build_segment_engine("_run_on_acc_0", doubling()))
+    )
+    slots[emulated.ALIASED_SLOT] = "output1@x@kv_cache_update"
+    writing = torch.classes.tensorrt.Engine(slots)
+    strided, contiguous = torch.ones(4, 3).t(), torch.ones(3, 4)
+    returned = execute(writing, strided)[1]
+    assert torch.equal(returned, torch.full((3, 4), 2.0))
+    assert returned.is_contiguous()
+    assert torch.equal(strided, torch.ones(3, 4))
+    execute(writing, contiguous)
+    assert torch.equal(contiguous, torch.full((3, 4), 2.0))
 
 
 def test_a_strided_input_is_taken(engine: torch.ScriptObject) -> None:
@@ -191,13 +219,8 @@ def test_every_real_run_is_counted_and_no_fake_one() -> None:
 
 
 def test_an_engine_that_returns_something_else_changes_the_result() -> None:
-    class Doubling(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            return x.t() * 2, x * 2
-
     x = torch.randn(3, 4)
-    other = torch.export.export(Doubling(), (x,)).module(check_guards=False)
-    outputs = execute(make_engine(build_segment_engine("_run_on_acc_0", other)), x)
+    outputs = execute(make_engine(build_segment_engine("_run_on_acc_0", doubling())), x)
     assert torch.equal(outputs[1], x * 2)
 
 
