@@ -153,10 +153,18 @@ def _execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
         run_counts[digest] += 1
         # What is strided is bound as a copy, which is what an engine then writes to.
         bound = [tensor.detach().contiguous() for tensor in inputs]
-        returned = segment(*bound)
+        given = [
+            binding.into_segment(tensor)
+            for binding, tensor in zip(contract.inputs, bound, strict=True)
+        ]
+        returned = segment(*given)
         outputs = [
-            output.detach().clone(memory_format=torch.contiguous_format)
-            for output in (returned if isinstance(returned, tuple | list) else (returned,))
+            binding.out_of_segment(value)
+            for binding, value in zip(
+                contract.outputs,
+                returned if isinstance(returned, tuple | list) else (returned,),
+                strict=True,
+            )
         ]
         for output, source in _aliased[engine._emulated_serial()].items():
             if outputs[output].shape != bound[source].shape:
@@ -179,7 +187,11 @@ def _infer_outputs(engine: Any, ranks: Sequence[int], sizes: Sequence[int]) -> l
         torch.empty([next(left) for _ in range(rank)], dtype=binding.dtype, device="meta")
         for rank, binding in zip(ranks, contract.inputs, strict=True)
     ]
-    return _promised_outputs(contract, inputs, torch.device("meta"))
+    promised = _promised_outputs(contract, inputs, torch.device("meta"))
+    return [
+        output if binding.number is None else output.reshape(1)
+        for output, binding in zip(promised, contract.outputs, strict=True)
+    ]
 
 
 def _execute_fake(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:

@@ -157,7 +157,7 @@ def asked_of_cache(engine: Any, device: str) -> dict[str, bool]:
         given = {"x": x, "position": torch.tensor([at], device=device), source: cache}
         returned = _run(who, *(given[name] for name in inputs))
         in_place = returned.pop(outputs.index(written))
-        return Called(*returned, in_place)
+        return Called(returned[0], returned[1], in_place)
 
     def with_write(cache: torch.Tensor, at: int) -> torch.Tensor:
         copied = cache.clone(memory_format=torch.contiguous_format)

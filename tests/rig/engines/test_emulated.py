@@ -117,6 +117,71 @@ def test_a_write_to_a_strided_input_is_lost_for_the_caller(engine: torch.ScriptO
     assert torch.equal(contiguous, torch.full((3, 4), 2.0))
 
 
+class Sized(torch.nn.Module):
+    """Returns a size beside a tensor."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, int]:
+        return x + 1, x.shape[0] * 2
+
+
+def sized_engine() -> torch.ScriptObject:
+    shapes = ({0: torch.export.Dim("n", min=2, max=8)},)
+    program = torch.export.export(Sized(), (torch.ones(3, 4),), dynamic_shapes=shapes)
+    return make_engine(build_segment_engine("_run_on_acc_0", program.module(check_guards=False)))
+
+
+def test_a_size_comes_out_as_a_tensor_of_one_element() -> None:
+    # TRTInterpreter.output marks a shape tensor of shape (1,), cast to int64 (get_output_dtypes)
+    engine = sized_engine()
+    returned = execute(engine, torch.ones(5, 4))[1]
+    assert (returned.dtype, returned.tolist()) == (torch.int64, [10])
+
+
+def test_a_meta_kernel_says_of_a_size_that_it_has_no_dimension() -> None:
+    # extract_symbolic_shape_expressions: "shape_exprs": [], "is_scalar": True
+    with torch._subclasses.FakeTensorMode() as mode:
+        fake = mode.from_tensor(torch.randn(5, 4))
+        size = torch.ops.tensorrt.execute_engine([fake], sized_engine())[1]
+    assert (size.shape, size.dtype) == ((), torch.int64)
+
+
+class Resizing(torch.nn.Module):
+    """Takes a size beside a tensor."""
+
+    def forward(self, x: torch.Tensor, rows: int) -> torch.Tensor:
+        return x.new_zeros(rows, 2) + torch.arange(rows)[:, None]
+
+
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_a_size_goes_in_by_its_value_whatever_tensor_holds_it(shape: tuple[int, ...]) -> None:
+    # setup_input_tensors: binding.is_shape_tensor, inputs[i].clone().contiguous().cpu()
+    shapes = {"x": None, "rows": torch.export.Dim.DYNAMIC(min=2, max=8)}
+    program = torch.export.export(Resizing(), (torch.ones(3), 4), dynamic_shapes=shapes)
+    built = build_segment_engine("_run_on_acc_0", program.module(check_guards=False))
+    engine = make_engine(built)
+    (returned,) = execute(engine, torch.ones(3), torch.full(shape, 5))
+    assert returned.shape == (5, 2)
+    with pytest.raises(RuntimeError, match="input 1 is 9, outside its profile"):
+        execute(engine, torch.ones(3), torch.full(shape, 9))
+
+
+def test_a_double_is_a_float_where_a_release_makes_it_one() -> None:
+    # TRTInterpreter.placeholder and .output: dtype.to(trt.DataType, use_default=True) is FLOAT
+    class Squared(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * x
+
+    program = torch.export.export(Squared(), (torch.ones(3, dtype=torch.float64),))
+    module = program.module(check_guards=False)
+    engine = make_engine(build_segment_engine("e", module, doubles_as_floats=True))
+    x = torch.rand(3)
+    (returned,) = execute(engine, x)
+    assert returned.dtype is torch.float32
+    assert torch.allclose(returned, x * x)
+    with pytest.raises(RuntimeError, match="type"):
+        execute(engine, x.double())
+
+
 def test_a_strided_input_is_taken(engine: torch.ScriptObject) -> None:
     # setup_input_tensors: inputs[i].view(shape).contiguous()
     x = torch.randn(4, 3).t()
