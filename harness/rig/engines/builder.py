@@ -27,6 +27,7 @@ from harness.rig.engines.contract import (
     UnsupportedSegment,
     binding_of,
 )
+from harness.rig.engines.writes import writes_of
 
 
 @dataclass(frozen=True)
@@ -49,26 +50,42 @@ def payload_digest(payload: bytes) -> str:
 
 
 def segment_output_nodes(segment: GraphModule) -> list[torch.fx.Node]:
-    """The nodes a segment returns, in order."""
+    """The nodes a segment returns, in order: tensors, and sizes."""
     output = segment.graph.output_node().args[0]
     returned = output if isinstance(output, tuple | list) else (output,)
     nodes = [item for item in returned if isinstance(item, torch.fx.Node)]
     if not nodes or len(nodes) != len(returned):
-        raise UnsupportedSegment(f"a segment returns tensors, this one {output!r}")
+        raise UnsupportedSegment(f"a segment returns what its nodes make, this one {output!r}")
     return nodes
 
 
-def build_segment_engine(name: str, segment: GraphModule, ballast_bytes: int = 0) -> BuiltEngine:
+def build_segment_engine(
+    name: str, segment: GraphModule, ballast_bytes: int = 0, *, doubles_as_floats: bool = False
+) -> BuiltEngine:
     """An engine for one segment. Needs `meta["val"]` on its placeholders and outputs.
 
+    Args:
+        doubles_as_floats: take and return float32 where the segment has float64, which is what a
+            release makes of it. The segment still computes in float64 in between.
+
     Raises:
-        UnsupportedSegment: TensorRT could not take it: another type, a non-tensor, no output.
+        UnsupportedSegment: TensorRT could not take it: another type, neither a tensor nor a size,
+            no output, a write to an input or to state.
     """
+    for write in writes_of(segment):
+        raise UnsupportedSegment(f"{name}: {write}: an engine writes to nothing that it is given")
     placeholders = [node for node in segment.graph.nodes if node.op == "placeholder"]
     outputs = segment_output_nodes(segment)
+
+    def bound(node: torch.fx.Node, role: str) -> Binding:
+        what = f"{name}: {role} {node.name}"
+        if "val" not in node.meta:
+            raise UnsupportedSegment(f"{what} has no metadata, so no engine can be built for it")
+        return binding_of(node.meta["val"], what, doubles_as_floats=doubles_as_floats)
+
     contract = Contract(
-        tuple(_binding(node, f"{name}: input {node.name}") for node in placeholders),
-        tuple(_output_binding(node, name) for node in outputs),
+        tuple(bound(node, "input") for node in placeholders),
+        tuple(bound(node, "output") for node in outputs),
     )
     buffer = io.BytesIO()
     torch.save(_bare(segment), buffer)
@@ -79,21 +96,6 @@ def build_segment_engine(name: str, segment: GraphModule, ballast_bytes: int = 0
         input_names=tuple(node.name for node in placeholders),
         output_names=tuple(f"output{index}" for index in range(len(outputs))),
     )
-
-
-def _binding(node: torch.fx.Node, what: str) -> Binding:
-    if "val" not in node.meta:
-        raise UnsupportedSegment(f"{what} has no metadata, so no engine can be built for it")
-    return binding_of(node.meta["val"], what)
-
-
-def _output_binding(node: torch.fx.Node, engine: str) -> Binding:
-    what = f"{engine}: output {node.name}"
-    binding = _binding(node, what)
-    if not isinstance(node.meta["val"], torch.Tensor):
-        # A real engine would return a shape tensor; what reads it would no longer get a number.
-        raise UnsupportedSegment(f"{what} is a {type(node.meta['val']).__name__}, not a tensor")
-    return binding
 
 
 def load_segment(payload: bytes) -> torch.nn.Module:

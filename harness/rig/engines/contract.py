@@ -59,10 +59,29 @@ class Dim:
 
 @dataclass(frozen=True)
 class Binding:
-    """One input or output: its type and its dimensions."""
+    """One input or output: its type and its dimensions.
+
+    ``number`` is what a size may be, where the binding stands for one. TensorRT has tensors for
+    sizes (`is_shape_tensor`): the runtime takes a number's value out of whatever holds it, and gives
+    one back as a tensor of one element, where the segment has an integer. ``inside`` is the type
+    that the segment has, where the engine has another.
+    """
 
     dtype: torch.dtype
     dims: tuple[Dim, ...]
+    number: Dim | None = None
+    inside: torch.dtype | None = None
+
+    def into_segment(self, tensor: torch.Tensor) -> torch.Tensor | int:
+        """What the segment is called with for a tensor that is bound here."""
+        return int(tensor) if self.number is not None else tensor.to(self.inside or self.dtype)
+
+    def out_of_segment(self, value: torch.Tensor | int) -> torch.Tensor:
+        """What the engine returns for what the segment returned: fresh, contiguous memory."""
+        if not isinstance(value, torch.Tensor):
+            return torch.tensor([value], dtype=self.dtype)
+        returned = torch.empty(value.shape, dtype=self.dtype, device=value.device)
+        return returned.copy_(value.detach())
 
 
 @dataclass(frozen=True)
@@ -93,20 +112,26 @@ def _dim(size: int | torch.SymInt) -> Dim:
     return Dim(size.node.expr, 1 if low == 2 else low, high)
 
 
-def binding_of(value: Any, what: str) -> Binding:
+def binding_of(value: Any, what: str, *, doubles_as_floats: bool = False) -> Binding:
     """The binding for a node's `meta["val"]`.
 
+    Args:
+        doubles_as_floats: bind a float64 as a float32, as `dtype.to(..., use_default=True)` does in
+            a release's `TRTInterpreter`, with or without `truncate_double`.
+
     Raises:
-        UnsupportedSegment: the value is no tensor, or of a type that TensorRT lacks.
+        UnsupportedSegment: the value is neither tensor nor size, or of a type that TensorRT lacks.
     """
     if isinstance(value, int | torch.SymInt) and not isinstance(value, bool):
-        # TorchTensorRTModule.forward casts such an input to a 0-d tensor.
-        return Binding(torch.int64, ())
+        return Binding(torch.int64, (), number=_dim(value))
     if not isinstance(value, torch.Tensor):
         raise UnsupportedSegment(f"{what} is a {type(value).__name__}, an engine takes tensors")
+    dims = tuple(_dim(size) for size in value.shape)
+    if doubles_as_floats and value.dtype is torch.float64:
+        return Binding(torch.float32, dims, inside=torch.float64)
     if value.dtype not in ENGINE_DTYPES:
         raise UnsupportedSegment(f"{what} is of type {value.dtype}, which TensorRT lacks")
-    return Binding(value.dtype, tuple(_dim(size) for size in value.shape))
+    return Binding(value.dtype, dims)
 
 
 def check_inputs(contract: Contract, inputs: Sequence[torch.Tensor], name: str) -> None:
@@ -121,6 +146,9 @@ def check_inputs(contract: Contract, inputs: Sequence[torch.Tensor], name: str) 
             raise EngineRefusal(
                 f"{where} expected to have type {binding.dtype}, got {tensor.dtype}"
             )
+        if binding.number is not None:
+            _check_number(tensor, binding.number, where)
+            continue
         if tensor.dim() != len(binding.dims):
             raise EngineRefusal(
                 f"{where} expected {len(binding.dims)} dimensions, got {tensor.dim()}"
@@ -131,6 +159,14 @@ def check_inputs(contract: Contract, inputs: Sequence[torch.Tensor], name: str) 
                     f"{where} dimension {axis} is {size}, outside its profile "
                     f"[{dim.low}, {dim.high}]"
                 )
+
+
+def _check_number(tensor: torch.Tensor, number: Dim, where: str) -> None:
+    # Its shape is nobody's matter: setup_input_tensors copies what is in it to the host.
+    if not number.low <= int(tensor) <= number.high:
+        raise EngineRefusal(
+            f"{where} is {int(tensor)}, outside its profile [{number.low}, {number.high}]"
+        )
 
 
 def output_shapes(

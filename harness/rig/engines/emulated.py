@@ -1,11 +1,12 @@
 """The `emulated` executor: runs an engine's segment on the CPU under the runtime's own op name.
 
 In what a program can observe it behaves as the real runtime does (core/runtime/execute_engine.cpp
-of pytorch/TensorRT): it refuses inputs of another type, rank or size than the engine was built
-for; its outputs are fresh and contiguous, and alias nothing but the inputs that the engine is said
-to write to. The meta kernel answers
-from the contract alone (`fake_tensorrt_execute_engine`), and never opens a payload: loading one
-under a fake or proxy mode would give fake weights.
+of pytorch/TensorRT): it refuses inputs of another type, rank or size than the engine was built for;
+its inputs are bound as contiguous memory, so that one which is strided is copied, and a write to it
+is lost for the caller; its outputs are fresh and contiguous, and alias nothing but the bound inputs
+that the engine is said to write to. The meta kernel answers from the contract alone
+(`fake_tensorrt_execute_engine`), and never opens a payload: loading one under a fake or proxy mode
+would give fake weights.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ from harness.rig.engines.builder import (
     payload_contract,
     payload_digest,
 )
-from harness.rig.engines.contract import Contract, check_inputs, output_shapes
+from harness.rig.engines.contract import (
+    Contract,
+    EngineRefusal,
+    check_inputs,
+    output_shapes,
+)
 
 OP_NAME = "tensorrt::execute_engine"
 NAME_SLOT, ENGINE_SLOT, METADATA_SLOT = 1, 3, 7
@@ -145,13 +151,28 @@ def _execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
         digest, contract, segment = _segment_of(engine)
         check_inputs(contract, inputs, name)
         run_counts[digest] += 1
-        returned = segment(*(tensor.detach() for tensor in inputs))
+        # What is strided is bound as a copy, which is what an engine then writes to.
+        bound = [tensor.detach().contiguous() for tensor in inputs]
+        given = [
+            binding.into_segment(tensor)
+            for binding, tensor in zip(contract.inputs, bound, strict=True)
+        ]
+        returned = segment(*given)
         outputs = [
-            output.detach().clone(memory_format=torch.contiguous_format)
-            for output in (returned if isinstance(returned, tuple | list) else (returned,))
+            binding.out_of_segment(value)
+            for binding, value in zip(
+                contract.outputs,
+                returned if isinstance(returned, tuple | list) else (returned,),
+                strict=True,
+            )
         ]
         for output, source in _aliased[engine._emulated_serial()].items():
-            outputs[output] = inputs[source].copy_(outputs[output])
+            if outputs[output].shape != bound[source].shape:
+                raise EngineRefusal(
+                    f"engine {name}: output {output} of shape {tuple(outputs[output].shape)} "
+                    f"does not match source input {source} of shape {tuple(bound[source].shape)}"
+                )
+            outputs[output] = bound[source].copy_(outputs[output])
         return outputs
 
 
@@ -166,7 +187,11 @@ def _infer_outputs(engine: Any, ranks: Sequence[int], sizes: Sequence[int]) -> l
         torch.empty([next(left) for _ in range(rank)], dtype=binding.dtype, device="meta")
         for rank, binding in zip(ranks, contract.inputs, strict=True)
     ]
-    return _promised_outputs(contract, inputs, torch.device("meta"))
+    promised = _promised_outputs(contract, inputs, torch.device("meta"))
+    return [
+        output if binding.number is None else output.reshape(1)
+        for output, binding in zip(promised, contract.outputs, strict=True)
+    ]
 
 
 def _execute_fake(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch.fx import GraphModule
 
 from harness.rig.engines.builder import behind, build_segment_engine
@@ -64,12 +65,15 @@ def build_segments(_: Site) -> None:
             module: GraphModule,
             input_specs: Any,
             *,
+            compilation_settings: Any,
             input_binding_names: Any = None,
             output_binding_names: Any = None,
             **_: Any,
         ) -> None:
+            if not compilation_settings.truncate_double:
+                _refuse_doubles_that_it_holds(module)
             whole, self._aliased = _with_aliased_outputs(module, result)
-            self._built = build_segment_engine("segment", whole)
+            self._built = build_segment_engine("segment", whole, doubles_as_floats=True)
             _leave_as_converted(module)
             self._inputs = list(input_binding_names or self._built.input_names)
             self._outputs = list(output_binding_names or self._built.output_names)
@@ -152,6 +156,22 @@ def _with_aliased_outputs(
     return with_aliased_outputs(module) if "aliased_io" in result._fields else (module, {})
 
 
+def _refuse_doubles_that_it_holds(module: GraphModule) -> None:
+    """Raise what a release raises of a segment with a float64 weight (`create_constant`).
+
+    It does so unless `truncate_double` is set; then it casts that weight, and its compile casts what
+    goes in and comes out (`repair_double_inputs`). Without it an engine is built as well where no
+    weight is in the way, for float32, and refuses the float64 that it is called with.
+    """
+    reads = {node.target for node in module.graph.nodes if node.op == "get_attr"}
+    held = [*module.named_parameters(), *module.named_buffers(), *vars(module).items()]
+    if any(name in reads and getattr(each, "dtype", None) is torch.float64 for name, each in held):
+        raise ValueError(
+            "TensorRT does not support float64 (double) precision. To resolve this, please set "
+            "truncate_double=True in your compilation settings and re-run the model."
+        )
+
+
 def _leave_as_converted(module: GraphModule) -> None:
     """Leave a segment's nodes as their conversion would.
 
@@ -166,7 +186,7 @@ def _leave_as_converted(module: GraphModule) -> None:
 
 def _carried(module: GraphModule) -> bytes | UnsupportedSegment:
     try:
-        return build_segment_engine("segment", module).payload
+        return build_segment_engine("segment", module, doubles_as_floats=True).payload
     except UnsupportedSegment as error:
         return error
 

@@ -18,6 +18,9 @@ def exported(model: torch.nn.Module, *inputs: torch.Tensor) -> GraphModule:
     return torch.export.export(model, inputs).module(check_guards=False)
 
 
+SHAPES = ({0: torch.export.Dim("n", min=2, max=8)},)
+
+
 class Plus(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x + 1
@@ -44,14 +47,13 @@ def test_types_that_tensorrt_lacks_are_refused(dtype: torch.dtype) -> None:
         build_segment_engine("_run_on_acc_0", exported(Plus(), torch.ones(2, dtype=dtype)))
 
 
-def test_a_size_as_an_output_is_refused() -> None:
-    class Size(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> int:
-            return x.shape[0] * 2
+def test_neither_a_tensor_nor_a_size_as_an_output_is_refused() -> None:
+    class Flag(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, float]:
+            return x + 1, x.shape[0] / 2
 
-    shapes = ({0: torch.export.Dim("n", min=2, max=8)},)
-    program = torch.export.export(Size(), (torch.ones(3),), dynamic_shapes=shapes)
-    with pytest.raises(UnsupportedSegment, match="not a tensor"):
+    program = torch.export.export(Flag(), (torch.ones(3),), dynamic_shapes=SHAPES)
+    with pytest.raises(UnsupportedSegment, match="output truediv is a SymFloat, an engine takes"):
         build_segment_engine("_run_on_acc_0", program.module(check_guards=False))
 
 

@@ -38,6 +38,17 @@ def segment(dynamic: bool = False) -> GraphModule:
     return program.module(check_guards=False)
 
 
+def doubling() -> GraphModule:
+    """Another segment of the same inputs and outputs."""
+
+    class Doubling(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return x.t() * 2, x * 2
+
+    program = torch.export.export(Doubling(), (torch.randn(3, 4),))
+    return program.module(check_guards=False)
+
+
 @pytest.fixture(scope="module")
 def engine() -> torch.ScriptObject:
     return make_engine(build_segment_engine("_run_on_acc_0", segment()))
@@ -83,10 +94,92 @@ def test_an_output_said_to_lie_where_an_input_lies_is_written_there(
     transposed, product = execute(weighted, x)
     assert product.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
     slots[emulated.ALIASED_SLOT] = "output0@x@user"
-    square = torch.randn(3, 4)
-    with pytest.raises(RuntimeError, match="size"):  # (4, 3) lies nowhere in (3, 4)
-        execute(torch.classes.tensorrt.Engine(slots), square)
+    # TORCHTRT_CHECK(aliased_input.sizes() == dims): (4, 3) lies nowhere in (3, 4)
+    with pytest.raises(RuntimeError, match="does not match source input"):
+        execute(torch.classes.tensorrt.Engine(slots), torch.randn(3, 4))
     assert torch.equal(transposed, x.t())
+
+
+def test_a_write_to_a_strided_input_is_lost_for_the_caller(engine: torch.ScriptObject) -> None:
+    # setup_input_tensors: inputs[i].view(shape).contiguous() is what is bound
+    slots: list[str | bytes] = [*engine_slots(engine)]
+    slots[emulated.ENGINE_SLOT] = engine_payload(
+        make_engine(build_segment_engine("_run_on_acc_0", doubling()))
+    )
+    slots[emulated.ALIASED_SLOT] = "output1@x@kv_cache_update"
+    writing = torch.classes.tensorrt.Engine(slots)
+    strided, contiguous = torch.ones(4, 3).t(), torch.ones(3, 4)
+    returned = execute(writing, strided)[1]
+    assert torch.equal(returned, torch.full((3, 4), 2.0))
+    assert returned.is_contiguous()
+    assert torch.equal(strided, torch.ones(3, 4))
+    execute(writing, contiguous)
+    assert torch.equal(contiguous, torch.full((3, 4), 2.0))
+
+
+class Sized(torch.nn.Module):
+    """Returns a size beside a tensor."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, int]:
+        return x + 1, x.shape[0] * 2
+
+
+def sized_engine() -> torch.ScriptObject:
+    shapes = ({0: torch.export.Dim("n", min=2, max=8)},)
+    program = torch.export.export(Sized(), (torch.ones(3, 4),), dynamic_shapes=shapes)
+    return make_engine(build_segment_engine("_run_on_acc_0", program.module(check_guards=False)))
+
+
+def test_a_size_comes_out_as_a_tensor_of_one_element() -> None:
+    # TRTInterpreter.output marks a shape tensor of shape (1,), cast to int64 (get_output_dtypes)
+    engine = sized_engine()
+    returned = execute(engine, torch.ones(5, 4))[1]
+    assert (returned.dtype, returned.tolist()) == (torch.int64, [10])
+
+
+def test_a_meta_kernel_says_of_a_size_that_it_has_no_dimension() -> None:
+    # extract_symbolic_shape_expressions: "shape_exprs": [], "is_scalar": True
+    with torch._subclasses.FakeTensorMode() as mode:
+        fake = mode.from_tensor(torch.randn(5, 4))
+        size = torch.ops.tensorrt.execute_engine([fake], sized_engine())[1]
+    assert (size.shape, size.dtype) == ((), torch.int64)
+
+
+class Resizing(torch.nn.Module):
+    """Takes a size beside a tensor."""
+
+    def forward(self, x: torch.Tensor, rows: int) -> torch.Tensor:
+        return x.new_zeros(rows, 2) + torch.arange(rows)[:, None]
+
+
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_a_size_goes_in_by_its_value_whatever_tensor_holds_it(shape: tuple[int, ...]) -> None:
+    # setup_input_tensors: binding.is_shape_tensor, inputs[i].clone().contiguous().cpu()
+    shapes = {"x": None, "rows": torch.export.Dim.DYNAMIC(min=2, max=8)}
+    program = torch.export.export(Resizing(), (torch.ones(3), 4), dynamic_shapes=shapes)
+    built = build_segment_engine("_run_on_acc_0", program.module(check_guards=False))
+    engine = make_engine(built)
+    (returned,) = execute(engine, torch.ones(3), torch.full(shape, 5))
+    assert returned.shape == (5, 2)
+    with pytest.raises(RuntimeError, match="input 1 is 9, outside its profile"):
+        execute(engine, torch.ones(3), torch.full(shape, 9))
+
+
+def test_a_double_is_a_float_where_a_release_makes_it_one() -> None:
+    # TRTInterpreter.placeholder and .output: dtype.to(trt.DataType, use_default=True) is FLOAT
+    class Squared(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * x
+
+    program = torch.export.export(Squared(), (torch.ones(3, dtype=torch.float64),))
+    module = program.module(check_guards=False)
+    engine = make_engine(build_segment_engine("e", module, doubles_as_floats=True))
+    x = torch.rand(3)
+    (returned,) = execute(engine, x)
+    assert returned.dtype is torch.float32
+    assert torch.allclose(returned, x * x)
+    with pytest.raises(RuntimeError, match="type"):
+        execute(engine, x.double())
 
 
 def test_a_strided_input_is_taken(engine: torch.ScriptObject) -> None:
@@ -191,13 +284,8 @@ def test_every_real_run_is_counted_and_no_fake_one() -> None:
 
 
 def test_an_engine_that_returns_something_else_changes_the_result() -> None:
-    class Doubling(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            return x.t() * 2, x * 2
-
     x = torch.randn(3, 4)
-    other = torch.export.export(Doubling(), (x,)).module(check_guards=False)
-    outputs = execute(make_engine(build_segment_engine("_run_on_acc_0", other)), x)
+    outputs = execute(make_engine(build_segment_engine("_run_on_acc_0", doubling())), x)
     assert torch.equal(outputs[1], x * 2)
 
 
