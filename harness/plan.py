@@ -49,8 +49,8 @@ def make_plan(
     """Every case, in every capture mode, through every subject and each route that it has.
 
     A case that has a capture mode of its own is tried in that one alone. By the route `cross`,
-    which repeats most of another route's work, only the cases that ask for it are tried. A case of
-    the package lane goes through the packages of the subjects that have one.
+    which repeats most of another route's work, only the cases that ask for it are tried, and by one
+    of `DYNAMIC_ROUTES` only those with dynamic dimensions. A case of the package lane goes through the packages of the subjects that have one.
 
     Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
     for all that a subject has. ``environment`` is where all of them run.
@@ -188,7 +188,8 @@ def _cells(
                     yield _packaged(case, capture, subject, package, route, environment)
         return
     for route in subject.routes:
-        if case.cross or route != Route.CROSS:
+        asked = case.dynamic or Route(route) not in DYNAMIC_ROUTES
+        if asked and (case.cross or route != Route.CROSS):
             yield _planned(case, capture, subject, route, first, environment)
 
 

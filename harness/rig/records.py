@@ -142,7 +142,7 @@ class CaseInfo:
     capture: str | None = None  # the one mode that it is captured in; None: whatever a run asks for
     cross: bool = False  # asked by the route `cross` too
     lane: str = Lane.GRAPH.value
-    dynamic: bool = False  # has dynamic dimensions; stated for cases of the package lane only
+    dynamic: bool = False  # has dynamic dimensions
     real_engines: bool = False  # for builders that build real engines, too
 
 
