@@ -12,9 +12,14 @@ from corpus.case import Case, Family, Origin, Program, case
 
 def register(data: dict[str, Any], family: Family, *, full: bool = False) -> None:
     """A blueprint's JSON as a handmade case of its name."""
-    case(family, catches=data["catches"], origin=Origin.HANDMADE, wiring=True, full=full)(
-        _builder(data)
-    )
+    case(
+        family,
+        catches=data["catches"],
+        origin=Origin.HANDMADE,
+        wiring=True,
+        full=full,
+        dynamic=any(isinstance(size, str) for item in data["inputs"] for size in item["shape"]),
+    )(_builder(data))
 
 
 def blueprint_of(found: Case) -> Blueprint | None:
@@ -32,6 +37,7 @@ def case_of(blueprint: Blueprint) -> Case:
         catches=blueprint.catches,
         build=lambda: build(blueprint),
         wiring=True,
+        dynamic=any(isinstance(size, str) for item in blueprint.inputs for size in item.shape),
     )
 
 

@@ -102,6 +102,13 @@ class Recording:
     in_spec: str
     out_spec: str
 
+    @property
+    def dynamic(self) -> bool:
+        """Whether a size of an input is a symbol."""
+        given = (node for node in self.split.parent.nodes if node.op == "placeholder")
+        values = (node.value for node in given if isinstance(node.value, Mapping))
+        return any(isinstance(size, str) for value in values for size in value.get("shape", ()))
+
 
 def to_text(recording: Recording) -> str:
     """A file's content: a node, an attribute, a tensor a line."""

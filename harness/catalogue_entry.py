@@ -16,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 from harness.errors import UsageError
 from harness.releases import (
     EXPORTER_MODULE,
+    NEWER_ROUTES,
     Api,
     Catalogue,
     Pins,
@@ -104,6 +105,8 @@ def _release(wheel: WheelText) -> Release:
     reachable = [Route.LEGACY.value]
     if "use_legacy_exporter" in wheel.parameters(EXPORTER_MODULE, "export"):
         reachable.append(Route.EXPORT.value)
+    if "dynamic_shapes" in wheel.parameters(EXPORTER_MODULE, "create_trt_exp_program"):
+        reachable += NEWER_ROUTES
     hypothetical = () if Route.EXPORT.value in reachable else (Route.EXPORT.value,)
     transform = wheel.parameters(EXPORTER_MODULE, "transform")[1:]
     if set(CROSS_ARGUMENTS) & set(transform):

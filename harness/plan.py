@@ -49,9 +49,10 @@ def make_plan(
     """Every case, in every capture mode, through every subject and each route that it has.
 
     A case that has a capture mode of its own is tried in that one alone. By the route `cross`,
-    which repeats most of another route's work, only the cases that ask for it are tried. Through
-    the package lane a case goes in all packages that a subject has, captured as a user captures it:
-    in the case's own mode, or the first one, whatever a run asks for.
+    which repeats most of another route's work, only the cases that ask for it are tried, and by one
+    of `DYNAMIC_ROUTES` only those with dynamic dimensions. Through the package lane a case goes in
+    all packages that a subject has, captured as a user captures it: in the case's own mode, or the
+    first one, whatever a run asks for.
 
     Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
     for all that a subject has. Whichever way of saving is asked, `compile` is: the others rest on
@@ -183,7 +184,8 @@ def _cells(
         for capture in (case.capture,) if case.capture else captures:
             for subject in subjects:
                 for route in subject.routes:
-                    if case.cross or route != Route.CROSS:
+                    asked = case.dynamic or Route(route) not in DYNAMIC_ROUTES
+                    if asked and (case.cross or route != Route.CROSS):
                         yield _planned(case, capture, subject, route, first, environment)
     if Lane.PACKAGE in case.lanes:
         for subject in subjects:

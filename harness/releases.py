@@ -29,7 +29,9 @@ CATALOGUE_SCHEMA: Final = 1
 EXPORTER_MODULE: Final = "torch_tensorrt/dynamo/_exporter.py"
 
 INLINING_ROUTES: Final = (Route.LEGACY.value, Route.EXPORT.value)
-ROUTES: Final = (*INLINING_ROUTES, Route.CROSS.value)  # the last from 2.6 on
+# Of a call with dynamic shapes, or without inputs, that not every release knows: from 2.11 on.
+NEWER_ROUTES: Final = (Route.LEGACY_NO_INPUTS.value, Route.LEGACY_DYNAMIC.value)
+ROUTES: Final = (*INLINING_ROUTES, *NEWER_ROUTES, Route.CROSS.value)  # the last from 2.6 on
 PACKAGE_LANE_SINCE: Final = Version("2.7.0")
 _NOTHING_REPLACED: Final[Mapping[str, bytes]] = MappingProxyType({})
 
@@ -91,6 +93,7 @@ class Release:
         routes = [Route.COMPILE, Route.NO_RETRACE, Route.RETRACE]
         if "dynamic_shapes" in self.api.create_trt_exp_program:
             routes += [
+                Route.NO_RETRACE_NO_INPUTS,
                 Route.NO_RETRACE_EXPORT,
                 Route.RETRACE_DYNAMIC,
                 Route.RETRACE_DYNAMIC_LEGACY,
@@ -264,10 +267,11 @@ def _release(version: str, table: TomlTable) -> Release:
     if EXPORTER_MODULE not in release.modules:
         raise table.wrong(f"key 'modules' lacks {EXPORTER_MODULE}")
     shared_out = [*release.reachable, *release.hypothetical]
-    if sorted(shared_out) not in (sorted(INLINING_ROUTES), sorted(ROUTES)):
+    twice = len(set(shared_out)) < len(shared_out)
+    if twice or not set(INLINING_ROUTES) <= set(shared_out) <= set(ROUTES):
         raise table.wrong(
             f"keys 'reachable' and 'hypothetical' must share out {' and '.join(INLINING_ROUTES)}, "
-            f"and may have {Route.CROSS}"
+            f"and may have {', '.join((*NEWER_ROUTES, Route.CROSS))}"
         )
     return release
 

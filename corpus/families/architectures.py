@@ -53,6 +53,7 @@ def resnet_batch_norm() -> Program:
     catches="a ResNet with a dynamic batch whose relus fall back with the sums before them",
     fallback=[RELU, "aten.add.Tensor"],
     wiring=True,
+    dynamic=True,
 )
 def resnet_add_dynamic() -> Program:
     return dynamic(ResNet(), (3, 8, 8))
@@ -83,6 +84,7 @@ def mobilenet_conv2d() -> Program:
     catches="a MobileNetV3 with a dynamic batch whose gates and activations fall back",
     fallback=["aten.hardswish.default", "aten.hardsigmoid.default"],
     wiring=True,
+    dynamic=True,
 )
 def mobilenet_hardswish_dynamic() -> Program:
     return dynamic(MobileNet(nn.Hardswish), (3, 8, 8))
@@ -113,6 +115,7 @@ def unet_resampling() -> Program:
     catches="a U-Net with a dynamic batch whose relus fall back, two of them read across the net",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def unet_relu_dynamic() -> Program:
     return dynamic(UNet(), (1, 8, 8))
@@ -144,6 +147,7 @@ def detector_gather() -> Program:
     catches="a detector with a dynamic batch: one tower's relus on two levels, nested outputs",
     fallback=[RELU, SIGMOID, "aten.exp.default"],
     wiring=True,
+    dynamic=True,
 )
 def detector_sigmoid_dynamic() -> Program:
     return dynamic(Detector(), (3, 8, 8))

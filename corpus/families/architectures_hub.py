@@ -68,6 +68,7 @@ def bert_layer_norm() -> Program:
     fallback=[GELU, "aten.tanh.default"],
     wiring=True,
     requires=HUB,
+    dynamic=True,
 )
 def bert_gelu_dynamic() -> Program:
     return dynamic_tokens(Bert(), 6)
@@ -101,6 +102,7 @@ def vit_layer_norm() -> Program:
     fallback=[GELU],
     wiring=True,
     requires=HUB,
+    dynamic=True,
 )
 def vit_gelu_dynamic() -> Program:
     return dynamic(Vit(), (3, 8, 8))
@@ -134,6 +136,7 @@ def t5_embedding() -> Program:
     fallback=[RELU],
     wiring=True,
     requires=HUB,
+    dynamic=True,
 )
 def t5_relu_dynamic() -> Program:
     return dynamic_tokens(T5Encoder(), 5)
@@ -167,6 +170,7 @@ def llama_linear() -> Program:
     fallback=[SILU],
     wiring=True,
     requires=HUB,
+    dynamic=True,
 )
 def llama_silu_dynamic() -> Program:
     return dynamic_tokens(Llama(), 6)

@@ -55,6 +55,7 @@ def gpt2_softmax() -> Program:
     catches="a GPT-2 with a dynamic batch whose head falls back with the weight of its embedding",
     fallback=[LINEAR, "aten.embedding.default"],
     requires=HUB,
+    dynamic=True,
 )
 def gpt2_tied_head_dynamic() -> Program:
     return dynamic_tokens(Gpt2(), 6)
@@ -88,6 +89,7 @@ def clip_layer_norm() -> Program:
     fallback=[SIGMOID],
     wiring=True,
     requires=HUB,
+    dynamic=True,
 )
 def clip_sigmoid_dynamic() -> Program:
     return dynamic(ClipVision(), (3, 8, 8))
@@ -122,6 +124,7 @@ def whisper_add() -> Program:
     fallback=[GELU],
     wiring=True,
     requires=HUB,
+    dynamic=True,
 )
 def whisper_gelu_dynamic() -> Program:
     return dynamic(WhisperEncoder(), (4, 8))

@@ -45,6 +45,7 @@ def lstm_layer() -> Program:
     Family.ARCHITECTURES,
     catches="an LSTM with a dynamic batch that falls back together with the relus around it",
     fallback=[LSTM, GETITEM, RELU],
+    dynamic=True,
 )
 def lstm_layer_dynamic() -> Program:
     dim = torch.export.Dim("batch", min=BOUNDS[0], max=BOUNDS[1])
@@ -70,6 +71,7 @@ def lstm_cell_gates() -> Program:
     catches="an unrolled LSTM with a dynamic batch whose chunk falls back with four outputs a step",
     fallback=[CHUNK, "aten.unbind.int", GETITEM],
     wiring=True,
+    dynamic=True,
 )
 def lstm_cell_chunk_dynamic() -> Program:
     return dynamic(LstmCell(), (3, 8), (8,), (8,))
@@ -89,6 +91,7 @@ def gru_tanh() -> Program:
     Family.ARCHITECTURES,
     catches="an unrolled GRU with a dynamic batch whose linears fall back: one weight every step",
     fallback=[LINEAR],
+    dynamic=True,
 )
 def gru_linear_dynamic() -> Program:
     return dynamic(GruCell(), (3, 8), (8,))
@@ -109,6 +112,7 @@ def encoder_softmax() -> Program:
     catches="a transformer encoder with a dynamic batch whose layer norms and relus fall back",
     fallback=[RELU, "aten.layer_norm.default"],
     wiring=True,
+    dynamic=True,
 )
 def encoder_norm_dynamic() -> Program:
     return dynamic(Encoder(layers=1), (12, 16))
@@ -129,6 +133,7 @@ def experts_topk() -> Program:
     catches="a mixture of experts with a dynamic batch: relus of three branches over one value",
     fallback=[RELU, SOFTMAX],
     wiring=True,
+    dynamic=True,
 )
 def experts_relu_dynamic() -> Program:
     return dynamic(Experts(), (4, 8))
@@ -148,6 +153,7 @@ def graph_attention_leaky_relu() -> Program:
     Family.ARCHITECTURES,
     catches="graph attention with a dynamic batch whose masks fall back: one buffer, four readers",
     fallback=["aten.masked_fill.Scalar", SOFTMAX],
+    dynamic=True,
 )
 def graph_attention_masked_dynamic() -> Program:
     return dynamic(GraphAttention(), (6, 8))
@@ -178,6 +184,7 @@ def diffusion_chunk() -> Program:
     catches="a diffusion block with a dynamic batch of images and times, two kinds of fallback",
     fallback=["aten.silu.default", SOFTMAX],
     wiring=True,
+    dynamic=True,
 )
 def diffusion_silu_dynamic() -> Program:
     return dynamic(DiffusionBlock(), (8, 4, 4), ())

@@ -36,6 +36,7 @@ def yolo_softmax() -> Program:
     catches="a YOLO-like network with a dynamic batch whose silu falls back around channel halves",
     fallback=[SILU],
     wiring=True,
+    dynamic=True,
 )
 def yolo_silu_dynamic() -> Program:
     return dynamic(Yolo(), (3, 8, 8))

@@ -24,6 +24,7 @@ def batch(inputs: int = 1) -> tuple[dict[int, torch.export.Dim], ...]:
     catches="a batch dimension that becomes static, or loses its bound, in the simplest hybrid",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def dynamic_batch() -> Program:
     return Program(
@@ -36,6 +37,7 @@ def dynamic_batch() -> Program:
     catches="symbolic metadata on the getitems of a multi-output engine",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def dynamic_batch_chunk() -> Program:
     return Program(floats((DYNAMIC, 8)), model=ChunkHalves(), dynamic_shapes=batch(), bounds=BOUNDS)
@@ -46,6 +48,7 @@ def dynamic_batch_chunk() -> Program:
     catches="lifted weights beside a symbolic batch: metadata of two fake modes",
     fallback=[LINEAR],
     wiring=True,
+    dynamic=True,
 )
 def dynamic_batch_weights_in_fallbacks() -> Program:
     return Program(floats((DYNAMIC, 8)), model=TwoLinears(), dynamic_shapes=batch(), bounds=BOUNDS)
@@ -62,6 +65,7 @@ class Flatten(torch.nn.Module):
     catches="a size computed from a dynamic dimension inside an engine: twice the batch",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def dynamic_batch_reshaped() -> Program:
     return Program(floats((DYNAMIC, 8)), model=Flatten(), dynamic_shapes=batch(), bounds=BOUNDS)
@@ -77,6 +81,7 @@ class TwoInputs(torch.nn.Module):
     catches="one dynamic dimension shared by two inputs, read on both sides of a fallback",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def dynamic_batch_of_two_inputs() -> Program:
     return Program(
@@ -97,6 +102,7 @@ class SizeIntoEngine(torch.nn.Module):
     catches="a size that a fallback gives to an engine: a number where the engine takes tensors",
     fallback=[RELU, "aten.sym_size.int"],
     wiring=True,
+    dynamic=True,
 )
 def size_into_engine() -> Program:
     return Program(
@@ -115,6 +121,7 @@ class TwoDimensions(torch.nn.Module):
     fallback=[RELU],
     wiring=True,
     cross=True,
+    dynamic=True,
 )
 def two_dynamic_dimensions() -> Program:
     rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
@@ -142,6 +149,7 @@ def _with_twice_as_many(generator: torch.Generator, size: int | None) -> Inputs:
     catches="a dimension declared as twice another: its relation is lost, or its bounds",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def derived_dimension() -> Program:
     rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])

@@ -179,6 +179,7 @@ def functional_nested_modules() -> Program:
     fallback=[RELU],
     wiring=True,
     capture=FUNCTIONAL,
+    dynamic=True,
 )
 def functional_dynamic_batch() -> Program:
     return dynamic(Stages(), (8,), (8,))

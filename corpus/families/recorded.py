@@ -19,4 +19,5 @@ for _recording in (read_recording(path) for path in sorted(FOLDER.glob("*.json")
         origin=Origin.PRODUCT,
         wiring=_recording.wiring,
         full=_recording.name in _FULL,
+        dynamic=_recording.dynamic,
     )(builder_of(_recording))

@@ -52,6 +52,7 @@ def unflatten_repeated_calls() -> Program:
     catches="a module called again with a dynamic batch, its calls told apart by their sizes alone",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def unflatten_repeated_calls_dynamic() -> Program:
     return dynamic(GateThenRelu(), (8,), (8,))

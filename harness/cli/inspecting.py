@@ -32,7 +32,7 @@ from harness.cli.common import (
 from harness.corpus_client import absolute, ask_rig, select_cases, split_text
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
-from harness.releases import Release, load_catalogue
+from harness.releases import load_catalogue
 from harness.rig.record_json import to_json
 from harness.rig.records import CaseInfo, SubjectSpec
 from harness.rig.vocabulary import DYNAMIC_ROUTES, Lane, Route, SubjectKind
@@ -101,13 +101,13 @@ def explain_command(
     asked: dict[str, Any] = {"case": case, "capture": mode, "seed": seed, "corpus": places}
     if lane_of(info, lane, route) is Lane.PACKAGE:
         release = load_catalogue().get(subject)
-        known = package_routes(release, info)
+        known = routes_of(info, release.package_routes)
         site = toolchain.package_site(release)
         asked |= {"site": str(site.folder), "release": site.release, "builder": site.builder}
         module = "package.explain"
     else:
         spec = subject_for(subject, exporter, like, toolchain, out_dir)
-        known = spec.routes
+        known = routes_of(info, spec.routes)
         library = toolchain.emulated_runtime()
         asked |= {"library": str(library), "subject": to_json(spec)}
         module = "explain"
@@ -138,9 +138,8 @@ def lane_of(case: CaseInfo, lane: str, route: str) -> Lane:
     return Lane(meant)
 
 
-def package_routes(release: Release, case: CaseInfo) -> tuple[str, ...]:
-    """The routes by which a release's package saves a case."""
-    known = release.package_routes
+def routes_of(case: CaseInfo, known: Sequence[str]) -> tuple[str, ...]:
+    """Those of a subject's routes that a case is asked by."""
     return tuple(each for each in known if case.dynamic or each not in DYNAMIC_ROUTES)
 
 

@@ -27,7 +27,7 @@ from harness.cli.inspecting import (
     chosen_routes,
     known_case,
     lane_of,
-    package_routes,
+    routes_of,
     subject_for,
 )
 from harness.corpus_client import absolute
@@ -70,7 +70,7 @@ def reproduce_command(
     if lane_of(info, lane, route) is Lane.PACKAGE:
         release = load_catalogue().get(subject)
         spec = release_subject(release, None, "its package is asked, and not its inliner alone")
-        routes = chosen_routes(subject, package_routes(release, info), route, case)
+        routes = chosen_routes(subject, routes_of(info, release.package_routes), route, case)
         options = _as_given(corpus or (), None, "", LATEST, lane)
         wanted = Wanted(case, mode, routes, spec, file=name, options=options)
         (script,) = package_scripts_for([wanted], toolchain, release, places, seed)
@@ -78,7 +78,7 @@ def reproduce_command(
         spec = subject_for(subject, exporter, like, toolchain, RESULTS, run)
         if spec.kind not in (SubjectKind.RELEASE, SubjectKind.FILE):
             raise UsageError(f"{spec.subject} has no wheel; name a release, or give an --exporter")
-        routes = chosen_routes(spec.subject, spec.routes, route, case)
+        routes = chosen_routes(spec.subject, routes_of(info, spec.routes), route, case)
         options = _as_given(corpus or (), exporter, like, run, lane)
         wanted = Wanted(case, mode, routes, spec, file=name, options=options)
         (script,) = scripts_for([wanted], toolchain, places, seed)

@@ -88,7 +88,7 @@ def run_command(
         str,
         typer.Option(help="pinned, or matched: the releases that pin the torch installed here."),
     ] = PINNED,
-    routes: Annotated[str, typer.Option(help="legacy, export, cross, direct, plain.")] = "",
+    routes: Annotated[str, typer.Option(help="Such as legacy, export, direct; with commas.")] = "",
     capture: Annotated[str, typer.Option(help="nonstrict, strict, or both, with a comma.")] = (
         "nonstrict"
     ),

@@ -33,6 +33,7 @@ from harness.rig.vocabulary import COMPILE_PARTS, EMULATED, SEGMENT, Harm, Lane,
 CALLS: Final[Mapping[Route, str]] = {
     Route.COMPILE: "compile()",
     Route.NO_RETRACE: "save(retrace=False)",
+    Route.NO_RETRACE_NO_INPUTS: "save(retrace=False), without inputs",
     Route.NO_RETRACE_EXPORT: "save(retrace=False, use_legacy_exporter=False)",
     Route.RETRACE: "save()",
     Route.RETRACE_DYNAMIC: "save(dynamic_shapes=…)",
@@ -43,6 +44,8 @@ CALLS: Final[Mapping[Route, str]] = {
 REACHES: Final[Mapping[Route, str]] = {
     Route.COMPILE: "the compiled module, in memory",
     Route.LEGACY: "the inliner, then create_trt_exp_program",
+    Route.LEGACY_NO_INPUTS: "the inliner, then create_trt_exp_program, without inputs",
+    Route.LEGACY_DYNAMIC: "the inliner, then create_trt_exp_program, with dynamic shapes",
     Route.EXPORT: "the inliner, then torch.export",
     Route.DIRECT: "torch.export of the split module, no inliner",
 }

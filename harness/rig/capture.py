@@ -73,6 +73,11 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
     torch.manual_seed(case.seed + seed)
     program = case.build()
     calls = tuple(_make_inputs(program, case.seed + seed, number) for number in range(CALLS))
+    if is_from_elsewhere(case) and case.dynamic is not (program.bounds is not None):
+        raise ValueError(
+            f"{case.name} has {'no ' if case.dynamic else ''}dynamic dimensions, and has to be "
+            f"declared so: @case(..., dynamic={program.bounds is not None})"
+        )
     if program.split is not None:
         values = user_values(None, program.split.graph)
         calls = _sizes_apart(program, values, calls)
@@ -121,11 +126,15 @@ def _tell_state_apart(model: torch.nn.Module) -> None:
 def export_like_a_user(
     model: torch.nn.Module, example: Inputs, dynamic_shapes: Any, *, strict: bool = False
 ) -> ExportedProgram:
-    """`torch.export.export` with the arguments in the form that the case states them."""
+    """`torch.export.export` with the arguments in the form that the case states them.
+
+    The program keeps them as its example: they are its own.
+    """
+    own = copy.deepcopy(example)
     return torch.export.export(
         model,
-        example.args,
-        dict(example.kwargs),
+        own.args,
+        dict(own.kwargs),
         dynamic_shapes=dynamic_shapes,
         strict=strict,
     )

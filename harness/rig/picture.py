@@ -63,7 +63,7 @@ def pictures(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             exported = inliner.produce(
                 prepared.split,
                 Route(wanted["route"]),
-                captured.example,
+                captured.given_to_save,
                 captured.program.dynamic_shapes,
                 StageClock(),
                 inlining,

@@ -7,12 +7,10 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from corpus.case import Inputs
 from harness.rig import judging
 from harness.rig.clock import StageClock
 from harness.rig.disk import CameBack, save_again, send_to_disk
@@ -21,6 +19,7 @@ from harness.rig.harm import DAMAGED
 from harness.rig.inliners.passes import run_torch_export
 from harness.rig.inliners.protocol import (
     Export,
+    Given,
     Inlined,
     Inliner,
     Inlining,
@@ -203,7 +202,7 @@ def inline_again(
     captured = prepared.captured
     shapes = captured.program.dynamic_shapes
     with suppress(Inlined):
-        inliner.produce(prepared.split, route, captured.example, shapes, clock, inlining)
+        inliner.produce(prepared.split, route, captured.given_to_save, shapes, clock, inlining)
     assert inlining.inlined is not None
     return inlining.inlined
 
@@ -279,19 +278,17 @@ def _sharing_export(shared: Shared | None) -> Export | None:
     if shared is None:
         return None
 
-    def export(
-        module: GraphModule, example: Inputs, dynamic_shapes: Any, clock: StageClock
-    ) -> ExportedProgram:
+    def export(module: GraphModule, given: Given, clock: StageClock) -> ExportedProgram:
         # By the route `cross` a release exports without inputs, which is another question.
-        given = f"{len(example.args)} {sorted(example.kwargs)}"
-        identity = f"{given} {computation_identity(module)}"
+        inputs = f"{len(given.inputs.args)} {sorted(given.inputs.kwargs)}"
+        identity = f"{inputs} {computation_identity(module)}"
         known = shared.exports.get(identity)
         if known is not None:
             clock.enter(Stage.EXPORT)
             clock.leave()
             clock.credit({Stage.EXPORT: known.seconds})
             return known.program
-        program = run_torch_export(module, example, dynamic_shapes, clock)
+        program = run_torch_export(module, given, clock)
         shared.exports[identity] = Exported(program, clock.seconds[Stage.EXPORT])
         return program
 

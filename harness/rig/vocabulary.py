@@ -46,8 +46,11 @@ COMPILE_PARTS = (Stage.LOWERING, Stage.CONVERSION, Stage.BUILD)
 class Route(enum.StrEnum):
     """How a split module becomes a program."""
 
-    LEGACY = "legacy"  # transform, then create_trt_exp_program
-    EXPORT = "export"  # transform, then torch.export.export
+    # transform, then create_trt_exp_program; given what `save(retrace=False)` gives them: inputs,
+    LEGACY = "legacy"
+    LEGACY_NO_INPUTS = "legacy-no-inputs"  # ... none, as a user may from 2.11 on,
+    LEGACY_DYNAMIC = "legacy-dynamic"  # ... or inputs and dynamic shapes; from 2.11
+    EXPORT = "export"  # transform, then torch.export.export, with inputs and dynamic shapes
     DIRECT = "direct"  # torch.export.export of the split module: no inliner
     PLAIN = "plain"  # torch.export.export of the model, no engines: torch's own control
     CROSS = "cross"  # as legacy or export, with placeholders for engines, and back after loading
@@ -55,6 +58,7 @@ class Route(enum.StrEnum):
     COMPILE = "compile"
     # Then what a user calls, `torch_tensorrt.save(module, file, ...)`.
     NO_RETRACE = "no-retrace"  # retrace=False
+    NO_RETRACE_NO_INPUTS = "no-retrace-no-inputs"  # ... without inputs; from 2.11
     NO_RETRACE_EXPORT = "no-retrace-export"  # retrace=False, use_legacy_exporter=False; from 2.11
     RETRACE = "retrace"  # retrace=True; a dynamic model is specialised to its example
     RETRACE_DYNAMIC = "retrace-dynamic"  # retrace=True, dynamic_shapes=...; from 2.11
@@ -73,17 +77,32 @@ class Route(enum.StrEnum):
         """Whose it is, the graph lane's or the package lane's."""
         return Lane.GRAPH if self in _OF_INLINERS else Lane.PACKAGE
 
+    @property
+    def is_legacy(self) -> bool:
+        """Whether `create_trt_exp_program` makes the program, whatever it is given."""
+        return self.reaches in _LEGACY
 
-_OF_INLINERS = (Route.LEGACY, Route.EXPORT, Route.DIRECT, Route.PLAIN, Route.CROSS)
+
+_LEGACY = frozenset({Route.LEGACY, Route.LEGACY_NO_INPUTS, Route.LEGACY_DYNAMIC})
+_OF_INLINERS = _LEGACY | {Route.EXPORT, Route.DIRECT, Route.PLAIN, Route.CROSS}
 _REACHES = {
     Route.NO_RETRACE: Route.LEGACY,
+    Route.NO_RETRACE_NO_INPUTS: Route.LEGACY_NO_INPUTS,
     Route.NO_RETRACE_EXPORT: Route.EXPORT,
     Route.RETRACE: Route.DIRECT,
     Route.RETRACE_DYNAMIC: Route.EXPORT,
-    Route.RETRACE_DYNAMIC_LEGACY: Route.LEGACY,
+    Route.RETRACE_DYNAMIC_LEGACY: Route.LEGACY_DYNAMIC,
 }
-# Those that only a model with dynamic dimensions can be saved by.
-DYNAMIC_ROUTES = frozenset({Route.RETRACE_DYNAMIC, Route.RETRACE_DYNAMIC_LEGACY})
+# Those that only a model with dynamic dimensions is asked to be saved by.
+DYNAMIC_ROUTES = frozenset(
+    {
+        Route.LEGACY_NO_INPUTS,
+        Route.LEGACY_DYNAMIC,
+        Route.NO_RETRACE_NO_INPUTS,
+        Route.RETRACE_DYNAMIC,
+        Route.RETRACE_DYNAMIC_LEGACY,
+    }
+)
 
 
 class Lane(enum.StrEnum):

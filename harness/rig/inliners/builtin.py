@@ -21,7 +21,7 @@ from torch.fx import GraphModule, Node
 
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
-from harness.rig.inliners.passes import run_torch_export, timed_passes
+from harness.rig.inliners.passes import given_by, run_torch_export, timed_passes
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.vocabulary import Route, Stage
 
@@ -70,7 +70,7 @@ class BuiltinInliner:
         clock.leave()
         result.keep(inlined)
         export = result.export or run_torch_export
-        result.exported = export(inlined, example, dynamic_shapes, clock)
+        result.exported = export(inlined, given_by(route, example, dynamic_shapes), clock)
         return result.exported
 
     def _transform(self, split: GraphModule, clock: StageClock, result: Inlining) -> GraphModule:

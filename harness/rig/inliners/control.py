@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from torch.export import ExportedProgram
@@ -9,7 +10,7 @@ from torch.fx import GraphModule
 
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
-from harness.rig.inliners.passes import run_torch_export
+from harness.rig.inliners.passes import given_by, run_torch_export
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.vocabulary import Route
 
@@ -28,5 +29,7 @@ class NoInliner:
         clock: StageClock,
         result: Inlining,
     ) -> ExportedProgram:
-        result.exported = run_torch_export(split, example, dynamic_shapes, clock)
+        # Exporting runs the module's code, and what that writes to has to be this subject's own.
+        given = given_by(route, example, dynamic_shapes)
+        result.exported = run_torch_export(copy.deepcopy(split), given, clock)
         return result.exported

@@ -6,6 +6,7 @@ that its `transform` looks up.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,12 +14,13 @@ from types import FunctionType
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
-from harness.rig.inliners.protocol import Inlining
+from harness.rig.inliners.protocol import Given, Inlining
 from harness.rig.vocabulary import CROSS_ARGUMENTS, Route, Stage
 
 
@@ -62,6 +64,55 @@ def accepted(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[s
     return {name: value for name, value in offered.items() if name in parameters}
 
 
+def given_by(route: Route, example: Inputs, dynamic_shapes: Any) -> Given:
+    """What reaches the exporter by a route, all of it made anew for one subject.
+
+    Source: `save` in torch_tensorrt/_compile.py and `export` in dynamo/_exporter.py of 2.3.0 to
+    2.14.0. `save(retrace=False)`, which is the legacy route, is given inputs or not, and no shapes:
+    an exporter then finds their bounds in the shape environment. Every release's
+    `save_cross_compiled_exported_program` gives the module alone. A release that runs the model on
+    its inputs, as 2.3 to 2.5 do, runs it on a copy that nobody else is given.
+    """
+    if route in (Route.CROSS, Route.LEGACY_NO_INPUTS):
+        return Given(Inputs(()), None)
+    shapes = None if route is Route.LEGACY else pytree.tree_map(lambda leaf: leaf, dynamic_shapes)
+    return Given(copy.deepcopy(example), shapes)
+
+
+def passes_arguments(route: Route, given: Given) -> dict[str, Any]:
+    """What `transform` is offered.
+
+    Up to 2.5 it takes ``inputs`` to run its shape analysis on, and in 2.5 ``kwarg_inputs`` too; 2.3
+    and 2.4 have no way to be given a keyword. From 2.14 it takes ``expose_aliased_mutations``, and
+    the release's own `export` passes `bool(use_legacy_exporter)`: its two exporters transform
+    differently. To cross-compile, from 2.6 on, is called a flag there and a module from 2.7 on.
+    """
+    return {
+        "inputs": given.inputs.args,
+        "kwarg_inputs": dict(given.inputs.kwargs),
+        "expose_aliased_mutations": route.is_legacy,
+        **crossing(route),
+    }
+
+
+def program_arguments(given: Given) -> dict[str, Any]:
+    """What `create_trt_exp_program` is offered; up to 2.10 it takes the module alone."""
+    return {
+        "arg_inputs": given.inputs.args,
+        "kwarg_inputs": dict(given.inputs.kwargs),
+        "dynamic_shapes": given.dynamic_shapes,
+    }
+
+
+def export_arguments(given: Given) -> dict[str, Any]:
+    """What `torch.export.export` is given."""
+    return {
+        "args": given.inputs.args,
+        "kwargs": dict(given.inputs.kwargs),
+        "dynamic_shapes": given.dynamic_shapes,
+    }
+
+
 def crossing(route: Route) -> dict[str, bool]:
     """The argument that asks for a program of another platform, under both of its names."""
     return dict.fromkeys(CROSS_ARGUMENTS, route is Route.CROSS)
@@ -71,24 +122,12 @@ def run_transform(
     transform: FunctionType,
     split: GraphModule,
     route: Route,
-    example: Inputs,
+    given: Given,
     clock: StageClock,
     result: Inlining,
 ) -> GraphModule:
-    """Call `transform` with the arguments that this release and route give it.
-
-    Up to 2.5 it takes ``inputs`` to run its shape analysis on, and in 2.5 ``kwarg_inputs`` too; 2.3
-    and 2.4 have no way to be given a keyword. From 2.14 it takes ``expose_aliased_mutations``, and
-    the release's own `export` passes `bool(use_legacy_exporter)`: its two routes transform
-    differently. To cross-compile, from 2.6 on, is called a flag there and a module from 2.7 on.
-    """
-    offered = {
-        "inputs": example.args,
-        "kwarg_inputs": dict(example.kwargs),
-        "expose_aliased_mutations": route is Route.LEGACY,
-        **crossing(route),
-    }
-    keywords = accepted(transform, offered)
+    """Call `transform` with the arguments that this release and route give it."""
+    keywords = accepted(transform, passes_arguments(route, given))
     clock.enter(Stage.INLINE_ENGINES)
     with timed_passes(transform.__globals__, clock, result):
         inlined: GraphModule = transform(split, **keywords)
@@ -98,29 +137,16 @@ def run_transform(
 
 
 def run_legacy_export(
-    create: FunctionType,
-    inlined: GraphModule,
-    example: Inputs,
-    dynamic_shapes: Any,
-    clock: StageClock,
+    create: FunctionType, inlined: GraphModule, given: Given, clock: StageClock
 ) -> ExportedProgram:
-    """Call `create_trt_exp_program`; up to 2.10 it takes the module alone."""
-    offered = {
-        "arg_inputs": example.args,
-        "kwarg_inputs": dict(example.kwargs),
-        "dynamic_shapes": dynamic_shapes,
-    }
-    keywords = accepted(create, offered)
+    """Call `create_trt_exp_program` with those of the arguments that this release takes."""
+    keywords = accepted(create, program_arguments(given))
     with clock.during(Stage.EXPORT):
         program: ExportedProgram = create(inlined, **keywords)
     return program
 
 
-def run_torch_export(
-    module: torch.nn.Module, example: Inputs, dynamic_shapes: Any, clock: StageClock
-) -> ExportedProgram:
+def run_torch_export(module: torch.nn.Module, given: Given, clock: StageClock) -> ExportedProgram:
     """`torch.export.export` as the releases' `export` calls it."""
     with clock.during(Stage.EXPORT):
-        return torch.export.export(
-            module, args=example.args, kwargs=dict(example.kwargs), dynamic_shapes=dynamic_shapes
-        )
+        return torch.export.export(module, **export_arguments(given))

@@ -22,7 +22,15 @@ class LoadError(Exception):
     """An inliner could not be loaded: what is missing, and where it was looked for."""
 
 
-Export = Callable[[GraphModule, Inputs, Any, StageClock], ExportedProgram]
+@dataclass(frozen=True)
+class Given:
+    """What a release's functions are given of a user's inputs and dynamic shapes."""
+
+    inputs: Inputs
+    dynamic_shapes: Any
+
+
+Export = Callable[[GraphModule, Given, StageClock], ExportedProgram]
 ComeBack = Callable[[ExportedProgram], ExportedProgram]
 OwnExport = Callable[[], ExportedProgram]
 

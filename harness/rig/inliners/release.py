@@ -30,6 +30,8 @@ from harness.rig.engines.crossed import define_placeholder
 from harness.rig.inliners.passes import (
     accepted,
     crossing,
+    given_by,
+    program_arguments,
     run_legacy_export,
     run_torch_export,
     run_transform,
@@ -38,9 +40,6 @@ from harness.rig.inliners.protocol import Inlining, LoadError
 from harness.rig.inliners.surroundings import EXPORTER, PACKAGE, load_shape_analysis, stand_ins
 from harness.rig.records import SubjectSpec
 from harness.rig.vocabulary import REQUIRED_CALLS, Route, SubjectKind
-
-# In every release `save_cross_compiled_exported_program` gives `export` the module alone.
-NO_INPUTS = Inputs(())
 
 
 class ReleaseInliner:
@@ -91,16 +90,15 @@ class ReleaseInliner:
         if route is Route.CROSS:
             define_placeholder()
             result.come_back = self._come_back
-            example, dynamic_shapes = NO_INPUTS, None
+        given = given_by(route, example, dynamic_shapes)
         with self._installed():
-            transform = self.exporter.transform
-            inlined = run_transform(transform, split, route, example, clock, result)
-            if route is Route.LEGACY or (route is Route.CROSS and not self._exports_by_torch):
+            inlined = run_transform(self.exporter.transform, split, route, given, clock, result)
+            if route.is_legacy or (route is Route.CROSS and not self._exports_by_torch):
                 create = self.exporter.create_trt_exp_program
-                result.exported = run_legacy_export(create, inlined, example, dynamic_shapes, clock)
+                result.exported = run_legacy_export(create, inlined, given, clock)
             else:
                 export = result.export or run_torch_export
-                result.exported = export(inlined, example, dynamic_shapes, clock)
+                result.exported = export(inlined, given, clock)
         return result.exported
 
     def own_export(
@@ -110,13 +108,12 @@ class ReleaseInliner:
 
         A candidate's is asked in every cell, since nobody has tested it yet.
         """
+        given = given_by(route, example, dynamic_shapes)
         with self._installed():
             offered = {
-                "inputs": example.args,  # up to 2.5
-                "arg_inputs": example.args,  # from 2.11
-                "kwarg_inputs": dict(example.kwargs),  # 2.5, and from 2.11
-                "dynamic_shapes": dynamic_shapes,  # from 2.11
-                "use_legacy_exporter": route is Route.LEGACY,  # from 2.11
+                "inputs": given.inputs.args,  # up to 2.5
+                **program_arguments(given),  # from 2.11; the keyword inputs in 2.5 too
+                "use_legacy_exporter": route.is_legacy,  # from 2.11
             }
             if route is Route.CROSS:
                 define_placeholder()

@@ -80,7 +80,7 @@ def compile_like_a_user(
         "torch_executed_ops": {op_as_text(name) for name in case.fallback},
         "min_block_size": case.min_block_size,
         **more,
-        **dict(case.settings),
+        **copy.deepcopy(dict(case.settings)),
     }
     compiled: GraphModule = package.dynamo.compile(
         captured.exported,
@@ -92,10 +92,13 @@ def compile_like_a_user(
 
 
 def described_inputs(package: types.ModuleType, captured: CapturedProgram) -> Inputs:
-    """The example's tensors, each whose sizes may vary as an `Input` with its range."""
-    bounds = captured.program.bounds
+    """The example's tensors, each whose sizes may vary as an `Input` with its range.
+
+    They are the compiler's own: a release may run a model on them that writes to its inputs.
+    """
+    bounds, example = captured.program.bounds, copy.deepcopy(captured.example)
     if bounds is None:
-        return captured.example
+        return example
     smallest, largest = (
         captured.program.inputs(torch.Generator().manual_seed(captured.case.seed), size)
         for size in bounds
@@ -111,7 +114,7 @@ def described_inputs(package: types.ModuleType, captured: CapturedProgram) -> In
             dtype=example.dtype,
         )
 
-    described = pytree.tree_map(describe, *map(_as_pair, (captured.example, smallest, largest)))
+    described = pytree.tree_map(describe, *map(_as_pair, (example, smallest, largest)))
     return Inputs(*described)
 
 

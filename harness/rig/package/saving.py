@@ -6,6 +6,7 @@ exported program, and `torch.export.save`.
 
 from __future__ import annotations
 
+import copy
 import functools
 import types
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
@@ -28,6 +30,7 @@ from harness.rig.vocabulary import Route, Stage
 #: What a user adds to `torch_tensorrt.save(module, file, arg_inputs=..., kwarg_inputs=...)`.
 ARGUMENTS: dict[Route, dict[str, Any]] = {
     Route.NO_RETRACE: {"retrace": False},
+    Route.NO_RETRACE_NO_INPUTS: {"retrace": False, "arg_inputs": None, "kwarg_inputs": None},
     Route.NO_RETRACE_EXPORT: {"retrace": False, "use_legacy_exporter": False},
     Route.RETRACE: {"retrace": True},
     Route.RETRACE_DYNAMIC: {"retrace": True},
@@ -45,16 +48,20 @@ def tells_shapes(route: Route) -> bool:
 
 
 def user_arguments(captured: CapturedProgram, route: Route) -> dict[str, Any]:
-    """All that a user gives to `torch_tensorrt.save` behind the module and the file."""
-    given = captured.given_to_save
+    """All that a user gives to `torch_tensorrt.save` behind the module and the file.
+
+    Made anew for every call: what one writes to, no other is given.
+    """
+    given = copy.deepcopy(captured.given_to_save)
     arguments: dict[str, Any] = {
         "arg_inputs": list(given.args),
         "kwarg_inputs": dict(given.kwargs),
         **ARGUMENTS[route],
-        **dict(captured.case.save_keywords),
+        **copy.deepcopy(dict(captured.case.save_keywords)),
     }
     if tells_shapes(route) and captured.program.dynamic_shapes is not None:
-        arguments["dynamic_shapes"] = captured.program.dynamic_shapes
+        shapes = captured.program.dynamic_shapes
+        arguments["dynamic_shapes"] = pytree.tree_map(lambda leaf: leaf, shapes)
     return arguments
 
 

@@ -48,7 +48,7 @@ def use_package(
     Raises:
         Exception: whatever raises; ``way`` holds the stage and what came before.
     """
-    args, kwargs = calls[0]
+    args, kwargs = copy.deepcopy(calls[0])
     saved: list[Any] = []
     torch_save: Any = torch.export.save
     exporter = package.dynamo._exporter
@@ -73,7 +73,8 @@ def use_package(
         archive = str(Path(folder) / "program.pt2")
         torch.export.save = told_save  # type: ignore[assignment]
         try:
-            package.save(compiled, archive, arg_inputs=list(args), kwarg_inputs=kwargs, **saving)
+            inputs = {"arg_inputs": list(args), "kwarg_inputs": kwargs}
+            package.save(compiled, archive, **{**inputs, **saving})
         finally:
             torch.export.save = torch_save
         way.stage = "load"
@@ -102,7 +103,7 @@ def main(
         calls = pytree.tree_map(lambda x: x.cuda() if torch.is_tensor(x) else x, on_cpu)
         args, kwargs = calls[0]
         exported = torch.export.export(model.cuda(), args, kwargs, dynamic_shapes=dynamic_shapes)
-        arg_inputs, kwarg_inputs = described(package, calls)
+        arg_inputs, kwarg_inputs = described(package, copy.deepcopy(calls))
         way.eager = outcome(copy.deepcopy(model), calls)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is no answer
         print(f"cannot be told: it ended before it could be compiled: {error!r}")

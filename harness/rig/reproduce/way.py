@@ -117,9 +117,13 @@ def go(
     Raises:
         Exception: whatever raises; ``way`` holds the stage and what came before.
     """
-    args, kwargs = calls[0]
+    args, kwargs = copy.deepcopy(calls[0])  # a release may run the model on them
     crossed = route == "cross"
-    legacy = route == "legacy"
+    legacy = route.startswith("legacy")
+    if route in ("cross", "legacy-no-inputs"):
+        args, kwargs = (), {}
+    if route in ("cross", "legacy", "legacy-no-inputs"):
+        dynamic_shapes = None
     offered = {
         "inputs": args,
         "kwarg_inputs": kwargs,
@@ -131,9 +135,8 @@ def go(
     # A graph of its own: the legacy exporter lifts parameters in the very module that it is given.
     way.inlined = GraphModule(inlined, copy.deepcopy(inlined.graph))
     way.stage = "export"
-    if crossed:  # as `save_cross_compiled_exported_program` calls it: without inputs
+    if crossed:  # as `save_cross_compiled_exported_program` calls it
         legacy = "use_legacy_exporter" not in accepted(exporter.export, use_legacy_exporter=True)
-        args, kwargs, dynamic_shapes = (), {}, None
     if legacy:
         create = exporter.create_trt_exp_program
         offered = {"arg_inputs": args, "kwarg_inputs": kwargs, "dynamic_shapes": dynamic_shapes}

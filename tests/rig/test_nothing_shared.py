@@ -1,0 +1,78 @@
+"""Nothing that one subject is given is what another is given: no order of subjects shows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+from corpus.case import Case, Family, Inputs, Origin, Program
+from corpus.inputs import floats
+from harness.rig.clock import StageClock
+from harness.rig.inliners.protocol import Inliner
+from harness.rig.pipeline import inline_again, run_cell
+from harness.rig.prepare import PreparedCase, prepare
+from harness.rig.records import CellKey, CellRecord
+from harness.rig.sharing import Shared
+from harness.rig.vocabulary import Route
+
+
+class WritesToItsInput(torch.nn.Module):
+    """What it returns depends on how often it was run on the same tensor."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        x.add_(1)
+        return y - x
+
+
+def written() -> Program:
+    return Program(floats((3, 4)), model=WritesToItsInput())
+
+
+CASE = Case(
+    "writes_to_its_input",
+    Family.INTERFACES,
+    Origin.EXPORTED,
+    "a subject that runs the model on what another is given",
+    written,
+    fallback=("aten.add_.Tensor", "aten.add.Tensor", "aten.copy_.default"),
+)
+CELLS = (("2.4.0", "legacy"), ("2.5.0", "legacy"), ("2.14.0", "export"), ("torch", "plain"))
+
+
+@pytest.fixture
+def fresh() -> PreparedCase:
+    return prepare(CASE, "nonstrict", 0, StageClock())
+
+
+def verdicts(record: CellRecord) -> list[tuple[str, str, str]]:
+    return [(each.oracle.value, each.label, each.message) for each in record.verdicts]
+
+
+def run(prepared: PreparedCase, inliners: dict[str, Inliner], subject: str, route: str) -> object:
+    key = CellKey(CASE.name, "nonstrict", subject, route)
+    return verdicts(run_cell(prepared, inliners[subject], key, StageClock()))
+
+
+@pytest.mark.parametrize("share", [False, True])
+@pytest.mark.parametrize("cells", [CELLS, CELLS[::-1]])
+def test_a_model_that_writes_to_its_input_is_judged_as_if_each_subject_were_alone(
+    inliners: dict[str, Inliner], share: bool, cells: Sequence[tuple[str, str]]
+) -> None:
+    together = prepare(CASE, "nonstrict", 0, StageClock())
+    together.shared = Shared() if share else None
+    for subject, route in cells:
+        alone = run(prepare(CASE, "nonstrict", 0, StageClock()), inliners, subject, route)
+        assert run(together, inliners, subject, route) == alone, subject
+
+
+def test_the_example_stays_what_it_was_when_it_is_inlined_again(
+    inliners: dict[str, Inliner], fresh: PreparedCase
+) -> None:
+    before = copy.deepcopy(fresh.captured.example)
+    inline_again(inliners["2.4.0"], fresh, Route.LEGACY, StageClock())
+    assert isinstance(before, Inputs)
+    torch.testing.assert_close(fresh.captured.example.args, before.args, rtol=0, atol=0)
