@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from packaging.version import Version
@@ -32,10 +32,11 @@ from harness.expectations.table import (
     Entry,
     Table,
     asked_of,
+    filled,
     specificity,
 )
 from harness.rig.records import CellRecord, SubjectSpec
-from harness.rig.vocabulary import PINNED, CellState, Oracle, SubjectKind
+from harness.rig.vocabulary import CellState, Oracle, SubjectKind
 
 _Cells = dict[Place, dict[str, tuple[Fact, ...]]]  # by place and subject
 _MOST_SPECIFIC: Final = 3
@@ -76,8 +77,8 @@ def absorb(
             entries[entry] = entries.get(entry, frozenset()) | names
     for entry in whole:
         entries[entry] = frozenset((ALL,))
-    filled = _filled(entries, table)
-    return _without_idle(Table(filled, table.asked))
+    whole_ranges = {each: filled(each.place, names, table) for each, names in entries.items()}
+    return _without_idle(Table(whole_ranges, table.asked))
 
 
 def _observed(
@@ -154,30 +155,6 @@ def _without(entries: Mapping[Entry, frozenset[str]], cells: _Cells) -> Entries:
         if rest:
             left[entry] = rest
     return left
-
-
-def _filled(entries: Entries, table: Table) -> Entries:
-    """The entries with the releases that were not asked, between two and after the last one."""
-    filled: Entries = {}
-    for entry, subjects in entries.items():
-        place = entry.place
-        if ALL in subjects or place.environment != PINNED:  # where each has its own releases
-            filled[entry] = subjects
-            continue
-        asked = table.asked.get(asked_of(place), ())
-        found, waiting = set(subjects), []
-        open_end = False
-        for release in table.releases:
-            if release in subjects:
-                found.update(waiting)
-                waiting, open_end = [], True
-            elif release in asked:
-                waiting, open_end = [], False
-            elif open_end:
-                waiting.append(release)
-        found.update(waiting)
-        filled[entry] = frozenset(found)
-    return filled
 
 
 def _without_idle(table: Table) -> Table:
@@ -260,13 +237,14 @@ class _Matcher:
     ) -> str:
         """What the steps leave of the defects that the signs allow: one, several or none."""
         left = list(found)
-        steps = (
+        in_case = self._alone[place.case]
+        steps: tuple[Callable[[Defect], bool], ...] = (
             lambda defect: defect.id in in_cell,
             lambda defect: not self._refuted(defect, place),
-            lambda defect: defect.id in self._alone[place.case],
+            lambda defect: defect.id in in_case,
         )
-        for step in steps:
-            fitting = [defect for defect in left if step(defect)]
+        for fits in steps:
+            fitting = [defect for defect in left if fits(defect)]
             left = fitting or left
             if len(left) == 1:
                 break

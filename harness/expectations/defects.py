@@ -202,7 +202,9 @@ def _check(defect: Defect, table: TomlTable) -> None:
     if defect.fixed_by and not defect.fixed_in:
         raise table.wrong("fixed_by without fixed_in: name the first release without the defect")
     if not defect.signs and not defect.not_visible:
-        raise table.wrong("signs are missing: say what it looks like, or in not_visible why no cell")
+        raise table.wrong(
+            "signs are missing: say what it looks like, or in not_visible why no cell"
+        )
     for route in defect.avoid:
         if route not in list(Route):
             raise table.wrong(f"avoid: unknown route {route!r}; there are {', '.join(Route)}")

@@ -140,9 +140,7 @@ def asked_of(place: Place) -> tuple[str, str, str, str]:
 
 def specificity(place: Place) -> int:
     """How many of its settings are not those that all others inherit."""
-    return sum(
-        mine != default for mine, default in zip(place.settings, _DEFAULTS, strict=True)
-    )
+    return sum(mine != default for mine, default in zip(place.settings, _DEFAULTS, strict=True))
 
 
 _DEFAULTS: Final = (NONSTRICT, SEGMENT, PINNED)
@@ -154,6 +152,27 @@ def _inherits(place: Place, other: Place) -> bool:
         theirs in (mine, default)
         for mine, theirs, default in zip(place.settings, other.settings, _DEFAULTS, strict=True)
     )
+
+
+def filled(place: Place, subjects: frozenset[str], table: Table) -> frozenset[str]:
+    """Subjects with the releases that nobody asks here, between two of them and after the last.
+
+    So a range is as wide as what was seen allows, and is open where it holds for the newest.
+    """
+    if ALL in subjects or place.environment != PINNED:  # where each has its own releases
+        return subjects
+    asked = table.asked.get(asked_of(place), ())
+    found, waiting = set(subjects), list[str]()
+    holds = False
+    for release in table.releases:
+        if release in subjects:
+            found.update(waiting)
+            waiting, holds = [], True
+        elif release in asked:
+            waiting, holds = [], False
+        elif holds:
+            waiting.append(release)
+    return frozenset(found.union(waiting))
 
 
 # ---------------------------------------------------------------------------------- as text
@@ -179,30 +198,40 @@ class Row:
 
 def rows_of(table: Table) -> dict[str, list[Row]]:
     """The rows of each file, by its name without ``.csv``."""
-    shown: dict[tuple[str, ...], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for entry, subjects in table.entries.items():
-        place, fact = entry.place, entry.fact
-        what = (
-            (_DASH if entry.removed else "") + place.lane, place.case, place.capture,
-            place.builder, place.environment, fact.oracle, fact.fails, fact.says, fact.harm,
-            entry.defect,
-        )  # fmt: skip
-        shown[what][_ranges(subjects, table.releases)].add(place.route)
-    merged: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for what, of in shown.items():
-        for releases, routes in of.items():
-            lane, case, capture, builder, environment, *rest = what
-            joined = "+".join(sorted(routes))
-            merged[lane, case, capture, joined, environment, releases, *rest].add(builder)
+    rows = {
+        Row(
+            lane=(_DASH if entry.removed else "") + entry.place.lane,
+            case=entry.place.case,
+            capture=entry.place.capture,
+            routes=entry.place.route,
+            builder=entry.place.builder,
+            environment=entry.place.environment,
+            releases=ranges(subjects, table.releases),
+            oracle=entry.fact.oracle,
+            fails=entry.fact.fails,
+            says=entry.fact.says,
+            harm=entry.fact.harm,
+            defect=entry.defect,
+        )
+        for entry, subjects in table.entries.items()
+    }
+    for column in ("routes", "builder", "environment"):
+        rows = _joined(rows, column)
     files: dict[str, list[Row]] = defaultdict(list)
-    whole: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for (lane, case, capture, routes, environment, *rest), builders in merged.items():
-        whole[lane, case, capture, routes, "+".join(sorted(builders)), *rest].add(environment)
-    for (lane, case, capture, routes, builder, *rest), environments in whole.items():
-        environment = "+".join(sorted(environments))
-        row = Row(lane, case, capture, routes, builder, environment, *rest)
+    for row in rows:
         files[_file_of(row)].append(row)
     return {name: sorted(files[name], key=_shown_order) for name in sorted(files)}
+
+
+def _joined(rows: Iterable[Row], column: str) -> set[Row]:
+    """Rows that differ in one column alone as one row."""
+    alike: dict[Row, set[str]] = defaultdict(set)
+    for row in rows:
+        alike[dataclasses.replace(row, **{column: ""})].add(getattr(row, column))
+    return {
+        dataclasses.replace(row, **{column: "+".join(sorted(values))})
+        for row, values in alike.items()
+    }
 
 
 def _shown_order(row: Row) -> tuple[object, ...]:
@@ -326,7 +355,7 @@ def _read_row(
         entries[entry] = entries.get(entry, frozenset()) | subjects
 
 
-def _ranges(subjects: Collection[str], releases: Sequence[str]) -> str:
+def ranges(subjects: Collection[str], releases: Sequence[str]) -> str:
     """Subjects as ranges over the known releases: ``2.3.0..2.10.0 2.12.0.. torch``."""
     if ALL in subjects:
         return ALL
@@ -358,6 +387,6 @@ def _subjects(text: str, releases: Sequence[str]) -> frozenset[str]:
                 f"releases {part!r}: a release, a range of two such as 2.3.0..2.10.0, one without "
                 f"an end such as 2.11.0.., or one of {', '.join(NAMED_SUBJECTS)}"
             )
-    if _ranges(found, releases) != text:
-        raise ValueError(f"releases {text!r}: write {_ranges(found, releases)!r}")
+    if ranges(found, releases) != text:
+        raise ValueError(f"releases {text!r}: write {ranges(found, releases)!r}")
     return frozenset(found)
