@@ -1,6 +1,6 @@
 """A subject without a version, held against a release in the same run, cell by cell.
 
-Such a subject has no ledger: nobody has listed what a working tree's exporter does wrong. What it
+Such a subject has no rows: nobody has listed what a working tree's exporter does wrong. What it
 must not be is worse than the release on any oracle.
 
 An oracle that was not asked of the release, because the release did not get that far, is a
@@ -48,7 +48,7 @@ def compare(candidate: CellRecord, like: CellRecord | None) -> Comparison:
         reason = f"{like.key.subject} could not be asked, so it is held against nothing"
         return _undecided(candidate, CellClass.UNSUPPORTED, f"{reason}: {like.reason}")
     if like.state is CellState.UNSUPPORTED and like.reason == candidate.reason:
-        # Not asked of the release either, for the same reason: the ledger decides there.
+        # Not asked of the release either, for the same reason: the table decides there.
         return Comparison(CellClass.UNSUPPORTED)
     reason = f"could not be asked: {candidate.reason}"
     return _undecided(candidate, CellClass.UNSUPPORTED, reason)

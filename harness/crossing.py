@@ -2,8 +2,8 @@
 
 A *pair* is a program (a case that one release compiled and saved by one route) and the release that
 loads it, in a fresh process. Most pairs of unlike releases fail, and each failure is listed in
-`expectations/crossing.toml` with its cause. The list is exact, as the ledger is: a failure that is
-not listed is red, and so is a listed one that passes or fails otherwise.
+`expectations/crossing.toml` with its cause. The list is exact, as the expected table is: a failure
+that is not listed is red, and so is a listed one that passes or fails otherwise.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.expectations.ledger import selects_case, selects_subject
+from harness.expectations.selectors import selects_case, selects_subject
 from harness.findings import CellClass, Gate
 from harness.releases import Release
 from harness.rig.records import CaseInfo

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.exitcodes import ExitCode
-from harness.expectations.faults import LedgerFault
+from harness.expectations.faults import Fault
 from harness.rig.records import CellKey, Verdict
 from harness.rig.vocabulary import Lane, Oracle
 from harness.verdict import Remaining, counts_by_lane, verdict_words
@@ -103,8 +103,10 @@ class Finding:
     """One thing that a person should look at.
 
     ``oracle`` and ``verdict`` are None where the cell as a whole is meant (missing, unsupported).
-    ``entry_ids`` are the ledger entries that speak of it. ``torchs_own``: plain ``torch.export`` of
-    this case fails the same oracle with the same symptom.
+    ``defects`` are the ids of known defects: those that are expected here and do not show, and,
+    with a ``?`` before them, those whose signs a failure bears. ``torchs_own``: plain
+    ``torch.export`` of this case fails the same oracle with the same symptom. ``of_case``: nobody
+    could be asked about this case; ``key`` is the first cell that shows it.
     """
 
     key: CellKey
@@ -112,8 +114,9 @@ class Finding:
     reason: str
     oracle: Oracle | None = None
     verdict: Verdict | None = None
-    entry_ids: tuple[str, ...] = ()
+    defects: tuple[str, ...] = ()
     torchs_own: bool = False
+    of_case: bool = False
 
     @property
     def case(self) -> str:
@@ -140,7 +143,7 @@ class GateReport:
     """A judged run.
 
     ``classes`` has every planned cell, by ``cell_id``. ``findings`` (worst first) are what keeps
-    the gate from green, and so are ``ledger_faults``. ``notes`` are findings about a candidate
+    the gate from green, and so are ``faults``. ``notes`` are findings about a candidate
     that do not: newly visible failures of the lesser oracles, and questions that were lost.
     ``good_news`` is where a candidate is better than what it is held against. ``remaining`` is what
     is known to fail in the newest release, lane by lane; ``lane_of`` tells every planned cell's
@@ -150,7 +153,7 @@ class GateReport:
     gate: Gate
     classes: Mapping[str, CellClass]
     findings: tuple[Finding, ...] = ()
-    ledger_faults: tuple[LedgerFault, ...] = ()
+    faults: tuple[Fault, ...] = ()
     notes: tuple[Finding, ...] = ()
     good_news: tuple[Finding, ...] = ()
     remaining: tuple[Remaining, ...] = ()
@@ -173,7 +176,7 @@ def said(verdict: Verdict) -> str:
 def gate_lines(report: GateReport) -> list[str]:
     """The gate in the words of the reports, and what it counted."""
     counts = report.counts
-    words = verdict_words(report.gate.value, counts, len(report.ledger_faults), report.remaining)
+    words = verdict_words(report.gate.value, counts, len(report.faults), report.remaining)
     lines = [f"gate: {words[:1].lower()}{words[1:]}"]
     for lane, of in counts.items():
         named = ["planned", *(cell_class.value for cell_class in reversed(CellClass))]
@@ -198,14 +201,14 @@ def first_screen(
         lines.append(f"      {explain_command(finding.key, places)}")
     if len(report.findings) > limit:
         lines.append(f"  and {len(report.findings) - limit} more findings")
-    lines += [f"  ledger: {fault.reason}" for fault in report.ledger_faults[:limit]]
-    if len(report.ledger_faults) > limit:
-        lines.append(f"  and {len(report.ledger_faults) - limit} more faults in the ledger")
+    lines += [f"  expectations: {fault.reason}" for fault in report.faults[:limit]]
+    if len(report.faults) > limit:
+        lines.append(f"  and {len(report.faults) - limit} more faults in the expectations")
     if report.good_news:
         lines.append(f"  good news: {len(report.good_news)} verdicts are better than before")
-    if report.findings:
+    if report.findings and not places.corpus:
         lines.append(
-            f"to update the ledger: python -m harness ledger {run} --propose{places.of_run}"
+            f"to expect what it shows: python -m harness expected --update {run}{places.of_run}"
         )
     return lines
 
@@ -226,7 +229,9 @@ def _describe(finding: Finding) -> str:
     oracle = finding.oracle.value if finding.oracle else finding.cell_class.value
     own = " (torch's own: plain torch.export fails likewise)" if finding.torchs_own else ""
     where = f"{finding.case} [{finding.subject} {finding.route}]"
-    return f"{oracle}: {where}: {_shortened(finding.reason)}{own}"
+    known = [name.removeprefix("?") for name in finding.defects if name.startswith("?")]
+    like = f" (as the known defect {' or '.join(known)})" if known else ""
+    return f"{oracle}: {where}: {_shortened(finding.reason)}{own}{like}"
 
 
 def _shortened(text: str, limit: int = 300) -> str:

@@ -1,10 +1,13 @@
 """Expected against observed: the class of every cell, the findings, and a run's verdict. Pure.
 
-Green: every planned cell ended, and every oracle's verdict is ok, n/a, or exactly as listed.
-Red: a failure that is not listed, or a listed one that does not happen, or a ledger that is not
-exact (`expectations.faults`). Inconclusive: something could not be asked, and nobody has listed
-that. Failed: a cell is missing; that is a fault of the harness and says nothing of the subjects.
-Failed wins over red, and red over inconclusive.
+Green: every planned cell ended, and shows exactly the facts that the expected table has of it.
+Red: a fact that the table does not expect, or one that it expects and that does not show, or a
+table and a register that contradict each other (`expectations.faults`). Inconclusive: something
+could not be asked, and the table does not know that. Failed: a cell is missing; that is a fault of
+the harness and says nothing of the subjects. Failed wins over red, and red over inconclusive.
+
+A package's cell that could not be asked because compile failed is as its compile cell is. What
+cannot be asked of a case, whoever is asked, is one finding about that case.
 
 Hypothetical cells, which no user can reach, are classed and never judged. But they too must end:
 whether a harness ran its cells has nothing to do with who can reach them.
@@ -13,20 +16,22 @@ whether a harness ran its cells has nothing to do with who can reach them.
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from harness.candidate import Comparison, compare
 from harness.errors import UsageError
-from harness.expectations.faults import LedgerFault, overlaps
-from harness.expectations.ledger import Entry, Ledger, origins_of
-from harness.expectations.scopes import Scope, scopes
+from harness.expectations.attribution import defects_told
+from harness.expectations.defects import Register
+from harness.expectations.facts import UNSUPPORTED, facts_in, facts_of, place_of
+from harness.expectations.faults import Fault
+from harness.expectations.table import Entry, Table
 from harness.findings import CellClass, Finding, Gate, GateReport, first_screen, said
 from harness.plan import PlannedCell
-from harness.reach import reach_by_origin
 from harness.rig.record_json import TOO_OLD
-from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec, Verdict
+from harness.rig.records import CellKey, CellRecord, SubjectSpec, Verdict
 from harness.rig.vocabulary import (
+    NOT_COMPILED,
     CellState,
     Lane,
     Oracle,
@@ -35,14 +40,14 @@ from harness.rig.vocabulary import (
     Stage,
     SubjectKind,
     Symptom,
-    gates,
     is_asked,
 )
-from harness.verdict import remaining_by_lane
+from harness.verdict import ReachOf, by_lane, remaining_by_lane
 
 __all__ = ["CellClass", "Finding", "Gate", "GateReport", "first_screen", "judge"]
 
 _ORACLES = tuple(Oracle)
+_Expected = Mapping[tuple[str, str, str], Entry]
 #: Where a case ends before anybody, the control among them, has asked torch.export for a program.
 _NO_EXPORT = frozenset({Stage.SPLIT, Stage.COMPILE})
 
@@ -50,72 +55,87 @@ _NO_EXPORT = frozenset({Stage.SPLIT, Stage.COMPILE})
 def judge(
     plan: Sequence[PlannedCell],
     records: Mapping[str, CellRecord],
-    ledger: Ledger,
-    cases: Iterable[CaseInfo],
+    table: Table,
     subjects: Collection[SubjectSpec],
     likes: Mapping[str, str] | None = None,
-    idle: Sequence[LedgerFault] = (),
+    faults: Sequence[Fault] = (),
+    register: Register | None = None,
+    reach_of: ReachOf = by_lane,
 ) -> GateReport:
     """Judge a run.
 
     Args:
         records: the ended cells by ``cell_id``.
-        cases: at least those of the plan; for their origins.
+        table: what is expected; a release that it does not know is held against the one before.
         likes: for each subject of kind FILE, the subject that it is held against.
-        idle: what the ledger says of cells that no run would judge.
+        faults: what is wrong with the table and the register themselves.
+        register: names the known defects that a finding may be due to.
+        reach_of: who makes the split of a cell, for what is counted of the newest release.
 
     Raises:
         UsageError: a FILE subject of the plan has no partner in ``likes``.
     """
     partners = _partners(plan, subjects, likes or {})
-    scope_of = scopes((cell.key for cell in plan), ledger, origins_of(cases))
     controls = _control_failures(records.values())
     nothing_found: dict[tuple[object, ...], Comparison] = {}
-    judged = {}
+    judged: dict[str, Comparison] = {}
     for cell in plan:
-        record, scope = records.get(cell.key.cell_id), scope_of[cell.key]
-        partner = partners.get(cell.key.subject)
+        record, partner = records.get(cell.key.cell_id), partners.get(cell.key.subject)
+        expected: _Expected = {}
+        if partner is None and not cell.hypothetical:
+            whose = table.stands_for(cell.key.subject)
+            expected = table.expected(place_of(cell.key), whose)
         # Most cells are alike, with nothing to say about them: those are judged once.
-        kind = _kind(cell, record, scope, partner)
-        result = nothing_found.get(kind) or _judge(cell, record, scope, partner, records)
+        kind = (cell.key,) if expected or partner else _kind(cell, record)
+        result = nothing_found.get(kind) or _judge(cell, record, expected, partner, records)
         if not (result.findings or result.notes or result.good_news):
             nothing_found[kind] = result
         judged[cell.key.cell_id] = result
-    findings = [finding for result in judged.values() for finding in result.findings]
+    whole = _whole_cases(plan, records, judged, subjects)
     classes = {cell_id: result.cell_class for cell_id, result in judged.items()}
-    expected = [c for c in plan if not c.hypothetical and c.key.subject not in partners]
-    faults = (*idle, *overlaps(expected, records, scope_of))
+
+    def told(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        known = [
+            defects_told(finding, table, register or Register(), partners.get(finding.subject))
+            for finding in findings
+        ]
+        return _marked(known, controls)
+
+    findings = [
+        finding
+        for cell_id, result in judged.items()
+        for finding in result.findings
+        if cell_id not in whole
+    ]
+    findings += [finding for finding in whole.values() if finding is not None]
     return GateReport(
         gate=_gate(classes.values(), findings, faults),
         classes=classes,
-        ledger_faults=faults,
-        findings=_marked(findings, controls),
-        notes=_marked([note for result in judged.values() for note in result.notes], controls),
-        good_news=_marked([good for r in judged.values() for good in r.good_news], controls),
+        faults=tuple(faults),
+        findings=told(findings),
+        notes=told([note for result in judged.values() for note in result.notes]),
+        good_news=told([good for result in judged.values() for good in result.good_news]),
         lane_of={cell.key.cell_id: Lane(cell.key.lane) for cell in plan},
-        remaining=remaining_by_lane(records.values(), subjects, reach_by_origin(cases)),
+        remaining=remaining_by_lane(records.values(), subjects, reach_of),
     )
 
 
-def _kind(
-    cell: PlannedCell, record: CellRecord | None, scope: Scope, partner: str | None
-) -> tuple[object, ...]:
-    """What the judgement of a cell depends on, but for the name of the cell in it."""
-    if record is None or partner is not None:
+def _kind(cell: PlannedCell, record: CellRecord | None) -> tuple[object, ...]:
+    """What the judgement of a cell of which nothing is expected depends on, but for its name."""
+    if record is None or record.state is CellState.UNSUPPORTED:
         return (cell.key,)
     # Equal verdicts are one object where they were read, and to compare objects is fast.
-    verdicts = tuple(map(id, record.verdicts))
-    return scope, cell.key.route, cell.hypothetical, record.state, record.reason, verdicts
+    return cell.key.route, cell.hypothetical, tuple(map(id, record.verdicts))
 
 
 def _judge(
     cell: PlannedCell,
     record: CellRecord | None,
-    scope: Scope,
+    expected: _Expected,
     partner: str | None,
     records: Mapping[str, CellRecord],
 ) -> Comparison:
-    """One cell; ``partner`` is the subject that it is held against, if that is not the ledger."""
+    """One cell; ``partner`` is the subject that it is held against, if that is not the table."""
     fault = _fault(record)
     if fault or record is None:
         finding = Finding(cell.key, CellClass.MISSING, fault)
@@ -125,24 +145,53 @@ def _judge(
     if partner is not None:
         other = records.get(dataclasses.replace(cell.key, subject=partner).cell_id)
         return compare(record, None if _fault(other) else other)
-    return _judge_by_ledger(record, scope)
-
-
-def _judge_by_ledger(record: CellRecord, scope: Scope) -> Comparison:
     if record.state is CellState.UNSUPPORTED:
-        if record.rests_on_compile or scope.permitting(record):
-            return Comparison(CellClass.UNSUPPORTED)
-        return _undecided(record, f"could not be asked: {record.reason}")
+        return _judge_unsupported(record, expected, records)
+    return _judge_by_table(record, expected)
+
+
+def _judge_unsupported(
+    record: CellRecord, expected: _Expected, records: Mapping[str, CellRecord]
+) -> Comparison:
+    if record.rests_on_compile:
+        compiled = records.get(_compile_cell(record.key).cell_id)
+        if compiled is not None and compiled.failures:
+            if not expected:
+                return Comparison(CellClass.UNSUPPORTED)
+            reason = f"expected {_listed(expected.values())}, but compile fails before it"
+            return _differs(record, CellClass.UNEXPECTED_PASS, reason)
+    elif expected and facts_of(record)[0].seen in expected:
+        return Comparison(CellClass.UNSUPPORTED)
+    return _undecided(record, f"could not be asked: {record.reason}")
+
+
+def _compile_cell(key: CellKey) -> CellKey:
+    return dataclasses.replace(key, route=Route.COMPILE.value)
+
+
+def _differs(record: CellRecord, cell_class: CellClass, reason: str) -> Comparison:
+    return Comparison(cell_class, findings=(Finding(record.key, cell_class, reason),))
+
+
+def _listed(entries: Iterable[Entry]) -> str:
+    return " and ".join(f"{entry.fact.text} ({entry.defect})" for entry in entries)
+
+
+def _judge_by_table(record: CellRecord, expected: _Expected) -> Comparison:
     findings = []
     unknown = [verdict for verdict in record.verdicts if verdict.message == TOO_OLD]
-    for oracle in Oracle:
+    not_asked = expected_unsupported(expected)
+    if not_asked:
+        reason = f"was asked, but cannot be by the table: {not_asked[0].fact.says}"
+        return _differs(record, CellClass.UNEXPECTED_PASS, reason)
+    failed = {verdict.oracle for verdict in record.failures}
+    for oracle in sorted(failed | {Oracle(seen[0]) for seen in expected}, key=_ORACLES.index):
         verdict = record.verdict(oracle)
-        if verdict in unknown or not gates(oracle, record.key.route):
-            continue
-        entries = scope.demanding(oracle)
-        deviation = _judge_verdict(record.key, verdict, entries)
-        if deviation is not None:
-            findings.append(deviation)
+        if verdict not in unknown:
+            entries = [entry for seen, entry in expected.items() if seen[0] == oracle]
+            deviation = _judge_verdict(record.key, verdict, entries)
+            if deviation is not None:
+                findings.append(deviation)
     told = {finding.oracle for finding in findings}
     findings.extend(finding for finding in _unasked(record) if finding.oracle not in told)
     if unknown and not findings:
@@ -153,9 +202,47 @@ def _judge_by_ledger(record: CellRecord, scope: Scope) -> Comparison:
     return Comparison(min(classes, key=lambda each: each.precedence), findings=tuple(findings))
 
 
+def expected_unsupported(expected: _Expected) -> list[Entry]:
+    """The entries that say why a cell cannot be asked."""
+    return [entry for entry in expected.values() if entry.fact.oracle == UNSUPPORTED]
+
+
 def _undecided(record: CellRecord, reason: str) -> Comparison:
     finding = Finding(record.key, CellClass.UNSUPPORTED, reason)
     return Comparison(CellClass.UNSUPPORTED, findings=(finding,))
+
+
+def _whole_cases(
+    plan: Iterable[PlannedCell],
+    records: Mapping[str, CellRecord],
+    judged: Mapping[str, Comparison],
+    subjects: Iterable[SubjectSpec],
+) -> dict[str, Finding | None]:
+    """Of the cells of cases that nobody could be asked about: the first has the finding."""
+    here = {reason for spec in subjects for reason in _reasons_here(spec)}
+    of_case: dict[tuple[str, str], list[PlannedCell]] = defaultdict(list)
+    for cell in plan:
+        of_case[cell.key.lane, cell.key.case].append(cell)
+    found: dict[str, Finding | None] = {}
+    for cells in of_case.values():
+        ended = [records.get(cell.key.cell_id) for cell in cells]
+        reasons = {
+            record.reason if record and record.state is CellState.UNSUPPORTED else ""
+            for record in ended
+        }
+        told = [cell for cell in cells if judged[cell.key.cell_id].findings]
+        reason = reasons.pop() if len(reasons) == 1 else ""
+        if not reason or not told or reason in here or reason.startswith(NOT_COMPILED):
+            continue
+        found |= dict.fromkeys([cell.key.cell_id for cell in told])
+        key = told[0].key
+        said_of = f"the case cannot be asked ({len(told)} cells): {reason}"
+        found[key.cell_id] = Finding(key, CellClass.UNSUPPORTED, said_of, of_case=True)
+    return found
+
+
+def _reasons_here(spec: SubjectSpec) -> list[str]:
+    return [spec.unavailable, *(package.unavailable for package in spec.packages)]
 
 
 def _unasked(record: CellRecord) -> list[Finding]:
@@ -180,24 +267,40 @@ def _unasked(record: CellRecord) -> list[Finding]:
     ]
 
 
-def _judge_verdict(key: CellKey, verdict: Verdict, entries: Collection[Entry]) -> Finding | None:
-    """None if the verdict is ok, n/a, or as one of the entries that cover it expects."""
-    if any(entry.expects(verdict) for entry in entries):
+def _judge_verdict(key: CellKey, verdict: Verdict, entries: Sequence[Entry]) -> Finding | None:
+    """None if the verdict says exactly what is expected of it."""
+    facts = list(dict.fromkeys(facts_in(verdict))) if verdict.failed else []
+    seen = {fact.seen: fact for fact in facts}
+    known = {entry.fact.seen: entry for entry in entries}
+    new = [fact for fact in facts if fact.seen not in known]
+    gone = [entry for entry in entries if entry.fact.seen not in seen]
+    harms = [
+        f"{fact.says}: {fact.harm}, and not {known[fact.seen].fact.harm}"
+        for fact in facts
+        if fact.seen in known
+        and fact.harm
+        and known[fact.seen].fact.harm
+        and fact.harm != known[fact.seen].fact.harm
+    ]
+    if not (new or gone or harms):
         return None
-    listed = " and ".join(f'"{entry.id}" as {entry.expectation}' for entry in entries)
-    observed = said(verdict)
-    if verdict.failed and listed:
-        cell_class, reason = CellClass.UNEXPECTED_FAILURE, f"listed in {listed}; saw {observed}"
+    ids = tuple(dict.fromkeys(entry.defect for entry in gone))
+    listed = _listed(entries)
+    if new:
+        cell_class = CellClass.UNEXPECTED_FAILURE
+        but = f"; expected {listed}" if entries else ""
+        reason = f"not expected: {said(verdict)}{but}"
+    elif harms:
+        cell_class = CellClass.UNEXPECTED_FAILURE
+        reason = f"another harm than expected: {'; '.join(harms)}"
     elif verdict.failed:
-        cell_class, reason = CellClass.UNEXPECTED_FAILURE, f"not listed: {observed}"
-    elif not listed:
-        return None
-    elif verdict.outcome is Outcome.OK:
-        cell_class, reason = CellClass.UNEXPECTED_PASS, f"passes, but is listed in {listed}"
-    else:
-        reason = f"listed in {listed}, but was not asked: {verdict.message}"
         cell_class = CellClass.UNEXPECTED_PASS
-    ids = tuple(entry.id for entry in entries)
+        reason = f"fails less than expected: {_listed(gone)} does not show; saw {said(verdict)}"
+    elif verdict.outcome is Outcome.OK:
+        cell_class, reason = CellClass.UNEXPECTED_PASS, f"passes, but expected {listed}"
+    else:
+        reason = f"expected {listed}, but was not asked: {verdict.message}"
+        cell_class = CellClass.UNEXPECTED_PASS
     return Finding(key, cell_class, reason, verdict.oracle, verdict, ids)
 
 
@@ -236,7 +339,7 @@ def _speaks(record: CellRecord, oracle: Oracle) -> bool:
 
 
 def _gate(
-    classes: Collection[CellClass], findings: Collection[Finding], faults: Collection[LedgerFault]
+    classes: Collection[CellClass], findings: Collection[Finding], faults: Collection[Fault]
 ) -> Gate:
     if not classes or CellClass.MISSING in classes:  # nothing asked is nothing proved
         return Gate.FAILED

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -11,13 +10,13 @@ from typing import Any, Final
 from harness.choosing import likes
 from harness.corpus_client import Corpus, read_corpus
 from harness.errors import SurroundingsError, UsageError
-from harness.expectations.faults import idle_selectors
-from harness.expectations.ledger import Ledger
-from harness.expectations.ledger_file import LEDGER_FILE, read_ledger
+from harness.expectations.faults import faults_of
+from harness.expectations.reading import EXPECTATIONS, Expectations, read_expectations
 from harness.findings import Gate, GateReport, Places
 from harness.gate import judge
 from harness.plan import PlannedCell
 from harness.provenance import Provenance
+from harness.reach import reach_by_origin
 from harness.releases import Catalogue
 from harness.rig.records import CaseInfo, CellRecord, SubjectSpec
 from harness.rig.vocabulary import SubjectKind
@@ -40,7 +39,7 @@ class JudgedRun:
     records: dict[str, CellRecord]
     cases: tuple[CaseInfo, ...]
     subjects: tuple[SubjectSpec, ...]
-    ledger: Ledger
+    expectations: Expectations
     provenance: Provenance
     broken: dict[str, str] = field(default_factory=dict)
 
@@ -59,9 +58,9 @@ class JudgedRun:
 
 @dataclass(frozen=True)
 class Expected:
-    """The ledger, and all that it may speak of, whatever part of it a run takes."""
+    """The expectations, and all that they may speak of, whatever part of it a run takes."""
 
-    ledger: Ledger
+    expectations: Expectations
     corpus: Corpus
     catalogue: Catalogue
 
@@ -71,9 +70,11 @@ def reopen(
     out: Path,
     toolchain: Toolchain,
     catalogue: Catalogue,
-    ledger_file: Path = LEDGER_FILE,
+    folder_of_expectations: Path = EXPECTATIONS,
+    *,
+    undecided: bool = False,
 ) -> JudgedRun:
-    """A run as it lies on the disk, judged by today's ledger.
+    """A run as it lies on the disk, judged by today's expectations.
 
     Raises:
         UsageError: no such run, or it is damaged, or of cases that are no longer there.
@@ -81,12 +82,8 @@ def reopen(
     """
     folder = RunFolder.open(which, out)
     corpus = read_corpus(toolchain.python, folder.provenance().corpus, toolchain.cache)
-    return judged_run(folder, Expected(ledger_of(ledger_file, corpus.places), corpus, catalogue))
-
-
-def ledger_of(file: Path, corpus: Sequence[str]) -> Ledger:
-    """The ledger; the project's own speaks of the project's cases, and of nobody else's."""
-    return Ledger() if corpus and file == LEDGER_FILE else read_ledger(file)
+    known = read_expectations(folder_of_expectations, corpus.places, undecided=undecided)
+    return judged_run(folder, Expected(known, corpus, catalogue))
 
 
 def judged_run(folder: RunFolder, expected: Expected) -> JudgedRun:
@@ -96,7 +93,7 @@ def judged_run(folder: RunFolder, expected: Expected) -> JudgedRun:
         UsageError: the run has cases that are no longer there.
     """
     provenance, plan, records = folder.provenance(), folder.plan(), folder.records()
-    ledger, cases = expected.ledger, expected.corpus.cases
+    known, cases = expected.expectations, expected.corpus.cases
     gone = sorted({cell.key.case for cell in plan} - set(expected.corpus.names))
     if gone:
         raise UsageError(
@@ -106,9 +103,22 @@ def judged_run(folder: RunFolder, expected: Expected) -> JudgedRun:
     planned = {cell.key.case for cell in plan}
     chosen = tuple(case for case in cases if case.name in planned)
     subjects = provenance.subjects
-    idle = idle_selectors(ledger, cases, known_subjects(expected.catalogue))
-    report = judge(plan, records, ledger, chosen, subjects, likes(subjects), idle)
-    return JudgedRun(folder, report, plan, records, chosen, subjects, ledger, provenance)
+    faults = (
+        faults_of(known.register, known.table, cases, known_subjects(expected.catalogue))
+        if known.table.entries
+        else ()
+    )
+    report = judge(
+        plan,
+        records,
+        known.table,
+        subjects,
+        likes(subjects),
+        faults,
+        known.register,
+        reach_by_origin(chosen),
+    )
+    return JudgedRun(folder, report, plan, records, chosen, subjects, known, provenance)
 
 
 def raise_if_nothing_ran(judged: JudgedRun) -> None:

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from harness.expectations.ledger import Entry, EntryUse
+from harness.expectations.attribution import Attributed
+from harness.expectations.defects import Defect, Register
 from harness.findings import explain_command
 from harness.rig import vocabulary
 from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
-from harness.rig.vocabulary import CellState, Oracle, Outcome
+from harness.rig.vocabulary import CellState, Oracle
 
 HANDMADE = "handmade"
 
@@ -75,6 +76,14 @@ class Change:
 
 
 @dataclass(frozen=True)
+class ShownDefect:
+    """A defect, and in how many cells it shows."""
+
+    defect: Defect
+    cells: int
+
+
+@dataclass(frozen=True)
 class Measured:
     """One measure of the cells that both completed, by lane and route: medians, and how many.
 
@@ -107,8 +116,8 @@ class Qualification:
     not_asked: tuple[tuple[str, int], ...]  # a reason, and how many cells
     only: tuple[tuple[str, str, str, int], ...]  # lane and route that one of them has: whose, cells
     measured: tuple[Measured, ...]
-    causes_gone: tuple[Entry, ...]
-    causes_new: tuple[Entry, ...]
+    causes_gone: tuple[ShownDefect, ...]
+    causes_new: tuple[ShownDefect, ...]
 
     def worse(self, harm: Harm, *, handmade: bool) -> tuple[Change, ...]:
         """The cells that now do this harm, and did a smaller one."""
@@ -149,7 +158,8 @@ def qualify(
     cases: Iterable[CaseInfo],
     baseline: SubjectSpec,
     candidate: SubjectSpec,
-    used: Sequence[EntryUse] = (),
+    shown: Sequence[Attributed] = (),
+    register: Register | None = None,
     options: str = "",
 ) -> Qualification:
     """Hold a candidate against a baseline.
@@ -157,7 +167,7 @@ def qualify(
     Args:
         records: of one run that had both; hypothetical cells are left out.
         cases: at least those of the records.
-        used: how the ledger's entries fared in that run.
+        shown: the failures of that run, each with its defect of ``register``.
         options: what a command that shows a cell needs, to find the run again.
     """
     described = {case.name: case for case in cases}
@@ -177,6 +187,7 @@ def qualify(
         for place in both
         if mine[place].state is CellState.ENDED and theirs[place].state is CellState.ENDED
     ]
+    known, names = register or Register(), (candidate.subject, baseline.subject)
     return Qualification(
         baseline=baseline,
         candidate=candidate,
@@ -187,8 +198,8 @@ def qualify(
         not_asked=_not_asked(mine, theirs),
         only=_only(mine, theirs, candidate.subject, baseline.subject),
         measured=tuple(_measured(asked, theirs, mine)),
-        causes_gone=_causes(used, baseline.subject, candidate.subject, mine),
-        causes_new=_causes(used, candidate.subject, baseline.subject, theirs),
+        causes_gone=_defects_of(shown, known, *names[::-1], asked),
+        causes_new=_defects_of(shown, known, *names, asked),
     )
 
 
@@ -291,26 +302,18 @@ def _medians(
     return [Measured(lane, route, what, unit, before, after, len(known))]
 
 
-def _causes(
-    used: Sequence[EntryUse], of: str, not_of: str, others: Mapping[CellKey, CellRecord]
-) -> tuple[Entry, ...]:
-    """The ledger's entries that cells of one subject fail by, and the other's same cells pass.
-
-    That no entry names the other's cells says nothing: none names a new release, or a file.
-
-    Args:
-        others: the other's cells, by their place.
-    """
-    found = []
-    for use in used:
-        places = [dataclasses.replace(key, subject="") for key in use.matched if key.subject == of]
-        same = [others[place] for place in places if place in others]
-        outcomes = {
-            record.verdict(use.entry.oracle).outcome
-            for record in same
-            if record.state is CellState.ENDED
-        }
-        matched = any(key.subject == not_of for key in use.matched)
-        if outcomes == {Outcome.OK} and not matched:
-            found.append(use.entry)
-    return tuple(found)
+def _defects_of(
+    shown: Iterable[Attributed], register: Register, of: str, not_of: str, asked: Sequence[CellKey]
+) -> tuple[ShownDefect, ...]:
+    """The defects that one subject shows in cells that both were asked, and the other in none."""
+    places: dict[str, dict[str, set[CellKey]]] = {of: {}, not_of: {}}
+    both = set(asked)
+    for each in shown:
+        place = dataclasses.replace(each.key, subject="")
+        if each.defect and each.key.subject in places and place in both:
+            places[each.key.subject].setdefault(each.defect, set()).add(place)
+    return tuple(
+        ShownDefect(register.by_id[name], len(cells))
+        for name, cells in sorted(places[of].items())
+        if name not in places[not_of]
+    )

@@ -1,22 +1,25 @@
-"""From a judged run to its report: gate and ledger in the report's own words."""
+"""From a judged run to its report: gate and defects in the report's own words."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.atomic import replace_file
 from harness.beside import beside
-from harness.expectations.faults import LedgerFault
-from harness.expectations.ledger import Entry, EntryUse, uses
+from harness.choosing import likes
+from harness.expectations.attribution import attributed
+from harness.expectations.defects import Defect
+from harness.expectations.faults import Fault
 from harness.findings import Finding, Places, explain_command
 from harness.judged_run import JudgedRun
 from harness.provenance import provenance_to_json
 from harness.reach import reach_by_origin
+from harness.report.cause_views import ShownBy
 from harness.report.junit import junit
-from harness.report.model import LEDGER, CauseView, FindingView, ReportModel, build_model
+from harness.report.model import EXPECTATIONS, CauseView, FindingView, ReportModel, build_model
 from harness.report.standing import standing
 from harness.report.write import write_report
 
@@ -54,7 +57,8 @@ def _write_tables(judged: JudgedRun) -> None:
         judged.subjects,
         _classes(judged),
         provenance_to_json(judged.provenance),
-        [fault.reason for fault in judged.report.ledger_faults],
+        [fault.reason for fault in judged.report.faults],
+        _told_defects(judged),
     )
     for name, text in zip(
         TABLES,
@@ -76,11 +80,11 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         classes=_classes(judged),
         findings=[
             *(finding_view(finding, places) for finding in judged.report.findings),
-            *(fault_view(fault, judged.folder.run_id) for fault in judged.report.ledger_faults),
+            *(fault_view(fault) for fault in judged.report.faults),
         ],
         notes=[finding_view(finding, places) for finding in judged.report.notes],
         good_news=[finding_view(finding, places) for finding in judged.report.good_news],
-        causes=list(_causes(judged)),
+        causes=causes_of(judged),
         summary=summary,
         provenance=provenance_to_json(judged.provenance),
         run=judged.folder.run_id,
@@ -110,16 +114,16 @@ def finding_view(finding: Finding, places: Places) -> FindingView:
     )
 
 
-def fault_view(fault: LedgerFault, run_id: str) -> FindingView:
-    """A fault of the ledger in the report's words: its entries stand where a case would."""
+def fault_view(fault: Fault) -> FindingView:
+    """A fault of register or table in the report's words: a defect stands where a case would."""
     return FindingView(
-        case=", ".join(fault.entry_ids),
-        subject="the ledger",
+        case=fault.about,
+        subject="the expectations",
         route="",
-        oracle=LEDGER,
+        oracle=EXPECTATIONS,
         label="not exact",
         reason=fault.reason,
-        command=f"python -m harness ledger {run_id}",
+        command="python -m harness expected --review",
     )
 
 
@@ -127,26 +131,48 @@ def _classes(judged: JudgedRun) -> dict[str, str]:
     return {cell_id: found.value for cell_id, found in judged.report.classes.items()}
 
 
-def _causes(judged: JudgedRun) -> Iterator[CauseView]:
-    """The ledger's entries that this run saw, those with the most cells first."""
-    seen = [
-        use for use in uses(judged.records.values(), judged.ledger, judged.cases) if use.matched
+def causes_of(judged: JudgedRun) -> list[CauseView]:
+    """The defects that this run shows, those with the most cells first."""
+    known = judged.expectations
+    likes_of = likes(judged.subjects)
+    shown: dict[str, list[ShownBy]] = {}
+    for each in attributed(judged.records.values(), known.table, known.register, likes_of):
+        if each.defect:
+            seen = ShownBy(each.key, each.fact.oracle, each.fact.fails, each.fact.says)
+            shown.setdefault(each.defect, []).append(seen)
+    return [
+        _cause(known.register.by_id[name], cells)
+        for name, cells in sorted(shown.items(), key=lambda item: -len(item[1]))
     ]
-    order = [case.name for case in judged.cases]
-    for use in sorted(seen, key=lambda use: -len(use.matched)):
-        yield _cause(use.entry, use, order)
 
 
-def _cause(entry: Entry, use: EntryUse, order: Sequence[str]) -> CauseView:
-    keys = use.matched
+def _cause(defect: Defect, shown: Sequence[ShownBy]) -> CauseView:
     return CauseView(
-        id=entry.id,
-        why=entry.why,
-        upstream=entry.upstream,
-        oracle=entry.oracle.value,
-        label=f"{entry.symptom}@{entry.stage}" if entry.stage else entry.symptom,
-        cases=tuple(sorted({key.case for key in keys}, key=order.index)),
-        subjects=tuple(sorted({key.subject for key in keys})),
-        routes=tuple(sorted({key.route for key in keys})),
-        count=len(keys),
+        id=defect.id,
+        title=defect.title,
+        why=defect.why,
+        where=defect.where,
+        upstream=defect.upstream,
+        workaround=defect.workaround,
+        minimal_case=defect.minimal_case,
+        shown=tuple(shown),
     )
+
+
+def _told_defects(judged: JudgedRun) -> list[tuple[str, str, str, str]]:
+    """Of each defect that is asked for here: id, title, what became of it, and how it fails."""
+    cells: dict[str, set[str]] = {}
+    for cause in causes_of(judged):
+        cells[cause.id] = {each.key.cell_id for each in cause.shown}
+    wrong: dict[str, list[str]] = {}
+    for finding in judged.report.findings:
+        for name in finding.defects:
+            wrong.setdefault(name.removeprefix("?"), []).append(finding.reason)
+    told = []
+    for defect in judged.expectations.register.defects:
+        count = len(cells.get(defect.id, ()))
+        reasons = wrong.get(defect.id, [])
+        if count or reasons:
+            failure = f"{len(reasons)} findings, such as: {reasons[0]}" if reasons else ""
+            told.append((defect.id, defect.title, f"shown by {count} cells", failure))
+    return told

@@ -17,8 +17,8 @@ from harness.corpus_client import Corpus, read_corpus, select_cases
 from harness.engine_lane import preflight
 from harness.environments import MATCHED, installed_bytes, matched_name, releases_in
 from harness.errors import UsageError
-from harness.expectations.ledger_file import LEDGER_FILE
-from harness.judged_run import Expected, JudgedRun, judged_run, ledger_of, summary_of
+from harness.expectations.reading import EXPECTATIONS, read_expectations
+from harness.judged_run import Expected, JudgedRun, judged_run, summary_of
 from harness.packages import Sites, package_groups, with_installed, with_packages
 from harness.plan import derived, make_plan, shard
 from harness.provenance import Provenance, collect_provenance, resume_mismatch
@@ -58,7 +58,7 @@ class RunOptions:
     share: bool = True
     shard: tuple[int, int] | None = None
     out: Path = Path("results")
-    ledger: Path = LEDGER_FILE
+    expectations: Path = EXPECTATIONS
     command_line: tuple[str, ...] = ()
 
 
@@ -87,9 +87,8 @@ def run(
         raise UsageError(
             f"--lane {Lane.ENGINE}: the torch is not chosen here; give --environment {MATCHED}"
         )
-    ledger = ledger_of(
-        options.ledger, options.corpus
-    )  # before anything takes long: a typo is cheap
+    # Before anything takes long: a typo is cheap.
+    known = read_expectations(options.expectations, options.corpus)
     torch = "" if options.environment == PINNED else toolchain.python_env().torch_version
     subjects = choose_subjects(
         toolchain,
@@ -122,7 +121,7 @@ def run(
         plan = shard(plan, *options.shard)
     provenance = _provenance(options, corpus, subjects)
     with RunFolder.create(options.out, provenance, plan) as folder:
-        expected = Expected(ledger, corpus, catalogue)
+        expected = Expected(known, corpus, catalogue)
         return _execute(folder, options, toolchain, expected, progress, subjects, sites)
 
 
@@ -137,7 +136,7 @@ def resume(
     """
     with RunFolder.open(which, options.out) as folder:
         before = folder.provenance()
-        ledger = ledger_of(options.ledger, before.corpus)
+        known = read_expectations(options.expectations, before.corpus)
         options = dataclasses.replace(options, seed=before.seeds[0])
         corpus = read_corpus(toolchain.python, before.corpus, toolchain.cache)
         subjects = found_again(before, toolchain, catalogue)
@@ -156,7 +155,7 @@ def resume(
                 f"{folder.run_id} cannot be resumed, its verdicts would be mixed: "
                 f"{'; '.join(differs)}; start a new run"
             )
-        expected = Expected(ledger, corpus, catalogue)
+        expected = Expected(known, corpus, catalogue)
         return _execute(folder, options, toolchain, expected, progress, subjects, sites)
 
 

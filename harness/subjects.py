@@ -72,7 +72,7 @@ def release_subject(
 def wheel_subject(found: Release, wheel_path: Path, like: Release) -> SubjectSpec:
     """A wheel that is in no catalogue, such as a nightly, held against a release like a file is.
 
-    Its id is its version. No ledger speaks of it, so it is of the kind that needs a partner.
+    Its id is its version. No table speaks of it, so it is of the kind that needs a partner.
 
     Args:
         found: the wheel, as `catalogue_entry.subject_for_wheel` reads it.
@@ -148,7 +148,7 @@ def torch_subject() -> SubjectSpec:
 
 
 def known_subjects(catalogue: Catalogue) -> tuple[SubjectSpec, ...]:
-    """All that a ledger can speak of, with their routes; no wheel is looked at."""
+    """All that the expectations can speak of, with their routes; no wheel is looked at."""
     reason = "its wheel was not asked for"
     real = tuple(f"{RTX}-{version}" for version in rtx_versions())
     releases = (

@@ -37,6 +37,11 @@ class TomlTable:
             raise table.wrong(f"schema {found}, but this harness reads {schema}")
         return table
 
+    @property
+    def where(self) -> str:
+        """This table's place, for the tables in it."""
+        return self._where
+
     def wrong(self, what: str) -> SurroundingsError:
         """The complaint, with this table's place before it."""
         return SurroundingsError(f"{self._where}: {what}")

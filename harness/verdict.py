@@ -1,6 +1,6 @@
 """A run's verdict in one line: the same on the console, in report.md and in report.html.
 
-Green means that all is as the ledger expects. It does not mean that nothing is broken: what the
+Green means that all is as the table expects. It does not mean that nothing is broken: what the
 newest release is known to get wrong is told in the same breath.
 """
 
@@ -33,6 +33,11 @@ HARM_WORDS: Final[Mapping[Harm, str]] = {
 
 #: Who makes the split of a cell; of a cell of the package lane, the product.
 ReachOf = Callable[[CellKey], Reach]
+
+
+def by_lane(key: CellKey) -> Reach:
+    """The reach of a cell of which only the lane is known."""
+    return Reach.EXPORTED if key.lane == Lane.GRAPH else Reach.PRODUCT
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,7 @@ def counts_by_lane(
 def verdict_words(
     gate: str,
     counts: Mapping[Lane, Mapping[str, int]],
-    ledger_faults: int,
+    faults: int,
     left: Sequence[Remaining],
 ) -> str:
     """The gate in one line.
@@ -148,7 +153,7 @@ def verdict_words(
     Args:
         gate: green, red, inconclusive or failed.
         counts: of each lane that was planned: ``planned``, and a count for each class of cell.
-        ledger_faults: how many faults the ledger itself has.
+        faults: how many faults register and table have.
         left: one a lane.
     """
     if gate == "green":
@@ -167,8 +172,8 @@ def verdict_words(
         count = sum(each[name] for each in counts.values())
         if count:
             parts.append(f"{_plural(count, one, several)}{_where(counts, name)}")
-    if ledger_faults:
-        parts.append(f"{_plural(ledger_faults, 'fault')} in the ledger")
+    if faults:
+        parts.append(f"{_plural(faults, 'fault')} in the expectations")
     return f"Red: {' and '.join(parts)}"
 
 

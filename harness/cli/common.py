@@ -46,7 +46,10 @@ CorpusPlaces = Annotated[
     ),
 ]
 Capture = Annotated[str, typer.Option(help="nonstrict, strict or functional.")]
-Ledger = Annotated[Path, typer.Option(help="The ledger of expected failures.")]
+ExpectationsFolder = Annotated[
+    Path,
+    typer.Option("--expectations", help="A folder with expected/*.csv, and maybe defects.toml."),
+]
 
 
 def fail(code: ExitCode, message: str) -> NoReturn:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.common import RESULTS, Ledger, Out, tell, toolchain_for
+from harness.cli.common import RESULTS, ExpectationsFolder, Out, tell, toolchain_for
 from harness.cli.running import show_verdict
-from harness.expectations.ledger_file import LEDGER_FILE
+from harness.expectations.reading import EXPECTATIONS
 from harness.judged_run import JudgedRun, reopen, summary_of
 from harness.merging import Part, merge
 from harness.releases import load_catalogue
@@ -22,14 +22,14 @@ def merge_command(
         typer.Option("--allow-mismatch", help="Unlike corpora and torch builds too; it is told."),
     ] = False,
     out_dir: Out = RESULTS,
-    ledger: Ledger = LEDGER_FILE,
+    expectations: ExpectationsFolder = EXPECTATIONS,
 ) -> int:
-    """Join runs into a new one, judge it by today's ledger, and write its report."""
+    """Join runs into a new one, judge it by today's expectations, and write its report."""
     parts = [_part(RunFolder.open(name, out_dir)) for name in runs]
     merged = merge(parts, allow_mismatch=allow_mismatch)
     with RunFolder.create(out_dir, merged.provenance, merged.plan) as folder:
         folder.append(*merged.records.values())
-    judged = reopen(str(folder.path), out_dir, toolchain_for(), load_catalogue(), ledger)
+    judged = reopen(str(folder.path), out_dir, toolchain_for(), load_catalogue(), expectations)
     _write_results(judged)
     for mismatch in merged.provenance.mismatches:
         tell(f"merged all the same: {mismatch}")

@@ -17,7 +17,7 @@ from harness.bench.asking import inliner_workers
 from harness.bench.bench import measure
 from harness.bench.folder import BenchFolder
 from harness.benching import write_bench
-from harness.choosing import found_again
+from harness.choosing import found_again, likes
 from harness.cli.benching import teller
 from harness.cli.common import (
     RESULTS,
@@ -31,7 +31,7 @@ from harness.cli.common import (
 from harness.cli.results import current_summary
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
-from harness.expectations.ledger import uses
+from harness.expectations.attribution import attributed
 from harness.findings import Gate
 from harness.gpu_runs import last_gpu_run
 from harness.judged_run import JudgedRun, raise_if_nothing_ran
@@ -127,8 +127,11 @@ def _qualified(judged: JudgedRun, baseline: str, candidate: str, options: str) -
     mine = specs.get(candidate) or next(
         spec for spec in judged.subjects if spec.kind is SubjectKind.FILE
     )
-    used = uses(judged.records.values(), judged.ledger, judged.cases)
-    return qualify(judged.records.values(), judged.cases, specs[baseline], mine, used, options)
+    known, records = judged.expectations, judged.records.values()
+    shown = attributed(records, known.table, known.register, likes(judged.subjects))
+    return qualify(
+        records, judged.cases, specs[baseline], mine, shown, known.register, options=options
+    )
 
 
 def _measured(

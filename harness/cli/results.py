@@ -1,4 +1,4 @@
-"""What a run showed: `summary`, `report`, `ledger`."""
+"""What a run showed: `summary`, `report`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from harness.cli.common import RESULTS, Ledger, Out, RunName, Wheelhouse, out, tell, toolchain_for
-from harness.expectations.ledger import obsolete, uses
-from harness.expectations.ledger_file import LEDGER_FILE, to_toml
-from harness.expectations.propose import propose
+from harness.cli.common import RESULTS, Out, RunName, Wheelhouse, out, tell, toolchain_for
 from harness.findings import first_screen
 from harness.judged_run import JudgedRun, reopen, summary_of
 from harness.pictures import with_pictures
@@ -49,7 +46,7 @@ def report_command(
     wheelhouse: Wheelhouse = None,
     out_dir: Out = RESULTS,
 ) -> None:
-    """Write a run's report anew, judged by today's ledger."""
+    """Write a run's report anew, judged by today's expectations."""
     # Records hold no cycles, and to look for them among millions takes a fifth of the time.
     gc.disable()
     catalogue = load_catalogue()
@@ -68,40 +65,8 @@ def report_command(
         out.print(path, soft_wrap=True)
 
 
-def ledger_command(
-    run_name: RunName = "latest",
-    proposing: Annotated[
-        bool, typer.Option("--propose", help="Print entries for what the run showed.")
-    ] = False,
-    out_dir: Out = RESULTS,
-    ledger: Ledger = LEDGER_FILE,
-) -> None:
-    """The ledger against a run: what matched, what no longer does, what is new."""
-    judged = reopen(run_name, out_dir, toolchain_for(), load_catalogue(), ledger)
-    records = list(judged.records.values())
-    new = propose(records, judged.ledger, judged.cases)
-    if proposing:
-        print(to_toml(new), end="")
-        return
-    for use in uses(records, judged.ledger, judged.cases):
-        count = f"{len(use.matched)} cells as listed"
-        if use.unmatched:
-            count += f", {len(use.unmatched)} NOT"
-        tell(f"{use.entry.id} ({use.entry.oracle}): {count}")
-        tell(f"    {use.entry.why}")
-    for fault in judged.report.ledger_faults:
-        tell(f"not exact: {fault.reason}")
-    for entry in obsolete(records, judged.ledger, judged.cases):
-        tell(f"to remove: {entry.id}: nothing fails as it says")
-    for entry in new:
-        scope = f"{', '.join(entry.cases)} [{', '.join(entry.subjects)}]"
-        tell(f"to add: {entry.oracle}: {entry.expectation}: {scope}")
-    if not new:
-        out.print("nothing to add")
-
-
 def current_summary(judged: JudgedRun) -> dict[str, Any]:
-    """The summary by today's ledger, with the times and the memory of the run itself."""
+    """The summary by today's expectations, with the times and the memory of the run itself."""
     stored = read_summary(judged.folder.path)
     summary = summary_now(judged)
     if stored is not None:

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from packaging.version import Version
 
+from harness.choosing import likes
 from harness.cli.common import (
     INTERRUPTED,
     RESULTS,
     CorpusPlaces,
+    ExpectationsFolder,
     Exporter,
-    Ledger,
     Like,
     Offline,
     Wheelhouse,
@@ -31,20 +33,20 @@ from harness.cli.results import current_summary
 from harness.corpus_client import absolute
 from harness.errors import UsageError
 from harness.exitcodes import ExitCode
-from harness.expectations.history_file import read_history
-from harness.expectations.ledger_file import LEDGER_FILE
-from harness.findings import first_screen
-from harness.history import history_line, history_of
+from harness.expectations.attribution import difference, difference_line
+from harness.expectations.reading import EXPECTATIONS
+from harness.expectations.standing import Standings, State
+from harness.findings import Gate, first_screen
 from harness.judged_run import JudgedRun, raise_if_nothing_ran
 from harness.progress import progress_for
 from harness.releases import load_catalogue
 from harness.reporting import write_run_report
-from harness.rig.vocabulary import PINNED, SEGMENT, Lane
+from harness.rig.vocabulary import PINNED, SEGMENT, Lane, SubjectKind
 from harness.run import RunOptions, resume, run
 from harness.store import LATEST
 
 ON_RESUME = frozenset(
-    ("jobs", "timeout", "share", "resume_run", "out_dir", "wheelhouse", "offline", "ledger")
+    ("jobs", "timeout", "share", "resume_run", "out_dir", "wheelhouse", "offline", "expectations")
 )
 """What a resumed run can be given; all else it has from its folder."""
 
@@ -105,7 +107,7 @@ def run_command(
     out_dir: Annotated[Path, typer.Option("--out", help="Where to make the run folder.")] = RESULTS,
     wheelhouse: Wheelhouse = None,
     offline: Offline = False,
-    ledger: Ledger = LEDGER_FILE,
+    expectations: ExpectationsFolder = EXPECTATIONS,
 ) -> int:
     """Run the corpus through the inliners, judge, gate, and write the report."""
     if quick and full:
@@ -133,7 +135,7 @@ def run_command(
         share=share,
         shard=_shard(shard),
         out=out_dir,
-        ledger=ledger,
+        expectations=expectations,
         command_line=("python", "-m", "harness", *sys.argv[1:]),
     )
     toolchain = toolchain_for(wheelhouse, offline)
@@ -147,7 +149,7 @@ def run_command(
     except KeyboardInterrupt:
         made = _latest(out_dir)
         which = resume_run or (str(made) if made != before else "")
-        fail(ExitCode.INTERRUPTED, INTERRUPTED + _how_to_go_on(which, out_dir, ledger))
+        fail(ExitCode.INTERRUPTED, INTERRUPTED + _how_to_go_on(which, out_dir, expectations))
     finally:
         progress.close()
     return show_verdict(judged)
@@ -161,14 +163,46 @@ def show_verdict(judged: JudgedRun) -> int:
     add_step_summary(folder)
     for line in first_screen(judged.report, run=judged.folder.run_id, places=judged.places):
         tell(line)
-    catalogue = load_catalogue()
-    fixes = read_history(catalogue.versions)
-    histories = history_of(fixes, judged.records.values(), catalogue)
-    told = history_line(histories, judged.folder.run_id)
-    if told is not None:
-        tell(told)
+    for line in defect_lines(judged):
+        tell(line)
     tell(f"report: {folder / 'report.html'}")
-    return int(judged.report.gate.exit_code)
+    return int(exit_code(judged))
+
+
+def exit_code(judged: JudgedRun) -> ExitCode:
+    """The gate's, but for a user's own case that nobody can be asked about: that is wrong use."""
+    report = judged.report
+    own = bool(judged.provenance.corpus) and report.gate is Gate.INCONCLUSIVE
+    if own and any(finding.of_case for finding in report.findings):
+        return ExitCode.USAGE
+    return report.gate.exit_code
+
+
+def defect_lines(judged: JudgedRun) -> list[str]:
+    """A run in defects: what each candidate does otherwise, and what the newest release has."""
+    known, records = judged.expectations, list(judged.records.values())
+    lines = []
+    for subject, like in sorted(likes(judged.subjects).items()):
+        told = difference(subject, like, records, known.table, known.register)
+        lines.append(f"{subject}: {difference_line(told, like)}")
+    return [*lines, *newest_line(judged)]
+
+
+def newest_line(judged: JudgedRun) -> list[str]:
+    """What the newest release of a run is known to have, of the project's own cases."""
+    known = judged.expectations
+    asked = [spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE]
+    if not asked or not known.table.entries:
+        return []
+    newest = max(asked, key=Version)
+    standings = Standings(known.register, known.table)
+    shown = len(standings.having(newest, State.SHOWN))
+    hidden = len(standings.having(newest, State.HIDDEN))
+    more = f", and {hidden} that others hide" if hidden else ""
+    return [
+        f"defects: {newest} has {shown} known ones{more}: "
+        f"python -m harness defects --release {known.table.stands_for(newest)}"
+    ]
 
 
 def _refuse_choices(context: typer.Context) -> None:
@@ -191,12 +225,12 @@ def _latest(out_dir: Path) -> Path | None:
     return out_dir / link.resolve().name if link.exists() else None
 
 
-def _how_to_go_on(which: str, out_dir: Path, ledger: Path) -> str:
+def _how_to_go_on(which: str, out_dir: Path, expectations: Path) -> str:
     if not which:
         return ""  # it did not come to a folder of its own
     words = ["python", "-m", "harness", "run", "--resume", which]
     words += ["--out", str(out_dir)] if out_dir != RESULTS else []
-    words += ["--ledger", str(ledger)] if ledger != LEDGER_FILE else []
+    words += ["--expectations", str(expectations)] if expectations != EXPECTATIONS else []
     return f"\nresume: {shlex.join(words)}"
 
 

@@ -1,1 +1,1 @@
-"""What is known to fail, and why: the ledger and its readers."""
+"""What is known to fail, and why: the register of defects and the expected table."""

@@ -1,4 +1,4 @@
-"""The corpus lock: what every case was when the ledger was last true, and how a machine differs.
+"""The corpus lock: what every case was when the table was last true, and how a machine differs.
 
 A verdict is only comparable with another one if both were passed on the same programs. The lock
 holds a digest of each case's captured graph and split, and a few numbers of its inputs and eager

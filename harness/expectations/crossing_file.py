@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.crossing import NOT_SAVED, FailureClass
-from harness.expectations.ledger import parsed_specifier, parsed_version
+from harness.expectations.selectors import parsed_specifier, parsed_version
 from harness.rig.vocabulary import Route, Stage, Symptom
 from harness.toml_table import TomlTable
 

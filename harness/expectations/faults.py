@@ -1,179 +1,168 @@
-"""What is wrong with a ledger itself, whatever the subjects do.
+"""What is wrong with the register and the table themselves, whatever the subjects do.
 
-The ledger is exact: each entry is needed, and each is put to the test. Two kinds of fault would
-break that. An entry that expects what another one expects already could be deleted unnoticed. An
-entry, or a part of one, in whose scope no cell is ever judged could be added unnoticed: it names
-what does not exist, or only what no user call reaches.
+They are written apart, by people and by a machine, and each holds the other to its word. A row has
+a defect that is alive in its releases and bears a sign of it; a defect shows somewhere, its
+minimal case among that; `avoid` avoids it; no sign is idle; no row speaks of a cell that is never
+asked.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from itertools import combinations
-from typing import Final
 
-from harness.environments import matched_name
-from harness.expectations.ledger import Entry, Ledger, origins_of, selects_case, selects_subject
-from harness.expectations.scopes import Scope
-from harness.plan import CAPTURES, PlannedCell, make_plan
-from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
-from harness.rig.vocabulary import PINNED, CellState, Oracle, gates
-
-SETTINGS: Final = ("lane", "builder")
+from harness.expectations.defects import Defect, Register
+from harness.expectations.facts import UNSUPPORTED, Place, place_of
+from harness.expectations.table import ALL, Entry, Table, asked_of, filled, ranges
+from harness.plan import CAPTURES, make_plan
+from harness.rig.records import CaseInfo, SubjectSpec
+from harness.rig.vocabulary import PINNED, Route
 
 
 @dataclass(frozen=True)
-class LedgerFault:
-    """What is wrong with these entries, and what to do, in one sentence."""
+class Fault:
+    """What is wrong with a defect or a row, and what to do, in one sentence."""
 
-    entry_ids: tuple[str, ...]
+    about: str  # the id of a defect, or a case
     reason: str
 
 
-def idle_selectors(
-    ledger: Ledger, cases: Sequence[CaseInfo], subjects: Sequence[SubjectSpec]
-) -> tuple[LedgerFault, ...]:
-    """A fault for each part of an entry that selects no cell that is ever judged.
+def faults_of(
+    register: Register,
+    table: Table,
+    cases: Sequence[CaseInfo] = (),
+    subjects: Sequence[SubjectSpec] = (),
+) -> tuple[Fault, ...]:
+    """Everything that contradicts itself.
 
     Args:
-        cases: the whole corpus, not a run's part of it.
+        cases: the whole corpus, not a run's part of it; none, and its names are not held against.
         subjects: every release of the catalogue, and every named subject.
     """
-    judged = [cell for cell in make_plan(cases, subjects, CAPTURES) if not cell.hypothetical]
-    matched = {matched_name(spec.torch_pinned) for spec in subjects if spec.torch_pinned}
-    captures: dict[str, set[str]] = defaultdict(set)
-    for cell in judged:
-        captures[cell.key.case].add(cell.key.capture)
-    scope = _Scope(
-        origins=origins_of(cases),
-        captures=captures,
-        subjects=[spec.subject for spec in subjects],
-        pairs={(cell.key.subject, cell.key.route) for cell in judged},
-        settings={
-            **{name: {getattr(cell.key, name) for cell in judged} for name in SETTINGS},
-            "environment": {PINNED, *matched},
-        },
-    )
-    return tuple(
-        LedgerFault((entry.id,), f'entry "{entry.id}": {what}; remove it, or correct it')
-        for entry in ledger.entries
-        for what in _idle(entry, scope)
-    )
+    of_defect: dict[str, dict[Entry, frozenset[str]]] = defaultdict(dict)
+    for entry, names in table.entries.items():
+        if entry.fact.oracle != UNSUPPORTED and not entry.removed:
+            of_defect[entry.defect][entry] = names
+    found = list(_of_rows(register, table))
+    for defect in register.defects:
+        found += _of_defect(defect, of_defect.get(defect.id, {}), table)
+    if cases:
+        found += _never_asked(table, cases, subjects)
+    return tuple(found)
 
 
-@dataclass(frozen=True)
-class _Scope:
-    """All that is ever judged: every case in its captures, by each pair of subject and route."""
-
-    origins: Mapping[str, str]
-    captures: Mapping[str, Collection[str]]
-    subjects: Sequence[str]
-    pairs: Collection[tuple[str, str]]
-    settings: Mapping[str, Collection[str]]
-
-
-def _idle(entry: Entry, scope: _Scope) -> Iterator[str]:
-    for selector in entry.cases:
-        chosen = [name for name in scope.origins if selects_case(selector, name)]
-        if not chosen:
-            yield f"cases: {selector!r} names no case of the corpus"
-        elif entry.origin not in (None, *(scope.origins[name] for name in chosen)):
-            yield f"cases: {selector!r} names no case of origin {entry.origin!r}"
-        elif entry.capture not in (
-            None,
-            *(mode for name in chosen for mode in scope.captures[name]),
-        ):
-            yield f"cases: {selector!r} is never captured as {entry.capture!r}"
-    pairs = {
-        (selector, route)
-        for selector in entry.subjects
-        for subject, route in scope.pairs
-        if route in entry.routes
-        and gates(entry.oracle, route)
-        and selects_subject(selector, subject)
-    }
-    asked = f"judged of {entry.oracle.value}"
-    for selector in entry.subjects:
-        if not any(selects_subject(selector, subject) for subject in scope.subjects):
-            yield f"subjects: {selector!r} names no known subject"
-        elif not any(selector == judged for judged, _ in pairs):
-            routes = " or ".join(entry.routes)
-            yield f"subjects: {selector!r} is never {asked} by {routes}"
-    for route in entry.routes:
-        if pairs and not any(route == judged for _, judged in pairs):
-            yield f"routes: none of its subjects is ever {asked} by {route!r}"
-    for name, known in scope.settings.items():
-        for pattern in (getattr(entry, name) or "*").split(","):
-            if not any(fnmatchcase(each, pattern) for each in known):
-                yield f"{name}: no cell has {pattern!r}; there are {', '.join(sorted(known))}"
+def _of_rows(register: Register, table: Table) -> Iterator[Fault]:
+    for entry, names in table.entries.items():
+        place = entry.place
+        where = f"{place.case} [{place.lane} {place.route}]"
+        if entry.removed:
+            told = [table.inherited(place, name).get(entry.fact.seen) for name in names]
+            if not all(told):
+                yield Fault(place.case, f"{where}: takes away {entry.fact.text}, which it does not "
+                            "inherit; delete the row")  # fmt: skip
+        elif entry.fact.oracle == UNSUPPORTED:
+            if entry.defect:
+                yield Fault(place.case, f"{where}: could not be asked, which is nobody's defect; "
+                            "leave the defect empty")  # fmt: skip
+            continue
+        defect = register.by_id.get(entry.defect)
+        if defect is None:
+            yield Fault(entry.defect, f"{where}: no defect is called {entry.defect!r}; write it "
+                        "into defects.toml, or name another")  # fmt: skip
+            continue
+        if not defect.signed(place, entry.fact):
+            yield Fault(defect.id, f"{where}: {defect.id} has no sign for {entry.fact.text}; add "
+                        "one, or name another defect")  # fmt: skip
+        dead = [name for name in names if not defect.may_show(name)]
+        if dead and not entry.removed:
+            yield Fault(defect.id, f"{where}: {defect.id} is not alive in "
+                        f"{ranges(dead, table.releases)}; correct since or fixed_in")  # fmt: skip
+        asked = frozenset(table.asked.get(asked_of(place), ()))
+        right = filled(place, names & asked, table)
+        if ALL not in names and right != names:
+            yield Fault(place.case, f"{where}: {ranges(names, table.releases)} has releases that "
+                        f"are never asked; write {ranges(right, table.releases)!r}")  # fmt: skip
 
 
-def overlaps(
-    plan: Iterable[PlannedCell],
-    records: Mapping[str, CellRecord],
-    scope_of: Mapping[CellKey, Scope],
-) -> tuple[LedgerFault, ...]:
-    """A fault for each two entries that list one oracle of one cell.
-
-    Args:
-        plan: the cells that the ledger judges; one without a record says nothing.
-        records: the ended cells by ``cell_id``.
-        scope_of: the entries that cover each cell.
-    """
-    alike: dict[tuple[Scope, str, CellState, str], list[CellRecord]] = defaultdict(list)
-    for cell in plan:
-        record = records.get(cell.key.cell_id)
-        if record is not None:
-            what = (scope_of[cell.key], cell.key.route, record.state, record.reason)
-            alike[what].append(record)
-    held: dict[Entry, int] = defaultdict(int)
-    shared: dict[tuple[Entry, Entry], list[tuple[CellRecord, Oracle]]] = defaultdict(list)
-    for (scope, *_), cells in alike.items():
-        for oracle, entries in _speaking(cells[0], scope):
-            for entry in entries:
-                held[entry] += len(cells)
-            for pair in combinations(entries, 2):
-                shared[pair] += [(record, oracle) for record in cells]
-    return tuple(_overlap(pair, shared[pair], held) for pair in shared)
-
-
-def _speaking(record: CellRecord, scope: Scope) -> Iterator[tuple[Oracle, tuple[Entry, ...]]]:
-    """The entries that the gate asks about this cell, oracle by oracle."""
-    if record.state is CellState.UNSUPPORTED:
-        yield Oracle.COMPLETION, scope.permitting(record)
+def _of_defect(
+    defect: Defect, entries: dict[Entry, frozenset[str]], table: Table
+) -> Iterator[Fault]:
+    if not entries:
+        if not defect.not_visible:
+            yield Fault(defect.id, f"{defect.id} has no row: delete it, or say in not_visible why "
+                        "no cell shows it")  # fmt: skip
         return
-    for oracle in Oracle:
-        if gates(oracle, record.key.route):
-            yield oracle, scope.demanding(oracle)
+    if defect.not_visible:
+        yield Fault(defect.id, f"{defect.id} is not_visible, and {len(entries)} rows show it: "
+                    "delete not_visible")  # fmt: skip
+    cases = {entry.place.case for entry in entries}
+    if defect.minimal_case not in cases:
+        yield Fault(defect.id, f"{defect.id}: its minimal case {defect.minimal_case} has no row; "
+                    f"name another, such as {min(cases)}")  # fmt: skip
+    for sign in defect.signs:
+        if not any(sign.fits(entry.place, entry.fact) for entry in entries):
+            yield Fault(defect.id, f"{defect.id}: no row bears its sign {sign}; delete it")
+    for route in defect.avoid:
+        meets = [entry for entry in entries if _is_route(entry.place, route)]
+        if meets:
+            yield Fault(defect.id, f"{defect.id}: avoid has {route}, and {meets[0].place.case} "
+                        f"meets it by {meets[0].place.route}; take it out")  # fmt: skip
+    yield from _not_mended(defect, entries, table)
 
 
-def _overlap(
-    pair: tuple[Entry, Entry], both: Sequence[tuple[CellRecord, Oracle]], held: Mapping[Entry, int]
-) -> LedgerFault:
-    one, other = pair
-    record, oracle = both[0]
-    refuted = [entry for entry in pair if not any(_says(entry, *where) for where in both)]
-    # What is seen speaks against one of them, or else against neither or both: then the smaller.
-    weak = refuted[0] if len(refuted) == 1 else min((other, one), key=lambda entry: held[entry])
-    strong = one if weak is other else other
-    if held[weak] == len(both):
-        advice = f'delete "{weak.id}", all of whose cells here are those of "{strong.id}"'
-    else:
-        advice = f'narrow "{weak.id}" to cells that "{strong.id}" does not name'
-    cells = f"{len(both)} cell{'s' if len(both) > 1 else ''}"
-    return LedgerFault(
-        (one.id, other.id),
-        f'entries "{one.id}" and "{other.id}" both list {oracle.value} of {cells}, such as '
-        f"{_cell(record.key)}: {advice}",
+def _is_route(place: Place, route: str) -> bool:
+    return route == place.route or (
+        place.route in list(Route) and route == Route(place.route).reaches
     )
 
 
-def _says(entry: Entry, record: CellRecord, oracle: Oracle) -> bool:
-    return entry.permits(record) or entry.expects(record.verdict(oracle))
+def _not_mended(
+    defect: Defect, entries: dict[Entry, frozenset[str]], table: Table
+) -> Iterator[Fault]:
+    """A defect that the newest release should have, and does not show where it would."""
+    newest = table.releases[-1]
+    if defect.blame == "torch" or not defect.alive_in(newest):
+        return
+    asked = False
+    for entry in entries:
+        place = entry.place
+        if newest not in table.asked.get(asked_of(place), ()):
+            continue
+        here = table.expected(place, newest).values()
+        if any(each.defect == defect.id or ends_earlier(each) for each in here):
+            return
+        asked = True
+    if asked:
+        yield Fault(defect.id, f"{defect.id}: no row is left in {newest}; set fixed_in and "
+                    "fixed_by")  # fmt: skip
 
 
-def _cell(key: CellKey) -> str:
-    return f"{key.case} [{key.subject} {key.route}]"
+def ends_earlier(entry: Entry) -> bool:
+    """Whether a cell that shows this gets no further, so that other defects may be behind it."""
+    return entry.fact.oracle in ("completion", UNSUPPORTED)
+
+
+def _never_asked(
+    table: Table, cases: Sequence[CaseInfo], subjects: Sequence[SubjectSpec]
+) -> Iterator[Fault]:
+    """The rows of which no run has a judged cell."""
+    asked: dict[Place, set[str]] = defaultdict(set)
+    known = {case.name for case in cases}
+    for cell in make_plan(cases, subjects, CAPTURES):
+        if not cell.hypothetical:
+            asked[place_of(cell.key)].add(cell.key.subject)
+    told: Collection[str] = set()
+    for entry, names in table.entries.items():
+        place = entry.place
+        if place.case not in known:
+            if place.case not in told:
+                told = {*told, place.case}
+                yield Fault(place.case, f"{place.case}: the corpus has no such case; write the "
+                            "table anew from a run")  # fmt: skip
+            continue
+        if place.route == ALL or place.environment != PINNED:
+            continue
+        if not (asked[place] & names):
+            where = f"{place.case} [{place.lane} {place.route} {place.builder}]"
+            yield Fault(place.case, f"{where}: no run asks this; delete the row")

@@ -1,6 +1,6 @@
 """Findings and causes, as frozen data.
 
-``FindingView`` and ``CauseView`` are also what the report takes in: the gate and the ledger are
+``FindingView`` and ``CauseView`` are also what the report takes in: the gate and the register are
 adapted to them, so the report depends on neither.
 """
 
@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.rig.records import CellKey
+
 
 @dataclass(frozen=True)
 class FindingView:
     """One thing that a person should look at, and the command that shows it.
 
     ``oracle`` may also be ``missing`` or ``unsupported``, where the cell as a whole is meant, or
-    ``ledger``, where entries of the ledger are at fault: they stand for the case, by no route.
+    ``expectations``, where the register or the table is at fault: a defect stands for the case.
     ``torchs_own``: plain ``torch.export`` of this case fails likewise.
     """
 
@@ -29,31 +31,39 @@ class FindingView:
 
 
 @dataclass(frozen=True)
-class CauseView:
-    """One cause of known failures. ``cases`` come smallest first."""
+class ShownBy:
+    """One failure of one cell that is due to a cause."""
 
-    id: str
-    why: str
-    upstream: str
+    key: CellKey
     oracle: str
     label: str
-    cases: tuple[str, ...]
-    subjects: tuple[str, ...]
-    routes: tuple[str, ...]
-    count: int
+    says: str
+
+
+@dataclass(frozen=True)
+class CauseView:
+    """One defect of the register, or one unknown failure, and the cells that show it."""
+
+    id: str
+    title: str
+    why: str
+    where: tuple[str, ...]
+    upstream: tuple[str, ...]
+    workaround: str
+    minimal_case: str
+    shown: tuple[ShownBy, ...]
 
 
 @dataclass(frozen=True)
 class SeenAs:
-    """One ledger entry of a cause, and the cells of the newest release that fail as it says.
+    """What a cause looks like, and the cells of the release that look so.
 
     ``package_cells`` and ``engine_cells`` are those of these lanes, and not among ``cells``.
     """
 
-    id: str
     oracle: str
     label: str
-    why: str
+    says: str
     cells: int
     package_cells: int
     engine_cells: int
@@ -70,7 +80,10 @@ class LiveCause:
     """
 
     id: str
+    title: str
     why: str
+    where: tuple[str, ...]
+    workaround: str
     oracle: str
     label: str
     upstream: tuple[str, ...]

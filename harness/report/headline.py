@@ -19,8 +19,8 @@ from harness.rig.records import CellKey
 from harness.rig.vocabulary import EMULATED, SEGMENT, Lane, Oracle
 from harness.verdict import Remaining, verdict_words
 
-LEDGER = "ledger"
-"""What stands in a finding where an oracle would, if the ledger itself is at fault."""
+EXPECTATIONS = "expectations"
+"""What stands in a finding where an oracle would, if register or table is at fault."""
 
 _KINDS = (
     " Silent: the program runs without a warning, and computes something else. Announced: the "
@@ -47,7 +47,7 @@ def headline(
         counts: as `verdict.counts_by_lane` gives them.
         left: what is known to fail in the newest release, one a lane.
     """
-    faults = sum(finding.oracle == LEDGER for finding in findings)
+    faults = sum(finding.oracle == EXPECTATIONS for finding in findings)
     return Headline(
         state=gate,
         sign=SIGNS[gate],
@@ -63,7 +63,7 @@ def headline(
 def _advice(gate: str, summary: Mapping[str, Any], left: Sequence[Remaining]) -> str:
     if gate == "green":
         known = _KINDS if any(each.failing for each in left) else ""
-        return f"Every verdict is ok, or a failure that the ledger lists.{known}"
+        return f"Every verdict is ok, or a known defect, where it is expected.{known}"
     if gate == "red":
         return "Do not ship before what nobody expected is explained."
     if gate == "inconclusive":

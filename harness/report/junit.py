@@ -1,4 +1,4 @@
-"""The run as junit.xml: a suite a subject, a test case a cell.
+"""The run as junit.xml: a suite of defects, and a suite a subject with a test case a cell.
 
 A known failure passes here, as it does in the gate; only what nobody expected is a failure.
 """
@@ -26,11 +26,16 @@ def junit(
     subjects: Sequence[SubjectSpec],
     classes: Mapping[str, str],
     provenance: Mapping[str, Any],
-    ledger_faults: Sequence[str] = (),
+    faults: Sequence[str] = (),
+    defects: Sequence[tuple[str, str, str, str]] = (),
 ) -> str:
     """The text of junit.xml. A planned cell without a record is an error of the harness.
 
-    The ledger has a suite of its own where something is wrong with it: no cell fails for that.
+    Register and table have a suite of their own where they contradict themselves: no cell fails
+    for that.
+
+    Args:
+        defects: of each one its id, its title, where it shows, and what is not as expected.
     """
     family_of = {case.name: case.family for case in cases}
     record_of = {record.key: record for record in records}
@@ -50,9 +55,13 @@ def junit(
             ]
         )
         xml.add_testsuite(suite)
-    if ledger_faults:
-        suite = TestSuite("ledger")
-        suite.add_testcases([_ledger_fault(reason) for reason in ledger_faults])
+    if faults:
+        suite = TestSuite("expectations")
+        suite.add_testcases([_fault(reason) for reason in faults])
+        xml.add_testsuite(suite)
+    if defects:
+        suite = TestSuite("defects")
+        suite.add_testcases([_defect(*defect) for defect in defects])
         xml.add_testsuite(suite)
     xml.update_statistics()
     text: bytes = xml.tostring()
@@ -72,8 +81,16 @@ def _versions(spec: SubjectSpec, provenance: Mapping[str, Any]) -> dict[str, str
     return {name: value for name, value in known.items() if value}
 
 
-def _ledger_fault(reason: str) -> TestCase:
-    case = TestCase("the ledger is exact", "ledger")
+def _defect(name: str, title: str, shown: str, failure: str) -> TestCase:
+    case = TestCase(_clean(f"{name}: {title}"), "defects")
+    if failure:
+        case.result = [Failure(_clean(failure))]
+    case.system_out = _clean(f"known defect, {shown}")
+    return case
+
+
+def _fault(reason: str) -> TestCase:
+    case = TestCase("register and table are exact", "expectations")
     case.result = [Failure(_clean(reason))]
     return case
 
@@ -94,7 +111,7 @@ def _cell(key: CellKey, record: CellRecord | None, family: str, given_class: str
             )
         ]
     elif given_class == "unexpected_pass":
-        case.result = [Failure("unexpected pass: the ledger expects a failure here")]
+        case.result = [Failure("unexpected pass: the table expects a failure here")]
     elif given_class == "unexpected_failure":
         case.result = [_failure(record)]
     elif record.failures:

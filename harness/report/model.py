@@ -24,7 +24,7 @@ from harness.report.frames import (
     sample_frame,
     verdict_frame,
 )
-from harness.report.headline import LEDGER, headline
+from harness.report.headline import EXPECTATIONS, headline
 from harness.report.limits import MOST_ROWS
 from harness.report.matrix import build_matrix
 from harness.report.matrix_views import Matrix
@@ -62,7 +62,7 @@ from harness.rig.vocabulary import EMULATED, Lane, SubjectKind
 from harness.subject_order import ordered_subjects
 from harness.verdict import counts_by_lane, remaining_by_lane
 
-__all__ = ["LEDGER", "CauseView", "FindingView", "ReportModel", "build_model"]
+__all__ = ["EXPECTATIONS", "CauseView", "FindingView", "ReportModel", "build_model"]
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def build_model(
         gate: green, red, inconclusive or failed.
         classes: from a cell's id to its class, in the words of summary.json.
         findings: what keeps the gate from green, worst first; `notes` and `good_news` do not.
-        causes: the ledger's entries as seen in this run.
+        causes: the defects that this run shows.
         summary, provenance: the data of summary.json and run.json.
         run: the run's name, for the title.
     """
@@ -185,6 +185,7 @@ def build_model(
     )
     left = remaining_by_lane(records, subjects, reach_by_origin(cases))
     smallest = smallest_first(one_cells, cases)
+    shown = frozenset(map(str, one_cells["cell_id"]))
     return ReportModel(
         title=f"Inliner regression{f' · {run}' if run else ''}",
         scope=scope_words(cells, matrix, lane, packages, provenance.get("gpu"))
@@ -202,8 +203,8 @@ def build_model(
         comparison=change,
         neighbours=steps,
         newest=newest,
-        live=live_causes(causes, one_verdicts, newest, smallest) if newest else (),
-        gone=gone_causes(causes, one_verdicts, releases, smallest) if newest else (),
+        live=live_causes(causes, shown, newest, smallest) if newest else (),
+        gone=gone_causes(causes, shown, releases, smallest) if newest else (),
         packages=packages,
         measures=measures,
         over_steps=over_steps(samples, releases),

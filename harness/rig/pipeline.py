@@ -127,7 +127,7 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
     if isinstance(error, CannotAsk):
         return unsupported(key, str(error))
     if key.lane == Lane.GRAPH or stage is not Stage.COMPILE:
-        return unsupported(key, f"{stage}: {completion.normalise(error)}")
+        return unsupported(key, f"at {stage}: {completion.normalise(error)}")
     if key.route != Route.COMPILE:
         return unsupported(key, f"{NOT_COMPILED} ends in {completion.normalise(error)}")
     others = [

@@ -51,7 +51,7 @@ class CellKey:
 class Verdict:
     """What one oracle said of one cell.
 
-    ``message`` holds what a ledger entry is matched against: for a failure, the distinct classes
+    ``message`` holds what expectations are matched against: for a failure, the distinct classes
     of finding, sorted and joined by "; ", with no node name, address or path in it, so that it is
     the same on every machine; for n/a, the reason. ``evidence`` is for a person: node names,
     numbers, the tail of a traceback. ``harm`` is what a user sees of a failure; None for what did

@@ -5,7 +5,7 @@
 it is to run. The op is the package's own (`register_meta_ops.py`; `runtime/_utils.py` in 2.6), and
 has no kernel there either. Here it takes the emulated engine's slots, all of them text, as up to
 2.12: from 2.13 on it declares the engine's bytes as a tensor, which the text that `transform` gives
-it is not. No program of these releases comes so far, see the ledger.
+it is not. No program of these releases comes so far, see the register.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ MAX_EVIDENCE = 12  # findings spelled out in a verdict's evidence
 class Finding:
     """One thing that is wrong.
 
-    ``kind`` is its class, free of names, numbers and addresses of one program: ledger entries are
+    ``kind`` is its class, free of names, numbers and addresses of one program: expectations are
     matched against it, and a new kind must not hide behind a known one. ``detail`` is for a person.
     """
 

@@ -1,0 +1,207 @@
+"""`defects`: what is broken, since when, and what to do; from the committed data alone."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import Annotated, Any
+
+import typer
+
+from harness.cli.common import ExpectationsFolder, tell
+from harness.errors import UsageError
+from harness.exitcodes import ExitCode
+from harness.expectations.defects import Defect
+from harness.expectations.reading import EXPECTATIONS, read_expectations
+from harness.expectations.standing import Standing, Standings, State
+from harness.rig.vocabulary import Route
+
+#: What users write, by the routes of the package lane; and those of the graph lane behind them.
+CALLS = {
+    "compile": (Route.COMPILE,),
+    "save": (Route.RETRACE, Route.DIRECT),
+    "save(dynamic_shapes)": (
+        Route.RETRACE_DYNAMIC,
+        Route.RETRACE_DYNAMIC_LEGACY,
+    ),
+    "save(retrace=False)": (Route.NO_RETRACE, Route.LEGACY),
+    "save(retrace=False, use_legacy_exporter=False)": (Route.NO_RETRACE_EXPORT, Route.EXPORT),
+    "cross_compile": (Route.CROSS,),
+}
+
+
+def defects_command(
+    name: Annotated[str, typer.Argument(help="A defect's id, for all that is known of it.")] = "",
+    release: Annotated[str, typer.Option(help="Those of this release; the newest else.")] = "",
+    call: Annotated[
+        str, typer.Option(help=f"Those that a call meets: {', '.join(CALLS)}, or a route.")
+    ] = "",
+    new_in: Annotated[str, typer.Option("--new-in", help="What came and went with it.")] = "",
+    alive: Annotated[
+        bool, typer.Option("--alive", help="Those that the newest release has or hides.")
+    ] = False,
+    all_of_them: Annotated[bool, typer.Option("--all", help="Those of any release.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    folder: ExpectationsFolder = EXPECTATIONS,
+) -> int:
+    """The known defects of Torch-TensorRT's releases; asks nothing and nobody."""
+    known = read_expectations(folder, undecided=True)
+    standings = Standings(known.register, known.table)
+    if name:
+        return _one(name, standings, as_json=as_json)
+    if not standings.releases:
+        tell("the table is empty: python -m harness expected --update RUN")
+        return ExitCode.GREEN
+    newest = standings.releases[-1]
+    if new_in:
+        return _new_in(_release(new_in, standings), standings)
+    if all_of_them:
+        for defect in known.register.defects:
+            _tell_line(_latest(defect, standings), as_json=as_json)
+        return ExitCode.GREEN
+    which = newest if alive or not release else _release(release, standings)
+    routes = _routes(call) if call else ()
+    shown = standings.having(which, State.SHOWN)
+    if routes:
+        shown = [each for each in shown if set(each.routes) & set(routes)]
+    for each in shown:
+        _tell_line(each, as_json=as_json)
+    hidden = [] if routes else standings.having(which, State.HIDDEN)
+    for each in hidden:
+        _tell_line(each, as_json=as_json)
+    if not as_json:
+        met = f" that {call} meets" if call else ""
+        more = f", and {len(hidden)} that others hide" if hidden else ""
+        tell(f"{which}: {len(shown)} known defects{met}{more}; `defects ID` tells all of one")
+    return ExitCode.GREEN
+
+
+def _release(text: str, standings: Standings) -> str:
+    if text not in standings.releases:
+        raise UsageError(f"{text}: the table knows {', '.join(standings.releases)}")
+    return text
+
+
+def _routes(call: str) -> tuple[str, ...]:
+    if call in list(Route):
+        return (call,)
+    if call not in CALLS:
+        raise UsageError(f"--call {call!r}: {', '.join(CALLS)}, or a route: {', '.join(Route)}")
+    return tuple(route.value for route in CALLS[call])
+
+
+def _tell_line(each: Standing, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(_as_json(each)))
+        return
+    if each.state is State.HIDDEN:
+        where = f"hidden behind {', '.join(each.behind)}"
+    elif each.state is State.SHOWN:
+        where = (
+            f"{each.harm + ', ' if each.harm else ''}{each.cells} cells of {len(each.cases)} cases"
+        )
+    else:
+        where = each.state.value
+    tell(f"{each.defect.id}: {each.defect.title}")
+    tell(f"    {_life(each.defect)}; {where}")
+
+
+def _life(defect: Defect) -> str:
+    since = f"since {defect.since}" if defect.since else "always"
+    fixed = f", fixed in {defect.fixed_in}" if defect.fixed_in else ""
+    by = f" by {defect.fixed_by}" if defect.fixed_by else ""
+    return f"{since}{fixed}{by}"
+
+
+def _latest(defect: Defect, standings: Standings) -> Standing:
+    """As the newest release shows it that does."""
+    found = [standings.of(defect.id, release) for release in reversed(standings.releases)]
+    return next((each for each in found if each.state is State.SHOWN), found[0])
+
+
+def _one(name: str, standings: Standings, *, as_json: bool) -> int:
+    defect = standings.register.by_id.get(name)
+    if defect is None:
+        near = difflib.get_close_matches(name, standings.register.by_id, n=3)
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        raise UsageError(f"no defect is called {name}{hint} `python -m harness defects` lists them")
+    if as_json:
+        print(json.dumps(_as_json(_latest(defect, standings))))
+        return ExitCode.GREEN
+    latest = _latest(defect, standings)
+    tell(f"{defect.id}: {defect.title}")
+    for title, text in (
+        ("why", defect.why),
+        ("where", "; ".join(defect.where)),
+        ("blame", defect.blame),
+        ("upstream", ", ".join(defect.upstream)),
+        ("life", _life(defect)),
+        ("harm", latest.harm),
+        ("documented", defect.documented),
+        ("workaround", defect.workaround),
+        ("avoided by", ", ".join(defect.avoid)),
+        ("not visible", defect.not_visible),
+        ("calls", ", ".join(latest.routes)),
+        ("cases", ", ".join(latest.cases)),
+    ):
+        if text:
+            tell(f"  {title + ':':12} {text}")
+    for release in standings.releases:
+        each = standings.of(name, release)
+        behind = f" behind {', '.join(each.behind)}" if each.behind else ""
+        cells = f" by {each.cells} cells" if each.cells else ""
+        tell(f"  {release + ':':12} {each.state.value}{cells}{behind}")
+    if latest.state is State.SHOWN:
+        case = defect.minimal_case
+        route = next((r for r in latest.routes), "")
+        tell(f"  {'show it:':12} python -m harness explain {case} --subject {latest.release}"
+             f" --route {route}")  # fmt: skip
+    return ExitCode.GREEN
+
+
+def _new_in(release: str, standings: Standings) -> int:
+    before = standings.before(release)
+    if before is None:
+        raise UsageError(f"{release} is the oldest release here; there is nothing to compare")
+    now = {each.defect.id: each for each in standings.having(release, State.SHOWN)}
+    was = {each.defect.id: each for each in standings.having(before, State.SHOWN)}
+    hidden = {each.defect.id: each for each in standings.having(release, State.HIDDEN)}
+    for title, names in (
+        ("mended", [name for name in was if name not in now and name not in hidden]),
+        ("new", [n for n in now if n not in was and now[n].defect.since == release]),
+        ("uncovered", [n for n in now if n not in was and now[n].defect.since != release]),
+        ("now hidden", [name for name in was if name in hidden]),
+    ):
+        for name in names:
+            defect = standings.register.by_id[name]
+            by = f" ({defect.fixed_by})" if title == "mended" and defect.fixed_by else ""
+            behind = f" (behind {', '.join(hidden[name].behind)})" if name in hidden else ""
+            tell(f"{title}: {name}: {defect.title}{by}{behind}")
+    kept = len(set(now) & set(was))
+    tell(f"{before} -> {release}: {kept} defects of both")
+    return ExitCode.GREEN
+
+
+def _as_json(each: Standing) -> dict[str, Any]:
+    defect = each.defect
+    return {
+        "id": defect.id,
+        "title": defect.title,
+        "why": defect.why,
+        "where": list(defect.where),
+        "upstream": list(defect.upstream),
+        "blame": defect.blame,
+        "since": defect.since,
+        "fixed_in": defect.fixed_in,
+        "fixed_by": defect.fixed_by,
+        "documented": defect.documented,
+        "workaround": defect.workaround,
+        "minimal_case": defect.minimal_case,
+        "release": each.release,
+        "state": each.state.value,
+        "harm": each.harm,
+        "hidden_behind": list(each.behind),
+        "cells": each.cells,
+        "cases": list(each.cases),
+        "routes": list(each.routes),
+    }

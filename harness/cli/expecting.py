@@ -1,0 +1,99 @@
+"""`expected`: the table of expected failures, written from a run, and its change told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.common import RESULTS, ExpectationsFolder, Out, tell
+from harness.errors import SurroundingsError, UsageError
+from harness.exitcodes import ExitCode
+from harness.expectations.absorb import absorb, accepted
+from harness.expectations.defects import DEFECTS_FILE, read_register
+from harness.expectations.faults import faults_of
+from harness.expectations.reading import EXPECTATIONS, TABLE_FOLDER
+from harness.expectations.review import review
+from harness.expectations.table import Table, read_table, write_table
+from harness.store import RunFolder
+
+
+def expected_command(
+    runs: Annotated[
+        list[str] | None, typer.Argument(help="Runs' folders or ids, one after the other.")
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Write into the table what the runs show.")
+    ] = False,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Take every proposal that names a single defect.")
+    ] = False,
+    reviewing: Annotated[
+        bool, typer.Option("--review", help="Tell the change by defects; writes nothing.")
+    ] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Forget the rows of cells that the runs do not have.")
+    ] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Review: a folder with an earlier table, such as a checkout's."),
+    ] = None,
+    out_dir: Out = RESULTS,
+    folder: ExpectationsFolder = EXPECTATIONS,
+) -> int:
+    """Write the expected table from runs, or tell what that would change, defect by defect.
+
+    Without a run, check table and register against each other. Exit code 1: something is undecided,
+    or the two contradict each other.
+    """
+    if update and reviewing:
+        raise UsageError("--update writes, --review writes nothing; give one of them")
+    if (update or accept) and not runs and not (accept and update):
+        raise UsageError("--update: name a run; with --accept alone it takes what is proposed")
+    own = folder / DEFECTS_FILE.name
+    register = read_register(own if own.is_file() else DEFECTS_FILE)
+    rows = folder / TABLE_FOLDER
+    table = read_table(rows, undecided=True) if rows.is_dir() else Table()
+    before = read_table(against, undecided=True) if against else table
+    after = table
+    for number, name in enumerate(runs or ()):
+        run = RunFolder.open(name, out_dir)
+        if anew and number == 0:
+            after = _without_rows_of_others(after, run)
+        after = absorb(after, register, run.records().values(), run.provenance().subjects)
+    if accept:
+        after = accepted(after)
+    if update:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_table(after, rows)
+        _check_read_back(rows, after)
+    if update or reviewing or runs:
+        for line in review(before, after, register):
+            tell(line)
+    faults = faults_of(register, after)
+    for fault in [] if after.undecided else faults:
+        tell(f"not exact: {fault.reason}")
+    undecided = len(after.undecided)
+    if undecided:
+        tell(f"{undecided} facts are not decided; the gate refuses the table until they are")
+        return ExitCode.RED
+    tell(f"{len(after.entries)} facts, {len(register.defects)} defects, {len(faults)} faults")
+    return ExitCode.RED if faults else ExitCode.GREEN
+
+
+def _without_rows_of_others(table: Table, run: RunFolder) -> Table:
+    """Only the entries of cells that a run has; what a person decided of them is kept."""
+    kept = {(cell.key.lane, cell.key.case) for cell in run.plan()}
+    entries = {
+        entry: subjects
+        for entry, subjects in table.entries.items()
+        if (entry.place.lane, entry.place.case) in kept
+    }
+    return Table(entries, table.asked)
+
+
+def _check_read_back(rows: Path, table: Table) -> None:
+    """Raises SurroundingsError if what was written is not what is read."""
+    if read_table(rows, undecided=True).entries != table.entries:
+        raise SurroundingsError(f"{rows}: reads back otherwise than it was written; a bug")

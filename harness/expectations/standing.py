@@ -1,0 +1,127 @@
+"""Which defect a release has, by the table alone: shown, hidden behind another, or not there."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.expectations.defects import Defect, Register
+from harness.expectations.facts import UNSUPPORTED
+from harness.expectations.faults import ends_earlier
+from harness.expectations.table import Entry, Table, asked_of
+from harness.rig.vocabulary import PINNED, SEGMENT, Harm
+
+
+class State(enum.StrEnum):
+    SHOWN = "shown"
+    HIDDEN = "hidden"  # its cases end earlier, by other defects
+    ABSENT = "absent"
+    NOT_ASKED = "not asked"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One defect in one release. ``harm`` is the worst that a row tells, or empty."""
+
+    defect: Defect
+    release: str
+    state: State
+    cells: int = 0
+    cases: tuple[str, ...] = ()
+    routes: tuple[str, ...] = ()
+    lanes: tuple[str, ...] = ()
+    harm: str = ""
+    behind: tuple[str, ...] = ()
+
+
+class Standings:
+    """All defects of a register in all releases of a table; the pinned environment's cells count.
+
+    A defect that shows elsewhere alone, in a matched environment or with a real builder, is told by
+    those cells.
+    """
+
+    def __init__(self, register: Register, table: Table) -> None:
+        self._table = table
+        self.register = register
+        self._entries: dict[str, list[Entry]] = defaultdict(list)
+        for entry in table.entries:
+            if not entry.removed and entry.fact.oracle != UNSUPPORTED:
+                self._entries[entry.defect].append(entry)
+        for name, entries in self._entries.items():
+            ordinary = [entry for entry in entries if _ordinary(entry)]
+            self._entries[name] = ordinary or entries
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        return self._table.releases
+
+    @functools.cache  # noqa: B019 - lives as long as a command
+    def of(self, name: str, release: str) -> Standing:
+        """A defect, by its id, in a release; of one that is new here, in the one before it."""
+        defect = self.register.by_id[name]
+        release = self._table.stands_for(release)
+        entries = self._entries.get(name, [])
+        shown = [entry for entry in entries if release in self._table.entries[entry]]
+        shown = [entry for entry in shown if self._asked(entry, release)]
+        if shown:
+            return Standing(
+                defect=defect,
+                release=release,
+                state=State.SHOWN,
+                cells=len({entry.place for entry in shown}),
+                cases=tuple(sorted({entry.place.case for entry in shown})),
+                routes=tuple(sorted({entry.place.route for entry in shown})),
+                lanes=tuple(sorted({entry.place.lane for entry in shown})),
+                harm=worst_harm((entry.fact.harm for entry in shown), defect),
+            )
+        places = {entry.place for entry in entries if self._asked(entry, release)}
+        if not places:
+            return Standing(defect, release, State.NOT_ASKED)
+        behind: Counter[str] = Counter()
+        if defect.alive_in(release):
+            for place in places:
+                here = self._table.expected(place, release).values()
+                ended = {each.defect for each in here if ends_earlier(each) and each.defect}
+                if not ended:
+                    return Standing(defect, release, State.ABSENT)
+                behind.update(ended)
+        if behind:
+            names = tuple(name for name, _ in behind.most_common())
+            return Standing(defect, release, State.HIDDEN, behind=names)
+        return Standing(defect, release, State.ABSENT)
+
+    def _asked(self, entry: Entry, release: str) -> bool:
+        return release in self._table.asked.get(asked_of(entry.place), ())
+
+    def having(self, release: str, *states: State) -> list[Standing]:
+        """The defects that are in one of these states there, the worst first."""
+        found = (self.of(defect.id, release) for defect in self.register.defects)
+        return sorted(
+            (each for each in found if each.state in states),
+            key=lambda each: (_badness(each.harm), -each.cells, each.defect.id),
+        )
+
+    def before(self, release: str) -> str | None:
+        """The release before one that the table knows."""
+        at = self.releases.index(release)
+        return self.releases[at - 1] if at else None
+
+
+def worst_harm(harms: Iterable[str], defect: Defect) -> str:
+    """The worst of some harms, as a person sees it: what a release documents warns."""
+    known = {Harm(harm) for harm in harms if harm}
+    if defect.documented:
+        known = {Harm.WARNED if harm is Harm.SILENT else harm for harm in known}
+    return min(known, key=lambda harm: harm.severity).value if known else ""
+
+
+def _badness(harm: str) -> int:
+    return Harm(harm).severity if harm else len(Harm)
+
+
+def _ordinary(entry: Entry) -> bool:
+    return entry.place.environment == PINNED and entry.place.builder == SEGMENT
