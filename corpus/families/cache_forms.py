@@ -1,4 +1,4 @@
-"""Caches as models have them: in submodules, with dynamic sizes, laid out by channels, of a library.
+"""Caches as models have them: in submodules, with dynamic sizes, by channels, of a library.
 
 They go with `corpus.caches`, and for the same reason through the package lane alone: the graph
 lane's splitter takes a buffer into every segment that reads it, as a constant. Each call writes to
@@ -165,7 +165,7 @@ class Attention(Cache):
 
 @case(
     Family.CACHES,
-    catches="ordinary K/V attention whose softmax stays in PyTorch, between the two caches' readers",
+    catches="ordinary K/V attention whose softmax stays in PyTorch, between two caches' readers",
     origin=Origin.PRODUCT,
     fallback=SOFTMAX,
     wiring=True,
@@ -221,7 +221,7 @@ class WrittenInBoth(Cache):
 
 @case(
     Family.CACHES,
-    catches="a cache that is written before a fallback and once more behind it, of which one is lost",
+    catches="a cache that is written before a fallback and once more behind it: one write lost",
     origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
@@ -250,7 +250,7 @@ class Static(torch.nn.Module):
             max_position_embeddings=LENGTH,
             attn_implementation="eager",
         )
-        self.model = LlamaForCausalLM(config)
+        self.model = LlamaForCausalLM(config).requires_grad_(False)
         self.cache = StaticCache(config, max_cache_len=LENGTH)
         self.cache.early_initialization(1, HEADS, WIDTH, torch.float32, torch.device("cpu"))
         self.register_buffer("keys", self.cache.layers[0].keys, persistent=False)

@@ -1,4 +1,4 @@
-"""How a model may be called, and what it hands back, where `corpus.families.interfaces` does not ask."""
+"""How a model may be called and what it returns, beyond `corpus.families.interfaces`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def star_arguments() -> Program:
 
 @case(
     Family.INTERFACES,
-    catches="a model that takes `*args` of a dynamic batch: its shapes are given as one nested tuple",
+    catches="a model that takes `*args` of a dynamic batch: its shapes are one nested tuple",
     fallback=[RELU],
     wiring=True,
 )

@@ -199,7 +199,7 @@ class NonzeroThenRelu(torch.nn.Module):
 
 @case(
     Family.DYNAMIC_SHAPES,
-    catches="a size that depends on the numbers out of an engine, which a fallback and an engine read",
+    catches="a size that depends on the numbers out of an engine, read by fallback and engine",
     fallback=[RELU],
     wiring=True,
 )

@@ -22,7 +22,7 @@ class Whole(torch.nn.Module):
 
 @case(
     Family.CACHES,
-    catches="an input that is overwritten whole and read afterwards: the caller's keeps old numbers",
+    catches="an input that is overwritten whole and read afterwards: the caller keeps old numbers",
     fallback=[RELU],
     wiring=True,
 )
