@@ -234,14 +234,17 @@ def cache_written_on_both_sides() -> Program:
 class Static(torch.nn.Module):
     """A small Llama that decodes one token over the `StaticCache` of transformers.
 
-    As in transformers' own module for export, the cache's tensors are buffers of the model.
+    As in transformers' own modules for export, the cache's tensors are buffers of the model.
     """
+
+    keys: torch.Tensor
+    values: torch.Tensor
 
     def __init__(self) -> None:
         super().__init__()
-        from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
+        from transformers import LlamaConfig, LlamaForCausalLM
 
-        config = LlamaConfig(
+        self.config = LlamaConfig(
             vocab_size=16,
             hidden_size=8,
             intermediate_size=16,
@@ -250,20 +253,22 @@ class Static(torch.nn.Module):
             max_position_embeddings=LENGTH,
             attn_implementation="eager",
         )
-        self.model = LlamaForCausalLM(config).requires_grad_(False)
-        self.cache = StaticCache(config, max_cache_len=LENGTH)
-        self.cache.early_initialization(1, HEADS, WIDTH, torch.float32, torch.device("cpu"))
-        self.register_buffer("keys", self.cache.layers[0].keys, persistent=False)
-        self.register_buffer("values", self.cache.layers[0].values, persistent=False)
+        self.model = LlamaForCausalLM(self.config).requires_grad_(False)
+        self.register_buffer("keys", torch.randn(1, HEADS, LENGTH, WIDTH))
+        self.register_buffer("values", torch.randn(1, HEADS, LENGTH, WIDTH))
 
     def forward(self, ids: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        from transformers import StaticCache
+
+        cache = StaticCache(self.config, max_cache_len=LENGTH)
+        cache.layers[0].keys, cache.layers[0].values = self.keys, self.values
+        cache.layers[0].is_initialized = True
         logits: torch.Tensor = self.model(
             input_ids=ids,
             attention_mask=torch.zeros(1, 1, 1, LENGTH),  # every position is read in every call
             position_ids=position.unsqueeze(0),
-            past_key_values=self.cache,
+            past_key_values=cache,
             cache_position=position,
-            use_cache=True,
         ).logits
         return logits
 

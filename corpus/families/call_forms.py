@@ -184,11 +184,6 @@ def _batch(generator: torch.Generator, _: int | None) -> Inputs:
     return Inputs(({name: torch.randn(2, 8, generator=generator) for name in names},))
 
 
-def _batch_in_reverse(given: Inputs) -> Inputs:
-    (batch,) = given.args
-    return Inputs((dict(reversed(list(batch.items()))),))
-
-
 @case(
     Family.INTERFACES,
     catches="a dictionary in and one out, whose keys are bound or named in sorted order",
@@ -206,7 +201,13 @@ def dictionary_both_ways() -> Program:
     wiring=True,
 )
 def dictionary_in_another_order_at_save() -> Program:
-    return Program(_batch, model=Named(), given_to_save=_batch_in_reverse)
+    def by_keyword(generator: torch.Generator, size: int | None) -> Inputs:
+        return Inputs((), {"batch": _batch(generator, size).args[0]})
+
+    def in_reverse(given: Inputs) -> Inputs:
+        return Inputs((), {"batch": dict(reversed(list(given.kwargs["batch"].items())))})
+
+    return Program(by_keyword, model=Named(), given_to_save=in_reverse)
 
 
 class Pairs(torch.nn.Module):
