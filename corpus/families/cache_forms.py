@@ -282,7 +282,7 @@ def _token(generator: torch.Generator, _: int | None) -> Inputs:
     Family.CACHES,
     catches="a StaticCache of transformers that a Llama writes by position, and reads as it was",
     origin=Origin.PRODUCT,
-    fallback=["aten.silu.default"],
+    fallback=["aten.silu.default", "aten.sigmoid.default"],  # lowering makes one the other
     eager_tolerance=1e-4,
     requires=("transformers",),
     wiring=True,
