@@ -125,6 +125,7 @@ class Case:
     capture: str | None = None
     full: bool = False
     cross: bool = False
+    dynamic: bool = False
     settings: tuple[tuple[str, Any], ...] = ()
     save_keywords: tuple[tuple[str, Any], ...] = ()
     imports: tuple[str, ...] = ()

@@ -41,6 +41,26 @@ CHOSEN: Final = frozenset(
         # dynamic dimensions
         "dynamic_batch",
         "gru_linear_dynamic",
+        # numbers and sizes at engines' boundaries
+        "size_out_of_an_engine",
+        "half_of_a_size_out",
+        "item_into_an_engine",
+        "nonzero_out_of_an_engine",
+        # writes to inputs, and caches
+        "input_written_whole",
+        "input_slice_written_last",
+        "cache_written_by_a_fallback",
+        "cache_channels_last",
+        "attention_with_its_softmax_in_pytorch",
+        # how users call
+        "star_arguments_of_a_dynamic_batch",
+        "keywords_in_another_order_at_save",
+        "optional_tensor_left_out",
+        "no_inputs_at_all",
+        "none_beside_a_tensor",
+        "numbers_beside_a_tensor",
+        "dictionary_both_ways",
+        "dataclass_both_ways",
     }
 )
 

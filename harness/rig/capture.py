@@ -73,11 +73,6 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
     torch.manual_seed(case.seed + seed)
     program = case.build()
     calls = tuple(_make_inputs(program, case.seed + seed, number) for number in range(CALLS))
-    if is_from_elsewhere(case) and case.dynamic is not (program.bounds is not None):
-        raise ValueError(
-            f"{case.name} has {'no ' if case.dynamic else ''}dynamic dimensions, and has to be "
-            f"declared so: @case(..., dynamic={program.bounds is not None})"
-        )
     if program.split is not None:
         values = user_values(None, program.split.graph)
         calls = _sizes_apart(program, values, calls)

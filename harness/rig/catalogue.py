@@ -33,7 +33,11 @@ from harness.rig.vocabulary import Lane, Stage
 
 
 def describe(case: Case) -> CaseInfo:
-    """A case as the controller sees it. Only a model is built: a handmade split takes long."""
+    """A case as the controller sees it.
+
+    The project's own cases declare whether they have dynamic dimensions, since to build a model can
+    take seconds; others need not, and are built.
+    """
     return CaseInfo(
         name=case.name,
         family=case.family.value,
@@ -47,7 +51,7 @@ def describe(case: Case) -> CaseInfo:
         cross=case.cross,
         lanes=case.lanes,
         full=only_when_full(case),
-        dynamic=Lane.PACKAGE in case.lanes and _is_dynamic(case),
+        dynamic=case.dynamic or (is_from_elsewhere(case) and _is_dynamic(case)),
         real_engines=case.name in REAL_ENGINES,
     )
 

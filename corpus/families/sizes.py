@@ -1,0 +1,223 @@
+"""Numbers and sizes that cross an engine's boundary, in either direction.
+
+An engine takes and gives tensors. A size or a number that another piece reads has to be made a
+tensor, or an integer again, on the way; and a size that depends on data has a symbol that no
+input's shape tells.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from corpus.case import Family, Inputs, Program, case
+from corpus.families.alternating_relu import RELU
+from corpus.families.dynamic_shapes import BOUNDS, batch
+from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats
+
+# As export names the op, and as the package's lowering does.
+ARANGE = ("aten.arange.default", "aten.arange.start_step")
+HALVES = (2, 8)  # of a dimension that is twice as long
+ITEM = ("aten.item.default", "aten._local_scalar_dense.default")
+
+
+class Positions(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x * 2 + 1
+        return y + torch.arange(y.shape[0]).unsqueeze(1)
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a size that an engine gives to an op in PyTorch, which wants a number",
+    fallback=ARANGE,
+    wiring=True,
+)
+def size_out_of_an_engine() -> Program:
+    return Program(floats((DYNAMIC, 8)), model=Positions(), dynamic_shapes=batch(), bounds=BOUNDS)
+
+
+def _even_rows(generator: torch.Generator, size: int | None) -> Inputs:
+    return Inputs(
+        (torch.randn(2 * (DEFAULT_SIZE if size is None else size), 8, generator=generator),)
+    )
+
+
+def _even_rows_shapes() -> tuple[dict[int, torch.export.Dim], ...]:
+    return ({0: 2 * torch.export.Dim("pairs", min=HALVES[0], max=HALVES[1])},)
+
+
+class FirstHalf(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        half = x.shape[0] // 2
+        return (x * 2 - 1).narrow(0, 0, half) + half
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="half of a size, computed in an engine and read by a slice in PyTorch",
+    fallback=["aten.narrow.default", "aten.slice.Tensor"],
+    wiring=True,
+)
+def half_of_a_size_out() -> Program:
+    shapes = _even_rows_shapes()
+    return Program(_even_rows, model=FirstHalf(), dynamic_shapes=shapes, bounds=HALVES)
+
+
+class Folded(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        half = x.shape[0] // 2
+        return torch.relu(x + 1).reshape(half, 16) * half
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="half of a size, computed in PyTorch: an engine reshapes to it and multiplies by it",
+    fallback=[RELU, "_operator.floordiv", "aten.sym_size.int"],
+    wiring=True,
+)
+def half_of_a_size_into_an_engine() -> Program:
+    shapes = _even_rows_shapes()
+    return Program(_even_rows, model=Folded(), dynamic_shapes=shapes, bounds=HALVES)
+
+
+class SizeReturned(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, int, int]:
+        return torch.relu(x + 1) * 2, x.shape[0], x.shape[0] * 2 - 1
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a size, and a number computed from it, that the model returns beside a tensor",
+    fallback=[RELU],
+    wiring=True,
+)
+def sizes_returned() -> Program:
+    return Program(
+        floats((DYNAMIC, 8)), model=SizeReturned(), dynamic_shapes=batch(), bounds=BOUNDS
+    )
+
+
+def _with_half_as_many(generator: torch.Generator, size: int | None) -> Inputs:
+    pairs = DEFAULT_SIZE if size is None else size
+    x, like = (torch.randn(rows, 4, generator=generator) for rows in (2 * pairs, pairs))
+    return Inputs((x, like))
+
+
+class LikeAnother(torch.nn.Module):
+    def forward(self, x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x + 1).reshape(like.shape[0], -1) * 3
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="an input that is read for its size alone, behind a fallback",
+    fallback=[RELU],
+    wiring=True,
+)
+def size_of_an_input_that_is_not_read() -> Program:
+    pairs = torch.export.Dim("pairs", min=HALVES[0], max=HALVES[1])
+    return Program(
+        _with_half_as_many,
+        model=LikeAnother(),
+        dynamic_shapes=({0: 2 * pairs}, {0: pairs}),
+        bounds=HALVES,
+    )
+
+
+class TimesItem(torch.nn.Module):
+    def forward(self, x: torch.Tensor, times: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x + 1) * times.item() - 1
+
+
+def _with_count(generator: torch.Generator, _: int | None) -> Inputs:
+    count = torch.randint(2, 7, (), generator=generator)
+    return Inputs((torch.randn(8, 4, generator=generator), count))
+
+
+def _with_float(generator: torch.Generator, _: int | None) -> Inputs:
+    return Inputs((torch.randn(8, 4, generator=generator), torch.rand((), generator=generator)))
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a whole number that `.item()` reads in PyTorch and an engine multiplies by",
+    fallback=[RELU, *ITEM],
+    wiring=True,
+)
+def item_into_an_engine() -> Program:
+    return Program(_with_count, model=TimesItem())
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a fraction that `.item()` reads in PyTorch, cut to a whole number on its way in",
+    fallback=[RELU, *ITEM],
+    wiring=True,
+)
+def fraction_into_an_engine() -> Program:
+    return Program(_with_float, model=TimesItem())
+
+
+class UpToItem(torch.nn.Module):
+    def forward(self, x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+        rows = count.item()
+        torch._check(rows >= 1)
+        torch._check(rows <= 8)
+        return torch.relu((x + 1).narrow(0, 0, rows)) * 2
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="as many rows as `.item()` says: an output's size that no input's shape tells",
+    fallback=[RELU, *ITEM],
+    wiring=True,
+)
+def rows_by_item() -> Program:
+    return Program(_with_count, model=UpToItem())
+
+
+class Masked(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x * 2)[x > 0] * 3 + 1
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="what a mask selects in PyTorch, of a size that depends on the numbers, into an engine",
+    fallback=["aten.index.Tensor"],
+    wiring=True,
+)
+def masked_into_an_engine() -> Program:
+    return Program(floats((4, 8)), model=Masked())
+
+
+class NonzeroThenRelu(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found = torch.nonzero(x > 0)
+        return torch.relu(found - 1) + found * 2
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a size that depends on the numbers out of an engine, read by fallback and engine",
+    fallback=[RELU],
+    wiring=True,
+)
+def nonzero_out_of_an_engine() -> Program:
+    return Program(floats((4, 8)), model=NonzeroThenRelu())
+
+
+class CountOfNonzero(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found = torch.nonzero(x > 0)
+        return torch.relu(x + 1) * found.shape[0] - 1
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="how many were found: a size of what one piece found that another one multiplies by",
+    fallback=[RELU, "aten.nonzero.default"],
+    wiring=True,
+)
+def count_of_nonzero() -> Program:
+    return Program(floats((4, 8)), model=CountOfNonzero())
