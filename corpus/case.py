@@ -42,6 +42,10 @@ class Family(enum.StrEnum):
     INTERFACES = "model interfaces"
     SCALE = "deep chains and wide fans"
     ARCHITECTURES = "real architectures"
+    TYPES = "types of values"
+    CUSTOM_OPS = "custom ops and names of ops"
+    LIFE_CYCLE = "before and after compile"
+    SETTINGS = "settings of compile"
     FUNCTIONAL_EXPORT = "functional export"
     UNFLATTEN = "unflatten"
     DRAWN = "drawn combinations"
@@ -71,6 +75,7 @@ class Program:
 
     Exactly one of ``model`` and ``split`` is given. ``inputs`` makes the arguments of one call from
     a seeded generator; with ``size`` it makes them with that size in every dynamic dimension.
+    ``bounds`` are the sizes that are tried; with ``unbounded`` the user states no upper one.
     ``given_to_save`` turns the example into what is given to `save`, where that is not what
     `compile` was given. ``before_compile`` is what a user does to the exported program first, such
     as saving and loading it.
@@ -81,6 +86,7 @@ class Program:
     split: GraphModule | None = None
     dynamic_shapes: Any = None
     bounds: tuple[int, int] | None = None  # of the dynamic dimensions, both inclusive
+    unbounded: bool = False
     given_to_save: Callable[[Inputs], Inputs] | None = None
     before_compile: Callable[[ExportedProgram], ExportedProgram] | None = None
 
@@ -94,6 +100,8 @@ class Program:
             raise ValueError("a program has either a model or a split module")
         if (self.dynamic_shapes is None) != (self.bounds is None):
             raise ValueError("dynamic_shapes and bounds go together")
+        if self.unbounded and self.bounds is None:
+            raise ValueError("a program without dynamic dimensions cannot be unbounded")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,143 @@
+"""Dynamic dimensions as users state them: without an upper bound, shared, derived, by keyword."""
+
+from __future__ import annotations
+
+import torch
+
+from corpus.case import Family, Inputs, Program, case
+from corpus.families.alternating_relu import RELU, Alternating
+from corpus.families.dynamic_shapes import BOUNDS, TwoInputs
+from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats
+
+
+def _rows(size: int | None) -> int:
+    return DEFAULT_SIZE if size is None else size
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a Dim without an upper bound, which gets one from the example or from the engine",
+    fallback=[RELU],
+    wiring=True,
+)
+def dimension_without_a_bound() -> Program:
+    return Program(
+        floats((DYNAMIC, 8)),
+        model=Alternating(2),
+        dynamic_shapes=({0: torch.export.Dim("batch")},),
+        bounds=(2, BOUNDS[1]),
+        unbounded=True,
+    )
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a dimension that export finds itself (Dim.AUTO): static once the program is saved",
+    fallback=[RELU],
+    wiring=True,
+)
+def dimension_found_by_export() -> Program:
+    found = torch.export.Dim.AUTO
+    return Program(
+        floats((DYNAMIC, 8), (DYNAMIC, 8)),
+        model=TwoInputs(),
+        dynamic_shapes=({0: found}, {0: found}),
+        bounds=(2, BOUNDS[1]),
+        unbounded=True,
+    )
+
+
+class RowsAndColumns(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.matmul(torch.relu(x * 2), y) + torch.relu(x - 1).sum(-1)
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="one Dim that is rows of one input and columns of another, taken for two",
+    fallback=[RELU],
+    wiring=True,
+)
+def dimension_of_rows_and_columns() -> Program:
+    length = torch.export.Dim("length", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        floats((DYNAMIC, 8), (8, DYNAMIC)),
+        model=RowsAndColumns(),
+        dynamic_shapes=({0: length}, {1: length}),
+        bounds=BOUNDS,
+    )
+
+
+class PastAndNext(torch.nn.Module):
+    def forward(self, past: torch.Tensor, mask: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        seen = torch.cat([torch.relu(past * 2), x])
+        return torch.relu(seen * mask + 1) - 3
+
+
+def _past_and_next(generator: torch.Generator, size: int | None) -> Inputs:
+    past = _rows(size)
+    shapes = (past, 8), (past + 1, 8), (1, 8)
+    return Inputs(tuple(torch.randn(shape, generator=generator) for shape in shapes))
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a mask of past + 1 rows beside a past of any: the relation of the two is lost",
+    fallback=[RELU],
+    wiring=True,
+)
+def dimension_of_one_more() -> Program:
+    past = torch.export.Dim("past", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        _past_and_next,
+        model=PastAndNext(),
+        dynamic_shapes=({0: past}, {0: past + 1}, None),
+        bounds=BOUNDS,
+    )
+
+
+class Pairs(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        pairs = (x + 1).reshape(-1, 2, 8)
+        return torch.relu(pairs[:, 0] * 2) - pairs[:, 1]
+
+
+def _even(generator: torch.Generator, size: int | None) -> Inputs:
+    return Inputs((torch.randn(2 * _rows(size), 8, generator=generator),))
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a dimension that is a multiple of two (2 * Dim) and no input's own, read in halves",
+    fallback=[RELU],
+    wiring=True,
+)
+def dimension_that_is_even() -> Program:
+    half = torch.export.Dim("half", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(_even, model=Pairs(), dynamic_shapes=({0: 2 * half},), bounds=BOUNDS)
+
+
+class ByKeyword(torch.nn.Module):
+    def forward(self, x: torch.Tensor, *, mask: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x * mask) * scale - mask
+
+
+def _masked(generator: torch.Generator, size: int | None) -> Inputs:
+    x, mask = (torch.randn(_rows(size), 8, generator=generator) for _ in range(2))
+    return Inputs((x,), {"scale": torch.randn(8, generator=generator), "mask": mask})
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="dynamic_shapes as a dictionary of names, of which keywords come in another order",
+    fallback=[RELU],
+    wiring=True,
+)
+def dimension_by_keyword() -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        _masked,
+        model=ByKeyword(),
+        dynamic_shapes={"x": {0: rows}, "mask": {0: rows}, "scale": None},
+        bounds=BOUNDS,
+    )

@@ -1,0 +1,185 @@
+"""What became of a program before it is compiled: saved, loaded, decomposed, unflattened."""
+
+from __future__ import annotations
+
+import io
+
+import torch
+from torch.export import ExportedProgram
+
+from corpus.case import Family, Program, case
+from corpus.families.alternating_relu import Alternating
+from corpus.families.attributes import LINEAR, TwoLinears
+from corpus.families.dynamic_shapes import BOUNDS, batch
+from corpus.inputs import DYNAMIC, floats
+
+RELU = "aten.relu.default"
+
+
+def saved_and_loaded(program: ExportedProgram) -> ExportedProgram:
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    file.seek(0)
+    return torch.export.load(file)
+
+
+def unflattened_and_exported(program: ExportedProgram) -> ExportedProgram:
+    assert program.example_inputs is not None
+    args, kwargs = program.example_inputs
+    return torch.export.export(torch.export.unflatten(program), args, kwargs)
+
+
+def decomposed(program: ExportedProgram) -> ExportedProgram:
+    return program.run_decompositions()
+
+
+def exported_again(program: ExportedProgram) -> ExportedProgram:
+    assert program.example_inputs is not None
+    args, kwargs = program.example_inputs
+    return torch.export.export(program.module(), args, kwargs)
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="weights of fallbacks in a program that was saved and loaded before it is compiled",
+    fallback=[LINEAR],
+    wiring=True,
+)
+def loaded_before_compile() -> Program:
+    return Program(floats((2, 8)), model=TwoLinears(), before_compile=saved_and_loaded)
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="a dynamic batch that a saved and loaded program has, forgotten by compile or save",
+    fallback=[RELU],
+    wiring=True,
+)
+def loaded_before_compile_dynamic() -> Program:
+    return Program(
+        floats((DYNAMIC, 8)),
+        model=Alternating(2),
+        dynamic_shapes=batch(),
+        bounds=BOUNDS,
+        before_compile=saved_and_loaded,
+    )
+
+
+class HeldTensors(torch.nn.Module):
+    passing: torch.Tensor
+    table: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frozen = torch.nn.Parameter(torch.rand(8), requires_grad=False)
+        self.register_buffer("table", torch.rand(8))
+        self.register_buffer("passing", torch.rand(8), persistent=False)
+        self.plain = torch.rand(8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.mul(torch.mul(x + 1, self.frozen), self.table) - 1
+        return torch.mul(torch.mul(y, self.passing), self.plain) + 2
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="a frozen weight, buffers and a constant in a fallback, of a program that was loaded",
+    fallback=["aten.mul.Tensor"],
+    wiring=True,
+)
+def loaded_before_compile_with_buffers() -> Program:
+    return Program(floats((2, 8)), model=HeldTensors(), before_compile=saved_and_loaded)
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="decompositions that a user ran before: other ops, and names without their modules",
+    fallback=[RELU, "aten.addmm.default"],
+    wiring=True,
+)
+def decomposed_before_compile() -> Program:
+    return Program(floats((2, 8)), model=TwoLinears(), before_compile=decomposed)
+
+
+class Twice(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+        self.tail = torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.tail(self.shared(self.shared(x) - 1))
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="a module that is called twice, exported again from what unflatten made of it",
+    fallback=[LINEAR],
+    wiring=True,
+)
+def unflattened_before_compile() -> Program:
+    return Program(floats((2, 8)), model=Twice(), before_compile=unflattened_and_exported)
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="a program exported again from its own module, with guards as calls in the graph",
+    fallback=[RELU],
+    wiring=True,
+)
+def exported_twice_before_compile() -> Program:
+    return Program(floats((2, 8)), model=Twice(), before_compile=exported_again)
+
+
+def compiled_before(program: ExportedProgram) -> ExportedProgram:
+    """The same program, which the process's package has compiled once: it may have been changed."""
+    import torch_tensorrt
+
+    assert program.example_inputs is not None
+    args, kwargs = program.example_inputs
+    torch_tensorrt.dynamo.compile(
+        program,
+        arg_inputs=args,
+        kwarg_inputs=kwargs,
+        min_block_size=1,
+        torch_executed_ops={"torch.ops.aten.relu.default"},
+    )
+    return program
+
+
+def hybrid_exported(program: ExportedProgram) -> ExportedProgram:
+    """The program of what the process's package made of this one: engines are ops of its graph."""
+    import torch_tensorrt
+
+    assert program.example_inputs is not None
+    args, kwargs = program.example_inputs
+    compiled = torch_tensorrt.dynamo.compile(
+        program,
+        arg_inputs=args,
+        kwarg_inputs=kwargs,
+        min_block_size=1,
+        torch_executed_ops={"torch.ops.aten.mul.Tensor"},
+    )
+    return torch.export.export(compiled, args, kwargs)
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="one program compiled twice, the second time with what the first one left of it",
+    fallback=[LINEAR],
+    wiring=True,
+    lanes=["package"],
+)
+def compiled_twice() -> Program:
+    return Program(floats((2, 8)), model=Twice(), before_compile=compiled_before)
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="a program that has engines already, compiled again: names taken, engines lost",
+    fallback=[RELU],
+    wiring=True,
+    lanes=["package"],
+)
+def hybrid_compiled_again() -> Program:
+    return Program(floats((2, 8)), model=HeldTensors(), before_compile=hybrid_exported)

@@ -1,0 +1,148 @@
+"""Settings of `torch_tensorrt.dynamo.compile` that change the split, the engines or the module."""
+
+from __future__ import annotations
+
+import torch
+
+import corpus.models.custom_ops as ops
+from corpus.case import Family, Program, case
+from corpus.families.alternating_relu import RELU, Alternating
+from corpus.families.attributes import LINEAR, TwoLinears
+from corpus.families.dynamic_shapes import BOUNDS, batch
+from corpus.inputs import DYNAMIC, floats
+
+PACKAGE = ["package"]  # the graph lane has no settings
+
+
+class LongAndShort(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        short = torch.relu(x + 1) * 2
+        long = (torch.relu(short) * 3 - 1) * x + short
+        return torch.relu(long) - 4
+
+
+@case(
+    Family.SETTINGS,
+    catches="an engine below the block size that becomes PyTorch, between two that stay",
+    fallback=[RELU],
+    min_block_size=3,
+    wiring=True,
+)
+def engine_below_the_block_size() -> Program:
+    return Program(floats((2, 8)), model=LongAndShort())
+
+
+@case(
+    Family.SETTINGS,
+    catches="the default block size of five on a small model: no engine at all, saved and loaded",
+    fallback=[LINEAR],
+    min_block_size=5,
+    wiring=True,
+)
+def every_engine_below_the_block_size() -> Program:
+    return Program(floats((2, 8)), model=TwoLinears())
+
+
+class GatedOnce(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return ops.gate(x * 2, 0.25) - 1
+
+
+@case(
+    Family.SETTINGS,
+    catches="require_full_compilation with an op that has no converter: split all the same",
+    settings={"require_full_compilation": True},
+    imports=[ops.__name__],
+    lanes=PACKAGE,
+)
+def whole_with_an_op_that_cannot() -> Program:
+    return Program(floats((2, 8)), model=GatedOnce())
+
+
+@case(
+    Family.SETTINGS,
+    catches="the global partitioner on a dynamic batch, whose engines' sizes it takes for outputs",
+    fallback=[RELU],
+    wiring=True,
+    settings={"use_fast_partitioner": False},
+    lanes=PACKAGE,
+)
+def global_partitioner_dynamic() -> Program:
+    return Program(
+        floats((DYNAMIC, 8)), model=Alternating(2), dynamic_shapes=batch(), bounds=BOUNDS
+    )
+
+
+@case(
+    Family.SETTINGS,
+    catches="weights that ops left outside of all children read, by the global partitioner",
+    fallback=[LINEAR],
+    wiring=True,
+    settings={"use_fast_partitioner": False},
+    lanes=PACKAGE,
+)
+def global_partitioner_weights() -> Program:
+    return Program(floats((2, 8)), model=TwoLinears())
+
+
+@case(
+    Family.SETTINGS,
+    catches="engines that the Python runtime holds, which cannot be written to a file",
+    fallback=[RELU],
+    settings={"use_python_runtime": True},
+    lanes=PACKAGE,
+)
+def python_runtime() -> Program:
+    return Program(floats((2, 8)), model=Alternating(2))
+
+
+@case(
+    Family.SETTINGS,
+    catches="refittable engines, whose map of weights has to come along",
+    fallback=[LINEAR],
+    wiring=True,
+    settings={"immutable_weights": False},
+    lanes=PACKAGE,
+)
+def refittable() -> Program:
+    return Program(floats((2, 8)), model=TwoLinears())
+
+
+@case(
+    Family.SETTINGS,
+    catches="a model that is moved off the GPU while engines are built, and its fallbacks with it",
+    fallback=[LINEAR],
+    wiring=True,
+    settings={"offload_module_to_cpu": True},
+    lanes=PACKAGE,
+)
+def offloaded() -> Program:
+    return Program(floats((2, 8)), model=TwoLinears())
+
+
+@case(
+    Family.SETTINGS,
+    catches="an engine taken from the cache in place of one that is built, for another model",
+    fallback=[LINEAR],
+    wiring=True,
+    settings={
+        "immutable_weights": False,
+        "cache_built_engines": True,
+        "reuse_cached_engines": True,
+    },
+    lanes=PACKAGE,
+)
+def engine_from_the_cache() -> Program:
+    return Program(floats((2, 8)), model=TwoLinears())
+
+
+@case(
+    Family.SETTINGS,
+    catches="engines that are set up after all are built: saved before, or never set up",
+    fallback=[RELU],
+    wiring=True,
+    settings={"lazy_engine_init": True},
+    lanes=PACKAGE,
+)
+def engines_set_up_late() -> Program:
+    return Program(floats((2, 8)), model=Alternating(2))
