@@ -1,6 +1,6 @@
 """Caches as models have them: in submodules, with dynamic sizes, by channels, of a library.
 
-They go with `corpus.caches`, and for the same reason through the package lane alone: the graph
+They go with `corpus.families.caches`, and for the same reason through the package lane alone: the graph
 lane's splitter takes a buffer into every segment that reads it, as a constant. Each call writes to
 another position or other numbers, so that a write that is lost shows in the next call.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from corpus.caches import HEADS, LENGTH, WIDTH, Cache, step
+from corpus.families.caches import HEADS, LENGTH, WIDTH, Cache, step
 from corpus.case import Family, Inputs, Origin, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.inputs import DYNAMIC, floats
@@ -79,6 +79,7 @@ class Prefix(Cache):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
+    dynamic=True,
 )
 def cache_written_up_to_a_dynamic_size() -> Program:
     tokens = torch.export.Dim("tokens", min=1, max=LENGTH - 2)

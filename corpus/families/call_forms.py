@@ -32,6 +32,7 @@ def star_arguments() -> Program:
     catches="a model that takes `*args` of a dynamic batch: its shapes are one nested tuple",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def star_arguments_of_a_dynamic_batch() -> Program:
     rows = torch.export.Dim("batch", min=BOUNDS[0], max=BOUNDS[1])

@@ -37,6 +37,7 @@ def custom_op_twice() -> Program:
     fallback=[GATE],
     wiring=True,
     imports=IMPORTS,
+    dynamic=True,
 )
 def custom_op_of_a_dynamic_batch() -> Program:
     return Program(

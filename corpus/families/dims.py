@@ -19,6 +19,7 @@ def _rows(size: int | None) -> int:
     catches="a Dim without an upper bound, which gets one from the example or from the engine",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def dimension_without_a_bound() -> Program:
     return Program(
@@ -35,6 +36,7 @@ def dimension_without_a_bound() -> Program:
     catches="a dimension that export finds itself (Dim.AUTO): static once the program is saved",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def dimension_found_by_export() -> Program:
     found = torch.export.Dim.AUTO
@@ -57,6 +59,7 @@ class RowsAndColumns(torch.nn.Module):
     catches="one Dim that is rows of one input and columns of another, taken for two",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def dimension_of_rows_and_columns() -> Program:
     length = torch.export.Dim("length", min=BOUNDS[0], max=BOUNDS[1])
@@ -85,6 +88,7 @@ def _past_and_next(generator: torch.Generator, size: int | None) -> Inputs:
     catches="a mask of past + 1 rows beside a past of any: the relation of the two is lost",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def dimension_of_one_more() -> Program:
     past = torch.export.Dim("past", min=BOUNDS[0], max=BOUNDS[1])
@@ -111,6 +115,7 @@ def _even(generator: torch.Generator, size: int | None) -> Inputs:
     catches="a dimension that is a multiple of two (2 * Dim) and no input's own, read in halves",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def dimension_that_is_even() -> Program:
     half = torch.export.Dim("half", min=BOUNDS[0], max=BOUNDS[1])
@@ -132,6 +137,7 @@ def _masked(generator: torch.Generator, size: int | None) -> Inputs:
     catches="dynamic_shapes as a dictionary of names, of which keywords come in another order",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def dimension_by_keyword() -> Program:
     rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])

@@ -54,6 +54,7 @@ def loaded_before_compile() -> Program:
     catches="a dynamic batch that a saved and loaded program has, forgotten by compile or save",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def loaded_before_compile_dynamic() -> Program:
     return Program(
@@ -133,7 +134,7 @@ def exported_twice_before_compile() -> Program:
 
 def compiled_before(program: ExportedProgram) -> ExportedProgram:
     """The same program, which the process's package has compiled once: it may have been changed."""
-    import torch_tensorrt
+    import torch_tensorrt  # type: ignore[import-not-found]
 
     assert program.example_inputs is not None
     args, kwargs = program.example_inputs
@@ -149,7 +150,7 @@ def compiled_before(program: ExportedProgram) -> ExportedProgram:
 
 def hybrid_exported(program: ExportedProgram) -> ExportedProgram:
     """The program of what the process's package made of this one: engines are ops of its graph."""
-    import torch_tensorrt
+    import torch_tensorrt  # type: ignore[import-not-found]
 
     assert program.example_inputs is not None
     args, kwargs = program.example_inputs

@@ -66,6 +66,7 @@ def whole_with_an_op_that_cannot() -> Program:
     wiring=True,
     settings={"use_fast_partitioner": False},
     lanes=PACKAGE,
+    dynamic=True,
 )
 def global_partitioner_dynamic() -> Program:
     return Program(

@@ -31,6 +31,7 @@ class Positions(torch.nn.Module):
     catches="a size that an engine gives to an op in PyTorch, which wants a number",
     fallback=ARANGE,
     wiring=True,
+    dynamic=True,
 )
 def size_out_of_an_engine() -> Program:
     return Program(floats((DYNAMIC, 8)), model=Positions(), dynamic_shapes=batch(), bounds=BOUNDS)
@@ -57,6 +58,7 @@ class FirstHalf(torch.nn.Module):
     catches="half of a size, computed in an engine and read by a slice in PyTorch",
     fallback=["aten.narrow.default", "aten.slice.Tensor"],
     wiring=True,
+    dynamic=True,
 )
 def half_of_a_size_out() -> Program:
     shapes = _even_rows_shapes()
@@ -74,6 +76,7 @@ class Folded(torch.nn.Module):
     catches="half of a size, computed in PyTorch: an engine reshapes to it and multiplies by it",
     fallback=[RELU, "_operator.floordiv", "aten.sym_size.int"],
     wiring=True,
+    dynamic=True,
 )
 def half_of_a_size_into_an_engine() -> Program:
     shapes = _even_rows_shapes()
@@ -90,6 +93,7 @@ class SizeReturned(torch.nn.Module):
     catches="a size, and a number computed from it, that the model returns beside a tensor",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def sizes_returned() -> Program:
     return Program(
@@ -113,6 +117,7 @@ class LikeAnother(torch.nn.Module):
     catches="an input that is read for its size alone, behind a fallback",
     fallback=[RELU],
     wiring=True,
+    dynamic=True,
 )
 def size_of_an_input_that_is_not_read() -> Program:
     pairs = torch.export.Dim("pairs", min=HALVES[0], max=HALVES[1])
@@ -163,7 +168,7 @@ class UpToItem(torch.nn.Module):
         rows = count.item()
         torch._check(rows >= 1)
         torch._check(rows <= 8)
-        return torch.relu((x + 1).narrow(0, 0, rows)) * 2
+        return torch.relu((x + 1).narrow(0, 0, rows)) * 2  # type: ignore[arg-type]
 
 
 @case(

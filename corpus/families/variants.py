@@ -1,4 +1,7 @@
-"""Models of other families, compiled with a setting that users change: for the package lane alone."""
+"""Models of other families, compiled with a setting that users change.
+
+They go through the package lane alone.
+"""
 
 from __future__ import annotations
 

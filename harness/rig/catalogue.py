@@ -19,7 +19,14 @@ from collections.abc import Iterator, Sequence
 from torch.fx import GraphModule
 
 from corpus import elsewhere
-from corpus.case import Case, UnknownCase, all_cases, corpus_digest, find_case
+from corpus.case import (
+    Case,
+    UnknownCase,
+    all_cases,
+    corpus_digest,
+    find_case,
+    is_from_elsewhere,
+)
 from corpus.product import REAL_ENGINES, only_when_full
 from corpus.quick import QUICK
 from corpus.recorded_build import recording_of
@@ -29,7 +36,7 @@ from harness.rig.record_json import to_json
 from harness.rig.records import CaseInfo
 from harness.rig.refusal import refusal
 from harness.rig.split import split_module
-from harness.rig.vocabulary import Lane, Stage
+from harness.rig.vocabulary import Stage
 
 
 def describe(case: Case) -> CaseInfo:
