@@ -1,7 +1,7 @@
 """Caches as models have them: in submodules, with dynamic sizes, by channels, of a library.
 
-They go with `corpus.families.caches`, and for the same reason through the package lane alone: the graph
-lane's splitter takes a buffer into every segment that reads it, as a constant. Each call writes to
+They go with `corpus.families.caches`, and for the same reason through the package lane alone: the
+graph lane's splitter takes a buffer into every segment that reads it, as a constant. Each call writes to
 another position or other numbers, so that a write that is lost shows in the next call.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import torch
 
-from corpus.families.caches import HEADS, LENGTH, WIDTH, Cache, step
 from corpus.case import Family, Inputs, Origin, Program, case
 from corpus.families.alternating_relu import RELU
+from corpus.families.caches import HEADS, LENGTH, WIDTH, Cache, step
 from corpus.inputs import DYNAMIC, floats
 
 PACKAGE = ("package",)
@@ -96,7 +96,7 @@ class AtAnItem(Cache):
         begin = start.item()
         torch._check(begin >= 0)
         torch._check(begin + 2 <= LENGTH)
-        self.keys.narrow(2, begin, 2).copy_(self.project(x))
+        self.keys.narrow(2, begin, 2).copy_(self.project(x))  # type: ignore[arg-type]
         return torch.relu(torch.matmul(x, self.keys.transpose(2, 3))) + 1
 
 
