@@ -103,11 +103,11 @@ class Case:
     relative and absolute difference allowed against the eager model, 0.0 for bit for bit; split,
     inlined and reloaded program are always compared bit for bit. ``capture`` is the one mode
     that it is captured in, whatever a run asks for; None leaves it to the run. ``full``
-    says that it is for a full run alone, ``cross`` that it is cross-compiled, too. ``dynamic`` tells
-    whether its program has dynamic dimensions, ``settings`` what `torch_tensorrt.dynamo.compile` is asked
-    beside the ops that fall back, ``save_keywords`` what `torch_tensorrt.save` is given beside what
-    a route gives it, and ``imports`` the modules that a process has to import before it loads the
-    program (custom ops). ``lanes`` are those that a run takes it through.
+    says that it is for a full run alone, ``cross`` that it is cross-compiled, too. ``dynamic`` says
+    that its program has dynamic dimensions, ``settings`` what `torch_tensorrt.dynamo.compile` is
+    asked beside the ops that fall back, ``save_keywords`` what `torch_tensorrt.save` is given
+    beside what a route gives it, and ``imports`` the modules that a process has to import before it
+    loads the program (custom ops). ``lanes`` are those that a run takes it through.
     """
 
     name: str

@@ -50,7 +50,8 @@ def make_plan(
 
     A case that has a capture mode of its own is tried in that one alone. By the route `cross`,
     which repeats most of another route's work, only the cases that ask for it are tried, and by one
-    of `DYNAMIC_ROUTES` only those with dynamic dimensions. A case of the package lane goes through the packages of the subjects that have one.
+    of `DYNAMIC_ROUTES` only those with dynamic dimensions. A case of the package lane goes through
+    the packages of the subjects that have one.
 
     Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
     for all that a subject has. ``environment`` is where all of them run.
