@@ -10,6 +10,7 @@ Environments are built here only.
     nox -s stack -- --keep                         matched environments, kept on the disk
     nox -s "stack(2.14.0)"                         one of them
     nox -s "engine(tensorrt)"                      on a machine with CUDA: engines really run
+    nox -s acceptance -- --quick                   whole runs held against each other
     nox -s crossing -- --matched                   releases in the environments that stack kept
 
 Any Python from 3.11 on will do, namely the one that runs nox. A session whose environment already
@@ -178,6 +179,13 @@ def kept_pythons(environments: Path) -> Iterator[str]:
         python = folder / "bin" / "python"
         if (folder / STAMP).is_file() and python.exists():
             yield from (f"{name}={python}" for name in names)
+
+
+@nox.session
+def acceptance(session: nox.Session) -> None:
+    """Another order of subjects, and each subject alone, give the verdicts of the normal run."""
+    install(session, "pinned")
+    run_harness(session, "acceptance", *session.posargs)
 
 
 @nox.session

@@ -42,6 +42,7 @@ class RunOptions:
     exporter: Path | None = None
     wheel: Path | None = None
     like: str = ""
+    subjects: tuple[str, ...] = ()  # of those that are chosen these alone, in this order
     expression: str = ""
     families: tuple[str, ...] = ()
     quick: bool = False
@@ -98,6 +99,9 @@ def run(
         wheel=options.wheel,
         like=options.like,
     )
+    if options.subjects:
+        by_name = {spec.subject: spec for spec in subjects}
+        subjects = tuple(by_name[name] for name in options.subjects)
     with ThreadPoolExecutor(1) as beside:
         # Two processes that import torch, at once; whoever needs the facts meets their error.
         beside.submit(toolchain.python_env)

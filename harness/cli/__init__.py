@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "expected": "expecting:expected_command",
     "defects": "defects:defects_command",
     "crossing": "crossing:crossing_command",
+    "acceptance": "accepting:acceptance_command",
     "merge": "merging:merge_command",
     "qualify": "qualifying:qualify_command",
     "bench": "benching:bench_command",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,6 +71,8 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
         mode: "nonstrict", "strict" or "functional"; a case that has a mode of its own keeps to it.
         seed: added to the case's own, for another set of inputs and weights.
     """
+    for name in case.imports:
+        importlib.import_module(name)
     torch.manual_seed(case.seed + seed)
     program = case.build()
     calls = tuple(_make_inputs(program, case.seed + seed, number) for number in range(CALLS))

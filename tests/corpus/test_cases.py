@@ -46,6 +46,18 @@ def test_a_case_that_is_split_already_says_so(case: Case) -> None:
     assert (case.build().split is not None) == (case.origin is not Origin.EXPORTED)
 
 
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.slow if case.full else ())
+        for case in (*all_cases(), *product_cases())
+    ],
+    ids=lambda case: case.name,
+)
+def test_a_case_declares_that_it_has_dynamic_dimensions_exactly_if_it_has(case: Case) -> None:
+    assert case.dynamic is (case.build().bounds is not None)
+
+
 def test_seeds_of_cases_are_their_own() -> None:
     assert len({case.seed for case in CASES}) == len(CASES)
 

@@ -21,6 +21,7 @@ from harness.rig.engines.module import is_engine_child
 from harness.rig.oracles.values import observe
 from harness.rig.package.compile_parts import timed_parts
 from harness.rig.package.executor import EMULATED_EXECUTOR, Executor
+from harness.rig.package.fallbacks import fallbacks_required
 from harness.rig.prepare import NotPrepared, PreparedCase, hold
 from harness.rig.vocabulary import Stage
 from harness.rig.warned import recorded_warnings
@@ -73,6 +74,10 @@ def compile_like_a_user(
 
     Args:
         more: settings beside those that the case names.
+
+    Raises:
+        NothingFallsBack: the release partitions a graph that has not the ops which the case names.
+        Exception: whatever the package raises.
     """
     case, inputs = captured.case, described_inputs(package, captured)
     settings: dict[str, Any] = {
@@ -82,12 +87,16 @@ def compile_like_a_user(
         **more,
         **copy.deepcopy(dict(case.settings)),
     }
-    compiled: GraphModule = package.dynamo.compile(
-        captured.exported,
-        arg_inputs=inputs.args,
-        kwarg_inputs=dict(inputs.kwargs),
-        **settings,
-    )
+    assert captured.exported is not None
+    # Settings of the case may send other ops to PyTorch than it names.
+    named = () if "torch_executed_ops" in dict(case.settings) else case.fallback
+    with fallbacks_required(case.name, named, captured.exported.graph):
+        compiled: GraphModule = package.dynamo.compile(
+            captured.exported,
+            arg_inputs=inputs.args,
+            kwarg_inputs=dict(inputs.kwargs),
+            **settings,
+        )
     return compiled
 
 

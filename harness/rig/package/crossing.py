@@ -103,6 +103,7 @@ class Saver:
                     "tolerance": prepared.case.eager_tolerance,
                     "engines": bool(prepared.engine_bytes),
                     "torch": torch.__version__,
+                    "imports": prepared.case.imports,
                 },
                 expected,
             )
@@ -139,7 +140,7 @@ class Loader:
         with tempfile.TemporaryDirectory(prefix="loading-") as folder:
             # A copy: loaders may run side by side, and each answers beside what it was given.
             archive = Path(shutil.copy(program, folder))
-            loaded = self._loader.load(archive, expected["calls"])
+            loaded = self._loader.load(archive, expected["calls"], imports=expected["imports"])
         if loaded.results is None:
             return _ended(loaded.ended, loaded.seconds)
         found = difference(loaded, expected)

@@ -15,6 +15,7 @@ from corpus.case import find_case
 from harness.rig.capture import CapturedProgram, capture
 from harness.rig.channel import private_channel
 from harness.rig.clock import StageClock
+from harness.rig.functional_export import CannotAsk
 from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import op_as_text, prepare_with
 from harness.rig.package.loading import FreshLoader
@@ -55,6 +56,8 @@ def _script(
     except NotPrepared as reason:
         if reason.stage is Stage.CAPTURE:
             return none(f"the case ends before any package: {reason}")
+        if isinstance(reason.cause, CannotAsk):
+            return none(str(reason.cause))
         captured, broken = capture(found, mode, seed), reason
 
     def run(route: str) -> CellRecord:

@@ -1,0 +1,96 @@
+"""Cases of no corpus through the newest package: run as a program.
+
+    python tests/rig/package/asked_cases.py SITE RELEASE
+
+The last line of stdout is one JSON object: for each case its state, reason and failed verdicts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+import torch
+
+from corpus.case import Case, Family, Origin, Program
+from corpus.inputs import floats
+from harness.rig.clock import StageClock
+from harness.rig.package.cell import run_package_cell
+from harness.rig.package.compiling import prepare_with
+from harness.rig.package.loading import FreshLoader
+from harness.rig.package.opening import open_package
+from harness.rig.pipeline import ended_before_routes
+from harness.rig.prepare import NotPrepared
+from harness.rig.records import CellKey
+
+OP = "inliner_tests.halved.default"
+OPS = "tests.rig.package.custom_ops"
+
+
+class Halves(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.inliner_tests.halved(x + 1) * 3
+
+
+class Normalises(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(x * 2) + 1
+
+
+class Bends(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x + 1) * 2
+
+
+def made(name: str, model: type[torch.nn.Module], *fallback: str, **more: Any) -> Case:
+    def build() -> Program:
+        torch.manual_seed(0)
+        return Program(floats((4, 8)), model=model())
+
+    told = "what a release partitions is not what was exported"
+    tolerance = {"eager_tolerance": 1e-4}
+    return Case(name, Family.FOUND, Origin.PRODUCT, told, build, fallback, **tolerance, **more)
+
+
+CASES = (
+    made("with_its_import", Halves, OP, imports=(OPS,)),
+    made("without_its_import", Halves, OP),
+    made("renamed", Normalises, "aten.layer_norm.default"),
+    made(
+        "renamed_and_named", Normalises, "aten.layer_norm.default", "aten.native_layer_norm.default"
+    ),
+    made("packet", Bends, "aten.relu"),
+)
+
+
+def main(site: str, release: str) -> dict[str, Any]:
+    package = open_package({"site": site, "release": release, "builder": "segment"})
+    loader = FreshLoader(package)  # forked before the op is there
+    said = {}
+    for case in CASES:
+        key = CellKey(case.name, "nonstrict", release, "no-retrace")
+        try:
+            prepared = prepare_with(package, case, "nonstrict", 0, StageClock())
+            record = run_package_cell(package, prepared, key, loader, StageClock())
+        except NotPrepared as reason:
+            record = ended_before_routes(key, reason.cause, reason.stage)
+        failed = {each.oracle: [each.label, each.message] for each in record.failures}
+        said[case.name] = dataclasses.asdict(record) | {"failed": failed}
+    loader.close()
+    return {
+        name: {key: each[key] for key in ("state", "reason", "failed", "steps")}
+        for name, each in said.items()
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(*sys.argv[1:])))

@@ -1,0 +1,86 @@
+"""What a case asks of a package is there, or it is said what is not: custom ops, fallback names."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.releases import Catalogue
+from harness.rig.package.fallbacks import lost
+from harness.toolchain import Toolchain
+
+PROGRAM = Path(__file__).with_name("asked_cases.py")
+
+
+@pytest.fixture(scope="module")
+def answers(toolchain: Toolchain, catalogue: Catalogue) -> dict[str, Any]:
+    site = toolchain.package_site(catalogue.get("2.14.0"))
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(site.folder), "2.14.0"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_a_program_with_a_custom_op_is_loaded_where_its_module_is_imported(
+    answers: dict[str, Any],
+) -> None:
+    assert "completion" not in answers["with_its_import"]["failed"]
+    assert answers["with_its_import"]["steps"] == 3  # the op falls back between two engines
+
+
+def test_a_program_with_a_custom_op_is_not_loaded_without_it(answers: dict[str, Any]) -> None:
+    label, message = answers["without_its_import"]["failed"]["completion"]
+    assert label == "error@load"
+    assert "inliner_tests" in message
+
+
+def test_a_fallback_that_lowering_renames_is_no_verdict_and_says_what_to_name_instead(
+    answers: dict[str, Any],
+) -> None:
+    renamed = answers["renamed"]
+    assert (renamed["state"], renamed["failed"]) == ("unsupported", {})
+    assert "no op of the lowered graph is aten.layer_norm.default" in renamed["reason"]
+    assert "lowering made _operator.getitem, aten.native_layer_norm.default" in renamed["reason"]
+
+
+def test_a_case_that_names_the_lowered_op_too_is_asked(answers: dict[str, Any]) -> None:
+    assert answers["renamed_and_named"]["state"] == "ended"
+    assert answers["renamed_and_named"]["steps"] == 3
+
+
+def test_a_packet_is_no_op_that_falls_back(answers: dict[str, Any]) -> None:
+    packet = answers["packet"]
+    assert packet["state"] == "unsupported"
+    assert "is aten.relu; lowering made aten.relu.default of the program" in packet["reason"]
+
+
+EXPORTED = {"aten.relu.default", "aten.layer_norm.default"}
+LOWERED = {"aten.relu.default", "aten.native_layer_norm.default"}
+
+
+@pytest.mark.parametrize(
+    ("fallback", "is_lost"),
+    [
+        (["aten.relu.default"], False),
+        (["aten.layer_norm.default"], True),
+        (["aten.relu.default", "aten.layer_norm.default"], True),
+        (["aten.layer_norm.default", "aten.native_layer_norm.default"], False),
+        (["aten.relu"], True),
+        (["aten.topk.default"], False),  # of another torch; the program has nothing of it
+        ([], False),
+    ],
+)
+def test_a_fallback_is_lost_where_the_program_has_it_and_the_lowered_graph_has_not(
+    fallback: list[str], is_lost: bool
+) -> None:
+    assert bool(lost(fallback, EXPORTED, LOWERED)) is is_lost
