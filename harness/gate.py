@@ -232,7 +232,8 @@ def _whole_cases(
             continue
         found |= dict.fromkeys([cell.key.cell_id for cell in told])
         key = told[0].key
-        said_of = f"the case cannot be asked ({len(told)} cells): {reason}"
+        count = f"{len(told)} cell{'s' if len(told) > 1 else ''}"
+        said_of = f"the case cannot be asked ({count}): {reason}"
         found[key.cell_id] = Finding(key, CellClass.UNSUPPORTED, said_of, of_case=True)
     return found
 
