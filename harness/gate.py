@@ -152,9 +152,11 @@ def _judge_unsupported(
     if record.reason.startswith(BEHIND_COMPILE):
         compiled = records.get(_compile_cell(record.key).cell_id)
         if compiled is not None and compiled.verdict(Oracle.COMPLETION).failed:
-            if not expected:
+            settings = place_of(record.key).settings
+            own = [entry for entry in expected.values() if entry.place.settings == settings]
+            if not own:
                 return Comparison(CellClass.UNSUPPORTED)
-            reason = f"expected {_listed(expected.values())}, but compile fails before it"
+            reason = f"expected {_listed(own)}, but compile fails before it"
             return _differs(record, CellClass.UNEXPECTED_PASS, reason)
     elif expected and facts_of(record)[0].seen in expected:
         return Comparison(CellClass.UNSUPPORTED)

@@ -38,7 +38,8 @@ from harness.expectations.table import (
 from harness.rig.records import CellRecord, SubjectSpec
 from harness.rig.vocabulary import CellState, Oracle, SubjectKind
 
-_Cells = dict[Place, dict[str, tuple[Fact, ...]]]  # by place and subject
+#: By place and subject; None for what was not asked because of something that is told elsewhere.
+_Cells = dict[Place, dict[str, tuple[Fact, ...] | None]]
 _MOST_SPECIFIC: Final = 3
 
 
@@ -63,6 +64,8 @@ def absorb(
         of_level = {place: of for place, of in cells.items() if specificity(place) == level}
         for place, by_subject in of_level.items():
             for subject, facts in by_subject.items():
+                if facts is None:
+                    continue
                 inherited = base.inherited(place, subject)
                 seen = {fact.seen: fact for fact in facts}
                 for key, fact in seen.items():
@@ -100,7 +103,7 @@ def _observed(
             if record.reason in here:
                 continue
             if record.reason.startswith(BEHIND_COMPILE):
-                cells[place][record.key.subject] = ()
+                cells[place][record.key.subject] = None
                 continue
             unasked[case].append(record.reason)
         else:
@@ -114,7 +117,7 @@ def _observed(
     alone = {entry.place for entry in whole}
     for place, of in cells.items():
         if dataclasses.replace(place, route=ALL) in alone:
-            cells[place] = dict.fromkeys(of, ())
+            cells[place] = dict.fromkeys(of)
     return dict(cells), whole
 
 
@@ -261,7 +264,8 @@ class _Matcher:
     def _refuted(self, defect: Defect, place: Place) -> bool:
         """Whether a subject that has the defect comes to the end here, and does not show it."""
         return any(
-            subject not in NAMED_SUBJECTS
+            facts is not None
+            and subject not in NAMED_SUBJECTS
             and defect.alive_in(subject)
             and not any(fact.oracle == Oracle.COMPLETION for fact in facts)
             and not any(defect in self._signs(place, fact) for fact in facts)

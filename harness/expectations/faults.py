@@ -137,18 +137,13 @@ def _not_mended(
         place = entry.place
         if newest not in table.asked.get(asked_of(place), ()):
             continue
-        here = table.expected(place, newest).values()
-        if any(each.defect == defect.id or ends_earlier(each) for each in here):
+        here = {each.defect for each in table.expected(place, newest).values()}
+        if defect.id in here or table.ends(place, newest):
             return
         asked = True
     if asked:
         yield Fault(defect.id, f"{defect.id}: no row is left in {newest}; set fixed_in and "
                     "fixed_by")  # fmt: skip
-
-
-def ends_earlier(entry: Entry) -> bool:
-    """Whether a cell that shows this gets no further, so that other defects may be behind it."""
-    return entry.fact.oracle in ("completion", UNSUPPORTED)
 
 
 def _never_asked(
