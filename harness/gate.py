@@ -156,9 +156,11 @@ def _judge_unsupported(
     if record.rests_on_compile:
         compiled = records.get(_compile_cell(record.key).cell_id)
         if compiled is not None and compiled.failures:
-            if not expected:
+            settings = place_of(record.key).settings
+            own = [entry for entry in expected.values() if entry.place.settings == settings]
+            if not own:
                 return Comparison(CellClass.UNSUPPORTED)
-            reason = f"expected {_listed(expected.values())}, but compile fails before it"
+            reason = f"expected {_listed(own)}, but compile fails before it"
             return _differs(record, CellClass.UNEXPECTED_PASS, reason)
     elif expected and facts_of(record)[0].seen in expected:
         return Comparison(CellClass.UNSUPPORTED)
@@ -236,7 +238,8 @@ def _whole_cases(
             continue
         found |= dict.fromkeys([cell.key.cell_id for cell in told])
         key = told[0].key
-        said_of = f"the case cannot be asked ({len(told)} cells): {reason}"
+        count = f"{len(told)} cell{'s' if len(told) > 1 else ''}"
+        said_of = f"the case cannot be asked ({count}): {reason}"
         found[key.cell_id] = Finding(key, CellClass.UNSUPPORTED, said_of, of_case=True)
     return found
 

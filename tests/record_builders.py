@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.expectations.ledger import Entry
+from harness.expectations.defects import Defect, Register, Sign
+from harness.expectations.facts import Fact, Place
+from harness.expectations.table import Entry, Table, asked_of
 from harness.plan import PlannedCell
 from harness.provenance import Provenance
 from harness.rig.records import (
@@ -79,21 +81,46 @@ def by_id(*records: CellRecord) -> dict[str, CellRecord]:
     return {each.key.cell_id: each for each in records}
 
 
-def entry(oracle: Oracle = Oracle.VALUES, **fields: Any) -> Entry:
-    """An entry that covers the cell `key()` and expects ``failed(oracle)`` there."""
+RELEASES = ("2.10.0", "2.13.0", "2.14.0")
+Row = tuple[Entry, frozenset[str]]
+
+
+def entry(oracle: Oracle | str = Oracle.VALUES, says: str = "boom", **given: Any) -> Row:
+    """What expects ``failed(oracle)`` in the cell `key()`: an entry, and its subjects."""
+    stage = given.pop("stage", Stage.RUN)
+    fails = given.pop("fails", f"{SYMPTOMS[oracle]}@{stage}" if oracle in SYMPTOMS else "")
+    fact = Fact(str(oracle), fails, says, given.pop("harm", ""))
+    subjects = frozenset(given.pop("subjects", ("2.13.0",)))
+    defect, removed = given.pop("defect", "known"), given.pop("removed", False)
+    fields = {"lane": "graph", "case": "a", "capture": "nonstrict", "route": "export", **given}
+    return Entry(Place(**fields), fact, defect, removed), subjects
+
+
+def table(*rows: Row, releases: tuple[str, ...] = RELEASES) -> Table:
+    """A table of these rows, whose cells have all been asked of these releases."""
+    entries: dict[Entry, frozenset[str]] = {}
+    for each, subjects in rows:
+        entries[each] = entries.get(each, frozenset()) | subjects
+    routes = {*(asked_of(each.place) for each in entries), ("graph", "segment", "pinned", "export")}
+    return Table(entries, dict.fromkeys(routes, releases))
+
+
+def defect(name: str = "known", *signs: Sign, **fields: Any) -> Defect:
+    """A defect that says ``boom`` by any oracle, unless signs of its own are given."""
     given: dict[str, Any] = {
-        "id": "known",
-        "oracle": oracle,
-        "symptom": SYMPTOMS[oracle].value,
-        "stage": Stage.RUN,
-        "message": "boom",
-        "cases": ("a",),
-        "subjects": ("2.13.0",),
-        "routes": ("export",),
-        "upstream": "unknown",
+        "title": f"It is {name}",
         "why": "because",
+        "where": ("f (file.py)",),
+        "blame": "inliner",
+        "minimal_case": "a",
+        "workaround": "none",
+        "signs": signs or tuple(Sign(oracle.value, "boom") for oracle in Oracle),
     }
-    return Entry(**{**given, **fields})
+    return Defect(id=name, **{**given, **fields})
+
+
+def register(*defects: Defect) -> Register:
+    return Register(defects or (defect(),))
 
 
 def provenance(*subjects: SubjectSpec, **fields: Any) -> Provenance:

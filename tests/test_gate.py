@@ -10,33 +10,39 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.exitcodes import ExitCode
-from harness.expectations.ledger import Entry, Ledger
-from harness.expectations.propose import propose
+from harness.expectations.absorb import absorb
+from harness.expectations.facts import UNSUPPORTED
+from harness.expectations.faults import Fault
+from harness.expectations.table import ALL, Table
 from harness.findings import Places, explain_command
 from harness.gate import CellClass, Finding, Gate, GateReport, first_screen, judge
 from harness.rig.record_json import SINCE_SCHEMA_2, TOO_OLD
 from harness.rig.records import CellKey, CellRecord, Verdict, not_applicable, passed
-from harness.rig.vocabulary import CellState, Lane, Oracle, Stage, SubjectKind, Symptom, gates
+from harness.rig.vocabulary import CellState, Harm, Lane, Oracle, Stage, SubjectKind, Symptom, gates
 from tests.record_builders import (
+    Row,
     by_id,
-    case,
+    defect,
     entry,
     failed,
     key,
     planned,
     record,
+    register,
     stopped,
     subject,
+    table,
     unsupported,
 )
 
-CASES = [case("a"), case("b")]
 
-
-def judged(*records: CellRecord, entries: tuple[Entry, ...] = ()) -> GateReport:
+def judged(
+    *records: CellRecord, rows: tuple[Row, ...] = (), faults: tuple[Fault, ...] = ()
+) -> GateReport:
     """Judge records as a run whose plan is exactly they."""
     plan = [planned(each.key, each.hypothetical) for each in records]
-    return judge(plan, by_id(*records), Ledger(entries), CASES, [subject("2.13.0")])
+    expected = table(*rows)
+    return judge(plan, by_id(*records), expected, [subject("2.13.0")], faults=faults)
 
 
 def the_finding(report: GateReport) -> Finding:
@@ -60,18 +66,18 @@ def test_an_unlisted_failure_is_red_and_says_what_was_seen() -> None:
     finding = the_finding(report)
     assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_FAILURE)
     assert (finding.case, finding.subject, finding.route) == ("a", "2.13.0", "export")
-    assert (finding.oracle, finding.entry_ids) == (Oracle.VALUES, ())
-    assert finding.reason == "not listed: wrong-values@run: output 0 differs"
+    assert (finding.oracle, finding.defects) == (Oracle.VALUES, ())
+    assert finding.reason == "not expected: wrong-values@run: output 0 differs"
 
 
 def test_a_failure_exactly_as_listed_is_green() -> None:
-    report = judged(record(key(), failed(Oracle.VALUES)), entries=(entry(),))
+    report = judged(record(key(), failed(Oracle.VALUES)), rows=(entry(),))
     assert (report.gate, the_class(report)) == (Gate.GREEN, CellClass.EXPECTED_FAILURE)
 
 
 def test_an_entry_excuses_one_oracle_and_not_the_cell() -> None:
     both = record(key(), failed(Oracle.VALUES), failed(Oracle.METADATA))
-    report = judged(both, entries=(entry(Oracle.METADATA),))
+    report = judged(both, rows=(entry(Oracle.METADATA),))
     assert (report.gate, the_finding(report).oracle) == (Gate.RED, Oracle.VALUES)
 
 
@@ -84,19 +90,19 @@ def test_an_entry_excuses_one_oracle_and_not_the_cell() -> None:
     ],
 )
 def test_another_failure_than_the_listed_one_is_red_and_both_are_named(seen: Verdict) -> None:
-    report = judged(record(key(), seen), entries=(entry(),))
+    report = judged(record(key(), seen), rows=(entry(),))
     finding = the_finding(report)
     assert (report.gate, finding.cell_class) == (Gate.RED, CellClass.UNEXPECTED_FAILURE)
-    assert 'listed in "known" as wrong-values@run /boom/' in finding.reason
-    assert f"saw {seen.label}: {seen.message}" in finding.reason
-    assert finding.entry_ids == ("known",)
+    assert "expected values wrong-values@run: boom (known)" in finding.reason
+    assert f"not expected: {seen.label}: {seen.message}" in finding.reason
+    assert finding.defects == ("known",)
 
 
 def test_a_listed_failure_that_passes_is_red() -> None:
-    report = judged(record(key()), entries=(entry(),))
+    report = judged(record(key()), rows=(entry(),))
     finding = the_finding(report)
     assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
-    assert finding.reason == 'passes, but is listed in "known" as wrong-values@run /boom/'
+    assert finding.reason == "passes, but expected values wrong-values@run: boom (known)"
 
 
 @pytest.mark.parametrize("oracle", [o for o in Oracle if o is not Oracle.COMPLETION])
@@ -116,32 +122,46 @@ def test_a_record_without_a_verdict_of_some_oracle_counts_as_missing(oracle: Ora
 
 def test_a_listed_failure_that_was_not_asked_is_red() -> None:
     made = record(key(), not_applicable(Oracle.VALUES, "no reference"))
-    report = judged(made, entries=(entry(),))
+    report = judged(made, rows=(entry(),))
     assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
     assert "but was not asked: no" in the_finding(report).reason
 
 
-def test_of_two_entries_for_one_verdict_neither_may_be_there_whatever_is_seen() -> None:
-    other = entry(id="other", message="bang")
-    for message in ("boom", "bang"):
-        report = judged(record(key(), failed(Oracle.VALUES, message)), entries=(entry(), other))
-        assert (report.gate, report.findings) == (Gate.RED, ())
-        assert [fault.entry_ids for fault in report.ledger_faults] == [("known", "other")]
-    report = judged(record(key(), failed(Oracle.VALUES, "crash")), entries=(entry(), other))
-    assert the_finding(report).entry_ids == ("known", "other")
+def test_each_finding_of_a_verdict_has_a_row_of_its_own() -> None:
+    both = record(key(), failed(Oracle.VALUES, "bang; boom"))
+    rows = entry(says="boom"), entry(says="bang", defect="other")
+    assert judged(both, rows=rows).gate is Gate.GREEN
+    for row in rows:
+        report = judged(both, rows=(row,))
+        assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_FAILURE)
+    less = judged(record(key(), failed(Oracle.VALUES, "bang")), rows=rows)
+    assert (less.gate, the_class(less)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
+    assert the_finding(less).reason.startswith("fails less than expected")
+    assert the_finding(less).defects == ("known",)
+
+
+def test_another_harm_than_the_expected_one_is_red_and_an_unknown_one_is_not() -> None:
+    seen = dataclasses.replace(failed(Oracle.VALUES), harm=Harm.SILENT)
+    assert judged(record(key(), seen), rows=(entry(harm="silent"),)).gate is Gate.GREEN
+    assert judged(record(key(), seen), rows=(entry(),)).gate is Gate.GREEN
+    older = record(key(), failed(Oracle.VALUES))
+    assert judged(older, rows=(entry(harm="silent"),)).gate is Gate.GREEN
+    report = judged(record(key(), seen), rows=(entry(harm="warned"),))
+    assert report.gate is Gate.RED
+    assert the_finding(report).reason == "another harm than expected: boom: silent, and not warned"
 
 
 def test_a_missing_cell_is_a_broken_harness_and_wins_over_red() -> None:
     plan = [planned(key("a")), planned(key("b"))]
     records = by_id(record(key("a"), failed(Oracle.VALUES)))
-    report = judge(plan, records, Ledger(), CASES, [])
+    report = judge(plan, records, Table(), [])
     assert report.gate is Gate.FAILED
     assert sorted(report.classes.values()) == [CellClass.MISSING, CellClass.UNEXPECTED_FAILURE]
     assert report.findings[-1].reason == "planned, but has no record"
 
 
 def test_a_run_without_a_plan_proves_nothing() -> None:
-    assert judge([], {}, Ledger(), CASES, []).gate is Gate.FAILED
+    assert judge([], {}, Table(), []).gate is Gate.FAILED
 
 
 @pytest.mark.parametrize(
@@ -169,7 +189,7 @@ def test_a_record_that_says_nothing_counts_as_missing(
 def test_what_could_not_be_asked_is_inconclusive_and_red_wins_over_it() -> None:
     report = judged(unsupported(key(), "no compiler"))
     assert (report.gate, the_class(report)) == (Gate.INCONCLUSIVE, CellClass.UNSUPPORTED)
-    assert the_finding(report).reason == "could not be asked: no compiler"
+    assert the_finding(report).reason == "the case cannot be asked (1 cell): no compiler"
     both = judged(unsupported(key()), record(key("b"), failed(Oracle.VALUES)))
     assert both.gate is Gate.RED
 
@@ -186,25 +206,90 @@ def test_not_to_be_unflattened_is_a_defect_on_direct_and_elsewhere_a_capability(
 
 def test_a_record_from_before_an_oracle_is_inconclusive_whatever_the_ledger_demands() -> None:
     old = record(key(), *(not_applicable(oracle, TOO_OLD) for oracle in SINCE_SCHEMA_2))
-    for entries in ((), (entry(SINCE_SCHEMA_2[0]),)):
-        report = judged(old, entries=entries)
+    for rows in ((), (entry(SINCE_SCHEMA_2[0]),)):
+        report = judged(old, rows=rows)
         assert (report.gate, the_class(report)) == (Gate.INCONCLUSIVE, CellClass.UNSUPPORTED)
         assert TOO_OLD in the_finding(report).reason
-    stale = judged(old, entries=(entry(Oracle.VALUES),))
+    stale = judged(old, rows=(entry(Oracle.VALUES),))
     assert (stale.gate, the_class(stale)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
 
 
-def test_a_listed_unsupported_cell_is_not_inconclusive_and_never_a_pass() -> None:
-    permission = entry(Oracle.COMPLETION, symptom="unsupported", stage=None, message="no .*")
-    report = judged(unsupported(key(), "no compiler"), entries=(permission,))
-    assert (report.gate, the_class(report)) == (Gate.GREEN, CellClass.UNSUPPORTED)
-    other = judged(unsupported(key(), "a full disk"), entries=(permission,))
+NOBODY = entry(UNSUPPORTED, "no such op #", route=ALL, subjects=(ALL,), defect="")
+
+
+def test_what_cannot_be_asked_of_a_case_is_green_where_a_row_says_so() -> None:
+    cells = [unsupported(key("a", name), "no such op 7") for name in ("2.13.0", "torch")]
+    report = judged(*cells, rows=(NOBODY,))
+    assert (report.gate, report.findings) == (Gate.GREEN, ())
+    assert set(report.classes.values()) == {CellClass.UNSUPPORTED}
+    other = judged(unsupported(key(), "a full disk"), rows=(NOBODY,))
     assert other.gate is Gate.INCONCLUSIVE
 
 
-def test_a_permission_breaks_nothing_where_the_question_could_be_asked() -> None:
-    permission = entry(Oracle.COMPLETION, symptom="unsupported", stage=None, message="no .*")
-    assert judged(record(key()), entries=(permission,)).gate is Gate.GREEN
+def test_what_cannot_be_asked_of_a_case_is_one_finding_about_it() -> None:
+    cells = [unsupported(key("a", name), "no such op") for name in ("2.13.0", "torch")]
+    report = judged(*cells, record(key("b")))
+    assert report.gate is Gate.INCONCLUSIVE
+    assert the_finding(report).of_case
+    assert the_finding(report).reason == "the case cannot be asked (2 cells): no such op"
+    apart = judged(cells[0], record(cells[1].key))
+    assert not the_finding(apart).of_case
+
+
+def test_what_is_not_at_hand_here_is_no_fact_about_a_case() -> None:
+    cell = unsupported(key(), "no wheel")
+    spec = subject("2.13.0", unavailable="no wheel")
+    report = judge([planned(cell.key)], by_id(cell), Table(), [spec])
+    assert (report.gate, the_finding(report).of_case) == (Gate.INCONCLUSIVE, False)
+
+
+def test_a_case_that_was_asked_though_a_row_says_that_it_cannot_be_is_red() -> None:
+    report = judged(record(key()), rows=(NOBODY,))
+    assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
+
+
+def package(route: str) -> CellKey:
+    return CellKey("a", "nonstrict", "2.13.0", route, Lane.PACKAGE.value)
+
+
+def test_a_cell_behind_a_compile_that_failed_needs_no_row_and_one_behind_none_is_unlisted() -> None:
+    compiled = stopped(package("compile"), stage=Stage.COMPILE)
+    saved = unsupported(package("retrace"), "compile: error@compile: boom")
+    row = entry(Oracle.COMPLETION, stage=Stage.COMPILE, lane="package", route="compile")
+    report = judged(compiled, saved, rows=(row,))
+    assert (report.gate, report.findings) == (Gate.GREEN, ())
+    assert report.classes[saved.key.cell_id] is CellClass.UNSUPPORTED
+    assert judged(record(package("compile")), saved).gate is Gate.INCONCLUSIVE
+    assert judged(saved).gate is Gate.INCONCLUSIVE
+    behind = entry(lane="package", route="retrace")
+    assert judged(compiled, saved, rows=(row, behind)).gate is Gate.RED
+
+
+def test_a_release_without_rows_of_its_own_is_held_against_the_one_before_it() -> None:
+    rows = (entry(subjects=("2.13.0",)), entry(says="bang", subjects=("2.14.0",)))
+    for name, says in (("2.13.5", "boom"), ("2.15.0", "bang"), ("2.15.0.dev1", "bang")):
+        made = record(key("a", name), failed(Oracle.VALUES, says))
+        assert judged(made, rows=rows).gate is Gate.GREEN
+        assert judged(record(key("a", name)), rows=rows).gate is Gate.RED
+
+
+def test_a_matched_environment_inherits_what_it_does_not_say_otherwise() -> None:
+    there = dataclasses.replace(key(), environment="torch-2.9.0")
+    gone = entry(says="boom", environment="torch-2.9.0", removed=True)
+    more = entry(says="bang", environment="torch-2.9.0")
+    boom, bang = (record(there, failed(Oracle.VALUES, says)) for says in ("boom", "bang"))
+    assert judged(boom, rows=(entry(),)).gate is Gate.GREEN
+    assert judged(boom, rows=(entry(), gone)).gate is Gate.RED
+    assert judged(bang, rows=(entry(), gone, more)).gate is Gate.GREEN
+    assert judged(record(key(), failed(Oracle.VALUES)), rows=(entry(), gone)).gate is Gate.GREEN
+
+
+def test_a_finding_names_the_known_defects_whose_signs_it_bears() -> None:
+    seen = record(key(), failed(Oracle.VALUES))
+    known = register(defect("one"), defect("fixed", fixed_in="2.12.0"), defect("other"))
+    report = judge([planned(key())], by_id(seen), Table(), [], register=known)
+    assert the_finding(report).defects == ("?one", "?other")
+    assert "(as the known defect one or other)" in first_screen(report)[2]
 
 
 @pytest.mark.parametrize(
@@ -216,33 +301,27 @@ def test_a_permission_breaks_nothing_where_the_question_could_be_asked() -> None
     ],
 )
 def test_a_hypothetical_cell_is_never_a_finding(made: CellRecord, cell_class: CellClass) -> None:
-    for entries in ((), (entry(),), (entry(Oracle.WIRING),)):
-        report = judged(made, entries=entries)
+    for rows in ((), (entry(),), (entry(Oracle.WIRING),)):
+        report = judged(made, rows=rows)
         assert (report.gate, report.findings) == (Gate.GREEN, ())
         assert the_class(report) is cell_class
 
 
 def test_a_hypothetical_cell_that_did_not_end_is_still_a_broken_harness() -> None:
-    report = judge([planned(key(), hypothetical=True)], {}, Ledger(), CASES, [])
+    report = judge([planned(key(), hypothetical=True)], {}, Table(), [])
     assert report.gate is Gate.FAILED
 
 
 def test_a_cell_has_the_worst_of_its_classes() -> None:
     made = record(key(), failed(Oracle.METADATA), failed(Oracle.SIGNATURE))
-    metadata, values = entry(Oracle.METADATA, id="m"), entry(Oracle.VALUES, id="v")
-    signature = entry(Oracle.SIGNATURE, id="s")
-    for entries, cell_class in [
+    metadata, values = entry(Oracle.METADATA), entry(Oracle.VALUES)
+    signature = entry(Oracle.SIGNATURE)
+    for rows, cell_class in [
         ((metadata, signature), CellClass.EXPECTED_FAILURE),
         ((metadata, signature, values), CellClass.UNEXPECTED_PASS),
         ((metadata, values), CellClass.UNEXPECTED_FAILURE),
     ]:
-        assert the_class(judged(made, entries=entries)) is cell_class
-
-
-def test_an_origin_limits_an_entry_to_its_cases() -> None:
-    made = record(key(), failed(Oracle.VALUES))
-    assert judged(made, entries=(entry(origin="exported"),)).gate is Gate.GREEN
-    assert judged(made, entries=(entry(origin="handmade"),)).gate is Gate.RED
+        assert the_class(judged(made, rows=rows)) is cell_class
 
 
 def test_a_failure_that_plain_export_shows_too_is_marked_as_torchs_own_and_stays_red() -> None:
@@ -282,8 +361,7 @@ def test_findings_come_worst_first() -> None:
             record(key("d"), failed(Oracle.VALUES), failed(Oracle.STRUCTURE)),
             record(key("e")),
         ),
-        Ledger((entry(Oracle.WIRING, cases=("e",)),)),
-        [],
+        table(entry(Oracle.WIRING, case="e")),
         [],
     )
     assert [(f.case, f.oracle) for f in report.findings] == [
@@ -311,18 +389,18 @@ def test_a_file_subject_needs_a_release_to_be_held_against() -> None:
     file = subject("file:1a", kind=SubjectKind.FILE)
     cell = planned(key("a", "file:1a"))
     with pytest.raises(UsageError, match=r"file:1a has no release .*--like"):
-        judge([cell], by_id(record(cell.key)), Ledger(), CASES, [file])
+        judge([cell], by_id(record(cell.key)), Table(), [file])
 
 
 def test_a_file_subject_is_judged_against_its_release_and_not_by_the_ledger() -> None:
     file = subject("file:1a", kind=SubjectKind.FILE)
     other = key("a", "file:1a")
     plan = [planned(key()), planned(other)]
-    ledger = Ledger((entry(),))
+    rows = table(entry())
 
     def gate(of_file: CellRecord) -> GateReport:
         records = by_id(record(key(), failed(Oracle.VALUES)), of_file)
-        return judge(plan, records, ledger, CASES, [file], {"file:1a": "2.13.0"})
+        return judge(plan, records, rows, [file], {"file:1a": "2.13.0"})
 
     same = gate(record(other, failed(Oracle.VALUES)))
     assert (same.gate, same.classes[other.cell_id]) == (Gate.GREEN, CellClass.EXPECTED_FAILURE)
@@ -339,7 +417,7 @@ def test_a_file_subject_whose_release_said_nothing_is_held_against_nothing() -> 
     plan = [planned(key()), planned(ended.key)]
     for said_nothing in ([], [CellRecord(key(), CellState.ENDED)]):
         records = by_id(ended, *said_nothing)
-        report = judge(plan, records, Ledger(), CASES, [file], {"file:1a": "2.13.0"})
+        report = judge(plan, records, Table(), [file], {"file:1a": "2.13.0"})
         assert report.gate is Gate.FAILED
         assert report.classes[ended.key.cell_id] is CellClass.MISSING
 
@@ -349,18 +427,20 @@ def test_the_first_screen_names_case_oracle_reason_and_both_commands() -> None:
     assert first_screen(report, run="RUN") == [
         "gate: red: 1 unexpected failure",
         "cells: planned 1, unexpected failure 1",
-        "  wiring: a [2.13.0 export]: not listed: wrong-wiring@run: engine 0 reads input 1",
+        "  wiring: a [2.13.0 export]: not expected: wrong-wiring@run: engine 0 reads input 1",
         "      python -m harness explain a --subject 2.13.0 --route export",
-        "to update the ledger: python -m harness ledger RUN --propose",
+        "to expect what it shows: python -m harness expected --update RUN",
     ]
 
 
 def test_the_first_screen_names_where_cases_candidates_and_the_run_are() -> None:
     report = judged(record(key(), failed(Oracle.WIRING)))
     elsewhere = Places(corpus=("our cases.py",), out="../runs", candidates=frozenset({"file:1a"}))
-    *_, explained, proposed = first_screen(report, run="RUN", places=elsewhere)
-    assert explained.endswith("--subject 2.13.0 --route export --corpus 'our cases.py'")
-    assert proposed.endswith("ledger RUN --propose --out ../runs")
+    assert first_screen(report, run="RUN", places=elsewhere)[-1].endswith(
+        "--subject 2.13.0 --route export --corpus 'our cases.py'"
+    )
+    proposed = first_screen(report, run="RUN", places=Places(out="../runs"))[-1]
+    assert proposed.endswith("expected --update RUN --out ../runs")
     assert explain_command(key("a", "file:1a"), elsewhere).endswith("--out ../runs")
 
 
@@ -382,22 +462,21 @@ def test_the_first_screen_is_short_and_says_how_much_it_leaves_out() -> None:
 
 def test_the_first_screen_of_a_green_run_says_what_is_known_to_fail_all_the_same() -> None:
     made = record(key(), failed(Oracle.VALUES))
-    assert first_screen(judged(made, record(key("b")), entries=(entry(),))) == [
+    assert first_screen(judged(made, record(key("b")), rows=(entry(),))) == [
         "gate: green: nothing unexpected; "
         "2.13.0 still has 1 silent, 0 loud and 0 lesser known failures in 2 cells",
         "cells: planned 2, ok 1, expected failure 1",
     ]
 
 
-def test_the_first_screen_names_the_entries_of_a_ledger_that_is_not_exact() -> None:
-    repeated = tuple(entry(id=f"e{n}") for n in range(5))
-    made = record(key(), failed(Oracle.VALUES))
-    lines = first_screen(judged(made, entries=repeated), limit=3)
-    assert lines[0] == "gate: red: 10 faults in the ledger"
-    assert [line.split(" both")[0] for line in lines[2:5]] == [
-        f'  ledger: entries "e0" and "e{n}"' for n in (1, 2, 3)
+def test_the_first_screen_names_what_contradicts_itself() -> None:
+    faults = tuple(Fault(f"d{n}", f"d{n} has no row") for n in range(5))
+    lines = first_screen(judged(record(key()), faults=faults), limit=3)
+    assert lines[0] == "gate: red: 5 faults in the expectations"
+    assert lines[2:] == [
+        *(f"  expectations: d{n} has no row" for n in range(3)),
+        "  and 2 more faults in the expectations",
     ]
-    assert lines[5:] == ["  and 7 more faults in the ledger"]
 
 
 def test_the_command_for_a_strict_capture_says_so() -> None:
@@ -417,39 +496,40 @@ def gating(cell: CellKey) -> list[Oracle]:
 
 def green_run(
     run: dict[CellKey, list[Verdict]],
-) -> tuple[list[CellRecord], tuple[Entry, ...]]:
+) -> tuple[list[CellRecord], tuple[Row, ...]]:
     records = [record(each, *found) for each, found in run.items()]
-    return records, tuple(propose(records, Ledger(), CASES))
+    return records, tuple(absorb(Table(), register(), records).entries.items())
 
 
 @given(runs)
-def test_deleting_any_entry_turns_a_green_run_red(run: dict[CellKey, list[Verdict]]) -> None:
-    records, entries = green_run(run)
-    assert judged(*records, entries=entries).gate is Gate.GREEN
-    for deleted in entries:
-        rest = tuple(each for each in entries if each is not deleted)
-        assert judged(*records, entries=rest).gate is Gate.RED
+def test_what_a_run_shows_makes_it_green_and_no_other_cell_red(
+    run: dict[CellKey, list[Verdict]],
+) -> None:
+    records, rows = green_run(run)
+    assert judged(*records, rows=rows).gate is Gate.GREEN
 
 
 @given(runs, st.data())
-def test_adding_a_false_entry_turns_a_green_run_red(
+def test_deleting_any_row_turns_a_green_run_red(
     run: dict[CellKey, list[Verdict]], data: st.DataObject
 ) -> None:
-    records, entries = green_run(run)
+    records, rows = green_run(run)
+    if rows:
+        gone = data.draw(st.sampled_from(rows))
+        rest = tuple(row for row in rows if row != gone)
+        assert judged(*records, rows=rest).gate is Gate.RED
+
+
+@given(runs, st.data())
+def test_adding_a_false_row_turns_a_green_run_red(
+    run: dict[CellKey, list[Verdict]], data: st.DataObject
+) -> None:
+    records, rows = green_run(run)
     cell = data.draw(st.sampled_from(records))
-    passing = [o for o in gating(cell.key) if not cell.verdict(o).failed]
-    oracle = data.draw(st.sampled_from(passing or [None]))
-    if oracle is None:
-        return
-    false = entry(
-        oracle,
-        id="false",
-        cases=(cell.key.case,),
-        subjects=(cell.key.subject,),
-        routes=(cell.key.route,),
-        message=".*",
-    )
-    report = judged(*records, entries=(*entries, false))
+    oracle = data.draw(st.sampled_from(gating(cell.key)))
+    place = {"case": cell.key.case, "route": cell.key.route}
+    false = entry(oracle, "crash", subjects=(cell.key.subject,), **place)
+    report = judged(*records, rows=(*rows, false))
     assert report.gate is Gate.RED
     assert {finding.cell_class for finding in report.findings} == {CellClass.UNEXPECTED_PASS}
 
@@ -458,21 +538,21 @@ def test_adding_a_false_entry_turns_a_green_run_red(
 def test_losing_any_record_turns_a_green_run_failed(
     run: dict[CellKey, list[Verdict]], data: st.DataObject
 ) -> None:
-    records, entries = green_run(run)
+    records, rows = green_run(run)
     lost = data.draw(st.sampled_from(records))
     rest = by_id(*(each for each in records if each is not lost))
     plan = [planned(each.key) for each in records]
-    assert judge(plan, rest, Ledger(entries), CASES, []).gate is Gate.FAILED
+    assert judge(plan, rest, table(*rows), []).gate is Gate.FAILED
 
 
 @given(runs, st.data())
 def test_any_new_failure_turns_a_green_run_red(
     run: dict[CellKey, list[Verdict]], data: st.DataObject
 ) -> None:
-    records, entries = green_run(run)
+    records, rows = green_run(run)
     at = data.draw(st.integers(0, len(records) - 1))
     oracle = data.draw(st.sampled_from(gating(records[at].key)))
     old = records[at]
     verdicts_ = [*(v for v in old.verdicts if v.oracle is not oracle), failed(oracle, "new")]
     records[at] = dataclasses.replace(old, verdicts=tuple(verdicts_))
-    assert judged(*records, entries=entries).gate is Gate.RED
+    assert judged(*records, rows=rows).gate is Gate.RED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
 from harness.expectations.absorb import absorb, accepted
 from harness.expectations.defects import DEFECTS_FILE, read_register
+from harness.expectations.facts import place_of
 from harness.expectations.faults import faults_of
 from harness.expectations.reading import EXPECTATIONS, TABLE_FOLDER
 from harness.expectations.review import review
@@ -33,7 +35,7 @@ def expected_command(
         bool, typer.Option("--review", help="Tell the change by defects; writes nothing.")
     ] = False,
     anew: Annotated[
-        bool, typer.Option("--anew", help="Forget the rows of cells that the runs do not have.")
+        bool, typer.Option("--anew", help="Forget the rows of cases that the runs do not have.")
     ] = False,
     against: Annotated[
         Path | None,
@@ -49,19 +51,22 @@ def expected_command(
     """
     if update and reviewing:
         raise UsageError("--update writes, --review writes nothing; give one of them")
-    if (update or accept) and not runs and not (accept and update):
-        raise UsageError("--update: name a run; with --accept alone it takes what is proposed")
+    if update and not runs and not accept:
+        raise UsageError("--update: name a run, or give --accept to take what is proposed")
     own = folder / DEFECTS_FILE.name
     register = read_register(own if own.is_file() else DEFECTS_FILE)
     rows = folder / TABLE_FOLDER
     table = read_table(rows, undecided=True) if rows.is_dir() else Table()
     before = read_table(against, undecided=True) if against else table
     after = table
-    for number, name in enumerate(runs or ()):
+    kept: set[tuple[str, str]] = set()
+    for name in runs or ():
         run = RunFolder.open(name, out_dir)
-        if anew and number == 0:
-            after = _without_rows_of_others(after, run)
-        after = absorb(after, register, run.records().values(), run.provenance().subjects)
+        records = run.records().values()
+        kept |= {(place.lane, place.case) for place in (place_of(r.key) for r in records)}
+        after = absorb(after, register, records, run.provenance().subjects)
+    if anew:
+        after = _of_cases(after, kept)
     if accept:
         after = accepted(after)
     if update:
@@ -82,9 +87,8 @@ def expected_command(
     return ExitCode.RED if faults else ExitCode.GREEN
 
 
-def _without_rows_of_others(table: Table, run: RunFolder) -> Table:
-    """Only the entries of cells that a run has; what a person decided of them is kept."""
-    kept = {(cell.key.lane, cell.key.case) for cell in run.plan()}
+def _of_cases(table: Table, kept: Collection[tuple[str, str]]) -> Table:
+    """Only the entries of some cases, by lane and name."""
     entries = {
         entry: subjects
         for entry, subjects in table.entries.items()

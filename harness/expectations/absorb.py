@@ -37,7 +37,8 @@ from harness.expectations.table import (
 from harness.rig.records import CellRecord, SubjectSpec
 from harness.rig.vocabulary import CellState, Oracle, SubjectKind
 
-_Cells = dict[Place, dict[str, tuple[Fact, ...]]]  # by place and subject
+#: By place and subject; None for what was not asked because of something that is told elsewhere.
+_Cells = dict[Place, dict[str, tuple[Fact, ...] | None]]
 _MOST_SPECIFIC: Final = 3
 
 
@@ -62,6 +63,8 @@ def absorb(
         of_level = {place: of for place, of in cells.items() if specificity(place) == level}
         for place, by_subject in of_level.items():
             for subject, facts in by_subject.items():
+                if facts is None:
+                    continue
                 inherited = base.inherited(place, subject)
                 seen = {fact.seen: fact for fact in facts}
                 for key, fact in seen.items():
@@ -99,7 +102,7 @@ def _observed(
             if record.reason in here:
                 continue
             if record.rests_on_compile:
-                cells[place][record.key.subject] = ()
+                cells[place][record.key.subject] = None
                 continue
             unasked[case].append(record.reason)
         else:
@@ -113,7 +116,7 @@ def _observed(
     alone = {entry.place for entry in whole}
     for place, of in cells.items():
         if dataclasses.replace(place, route=ALL) in alone:
-            cells[place] = dict.fromkeys(of, ())
+            cells[place] = dict.fromkeys(of)
     return dict(cells), whole
 
 
@@ -184,11 +187,11 @@ class _Matcher:
         self._of: dict[tuple[Place, str, Fact], str] = {}
         self._signed: dict[tuple[Place, tuple[str, str, str]], tuple[Defect, ...]] = {}
         self._kept: dict[tuple[Place, tuple[str, str, str], str], str] = {}
-        self._near: dict[tuple[str, str, str, str], set[str]] = defaultdict(set)
+        self._near: dict[tuple[str, ...], set[str]] = defaultdict(set)
         self._alone: dict[str, set[str]] = defaultdict(set)
         for entry, subjects in table.entries.items():
             if not entry.removed and entry.defect in register.by_id:
-                self._near[_nearness(entry.place, entry.fact)].add(entry.defect)
+                self._remember(entry.place, entry.fact, entry.defect)
                 for subject in subjects:
                     self._kept[entry.place, entry.fact.seen, subject] = entry.defect
 
@@ -204,10 +207,10 @@ class _Matcher:
             self._of[place, subject, fact] = defect.id
             return
         found = tuple(defect for defect in signed if defect.may_show(subject))
-        near = self._near[_nearness(place, fact)]
-        beside = [defect for defect in found if defect.id in near]
-        if len(beside) == 1 or len(found) == 1:
-            named = (beside or list(found))[0].id
+        steps = [[each for each in found if each.id in near] for near in self._nearby(place, fact)]
+        alone = next((left for left in [*steps, found] if len(left) == 1), None)
+        if alone is not None:
+            named = alone[0].id
             self._of[place, subject, fact] = UNKNOWN + named
             self._alone[place.case].add(named)
         else:
@@ -226,10 +229,18 @@ class _Matcher:
             entry = Entry(place, fact, named)
             entries[entry] = entries.get(entry, frozenset()) | {subject}
             if named.removeprefix(UNKNOWN) in self._register.by_id:
-                self._near[_nearness(place, fact)].add(named.removeprefix(UNKNOWN))
+                self._remember(place, fact, named.removeprefix(UNKNOWN))
         self._of.clear()
         self._open.clear()
         return entries
+
+    def _remember(self, place: Place, fact: Fact, named: str) -> None:
+        for nearness in _nearnesses(place, fact):
+            self._near[nearness].add(named)
+
+    def _nearby(self, place: Place, fact: Fact) -> list[set[str]]:
+        """What the same finding of the case is due to elsewhere, the nearest first."""
+        return [self._near.get(nearness, set()) for nearness in _nearnesses(place, fact)]
 
     def _likely(
         self, place: Place, subject: str, found: Sequence[Defect], in_cell: Collection[str]
@@ -252,7 +263,8 @@ class _Matcher:
     def _refuted(self, defect: Defect, place: Place) -> bool:
         """Whether a subject that has the defect comes to the end here, and does not show it."""
         return any(
-            subject not in NAMED_SUBJECTS
+            facts is not None
+            and subject not in NAMED_SUBJECTS
             and defect.alive_in(subject)
             and not any(fact.oracle == Oracle.COMPLETION for fact in facts)
             and not any(defect in self._signs(place, fact) for fact in facts)
@@ -267,8 +279,10 @@ class _Matcher:
         return self._signed[key]
 
 
-def _nearness(place: Place, fact: Fact) -> tuple[str, str, str, str]:
-    return place.lane, place.case, fact.oracle, fact.says
+def _nearnesses(place: Place, fact: Fact) -> tuple[tuple[str, ...], ...]:
+    """By which names a finding is the same one: in its lane, and by the model's own name."""
+    model = place.case.partition("@")[0]
+    return (place.lane, place.case, fact.oracle, fact.says), (model, fact.oracle, fact.says)
 
 
 def accepted(table: Table) -> Table:

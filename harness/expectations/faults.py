@@ -58,31 +58,39 @@ def _of_rows(register: Register, table: Table) -> Iterator[Fault]:
         where = f"{place.case} [{place.lane} {place.route}]"
         if entry.removed:
             told = [table.inherited(place, name).get(entry.fact.seen) for name in names]
-            if not all(told):
-                yield Fault(place.case, f"{where}: takes away {entry.fact.text}, which it does not "
-                            "inherit; delete the row")  # fmt: skip
+            if any(each is None or each.defect != entry.defect for each in told):
+                wrong = f"takes away {entry.fact.text}, which it does not inherit; delete the row"
+                yield Fault(place.case, f"{where}: {wrong}")
         elif entry.fact.oracle == UNSUPPORTED:
             if entry.defect:
-                yield Fault(place.case, f"{where}: could not be asked, which is nobody's defect; "
-                            "leave the defect empty")  # fmt: skip
-            continue
-        defect = register.by_id.get(entry.defect)
-        if defect is None:
-            yield Fault(entry.defect, f"{where}: no defect is called {entry.defect!r}; write it "
-                        "into defects.toml, or name another")  # fmt: skip
-            continue
-        if not defect.signed(place, entry.fact):
-            yield Fault(defect.id, f"{where}: {defect.id} has no sign for {entry.fact.text}; add "
-                        "one, or name another defect")  # fmt: skip
-        dead = [name for name in names if not defect.may_show(name)]
-        if dead and not entry.removed:
-            yield Fault(defect.id, f"{where}: {defect.id} is not alive in "
-                        f"{ranges(dead, table.releases)}; correct since or fixed_in")  # fmt: skip
-        asked = frozenset(table.asked.get(asked_of(place), ()))
-        right = filled(place, names & asked, table)
+                wrong = "could not be asked, which is nobody's defect; leave the defect empty"
+                yield Fault(place.case, f"{where}: {wrong}")
+        else:
+            wrong = _wrong_defect(entry, names, register, table)
+            if wrong:
+                yield Fault(entry.defect, f"{where}: {wrong}")
+        right = filled(place, names & frozenset(table.asked.get(asked_of(place), ())), table)
         if ALL not in names and right != names:
-            yield Fault(place.case, f"{where}: {ranges(names, table.releases)} has releases that "
-                        f"are never asked; write {ranges(right, table.releases)!r}")  # fmt: skip
+            wrong = f"{ranges(names, table.releases)} has releases that are never asked"
+            instead = ranges(right, table.releases)
+            yield Fault(
+                place.case,
+                f"{where}: {wrong}; {f'write {instead!r}' if instead else 'delete the row'}",
+            )
+
+
+def _wrong_defect(entry: Entry, names: frozenset[str], register: Register, table: Table) -> str:
+    """What is wrong with the defect that an entry names, and what to do; else nothing."""
+    defect = register.by_id.get(entry.defect)
+    if defect is None:
+        return f"no defect is called {entry.defect!r}; write it into defects.toml, or name another"
+    if not defect.signed(entry.place, entry.fact):
+        return f"{defect.id} has no sign for {entry.fact.text}; add one, or name another defect"
+    dead = [name for name in names if not defect.may_show(name)]
+    if dead:
+        told = ranges(dead, table.releases)
+        return f"{defect.id} is not alive in {told}; correct since or fixed_in"
+    return ""
 
 
 def _of_defect(
@@ -129,18 +137,13 @@ def _not_mended(
         place = entry.place
         if newest not in table.asked.get(asked_of(place), ()):
             continue
-        here = table.expected(place, newest).values()
-        if any(each.defect == defect.id or ends_earlier(each) for each in here):
+        here = {each.defect for each in table.expected(place, newest).values()}
+        if defect.id in here or table.ends(place, newest):
             return
         asked = True
     if asked:
         yield Fault(defect.id, f"{defect.id}: no row is left in {newest}; set fixed_in and "
                     "fixed_by")  # fmt: skip
-
-
-def ends_earlier(entry: Entry) -> bool:
-    """Whether a cell that shows this gets no further, so that other defects may be behind it."""
-    return entry.fact.oracle in ("completion", UNSUPPORTED)
 
 
 def _never_asked(

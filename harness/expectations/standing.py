@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from harness.expectations.defects import Defect, Register
 from harness.expectations.facts import UNSUPPORTED
-from harness.expectations.faults import ends_earlier
 from harness.expectations.table import Entry, Table, asked_of
 from harness.rig.vocabulary import PINNED, SEGMENT, Harm
 
@@ -84,8 +83,7 @@ class Standings:
         behind: Counter[str] = Counter()
         if defect.alive_in(release):
             for place in places:
-                here = self._table.expected(place, release).values()
-                ended = {each.defect for each in here if ends_earlier(each) and each.defect}
+                ended = {each.defect for each in self._table.ends(place, release) if each.defect}
                 if not ended:
                     return Standing(defect, release, State.ABSENT)
                 behind.update(ended)

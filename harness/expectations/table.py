@@ -28,7 +28,7 @@ from packaging.version import Version
 from harness.errors import SurroundingsError
 from harness.expectations.facts import NONSTRICT, UNSUPPORTED, Fact, Place
 from harness.expectations.selectors import NAMED_SUBJECTS, parsed_version
-from harness.rig.vocabulary import PINNED, SEGMENT, Harm, Lane, Oracle
+from harness.rig.vocabulary import PINNED, SEGMENT, Harm, Lane, Oracle, Route
 
 EXPECTED_FOLDER: Final = Path(__file__).with_name("expected")
 ASKED_FILE: Final = "asked.csv"
@@ -117,7 +117,16 @@ class Table:
                 found.pop(entry.fact.seen, None)
             else:
                 found[entry.fact.seen] = entry
-        return found
+        unasked = {seen: entry for seen, entry in found.items() if seen[0] == UNSUPPORTED}
+        return unasked or found
+
+    def ends(self, place: Place, subject: str) -> list[Entry]:
+        """What a cell gets no further than, so that other defects may be hidden behind it."""
+        here = [*self.expected(place, subject).values()]
+        if place.lane == Lane.PACKAGE and place.route != Route.COMPILE:
+            compiled = dataclasses.replace(place, route=Route.COMPILE.value)
+            here += self.expected(compiled, subject).values()
+        return [each for each in here if each.fact.oracle in (Oracle.COMPLETION, UNSUPPORTED)]
 
     def with_defects(self, of: Mapping[Entry, str]) -> Table:
         """The same table with other defects for some entries."""

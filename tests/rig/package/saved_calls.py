@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 import torch
 
-from corpus.product import find_product_case
+from corpus.case import find_case
 from harness.rig.clock import StageClock
 from harness.rig.package.compiling import prepare_with
 from harness.rig.package.opening import open_package
@@ -34,7 +34,7 @@ def saved_calls(site: str, release: str, name: str, routes: list[str]) -> dict[s
     exporter = package.dynamo._exporter
     functions = {each: getattr(exporter, each) for each in CALLED}
     functions["export"] = torch.export.export
-    prepared = prepare_with(package, find_product_case(name), "nonstrict", 0, StageClock())
+    prepared = prepare_with(package, find_case(name), "nonstrict", 0, StageClock())
     found = {}
     for route in routes:
         arguments = user_arguments(prepared.captured, Route(route))
