@@ -55,6 +55,13 @@ def test_values_of_one_axis_make_no_pair() -> None:
     assert len(SPACE.pairs()) == 3
 
 
+def test_of_an_axis_that_is_alone_every_value_is_wanted_and_no_pair() -> None:
+    name = next(iter(AXES))
+    space = Space(AXES, {}, alone=frozenset({name}))
+    assert not any(value in pair for pair in space.pairs() for value in AXES[name])
+    assert set(cover(space, {}).missing_values) >= set(AXES[name])
+
+
 def test_the_table_names_cases_and_what_no_case_can_have() -> None:
     space = Space(AXES, SPACE.impossible, {"size/none": "it would be nothing"})
     lines = to_lines(cover(space, ALL_THREE))
@@ -75,7 +82,7 @@ def test_the_json_holds_what_the_table_says() -> None:
 
 def extraction() -> dict[str, Any]:
     return {
-        "axes": [{"name": name, "values": values} for name, values in AXES.items()],
+        "axes": [{"name": name, "values": values, "alone": False} for name, values in AXES.items()],
         "impossible": [{"pair": ["size/large", "colour/blue"], "reason": "there is none"}],
         "unreachable": {},
         "cases": {name: list(values) for name, values in ALL_THREE.items()},

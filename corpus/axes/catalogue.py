@@ -11,6 +11,7 @@ from corpus.axes import (
     scale,
     shapes,
     state,
+    users,
     wires,
 )
 
@@ -24,6 +25,7 @@ AXES = (
     *shapes.AXES,
     *interface.AXES,
     *scale.AXES,
+    *users.AXES,
 )
 VALUES = {value.id: value for one in AXES for value in one.values}
 

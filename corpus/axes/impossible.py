@@ -132,8 +132,9 @@ def reason_against(pair: Pair) -> str:
 
 
 def all_pairs(axes: tuple[Axis, ...]) -> Iterator[Pair]:
-    """Every two values of different axes."""
-    for one, other in itertools.combinations(axes, 2):
+    """Every two values of different axes that are to be seen in pairs."""
+    paired = [each for each in axes if not each.alone]
+    for one, other in itertools.combinations(paired, 2):
         for left, right in itertools.product(one.values, other.values):
             yield left.id, right.id
 

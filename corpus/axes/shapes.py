@@ -41,10 +41,11 @@ def _across_an_engine(view: SplitView) -> bool:
 def _data_dependent(view: SplitView) -> bool:
     values = [meta_of(node) for call in view.calls for node in call.child.graph.nodes]
     values += [meta_of(node) for node in view.values]
-    return any(_unbacked(value) for value in leaves(values))
+    return any(is_unbacked(value) for value in leaves(values))
 
 
-def _unbacked(value: Any) -> bool:
+def is_unbacked(value: Any) -> bool:
+    """Whether a number, or a size of a tensor, depends on data."""
     if not isinstance(value, torch.Tensor | torch.SymInt) or not free_symbols(value):
         return False
     return bool(free_unbacked_symbols(value))

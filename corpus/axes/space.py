@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from corpus.axes.view import SplitView
 
@@ -26,10 +26,14 @@ class Value:
 
 @dataclass(frozen=True)
 class Axis:
-    """A question about a split module. A case may have several values of one axis, or none."""
+    """A question about a split module. A case may have several values of one axis, or none.
+
+    ``alone`` says that each value needs a case, and no pair of one with another axis's does.
+    """
 
     name: str
     values: tuple[Value, ...]
+    alone: bool = False
 
 
 def axis(name: str, **values: tuple[str, Predicate]) -> Axis:
@@ -41,6 +45,11 @@ def axis(name: str, **values: tuple[str, Predicate]) -> Axis:
             for key, (what, holds) in values.items()
         ),
     )
+
+
+def alone(one: Axis) -> Axis:
+    """The axis, of which no pair of values with another axis's is wanted."""
+    return replace(one, alone=True)
 
 
 def values_held(axes: tuple[Axis, ...], view: SplitView) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ def _written(node: Node) -> list[Node]:
     ]
 
 
-def _is_view(node: Node) -> bool:
+def is_view(node: Node) -> bool:
     schema = getattr(node.target, "_schema", None)
     if node.op != "call_function" or schema is None or not schema.returns:
         return False
@@ -32,19 +32,25 @@ def _is_view(node: Node) -> bool:
     return alias is not None
 
 
-def _root(node: Node) -> Node:
+def root_of(node: Node) -> Node:
     """The node whose memory this one has."""
-    while _is_view(node) and isinstance(node.args[0], Node):
+    while is_view(node) and isinstance(node.args[0], Node):
         node = node.args[0]
     return node
 
 
-def _in_place(view: SplitView) -> Iterator[tuple[Call, Node, Node]]:
-    """Every write: the call, the op, and whose memory it writes to."""
+def writes(view: SplitView) -> Iterator[tuple[Call, Node, Node]]:
+    """Every write: the call, the op, and the value that it writes to."""
     for call in view.calls:
         for node in call.child.graph.nodes:
             for target in _written(node):
-                yield call, node, _root(target)
+                yield call, node, target
+
+
+def _in_place(view: SplitView) -> Iterator[tuple[Call, Node, Node]]:
+    """Every write: the call, the op, and whose memory it writes to."""
+    for call, node, target in writes(view):
+        yield call, node, root_of(target)
 
 
 def _mutated_buffers(view: SplitView) -> set[tuple[str, str]]:
@@ -57,7 +63,7 @@ def _mutated_and_returned(view: SplitView) -> bool:
         call = view.maker(output)
         if call is None:
             continue
-        roots = [_root(item) for item in call.outputs if isinstance(item, Node)]
+        roots = [root_of(item) for item in call.outputs if isinstance(item, Node)]
         if any((call.target, str(root.target)) in mutated for root in roots):
             return True
     return False
@@ -80,7 +86,7 @@ def _aliasing(view: SplitView) -> bool:
     """An output of a fallback that shares memory with its input, or with another output."""
     for call in view.fallbacks:
         outputs = list(dict.fromkeys(item for item in call.outputs if isinstance(item, Node)))
-        roots = [_root(item) for item in outputs]
+        roots = [root_of(item) for item in outputs]
         viewing = [root for item, root in zip(outputs, roots, strict=True) if item is not root]
         if any(root.op == "placeholder" or roots.count(root) > 1 for root in viewing):
             return True

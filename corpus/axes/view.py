@@ -83,6 +83,7 @@ class SplitView:
         bounds: of the dynamic dimensions, None for a static case.
         kinds: of the attributes of a captured model, by name: the splitter makes a persistent
             buffer of every tensor that is no parameter, so the split module no longer tells.
+        given_to_save: what `save` is given, where that may be told apart from ``inputs``.
     """
 
     split: GraphModule
@@ -90,6 +91,7 @@ class SplitView:
     model: torch.nn.Module | None = None
     bounds: tuple[int, int] | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
+    given_to_save: Inputs | None = None
 
     @functools.cached_property
     def calls(self) -> tuple[Call, ...]:

@@ -7,6 +7,8 @@ another position or other numbers, so that a write that is lost shows in the nex
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 
 from corpus.case import Family, Inputs, Origin, Program, case
@@ -93,7 +95,7 @@ def cache_written_up_to_a_dynamic_size() -> Program:
 
 class AtAnItem(Cache):
     def forward(self, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
-        begin = start.item()
+        begin = cast(int, start.item())
         torch._check(begin >= 0)
         torch._check(begin + 2 <= LENGTH)
         self.keys.narrow(2, begin, 2).copy_(self.project(x))  # type: ignore[arg-type]

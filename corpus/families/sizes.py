@@ -7,6 +7,8 @@ input's shape tells.
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 
 from corpus.case import Family, Inputs, Program, case
@@ -165,7 +167,7 @@ def fraction_into_an_engine() -> Program:
 
 class UpToItem(torch.nn.Module):
     def forward(self, x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
-        rows = count.item()
+        rows = cast(int, count.item())
         torch._check(rows >= 1)
         torch._check(rows <= 8)
         return torch.relu((x + 1).narrow(0, 0, rows)) * 2  # type: ignore[arg-type]

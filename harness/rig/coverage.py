@@ -43,6 +43,7 @@ def view_of(case: Case) -> SplitView:
         program.model,
         program.bounds,
         _kinds(captured.exported),
+        captured.given_to_save,
     )
 
 
@@ -56,7 +57,11 @@ def _kinds(program: ExportedProgram) -> Mapping[str, str]:
 def extract() -> dict[str, Any]:
     return {
         "axes": [
-            {"name": axis.name, "values": {value.id: value.what for value in axis.values}}
+            {
+                "name": axis.name,
+                "values": {value.id: value.what for value in axis.values},
+                "alone": axis.alone,
+            }
             for axis in AXES
         ],
         "unreachable": UNREACHABLE,

@@ -155,6 +155,40 @@ TABLE = {
     "payload/bytes": ("relu_once", "only_fallbacks"),
     "payload/kilobytes": ("diffusion_chunk", "relu_once"),
     "payload/megabytes": ("engine_of_a_megabyte", "relu_once"),
+    "number at an engine/out": ("size_out_of_an_engine", "item_into_an_engine"),
+    "number at an engine/into": ("item_into_an_engine", "size_out_of_an_engine"),
+    "number at an engine/arithmetic": ("half_of_a_size_out", "size_out_of_an_engine"),
+    "number at an engine/item": ("item_into_an_engine", "half_of_a_size_into_an_engine"),
+    "number at an engine/fraction": ("fraction_into_an_engine", "item_into_an_engine"),
+    "number at an engine/returned": ("sizes_returned", "relu_once"),
+    "number at an engine/size-alone": ("size_of_an_input_that_is_not_read", "relu_once"),
+    "number at an engine/data-dependent-out": ("nonzero_out_of_an_engine", "count_of_nonzero"),
+    "number at an engine/data-dependent-into": ("masked_into_an_engine", "relu_once"),
+    "write to an input/whole": ("input_written_whole", "input_slice_written"),
+    "write to an input/part": ("input_slice_written", "input_written_whole"),
+    "write to an input/read-later": ("input_written_whole", "input_written_last"),
+    "write to an input/not-read": ("input_written_last", "input_written_whole"),
+    "write to an input/fallback": ("input_written_by_a_fallback", "relu_once"),
+    "write to an input/two": ("two_inputs_written", "relu_once"),
+    "write to an input/returned": ("input_written_and_returned", "relu_once"),
+    "cache/submodule": ("cache_of_submodules", "cache_channels_last"),
+    "cache/fallback": ("cache_written_by_a_fallback", "cache_of_submodules"),
+    "cache/number": ("cache_written_up_to_a_dynamic_size", "cache_of_submodules"),
+    "cache/whole": ("cache_as_a_moving_window", "cache_of_submodules"),
+    "cache/twice": ("cache_written_on_both_sides", "cache_of_submodules"),
+    "cache/strided": ("cache_channels_last", "cache_of_submodules"),
+    "cache/read-elsewhere": ("attention_with_its_softmax_in_pytorch", "cache_of_submodules"),
+    "form of a call/star": ("star_arguments", "relu_once"),
+    "form of a call/star-keywords": ("star_keywords", "relu_once"),
+    "form of a call/keywords-alone": ("keywords_alone", "relu_once"),
+    "form of a call/other-order-at-save": ("keywords_in_another_order_at_save", "keywords_alone"),
+    "form of a call/optional": ("optional_tensor_left_out", "none_given_between_tensors"),
+    "form of a call/none-between": ("none_given_between_tensors", "relu_once"),
+    "form of a call/nothing": ("no_inputs_at_all", "relu_once"),
+    "form of a call/none-out": ("none_beside_a_tensor", "numbers_beside_a_tensor"),
+    "form of a call/number-out": ("numbers_beside_a_tensor", "none_beside_a_tensor"),
+    "form of a call/dict-both-ways": ("dictionary_both_ways", "relu_once"),
+    "form of a call/dataclass-both-ways": ("dataclass_both_ways", "relu_once"),
 }
 
 
@@ -189,6 +223,12 @@ def test_a_value_has_one_name_and_says_what_it_is() -> None:
 
 def test_pairs_are_of_different_axes() -> None:
     assert all(VALUES[one].axis != VALUES[other].axis for one, other in all_pairs(AXES))
+
+
+def test_of_an_axis_that_is_alone_no_pair_is_wanted() -> None:
+    names = {VALUES[value].axis for pair in all_pairs(AXES) for value in pair}
+    assert names == {axis.name for axis in AXES if not axis.alone}
+    assert any(axis.alone for axis in AXES)
 
 
 def test_an_impossible_pair_has_a_reason_whichever_way_it_is_asked() -> None:
