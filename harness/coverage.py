@@ -23,11 +23,13 @@ class Space:
     """The axes in order, each with its values' ids and words; what cannot go together, and why.
 
     ``unreachable`` are values that no case can have, with the reason; they are in no axis.
+    ``alone`` are the axes whose values are counted one by one, and in no pair.
     """
 
     axes: Mapping[str, Mapping[str, str]]
     impossible: Mapping[Pair, str]
     unreachable: Mapping[str, str] = field(default_factory=dict)
+    alone: frozenset[str] = frozenset()
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -35,9 +37,10 @@ class Space:
 
     def pairs(self) -> list[tuple[str, str]]:
         """Every two values of different axes that can exist, in the order of the axes."""
+        paired = [values for axis, values in self.axes.items() if axis not in self.alone]
         return [
             pair
-            for one, other in itertools.combinations(self.axes.values(), 2)
+            for one, other in itertools.combinations(paired, 2)
             for pair in itertools.product(one, other)
             if frozenset(pair) not in self.impossible
         ]
@@ -83,12 +86,13 @@ def read_extraction(data: Mapping[str, Any]) -> tuple[Space, dict[str, tuple[str
         impossible = {frozenset(item["pair"]): item["reason"] for item in data["impossible"]}
         cases = {name: tuple(values) for name, values in data["cases"].items()}
         unreachable = dict(data["unreachable"])
+        alone = frozenset(axis["name"] for axis in data["axes"] if axis.get("alone"))
     except (KeyError, TypeError) as error:
         raise SurroundingsError(
             f"the coverage extraction cannot be read ({error!r}); remove the folder `coverage` of "
             "the cache"
         ) from error
-    return Space(axes, impossible, unreachable), cases
+    return Space(axes, impossible, unreachable, alone), cases
 
 
 def cover(space: Space, cases: Mapping[str, Iterable[str]]) -> Coverage:

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
+from corpus.axes import users
 from corpus.axes.catalogue import AXES, UNREACHABLE
 from corpus.axes.impossible import impossible_pairs
 from corpus.axes.space import values_held
@@ -53,17 +54,28 @@ def _kinds(program: ExportedProgram) -> Mapping[str, str]:
     return kinds | dict.fromkeys(signature.non_persistent_buffers, NON_PERSISTENT)
 
 
+def values_of(case: Case) -> list[str]:
+    """The ids of what a case has: of its split, where the graph lane makes one, and of itself."""
+    split = values_held(AXES, view_of(case)) if "graph" in case.lanes else ()
+    return [*split, *users.met_by(case)]
+
+
 def extract() -> dict[str, Any]:
+    structure = [
+        {"name": axis.name, "values": {value.id: value.what for value in axis.values}}
+        for axis in AXES
+    ]
+    alone = [
+        {"name": axis, "values": {f"{axis}/{met.name}": met.what for met in mets}, "alone": True}
+        for axis, mets in users.AXES.items()
+    ]
     return {
-        "axes": [
-            {"name": axis.name, "values": {value.id: value.what for value in axis.values}}
-            for axis in AXES
-        ],
+        "axes": [*structure, *alone],
         "unreachable": UNREACHABLE,
         "impossible": [
             {"pair": list(pair), "reason": reason} for pair, reason in impossible_pairs(AXES)
         ],
-        "cases": {case.name: list(values_held(AXES, view_of(case))) for case in all_cases()},
+        "cases": {case.name: values_of(case) for case in all_cases()},
     }
 
 

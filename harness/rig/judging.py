@@ -214,7 +214,7 @@ def _each(
 
 
 def _signature(prepared: PreparedCase, back: CameBack) -> Iterator[Finding]:
-    bounds = prepared.captured.program.bounds
+    bounds = prepared.captured.program.stated_bounds
     for program, stage in back.programs:
         yield from signature.check_program(program, prepared.specs, bounds, stage)
     if back.results is not None and prepared.over is not None:
