@@ -90,6 +90,13 @@ class Program:
     given_to_save: Callable[[Inputs], Inputs] | None = None
     before_compile: Callable[[ExportedProgram], ExportedProgram] | None = None
 
+    @property
+    def stated_bounds(self) -> tuple[int, int | None] | None:
+        """The bounds as the user states them: without an upper one where there is none."""
+        if self.bounds is None:
+            return None
+        return self.bounds[0], None if self.unbounded else self.bounds[1]
+
     def __post_init__(self) -> None:
         if not callable(self.inputs):
             raise TypeError(

@@ -61,6 +61,23 @@ CHOSEN: Final = frozenset(
         "numbers_beside_a_tensor",
         "dictionary_both_ways",
         "dataclass_both_ways",
+        # types
+        "complex_input_into_fallback",
+        "complex_input_into_engine",
+        "complex_output",
+        "double_input",
+        "double_input_truncated",
+        "int64_beyond_32_bits",
+        # dimensions
+        "dimension_without_a_bound",
+        "dimension_that_is_even",
+        # custom ops and names of ops
+        "custom_op_with_weights",
+        "custom_op_that_writes",
+        "fallback_named_as_a_packet",
+        # life cycle
+        "loaded_before_compile",
+        "hybrid_compiled_again",
     }
 )
 

@@ -86,7 +86,7 @@ def read_extraction(data: Mapping[str, Any]) -> tuple[Space, dict[str, tuple[str
         impossible = {frozenset(item["pair"]): item["reason"] for item in data["impossible"]}
         cases = {name: tuple(values) for name, values in data["cases"].items()}
         unreachable = dict(data["unreachable"])
-        alone = frozenset(axis["name"] for axis in data["axes"] if axis["alone"])
+        alone = frozenset(axis["name"] for axis in data["axes"] if axis.get("alone"))
     except (KeyError, TypeError) as error:
         raise SurroundingsError(
             f"the coverage extraction cannot be read ({error!r}); remove the folder `coverage` of "

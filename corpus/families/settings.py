@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 
-import corpus.models.custom_ops as ops
 from corpus.case import Family, Program, case
 from corpus.families.alternating_relu import RELU, Alternating
 from corpus.families.attributes import LINEAR, TwoLinears
@@ -43,20 +42,21 @@ def every_engine_below_the_block_size() -> Program:
     return Program(floats((2, 8)), model=TwoLinears())
 
 
-class GatedOnce(torch.nn.Module):
+class FewOps(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return ops.gate(x * 2, 0.25) - 1
+        return torch.relu(x * 2) - 1
 
 
 @case(
     Family.SETTINGS,
-    catches="require_full_compilation with an op that has no converter: split all the same",
+    catches="require_full_compilation of a model below the block size, handed back as it is",
+    min_block_size=5,
+    wiring=True,
     settings={"require_full_compilation": True},
-    imports=[ops.__name__],
     lanes=PACKAGE,
 )
-def whole_with_an_op_that_cannot() -> Program:
-    return Program(floats((2, 8)), model=GatedOnce())
+def whole_below_the_block_size() -> Program:
+    return Program(floats((2, 8)), model=FewOps())
 
 
 @case(

@@ -107,6 +107,39 @@ def complex_output() -> Program:
     return Program(floats((2, 4, 2)), model=ComplexOut())
 
 
+class ComplexBesideReal(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        turned = x * x + x
+        return turned, torch.relu(torch.view_as_real(turned) * 2) - y
+
+
+@case(
+    Family.TYPES,
+    catches="a complex output beside a real one of the same engine, returned as pairs of reals",
+    fallback=[RELU],
+    wiring=True,
+)
+def complex_output_beside_a_real_one() -> Program:
+    return Program(_complex_and_real, model=ComplexBesideReal())
+
+
+def _double_complex(generator: torch.Generator, _: int | None) -> Inputs:
+    x = torch.randn(2, 4, dtype=torch.complex128, generator=generator)
+    return Inputs((x, torch.randn(2, 4, 2, dtype=torch.float64, generator=generator)))
+
+
+@case(
+    Family.TYPES,
+    catches="truncate_double: complex128 in, of which pairs of doubles become pairs of floats",
+    fallback=[RELU],
+    wiring=True,
+    eager_tolerance=1e-5,
+    settings={"truncate_double": True},
+)
+def complex_double_truncated() -> Program:
+    return Program(_double_complex, model=ComplexIntoEngine())
+
+
 class InDouble(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.relu(x * THIRD + 1) * 2
@@ -170,7 +203,10 @@ class DoubleInside(torch.nn.Module):
 @case(
     Family.TYPES,
     catches="a sum in float64 between two float32 engines, whose type one of them takes over",
-    fallback=["aten._to_copy.default", "aten.to.dtype", "aten.cumsum.default"],
+    fallback=[
+        *("aten.to.dtype", "aten._to_copy.default", "aten.cumsum.default"),
+        "aten._assert_tensor_metadata.default",
+    ],
     wiring=True,
 )
 def double_inside_a_fallback() -> Program:

@@ -139,9 +139,9 @@ def export_like_a_user(
 
 
 def over_bound_inputs(captured: CapturedProgram) -> Inputs | None:
-    """Inputs one above the upper bound of every dynamic dimension, or None for a static case."""
+    """Inputs one above the upper bound of every dynamic dimension, or None where there is none."""
     bounds = captured.program.bounds
-    if bounds is None:
+    if bounds is None or captured.program.unbounded:
         return None
     generator = torch.Generator().manual_seed(captured.case.seed)
     return _inputs_on(captured.program.inputs(generator, bounds[1] + 1), captured.device)

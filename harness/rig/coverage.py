@@ -20,11 +20,12 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
+from corpus.axes import asked
 from corpus.axes.catalogue import AXES, UNREACHABLE
 from corpus.axes.impossible import impossible_pairs
 from corpus.axes.space import values_held
 from corpus.axes.view import SplitView
-from corpus.case import Case, cases_of, corpus_digest
+from corpus.case import Case, all_cases, corpus_digest
 from corpus.children import NON_PERSISTENT, PLAIN
 from harness.rig.capture import capture
 from harness.rig.split import split_module
@@ -54,21 +55,32 @@ def _kinds(program: ExportedProgram) -> Mapping[str, str]:
     return kinds | dict.fromkeys(signature.non_persistent_buffers, NON_PERSISTENT)
 
 
+def values_of(case: Case) -> list[str]:
+    """The ids of what a case has: of its split, where the graph lane makes one, and of itself."""
+    split = values_held(AXES, view_of(case)) if "graph" in case.lanes else ()
+    return [*split, *asked.met_by(case)]
+
+
 def extract() -> dict[str, Any]:
+    structure = [
+        {
+            "name": axis.name,
+            "values": {value.id: value.what for value in axis.values},
+            "alone": axis.alone,
+        }
+        for axis in AXES
+    ]
+    stated = [
+        {"name": axis, "values": {f"{axis}/{met.name}": met.what for met in mets}, "alone": True}
+        for axis, mets in asked.AXES.items()
+    ]
     return {
-        "axes": [
-            {
-                "name": axis.name,
-                "values": {value.id: value.what for value in axis.values},
-                "alone": axis.alone,
-            }
-            for axis in AXES
-        ],
+        "axes": [*structure, *stated],
         "unreachable": UNREACHABLE,
         "impossible": [
             {"pair": list(pair), "reason": reason} for pair, reason in impossible_pairs(AXES)
         ],
-        "cases": {case.name: list(values_held(AXES, view_of(case))) for case in cases_of("graph")},
+        "cases": {case.name: values_of(case) for case in all_cases()},
     }
 
 

@@ -238,7 +238,7 @@ def _each(
 
 
 def _signature(prepared: PreparedCase, back: CameBack) -> Iterator[Finding]:
-    bounds = prepared.captured.program.bounds
+    bounds = prepared.captured.program.stated_bounds
     for program, stage in back.programs:
         found = list(signature.check_program(program, prepared.specs, bounds, stage))
         if found and prepared.packed_otherwise is not None:

@@ -7,6 +7,7 @@ segments of dead nodes appear that nobody can build.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection
 
 from torch.fx import Graph, GraphModule, Node
@@ -48,7 +49,11 @@ def require_fallbacks(case: str, fallback: Collection[str], graph: Graph) -> Non
 
 
 class _EveryOpButFallbacks(OperatorSupportBase):
-    """Every call_function converts, but for the ops that the case sends to PyTorch."""
+    """Every call_function converts, but for the ops that the case sends to PyTorch.
+
+    A getitem converts where what it reads does (`getitem_validator` in
+    torch_tensorrt/dynamo/conversion/aten_ops_converters.py), so that no tuple enters an engine.
+    """
 
     def __init__(self, fallback: Collection[str]) -> None:
         self.fallback = frozenset(fallback)
@@ -58,6 +63,10 @@ class _EveryOpButFallbacks(OperatorSupportBase):
             return True
         if node.op != "call_function" or isinstance(node.target, str):
             return False
+        if node.target is operator.getitem:
+            read = node.args[0]
+            if isinstance(read, Node) and read.op == "call_function":
+                return not (_names(node) | _names(read)) & self.fallback
         return not _names(node) & self.fallback
 
 

@@ -10,6 +10,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils._sympy.numbers import int_oo
 
 from corpus.case import Inputs
 from harness.rig.oracles.finding import Finding
@@ -25,10 +26,14 @@ def expected_specs(example: Inputs, returned: Any) -> tuple[pytree.TreeSpec, pyt
 def check_program(
     program: ExportedProgram,
     specs: tuple[pytree.TreeSpec, pytree.TreeSpec],
-    bounds: tuple[int, int] | None,
+    bounds: tuple[int, int | None] | None,
     stage: Stage,
 ) -> Iterator[Finding]:
-    """Findings in a program's call interface and range constraints."""
+    """Findings in a program's call interface and range constraints.
+
+    Args:
+        bounds: of every dynamic dimension; None for an upper one that the user does not state.
+    """
     in_spec, out_spec = specs
     signature = program.graph_signature
     users = [spec for spec in signature.input_specs if spec.kind is InputKind.USER_INPUT]
@@ -62,7 +67,7 @@ def _keywords_sorted(spec: pytree.TreeSpec) -> pytree.TreeSpec:
 
 
 def _check_ranges(
-    program: ExportedProgram, bounds: tuple[int, int], stage: Stage
+    program: ExportedProgram, bounds: tuple[int, int | None], stage: Stage
 ) -> Iterator[Finding]:
     users = {
         spec.arg.name
@@ -83,9 +88,10 @@ def _check_ranges(
         held = program.range_constraints.get(symbol)
         if held is None:
             yield Finding(stage, "a range constraint is lost", f"{symbol} has none")
-        elif held.upper != bounds[1]:
+        elif held.upper != (int_oo if bounds[1] is None else bounds[1]):
+            should = "unbounded" if bounds[1] is None else bounds[1]
             yield Finding(
-                stage, "another upper bound", f"{symbol} up to {held.upper}, should be {bounds[1]}"
+                stage, "another upper bound", f"{symbol} up to {held.upper}, should be {should}"
             )
         # Export specialises 0 and 1: a dimension from 1 may be stated as one from 2.
         elif held.lower not in {bounds[0], max(bounds[0], 2)}:

@@ -19,6 +19,7 @@ from harness.rig.engines.builder import real_engine_bytes
 from harness.rig.engines.emulated import engine_payload
 from harness.rig.engines.module import is_engine_child
 from harness.rig.oracles.values import observe
+from harness.rig.package.askable import require_askable
 from harness.rig.package.compile_parts import timed_parts
 from harness.rig.package.executor import EMULATED_EXECUTOR, Executor
 from harness.rig.package.fallbacks import fallbacks_required
@@ -46,6 +47,8 @@ def prepare_with(
     tolerance = max(case.eager_tolerance, executor.tolerance)
     case = dataclasses.replace(case, eager_tolerance=tolerance)
     try:
+        if not executor.real:
+            require_askable(package, dict(case.settings))
         with clock.during(stage):
             captured = capture(case, mode, seed)
         # Before compilation, which may do what it likes with the model's weights.

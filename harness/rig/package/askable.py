@@ -1,0 +1,43 @@
+"""Settings of `compile` that cannot be asked for where engines are emulated, each with the reason.
+
+They reach what the emulated engines lack: an engine that TensorRT deserializes, refits or streams
+weights into. Asked for all the same, they would fail in the stand-ins, which is no verdict on a
+release. On a CUDA machine, with the real runtime, every one of them can be asked for.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from typing import Any, Final
+
+from harness.rig.functional_export import CannotAsk
+
+_REFIT: Final = "what was built is refitted with weights, and an emulated engine has no refitter"
+#: By setting; of a setting that is false, nothing is asked.
+LACKING: Final[Mapping[str, str]] = {
+    "cache_built_engines": "an engine is stripped of its weights by TensorRT before it is kept",
+    "reuse_cached_engines": _REFIT,
+    "refit_identical_engine_weights": _REFIT,
+    "strip_engine_weights": _REFIT,
+    "enable_weight_streaming": "weights are streamed into an engine that TensorRT deserialized",
+    "use_python_runtime": "the Python runtime runs engines that TensorRT deserialized",
+}
+
+
+def require_askable(package: types.ModuleType, settings: Mapping[str, Any]) -> None:
+    """See that emulated engines can answer for all settings of a case.
+
+    Raises:
+        CannotAsk: one of them reaches what they lack; with its name and what that is.
+    """
+    for name, why in LACKING.items():
+        if settings.get(name) and not _without_effect(package, name):
+            raise CannotAsk(f"{name} cannot be asked of emulated engines: {why}")
+
+
+def _without_effect(package: types.ModuleType, name: str) -> bool:
+    """From 2.13 on there is one runtime, and who asks for the Python one is told so."""
+    return name == "use_python_runtime" and not hasattr(
+        package.dynamo.runtime, "PythonTorchTensorRTModule"
+    )
