@@ -1,8 +1,8 @@
 """Caches as models have them: in submodules, with dynamic sizes, by channels, of a library.
 
 They go with `corpus.families.caches`, and for the same reason through the package lane alone: the
-graph lane's splitter takes a buffer into every segment that reads it, as a constant. Each call writes to
-another position or other numbers, so that a write that is lost shows in the next call.
+graph lane's splitter takes a buffer into every segment that reads it, as a constant. Each call
+writes to another position or other numbers, so that a write that is lost shows in the next call.
 """
 
 from __future__ import annotations

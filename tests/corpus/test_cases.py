@@ -48,10 +48,7 @@ def test_a_case_that_is_split_already_says_so(case: Case) -> None:
 
 @pytest.mark.parametrize(
     "case",
-    [
-        pytest.param(case, marks=pytest.mark.slow if case.full else ())
-        for case in (*all_cases(), *product_cases())
-    ],
+    [pytest.param(case, marks=pytest.mark.slow if case.full else ()) for case in all_cases()],
     ids=lambda case: case.name,
 )
 def test_a_case_declares_that_it_has_dynamic_dimensions_exactly_if_it_has(case: Case) -> None:

@@ -9,6 +9,7 @@ cannot be forked; the engine lane spawns instead (`spawning`).
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import os
 import signal
@@ -186,6 +187,7 @@ def _load_and_run(package: types.ModuleType, request: Request, calls: Sequence[I
 
 
 def _remembering(load: Callable[..., Any], causes: list[Exception]) -> Callable[..., Any]:
+    @functools.wraps(load)  # the package looks at its signature
     def remember(*args: Any, **kwargs: Any) -> Any:
         try:
             return load(*args, **kwargs)
