@@ -26,6 +26,7 @@ from harness.rig.inliners.protocol import (
     InliningAlone,
     OwnExport,
 )
+from harness.rig.not_asked import not_asked
 from harness.rig.oracles import completion, own_export
 from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding
@@ -52,6 +53,16 @@ def run_cell(
     prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock
 ) -> CellRecord:
     """Run one cell and judge it. An exception of an oracle is the harness's own and is raised."""
+    try:
+        return _run_and_judge(prepared, inliner, key, clock)
+    except CannotAsk as error:
+        prepared.look_for_damage()
+        return ended_before_routes(key, error, clock.stage or Stage.EXPORT)
+
+
+def _run_and_judge(
+    prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock
+) -> CellRecord:
     route = Route(key.route)
     inlining = Inlining(export=_sharing_export(prepared.shared))
     module = prepared.torch_only() if route is Route.PLAIN else prepared.split
@@ -103,11 +114,12 @@ def run_cell(
 
 def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> CellRecord:
     """The record of a cell whose case could not be captured, split or compiled."""
-    if isinstance(error, CannotAsk):
+    missing = str(error) if isinstance(error, CannotAsk) else not_asked(error)
+    if missing is not None:
         return CellRecord(
             key=key,
             state=CellState.UNSUPPORTED,
-            reason=str(error),
+            reason=missing,
             measured_as=key.subject,
             ended_at_unix_s=time.time(),
         )
@@ -281,6 +293,9 @@ def _sharing_export(shared: Shared | None) -> Export | None:
 
 def _ended_by(error: Exception, clock: StageClock) -> Verdict:
     clock.leave()
+    missing = not_asked(error)
+    if missing is not None:
+        raise CannotAsk(missing) from error
     return completion.ended_by(error, clock.stage or Stage.EXPORT)
 
 

@@ -62,9 +62,9 @@ class Binding:
     """One input or output: its type and its dimensions.
 
     ``number`` is what a size may be, where the binding stands for one. TensorRT has tensors for
-    sizes (`is_shape_tensor`): the runtime takes a number's value out of whatever holds it, and gives
-    one back as a tensor of one element, where the segment has an integer. ``inside`` is the type
-    that the segment has, where the engine has another.
+    sizes (`is_shape_tensor`): the runtime takes a number's value out of whatever holds it, and
+    gives one back as a tensor of one element, where the segment has an integer. ``inside`` is the
+    type that the segment has, where the engine has another.
     """
 
     dtype: torch.dtype

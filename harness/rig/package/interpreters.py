@@ -159,9 +159,9 @@ def _with_aliased_outputs(
 def _refuse_doubles_that_it_holds(module: GraphModule) -> None:
     """Raise what a release raises of a segment with a float64 weight (`create_constant`).
 
-    It does so unless `truncate_double` is set; then it casts that weight, and its compile casts what
-    goes in and comes out (`repair_double_inputs`). Without it an engine is built as well where no
-    weight is in the way, for float32, and refuses the float64 that it is called with.
+    It does so unless `truncate_double` is set; then it casts that weight, and its compile casts
+    what goes in and comes out (`repair_double_inputs`). Without it an engine is built as well where
+    no weight is in the way, for float32, and refuses the float64 that it is called with.
     """
     reads = {node.target for node in module.graph.nodes if node.op == "get_attr"}
     held = [*module.named_parameters(), *module.named_buffers(), *vars(module).items()]
