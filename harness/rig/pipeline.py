@@ -26,6 +26,7 @@ from harness.rig.inliners.protocol import (
     InliningAlone,
     OwnExport,
 )
+from harness.rig.not_asked import not_asked
 from harness.rig.oracles import completion, own_export
 from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding
@@ -53,6 +54,16 @@ def run_cell(
     prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock
 ) -> CellRecord:
     """Run one cell and judge it. An exception of an oracle is the harness's own and is raised."""
+    try:
+        return _run_and_judge(prepared, inliner, key, clock)
+    except CannotAsk as error:
+        prepared.look_for_damage()
+        return ended_before_routes(key, error, clock.stage or Stage.EXPORT)
+
+
+def _run_and_judge(
+    prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock
+) -> CellRecord:
     route = Route(key.route)
     inlining = Inlining(export=_sharing_export(prepared.shared))
     module = prepared.torch_only() if route is Route.PLAIN else prepared.split
@@ -124,8 +135,9 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
     That is one fact about the case, whoever its subject and whichever its route. What a package
     does not compile is a verdict on `compile`; there is nothing to ask of the ways to save it.
     """
-    if isinstance(error, CannotAsk):
-        return unsupported(key, str(error))
+    missing = str(error) if isinstance(error, CannotAsk) else not_asked(error)
+    if missing is not None:
+        return unsupported(key, missing)
     if key.lane == Lane.GRAPH or stage is not Stage.COMPILE:
         return unsupported(key, f"at {stage}: {completion.normalise(error)}")
     if key.route != Route.COMPILE:
@@ -297,6 +309,9 @@ def _sharing_export(shared: Shared | None) -> Export | None:
 
 def _ended_by(error: Exception, clock: StageClock) -> Verdict:
     clock.leave()
+    missing = not_asked(error)
+    if missing is not None:
+        raise CannotAsk(missing) from error
     return completion.ended_by(error, clock.stage or Stage.EXPORT)
 
 

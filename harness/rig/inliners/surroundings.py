@@ -18,6 +18,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,6 +34,13 @@ _SLOT_INDICES = {"ABI_TARGET_IDX": 0, "NAME_IDX": 1, "DEVICE_IDX": 2, "ENGINE_ID
 # torch dropped this name by 2.5; `common.py` of 2.3 and 2.4 binds it for a function that inlining
 # never calls.
 _OLD_NAME = "maybe_disable_fake_tensor_mode"
+
+
+@dataclass(frozen=True)
+class EnabledFeatures:
+    """The features of a package that exporters ask for; another one is missing here."""
+
+    torch_tensorrt_runtime: bool = True
 
 
 def stand_ins(wheel: Path) -> dict[str, types.ModuleType]:
@@ -54,8 +62,7 @@ def stand_ins(wheel: Path) -> dict[str, types.ModuleType]:
             setattr(modules[parent], child, module)
 
     add(PACKAGE, is_package=True)
-    features = types.SimpleNamespace(torch_tensorrt_runtime=True)
-    add(f"{PACKAGE}._features", ENABLED_FEATURES=features)
+    add(f"{PACKAGE}._features", ENABLED_FEATURES=EnabledFeatures())
     add(f"{PACKAGE}._Input", Input=type("Input", (), {"__init__": _never("Input")}))
     add(f"{PACKAGE}.dynamo", is_package=True)
     add(f"{PACKAGE}.dynamo._defaults", DEBUG=False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 import traceback
 
+from harness.rig.frames import TORCH, UPSTREAM, frames_of, package_of
 from harness.rig.records import Verdict, passed
 from harness.rig.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
 
@@ -44,7 +46,27 @@ def ended_by(error: BaseException, stage: Stage) -> Verdict:
         message=normalise(error),
         # A generated module's number counts all that this process has generated.
         evidence=_GENERATED.sub("<eval_with_key>", "\n".join([str(error)[:2000], *tail])),
+        raised=where_raised(error),
     )
+
+
+def where_raised(error: BaseException) -> str:
+    """Where upstream raised: ``function (file:line): source line``.
+
+    The innermost frame of torch_tensorrt's own code, or else of torch's; empty if there is neither.
+    A file is named as it lies in its distribution, whichever wheel or folder it was loaded from.
+    """
+    frames = frames_of(error)
+    for package in (UPSTREAM, TORCH):
+        for frame, line in reversed(frames):
+            if package_of(frame) == package:
+                code, module = frame.f_code, str(frame.f_globals["__name__"])
+                is_package = code.co_filename.endswith("__init__.py")
+                file = module.replace(".", "/") + ("/__init__.py" if is_package else ".py")
+                # Out of a wheel, too: the frame's module knows its loader.
+                source = linecache.getline(code.co_filename, line, frame.f_globals).strip()
+                return f"{code.co_name} ({file}:{line}): {source}"
+    return ""
 
 
 def completed() -> Verdict:

@@ -136,8 +136,19 @@ def execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
                 f"and the engine was built for {stated.dtype} {tuple(stated.shape)}"
             )
     with unset_fake_temporarily(), disable_proxy_modes_tracing(), torch.no_grad():
-        outputs = listed(segment(*(tensor.detach() for tensor in inputs)))
-        return [x.detach().clone(memory_format=torch.contiguous_format) for x in outputs]
+        sizes = [isinstance(node.meta.get("val"), int | torch.SymInt) for node in placeholders]
+        given = [
+            int(tensor) if is_size else tensor.detach().contiguous()
+            for tensor, is_size in zip(inputs, sizes, strict=True)
+        ]
+        return [its_own(output) for output in listed(segment(*given))]
+
+
+def its_own(output: Any) -> torch.Tensor:
+    """What an engine returns for what its segment did: of a size, a tensor of one element."""
+    if not isinstance(output, torch.Tensor):
+        return torch.tensor([output])
+    return output.detach().clone(memory_format=torch.contiguous_format)
 
 
 def refused(tensor: torch.Tensor, stated: torch.Tensor) -> bool:
@@ -152,7 +163,12 @@ def execute_fake(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tens
     assert mode is not None
     segment = copy.deepcopy(SEGMENTS[number_of(engine)])
     outputs = listed(Stating(segment, mode).run(*inputs))
-    return [x.clone(memory_format=torch.contiguous_format) for x in outputs]
+    return [
+        x.clone(memory_format=torch.contiguous_format)
+        if isinstance(x, torch.Tensor)
+        else mode.from_tensor(torch.tensor(0))
+        for x in outputs
+    ]
 
 
 def emulate_engines() -> None:

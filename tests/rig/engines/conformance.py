@@ -235,7 +235,8 @@ def compiled_engines(
 
 
 def _run(engine: Any, *inputs: torch.Tensor) -> list[torch.Tensor]:
-    return torch.ops.tensorrt.execute_engine(list(inputs), engine)
+    returned: list[torch.Tensor] = torch.ops.tensorrt.execute_engine(list(inputs), engine)
+    return returned
 
 
 def _refused(engine: Any, *inputs: torch.Tensor) -> bool:

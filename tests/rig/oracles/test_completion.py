@@ -1,9 +1,17 @@
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
 
+import pytest
+import torch
+
+from harness.rig.clock import StageClock
+from harness.rig.inliners.protocol import Inliner
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Finding, verdict_of
+from harness.rig.pipeline import run_cell
+from harness.rig.prepare import PreparedCase
+from harness.rig.records import CellKey
 from harness.rig.vocabulary import Oracle, Outcome, Stage, Symptom
 
 
@@ -35,6 +43,54 @@ def test_the_verdict_names_the_stage_and_keeps_the_traceback() -> None:
     verdict = completion.ended_by(raised(KeyError("x")), Stage.EXPORT)
     assert verdict.label == "error@export"
     assert "test_completion.py" in verdict.evidence
+
+
+LOST_INPUT = "assert len(submodule_inputs) == len(gm_added_placeholder_inputs)"
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "where"),
+    [
+        (
+            "residual_over_a_fallback",
+            "2.4.0",
+            f"inline_torch_modules (torch_tensorrt/dynamo/_exporter.py:243): {LOST_INPUT}",
+        ),
+        (
+            "residual_over_a_fallback",
+            "2.13.0",
+            f"inline_torch_modules (torch_tensorrt/dynamo/_exporter.py:284): {LOST_INPUT}",
+        ),
+        (
+            "batch_norm_in_fallback",  # raised in torch, below
+            "2.10.0",
+            "lift (torch_tensorrt/dynamo/_exporter.py:175): InputSpec(",
+        ),
+    ],
+)
+def test_the_verdict_names_upstream_s_own_line_out_of_the_wheel(
+    inliners: dict[str, Inliner],
+    prepared: Callable[[str], PreparedCase],
+    name: str,
+    release: str,
+    where: str,
+) -> None:
+    case = prepared(name)
+    key = CellKey(case.case.name, "nonstrict", release, "legacy")
+    verdict = run_cell(case, inliners[release], key, StageClock()).verdict(Oracle.COMPLETION)
+    assert verdict.raised == where
+
+
+def test_where_torch_alone_raised_its_line_is_named() -> None:
+    with pytest.raises(TypeError) as error:
+        torch.export.save(None, "x.pt2")  # type: ignore[arg-type]
+    named = completion.where_raised(error.value)
+    assert named.startswith("save (torch/export/__init__.py:")
+    assert named.rpartition("): ")[2].startswith("raise ")
+
+
+def test_what_neither_raised_has_no_place() -> None:
+    assert completion.where_raised(raised(KeyError("x"))) == ""
 
 
 def test_a_message_of_any_length_stays_readable() -> None:

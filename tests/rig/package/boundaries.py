@@ -1,0 +1,138 @@
+"""Sizes and doubles at the boundary of an engine, through one release's real package: a program.
+
+    python tests/rig/package/boundaries.py SITE
+
+What became of them is one JSON object, on the last line of stdout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+import torch
+
+from harness.rig.package.opening import open_package
+from harness.rig.package.site import read_site
+
+SMALLEST, LARGEST = 4, 8
+RELU = "torch.ops.aten.relu.default"
+
+
+class Reshaped(torch.nn.Module):
+    """A size out of an engine, and into one behind a fallback that reads it too."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        doubled = x * 2
+        rows = doubled.shape[0] * 2
+        return (torch.relu(doubled.reshape(rows, 2)) + 1).reshape(rows * 2) * 2
+
+
+class Counted(torch.nn.Module):
+    """A size out of an engine, into an op of PyTorch that takes nothing but a number."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = x * 2
+        return made + torch.arange(0, made.shape[0] * 2, 2, dtype=torch.float32)[:, None]
+
+
+class Squared(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x * x + x) + x
+
+
+class Weighted(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4).double()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.linear(x)) + 1
+
+
+def compiled_sizes(package: ModuleType, model: torch.nn.Module, *in_pytorch: str) -> Any:
+    rows = torch.export.Dim("rows", min=SMALLEST, max=LARGEST)
+    program = torch.export.export(model, (torch.randn(4, 4),), dynamic_shapes=({0: rows},))
+    described = package.Input(min_shape=(SMALLEST, 4), opt_shape=(4, 4), max_shape=(LARGEST, 4))
+    return package.dynamo.compile(
+        program, arg_inputs=[described], min_block_size=1, torch_executed_ops=set(in_pytorch)
+    )
+
+
+def compiled_doubles(package: ModuleType, model: torch.nn.Module, truncate_double: bool) -> Any:
+    x = torch.randn(4, 4, dtype=torch.float64)
+    return package.dynamo.compile(
+        torch.export.export(model, (x,)),
+        arg_inputs=[x],
+        min_block_size=1,
+        torch_executed_ops={RELU},
+        truncate_double=truncate_double,
+    )
+
+
+def outcome(work: Callable[[], Any]) -> str:
+    """What a computation said, or "right" or "wrong"."""
+    try:
+        return "right" if work() else "wrong"
+    except Exception as error:  # noqa: BLE001 - that is what is asked
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+
+
+def agrees(package: ModuleType, model: torch.nn.Module, *in_pytorch: str) -> dict[str, str]:
+    """Whether a model with a size at a boundary computes the same in memory and behind a save."""
+    compiled, x = compiled_sizes(package, model, *in_pytorch), torch.randn(6, 4)
+
+    def saved() -> bool:
+        with tempfile.TemporaryDirectory() as folder:
+            file, rows = f"{folder}/p.pt2", torch.export.Dim("rows", min=SMALLEST, max=LARGEST)
+            shapes = ({0: rows},)
+            inputs = [torch.randn(4, 4)]
+            package.save(compiled, file, arg_inputs=inputs, retrace=True, dynamic_shapes=shapes)
+            return torch.allclose(package.load(file).module()(x), model(x))
+
+    return {
+        "in memory": outcome(lambda: torch.allclose(compiled(x), model(x))),
+        "saved": outcome(saved),
+    }
+
+
+def doubles(package: ModuleType, model: torch.nn.Module, truncate_double: bool) -> str:
+    def same() -> bool:
+        x = torch.randn(4, 4, dtype=torch.float64)
+        returned = compiled_doubles(package, model, truncate_double)(x)
+        assert returned.dtype is torch.float64
+        return torch.allclose(returned, model(x), atol=1e-5)
+
+    return outcome(same)
+
+
+def told(site: Path) -> dict[str, Any]:
+    said = read_site(site)
+    setup = {"site": site, "release": said.release, "builder": said.builder}
+    package = open_package(setup)
+    fallbacks = (RELU, "torch.ops.aten.reshape.default")
+    return {
+        "reshaped": agrees(package, Reshaped().eval(), *fallbacks),
+        "counted": agrees(package, Counted().eval(), "torch.ops.aten.arange.start_step"),
+        "squared": doubles(package, Squared().eval(), truncate_double=True),
+        "squared as it is": doubles(package, Squared().eval(), truncate_double=False),
+        "weighted": doubles(package, Weighted().eval(), truncate_double=True),
+        "weighted as it is": doubles(package, Weighted().eval(), truncate_double=False),
+    }
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    stdout = os.dup(1)
+    os.dup2(2, 1)  # the package prints; stdout has the answer alone
+    answer = told(Path(sys.argv[1]))
+    os.write(stdout, json.dumps(answer).encode() + b"\n")

@@ -1,0 +1,41 @@
+"""Sizes and doubles at the boundary of an engine: as a release has them, and as TensorRT does."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.releases import Catalogue
+from harness.toolchain import Toolchain
+
+PROGRAM = Path(__file__).with_name("boundaries.py")
+
+
+@pytest.mark.parametrize(
+    "builder", ["segment", pytest.param("tensorrt-rtx", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("release", ["2.13.0", "2.14.0"])
+def test_sizes_and_doubles_go_through_engines_as_the_release_has_them(
+    release: str, builder: str, toolchain: Toolchain, catalogue: Catalogue
+) -> None:
+    site = toolchain.package_site(catalogue.get(release), builder).folder
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(site)],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    answer = json.loads(done.stdout.splitlines()[-1])
+    # A tensor of one element does where PyTorch takes a size, and not where it takes a number.
+    assert answer["reshaped"] == {"in memory": "right", "saved": "right"}
+    for how in ("in memory", "saved"):
+        assert answer["counted"][how].startswith("RuntimeError: aten::arange() Expected a value of")
+    assert answer["squared"] == answer["weighted"] == "right"
+    assert "expected to have type torch.float32" in answer["squared as it is"]
+    assert answer["weighted as it is"].startswith("ValueError: TensorRT does not support float64")
