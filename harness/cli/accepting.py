@@ -62,8 +62,9 @@ def acceptance_command(
 
     chosen = choose_subjects(toolchain, catalogue, releases=releases)
     subjects = [spec.subject for spec in chosen]
-    found = 0
-    for found, difference in enumerate(whole_run_differences(subjects, records_of), start=1):
-        tell(difference.line)
-    tell(f"{len(subjects)} subjects, {len(subjects) + 2} runs: {found} cells end in another way")
+    found = list(whole_run_differences(subjects, records_of))
+    for each in found:
+        tell(each.line)
+    runs = len(subjects) + 2
+    tell(f"{len(subjects)} subjects, {runs} runs: {len(found)} cells end in another way")
     return ExitCode.RED if found else ExitCode.GREEN

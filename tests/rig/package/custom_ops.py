@@ -1,4 +1,4 @@
-"""A custom op, as a user's module defines it; whoever loads a program with it has to import this."""
+"""A custom op, as a user's module defines it; whoever loads a program with it imports this."""
 
 from __future__ import annotations
 

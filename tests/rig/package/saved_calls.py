@@ -38,10 +38,12 @@ def saved_calls(site: str, release: str, name: str, routes: list[str]) -> dict[s
     found = {}
     for route in routes:
         arguments = user_arguments(prepared.captured, Route(route))
-        with tempfile.TemporaryDirectory() as folder, calls_of(functions) as seen:
-            # Whether it can be saved is another question than what is called.
-            with contextlib.suppress(Exception):
-                package.save(prepared.split, f"{folder}/program.pt2", **arguments)
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            calls_of(functions) as seen,
+            contextlib.suppress(Exception),  # whether it can be saved is another question
+        ):
+            package.save(prepared.split, f"{folder}/program.pt2", **arguments)
         found[route] = seen
     return found
 
