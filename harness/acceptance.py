@@ -50,10 +50,10 @@ def differences(
         ended, otherwise = verdicts_of(normal.get(cell)), verdicts_of(other.get(cell))
         if ended != otherwise:
             apart = {*ended} ^ {*otherwise}
-            told = [
+            one, two = (
                 "; ".join(each for each in side if each in apart) for side in (ended, otherwise)
-            ]
-            yield Difference(cell, name, *told)
+            )
+            yield Difference(cell, name, one, two)
 
 
 def verdicts_of(record: CellRecord | None) -> tuple[str, ...]:

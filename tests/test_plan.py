@@ -72,6 +72,18 @@ def test_the_cross_route_is_for_the_cases_that_ask_for_it() -> None:
     ]
 
 
+def test_routes_of_dynamic_dimensions_are_for_the_cases_that_have_some() -> None:
+    moving = dataclasses.replace(case("b"), dynamic=True)
+    subjects = [subject("2.14.0", "legacy", "legacy-no-inputs", "legacy-dynamic")]
+    plan = make_plan([moving, case("a")], subjects, ["nonstrict"])
+    assert [(cell.key.case, cell.key.route) for cell in plan] == [
+        ("b", "legacy"),
+        ("b", "legacy-no-inputs"),
+        ("b", "legacy-dynamic"),
+        ("a", "legacy"),
+    ]
+
+
 def test_subjects_with_one_inliner_are_measured_as_the_first_of_them() -> None:
     plan = make_plan([case("a")], [OLD, SAME, NEW], ["nonstrict"], {"legacy"})
     assert [cell.measured_as for cell in plan] == ["2.12.0", "2.12.0", "2.14.0"]

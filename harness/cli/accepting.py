@@ -62,9 +62,9 @@ def acceptance_command(
 
     chosen = choose_subjects(toolchain, catalogue, releases=releases)
     subjects = [spec.subject for spec in chosen]
-    count = 0
-    for difference in whole_run_differences(subjects, records_of):
-        tell(difference.line)
-        count += 1
-    tell(f"{len(subjects)} subjects, {len(subjects) + 2} runs: {count} cells end in another way")
-    return ExitCode.RED if count else ExitCode.GREEN
+    found = list(whole_run_differences(subjects, records_of))
+    for each in found:
+        tell(each.line)
+    runs = len(subjects) + 2
+    tell(f"{len(subjects)} subjects, {runs} runs: {len(found)} cells end in another way")
+    return ExitCode.RED if found else ExitCode.GREEN

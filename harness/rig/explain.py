@@ -95,6 +95,8 @@ def _child(split: GraphModule, node: Node) -> str:
 def told_record(record: CellRecord) -> Iterator[str]:
     """Every oracle's verdict, with its evidence."""
     yield f"{record.key.subject}, route {record.key.route}: {record.label}"
+    if record.reason:
+        yield f"  {record.reason}"
     for verdict in record.verdicts:
         yield f"  {verdict.oracle.value:11} {verdict.label}"
         if verdict.outcome is not Outcome.OK:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Sequence
 
 import pytest
 import torch
 
 from corpus.case import Case, Family, Inputs, Origin, Program
-from corpus.inputs import floats
+from corpus.inputs import DYNAMIC, floats
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.pipeline import inline_again, run_cell
 from harness.rig.prepare import PreparedCase, prepare
 from harness.rig.records import CellKey, CellRecord
 from harness.rig.sharing import Shared
-from harness.rig.vocabulary import Route
+from harness.rig.vocabulary import Oracle, Route
 
 
 class WritesToItsInput(torch.nn.Module):
@@ -48,6 +49,18 @@ def fresh() -> PreparedCase:
     return prepare(CASE, "nonstrict", 0, StageClock())
 
 
+class Stacks(torch.nn.Module):
+    def forward(self, *rows: torch.Tensor) -> torch.Tensor:
+        return torch.relu(rows[0] + rows[1]) * 2
+
+
+def stacked() -> Program:
+    dim = torch.export.Dim("rows", min=1, max=8)
+    shapes = (({0: dim}, {0: dim}),)
+    inputs = floats((DYNAMIC, 4), (DYNAMIC, 4))
+    return Program(inputs, model=Stacks(), dynamic_shapes=shapes, bounds=(1, 8))
+
+
 def verdicts(record: CellRecord) -> list[tuple[str, str, str]]:
     return [(each.oracle.value, each.label, each.message) for each in record.verdicts]
 
@@ -55,6 +68,21 @@ def verdicts(record: CellRecord) -> list[tuple[str, str, str]]:
 def run(prepared: PreparedCase, inliners: dict[str, Inliner], subject: str, route: str) -> object:
     key = CellKey(CASE.name, "nonstrict", subject, route)
     return verdicts(run_cell(prepared, inliners[subject], key, StageClock()))
+
+
+@pytest.mark.parametrize("version", ["2.12.1", "2.13.0", "2.14.0"])
+def test_dynamic_shapes_of_star_arguments_harm_who_gives_them_alone(
+    inliners: dict[str, Inliner], version: str
+) -> None:
+    """`save(retrace=False)` gives an exporter none, and so works; its legacy route is no other."""
+    case = dataclasses.replace(CASE, name="stacks", build=stacked, fallback=("aten.relu.default",))
+    prepared = prepare(case, "nonstrict", 0, StageClock())
+    ended = {}
+    for route in ("legacy", "legacy-no-inputs", "legacy-dynamic"):
+        key = CellKey(case.name, "nonstrict", version, route)
+        record = run_cell(prepared, inliners[version], key, StageClock())
+        ended[route] = record.verdict(Oracle.COMPLETION).label
+    assert ended == {"legacy": "ok", "legacy-no-inputs": "ok", "legacy-dynamic": "error@export"}
 
 
 @pytest.mark.parametrize("share", [False, True])

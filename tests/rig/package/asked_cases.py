@@ -29,6 +29,7 @@ from harness.rig.prepare import NotPrepared
 from harness.rig.records import CellKey
 
 OP = "inliner_tests.halved.default"
+NORM = "aten.layer_norm.default"
 OPS = "tests.rig.package.custom_ops"
 
 

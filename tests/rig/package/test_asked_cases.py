@@ -39,9 +39,8 @@ def test_a_program_with_a_custom_op_is_loaded_where_its_module_is_imported(
 
 
 def test_a_program_with_a_custom_op_is_not_loaded_without_it(answers: dict[str, Any]) -> None:
-    label, message = answers["without_its_import"]["failed"]["completion"]
+    label, _ = answers["without_its_import"]["failed"]["completion"]
     assert label == "error@load"
-    assert "inliner_tests" in message
 
 
 def test_a_fallback_that_lowering_renames_is_no_verdict_and_says_what_to_name_instead(
