@@ -57,7 +57,7 @@ def one_error(printed: str) -> str:
         (["run", "--resume", "latest", "--releases", "2.13.0"], "--releases with --resume"),
         (["run", "--resume", "latest", "-k", "a", "--seed", "1"], "-k, --seed with --resume"),
         (["run", "-k", "drawn_0003"], "some are for `--full` alone"),
-        (["run", "--ledger", "no/such/ledger.toml"], "no/such/ledger.toml"),
+        (["run", "--expectations", "no/such/folder"], "no/such/folder: no such folder"),
         (["run", "--wheelhouse", "no/such/folder"], "no/such/folder"),
         (["explain", "pr_4360"], "name a --subject"),
         (["explain", "pr_4360", "--subject", "positional", "--route", "legacy"], "no route legacy"),
@@ -78,7 +78,13 @@ def one_error(printed: str) -> str:
         (["list", "-k", "a b"], "expected words joined by"),
         (["list", "--family", "nothing"], "no family is named like"),
         (["summary", "no-such-run"], "no run 'no-such-run'"),
-        (["history", "no-such-run"], "no run 'no-such-run'"),
+        (["expected", "no-such-run"], "no run 'no-such-run'"),
+        (["expected", "--update"], "--update: name a run"),
+        (["expected", "--update", "--review", "latest"], "give one of them"),
+        (["defects", "wired-by-nam"], "did you mean wired-by-name?"),
+        (["defects", "--release", "1.0"], "1.0: the table knows 2.3.0"),
+        (["defects", "--call", "nothing"], "--call 'nothing': compile, save"),
+        (["defects", "--new-in", "2.3.0"], "2.3.0 is the oldest release here"),
     ],
 )
 def test_wrong_use_is_exit_code_2_and_one_message(

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from harness.at_sizes import AtSize, AtSizes
-from harness.expectations.ledger import EntryUse
+from harness.expectations.attribution import Attributed
+from harness.expectations.facts import Fact
 from harness.gpu_runs import GpuRun
 from harness.qualify import Decision, Harm, Qualification, harm_of, qualify
 from harness.report.qualify_page import (
@@ -18,17 +19,17 @@ from harness.report.qualify_page import (
     qualification_markdown,
     verdict_of,
 )
-from harness.rig.records import CaseInfo, CellRecord, PackageSpec, SubjectSpec, Verdict
+from harness.rig.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
 from harness.rig.vocabulary import Lane, Oracle, SubjectKind
 from harness.stats.intervals import Estimate
 from harness.stats.verdicts import Change
 from tests.record_builders import (
     case,
-    entry,
+    defect,
     failed,
     key,
     record,
-    stopped,
+    register,
     subject,
     unsupported,
 )
@@ -160,10 +161,17 @@ OFF = Estimate(0.2, 0.1, 0.3, 0.99)
 VAGUE = Estimate(0.0, -math.inf, math.inf, 0.99)
 
 
-def ledger_part(form: Form, records: list[CellRecord], used: tuple[EntryUse, ...]) -> str:
-    """What the page says of the ledger's entries."""
-    text = form(qualify(records, CASES, OLD, NEW, used), {})
-    return text.partition("Ledger entries")[2].partition("Not checked")[0]
+KNOWN = register(*(defect(name) for name in ("was-known", "is-known", "stays-known")))
+
+
+def shown(name: str, *keys: CellKey) -> list[Attributed]:
+    return [Attributed(each, Fact("values", "x", "boom"), name, expected=True) for each in keys]
+
+
+def defect_part(form: Form, records: list[CellRecord], of: list[Attributed]) -> str:
+    """What the page says of defects that came and went."""
+    text = form(qualify(records, CASES, OLD, NEW, of, KNOWN), {})
+    return text.partition("Defects added")[2].partition("Not checked")[0]
 
 
 def figure(effect: Estimate, change: Change, control: Estimate = EXACT) -> AtSize:
@@ -233,40 +241,22 @@ def test_the_page_tells_which_code_and_which_tensorrt_stood_for_a_release(form: 
 
 
 @FORMS
-def test_ledger_entries_that_speak_of_one_alone_are_told(form: Form) -> None:
+def test_defects_that_one_of_the_two_shows_alone_are_told(form: Form) -> None:
     old, new = key("plain", "2.13.0", "legacy"), key("other", "2.14.0", "legacy")
-    used = (
-        EntryUse(entry(id="was-known"), (old,), ()),
-        EntryUse(entry(id="is-known"), (new,), ()),
-        EntryUse(entry(id="stays-known"), (old, new), ()),
-    )
-    told = ledger_part(form, sound(), used)
+    of = [*shown("was-known", old), *shown("is-known", new), *shown("stays-known", old, new)]
+    told = defect_part(form, sound(), of)
     assert "was-known" in told.partition("removed:")[2]
     assert "is-known" in told.partition("added:")[2].partition("removed:")[0]
     assert "stays-known" not in told
-    assert "None." in ledger_part(form, sound(), ())
+    assert "None." in defect_part(form, sound(), [])
 
 
 @FORMS
-@pytest.mark.parametrize(
-    "candidates",
-    [
-        [cell("plain", "2.14.0", WRONG)],
-        [cell("plain", "2.14.0", WRONG), cell("other", "2.14.0")],
-        [stopped(key("plain", "2.14.0", "legacy"))],
-        [unsupported(key("plain", "2.14.0", "legacy"))],
-        [],
-    ],
-    ids=["fails too", "fails in one", "ends before", "not asked", "not planned"],
-)
-def test_an_entry_that_does_not_name_the_candidate_is_gone_only_where_the_candidate_passes(
-    form: Form, candidates: list[CellRecord]
-) -> None:
-    before = [cell(name, "2.13.0", WRONG) for name in ("plain", "other")]
-    used = EntryUse(entry(id="was-known"), tuple(each.key for each in before), ())
-    told = ledger_part(form, [*before, *candidates], (used,))
-    assert "was-known" not in told
-    assert "None." in told
+def test_a_defect_of_a_cell_that_the_other_was_not_asked_is_no_change(form: Form) -> None:
+    before = cell("plain", "2.13.0", WRONG)
+    for candidates in ([unsupported(key("plain", "2.14.0", "legacy"))], []):
+        told = defect_part(form, [before, *candidates], shown("was-known", before.key))
+        assert "None." in told
 
 
 def in_both_lanes() -> list[CellRecord]:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.expectations.ledger import Ledger
 from harness.gate import judge
 from harness.plan import PlannedCell, make_plan
 from harness.rig.records import CellRecord
@@ -17,6 +16,7 @@ from harness.rig.vocabulary import Oracle, Stage
 from harness.spent import Spent
 from harness.summary import summarise
 from tests.record_builders import (
+    Row,
     by_id,
     case,
     entry,
@@ -26,6 +26,7 @@ from tests.record_builders import (
     record,
     stopped,
     subject,
+    table,
     unsupported,
 )
 
@@ -38,14 +39,13 @@ PLAN = make_plan(CASES, SUBJECTS, ["nonstrict"])
 
 def summary(
     records: dict[str, CellRecord],
-    *entries: object,
+    *rows: Row,
     spent: Spent | None = None,
     plan: Sequence[PlannedCell] = PLAN,
 ) -> dict:
-    ledger = Ledger(tuple(entries))  # type: ignore[arg-type]
     return summarise(
         state="complete",
-        report=judge(plan, records, ledger, CASES, SUBJECTS),
+        report=judge(plan, records, table(*rows), SUBJECTS),
         plan=plan,
         records=records,
         cases=[*CASES, case("not-planned", "three")],
@@ -115,8 +115,8 @@ def test_it_says_what_a_run_showed() -> None:
         record(key("a", "2.13.1", "export")),
         stopped(key("b", "2.13.1", "export")),
     )
-    listed = entry(Oracle.SIGNATURE, cases=("c",), routes=("legacy",))
-    passes = entry(Oracle.WIRING, cases=("b",), routes=("legacy",))
+    listed = entry(Oracle.SIGNATURE, case="c", route="legacy")
+    passes = entry(Oracle.WIRING, case="b", route="legacy")
     made = summary(records, listed, passes)
     assert made["cells"] == {
         "planned": 9,
@@ -189,7 +189,7 @@ ended = st.sampled_from(PLAN).flatmap(
 def test_the_classes_partition_the_plan_and_each_row_sums_to_its_cells(
     records: dict[str, CellRecord],
 ) -> None:
-    made = summary(records, entry(Oracle.VALUES, cases=("*",)))
+    made = summary(records, *(entry(case=name) for name in "abc"))
     cells = made["cells"]
     parts = [count for name, count in cells.items() if name not in ("planned", "ended")]
     assert sum(parts) == cells["planned"] == len(PLAN)

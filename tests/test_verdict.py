@@ -117,12 +117,12 @@ def test_green_tells_what_the_newest_release_is_known_to_get_wrong(
     [
         ("red", {"unexpected_failure": 1}, 0, "Red: 1 unexpected failure"),
         ("red", {"unexpected_pass": 2}, 0, "Red: 2 unexpected passes"),
-        ("red", {}, 1, "Red: 1 fault in the ledger"),
+        ("red", {}, 1, "Red: 1 fault in the expectations"),
         (
             "red",
             {"unexpected_failure": 1200, "unexpected_pass": 1},
             2,
-            "Red: 1,200 unexpected failures and 1 unexpected pass and 2 faults in the ledger",
+            "Red: 1,200 unexpected failures and 1 unexpected pass and 2 faults in the expectations",
         ),
         ("inconclusive", {}, 0, "Inconclusive: nothing was asked"),
         (

@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.report.cause_views import CauseView, LiveCause, SeenAs, ShownBy
 from harness.rig.records import CaseInfo
-from harness.rig.vocabulary import Lane, Oracle
+from harness.rig.vocabulary import Lane, Oracle, Route
 
 
 def live_causes(
@@ -99,7 +99,7 @@ def _shown(
         package_cells=package_cells,
         engine_cells=engine_cells,
         cases=tuple(cases),
-        routes=tuple(dict.fromkeys(sorted(each.key.route for each in here))),
+        routes=tuple(route.value for route in Route if route in {each.key.route for each in here}),
         entries=tuple(seen),
         subject=subject,
         route=route,

@@ -160,7 +160,7 @@ def test_a_fallback_that_the_model_has_not_is_an_error_and_no_clean_bill(folder:
         split_text(sys.executable, "our_gate", "nonstrict", [str(folder)])
 
 
-def test_a_run_of_own_cases_is_judged_without_the_projects_ledger(folder: Path) -> None:
+def test_a_run_of_own_cases_is_judged_without_the_projects_table(folder: Path) -> None:
     def harness(*arguments: str) -> tuple[int, str]:
         done = subprocess.run(
             [sys.executable, "-m", "harness", *arguments],
@@ -175,7 +175,7 @@ def test_a_run_of_own_cases_is_judged_without_the_projects_ledger(folder: Path) 
     out = str(folder / "results")
     ours = ("--corpus", str(folder))
     code, printed = harness("run", *ours, "--releases", "2.14.0", "--out", out)
-    assert code == 1, printed  # 2.14.0's metadata is wrong, and this ledger does not say so
+    assert code == 1, printed  # 2.14.0's metadata is wrong, and no table says so
     assert "our_gate" in printed
     run = json.loads(next(Path(out).glob("2*/run.json")).read_text())
     assert run["corpus"] == [str(folder)]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from harness.report.cause_views import CauseView, FindingView
+from harness.report.cause_views import CauseView, FindingView, ShownBy
 from harness.report.model import ReportModel, build_model
 from harness.rig.records import (
     CaseInfo,
@@ -91,6 +91,36 @@ SECONDS = {
 }
 
 
+@dataclass(frozen=True)
+class Known:
+    """A defect by what it says and where; `view` finds the cells of a run that show it."""
+
+    id: str
+    title: str
+    upstream: str
+    oracle: str
+    label: str
+    cases: tuple[str, ...]
+    subjects: tuple[str, ...]
+    routes: tuple[str, ...]
+
+    def view(self, records: Sequence[CellRecord]) -> CauseView:
+        shown = tuple(
+            ShownBy(record.key, self.oracle, self.label, verdict.message)
+            for record in records
+            if not record.hypothetical and self._names(record.key)
+            for verdict in record.failures
+            if (verdict.oracle, verdict.label) == (self.oracle, self.label)
+        )
+        upstream = (self.upstream,) if self.upstream else ()
+        return CauseView(
+            self.id, self.title, "why", ("f (file.py)",), upstream, "none", self.cases[0], shown
+        )
+
+    def _names(self, key: CellKey) -> bool:
+        return key.case in self.cases and key.subject in self.subjects and key.route in self.routes
+
+
 @dataclass
 class Run:
     """The inputs of `build_model`, to be changed by a test before it is built."""
@@ -101,7 +131,7 @@ class Run:
     subjects: list[SubjectSpec] = field(default_factory=list)
     classes: dict[str, str] = field(default_factory=dict)
     findings: list[FindingView] = field(default_factory=list)
-    causes: list[CauseView] = field(default_factory=list)
+    causes: list[Known] = field(default_factory=list)
     good_news: list[FindingView] = field(default_factory=list)
     gate: str = "green"
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -185,7 +215,7 @@ class Run:
             gate=self.gate,
             classes=self.classes,
             findings=self.findings,
-            causes=self.causes,
+            causes=[known.view(self.records) for known in self.causes],
             summary=self.summary,
             provenance=self.provenance,
             good_news=self.good_news,
@@ -264,7 +294,7 @@ def full_run() -> Run:
             release("2.13.0", "2.13", "11.0", "a"),
         ],
         causes=[
-            CauseView(
+            Known(
                 "name-matching",
                 "Placeholders are wired to parent nodes by name, and names are not stable.",
                 "pytorch/TensorRT#4446",
@@ -273,9 +303,8 @@ def full_run() -> Run:
                 ("case_multi_output_engines",),
                 ("2.10.0", "2.13.0", "name-matching"),
                 ("legacy", "export"),
-                4,
             ),
-            CauseView(
+            Known(
                 "engine-getitem-metadata",
                 "The getitem of a one-output engine keeps the engine's list as its metadata.",
                 "",
@@ -284,9 +313,8 @@ def full_run() -> Run:
                 ("case_relu_fallbacks",),
                 ("2.10.0", "2.13.0", "2.14.0"),
                 ("legacy", "export"),
-                6,
             ),
-            CauseView(
+            Known(
                 "keyword-order",
                 "Keyword inputs come back in the order of the graph.",
                 "pytorch/TensorRT#4079",
@@ -295,7 +323,6 @@ def full_run() -> Run:
                 ("case_dynamic_dims", "case_dynamic_dims_large"),
                 ("2.10.0", "2.14.0"),
                 ("legacy",),
-                4,
             ),
         ],
         provenance={
@@ -363,7 +390,7 @@ def planted_red(run: Run) -> Run:
             key.route,
             "values",
             "wrong-values@run",
-            f"not in the ledger: {PLANTED}",
+            f"not expected: {PLANTED}",
             f"python -m harness explain {key.case} --subject {key.subject}",
         )
     ]

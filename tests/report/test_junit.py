@@ -42,10 +42,20 @@ def test_an_unexpected_pass_fails_too(run):
     assert failure.get("message").startswith("unexpected pass")
 
 
-def test_a_ledger_that_is_not_exact_fails_in_a_suite_of_its_own(run):
+def test_each_defect_is_a_test_case_beside_the_cells(run):
+    parts = (run.plan, run.records, run.cases, run.subjects, run.classes, run.provenance)
+    told = [("one", "It fails", "2 cells", ""), ("two", "So does it", "no cell", "passes")]
+    root = ET.fromstring(junit(*parts, defects=told))
+    found = root.findall(".//testsuite[@name='defects']/testcase")
+    assert [case.get("name") for case in found] == ["one: It fails", "two: So does it"]
+    (failure,) = root.findall(".//testsuite[@name='defects']/testcase/failure")
+    assert failure.get("message") == "passes"
+
+
+def test_expectations_that_are_not_exact_fail_in_a_suite_of_its_own(run):
     parts = (run.plan, run.records, run.cases, run.subjects, run.classes, run.provenance)
     root = ET.fromstring(junit(*parts, ["one and other"]))
-    (failure,) = root.findall(".//testsuite[@name='ledger']/testcase/failure")
+    (failure,) = root.findall(".//testsuite[@name='expectations']/testcase/failure")
     assert failure.get("message") == "one and other"
     assert root.get("failures") == "1"
 

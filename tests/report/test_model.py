@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from harness.expectations.faults import LedgerFault
-from harness.expectations.ledger import Ledger
+from harness.expectations.faults import Fault
+from harness.expectations.table import Table
 from harness.findings import Gate, first_screen
 from harness.gate import judge
 from harness.plan import PlannedCell
@@ -22,7 +22,7 @@ def test_the_headline_says_green_and_how_many_cells_ended(model):
     head = model.headline
     assert head.words == GREEN
     assert head.advice.startswith(
-        "Every verdict is ok, or a failure that the ledger lists. Silent:"
+        "Every verdict is ok, or a known defect, where it is expected. Silent:"
     )
     assert dict(head.facts)["cells ended"] == "80 / 80"
     assert dict(head.facts)["known failures"] == "37"
@@ -38,22 +38,21 @@ def test_an_unexpected_pass_is_red_too(run):
     assert run.model().headline.words == "Red: 1 unexpected pass"
 
 
-def test_a_ledger_that_is_not_exact_is_red_and_its_entries_are_named(run):
-    fault = LedgerFault(("one", "other"), "both list values of 1 cell")
-    run.findings.append(fault_view(fault, "RUN"))
+def test_expectations_that_contradict_themselves_are_red_and_named(run):
+    run.findings.append(fault_view(Fault("one", "one has no row")))
     run.gate = "red"
     model = run.model()
-    words = "Red: 1 fault in the ledger"
+    words = "Red: 1 fault in the expectations"
     assert model.headline.words == words
     for form in (page(model), markdown(model)):
         assert words in form
-        assert re.search(r"one, other\S* in the ledger: both list values", form)
+        assert re.search(r"one\S* in the expectations: one has no row", form)
 
 
 def test_the_console_says_what_the_report_says(run):
     plan = [PlannedCell(record.key, record.hypothetical, "") for record in run.records]
     records = {record.key.cell_id: record for record in run.records}
-    report = judge(plan, records, Ledger(), run.cases, run.subjects)
+    report = judge(plan, records, Table(), run.subjects)
     green = dataclasses.replace(report, gate=Gate.GREEN, findings=())
     assert first_screen(green)[0] == f"gate: {GREEN[:1].lower()}{GREEN[1:]}"
 

@@ -149,12 +149,13 @@ def test_findings_that_differ_in_the_subject_alone_are_one_row(red):
     assert "<td>2.14.0, 2.13.0, positional</td>" in page(red.model())
 
 
-def test_a_cause_of_several_entries_is_told_once_with_its_entries_folded(run):
-    cause = run.causes[1]
-    run.causes.append(dataclasses.replace(cause, id=f"{cause.id}-later"))
+def test_a_defect_is_told_by_its_title_its_mechanism_and_its_workaround(run):
     text = page(run.model())
-    assert text.count(f"<h3>{escape(cause.why)}</h3>") == 1
-    assert "2 ledger entries" in text
+    title = escape(run.causes[1].title)
+    assert text.count(f"<h3>{title}</h3>") == 1
+    told = text.partition(f"<h3>{title}</h3>")[2]
+    assert "f (file.py)" in told
+    assert "Workaround: none" in told
 
 
 def test_a_message_cannot_break_out_of_the_page(red, planted):
@@ -167,7 +168,7 @@ def test_a_message_cannot_break_out_of_the_page(red, planted):
 def test_a_red_page_names_case_subject_reason_and_command_above_the_matrix(red):
     text = page(red.model())
     first = text[text.index("<h1>") : text.index('id="matrix"')]
-    for word in ("case_name_collisions", "2.14.0", "legacy", "not in the ledger",
+    for word in ("case_name_collisions", "2.14.0", "legacy", "not expected",
                  "python -m harness explain"):  # fmt: skip
         assert word in first
 

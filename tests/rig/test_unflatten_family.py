@@ -29,7 +29,7 @@ from harness.rig.prepare import PreparedCase
 Prepared = Callable[[str], PreparedCase]
 
 NAMES = [case.name for case in all_cases() if case.family is Family.UNFLATTEN]
-INLINABLE = [name for name in NAMES if name != "unflatten_cond_in_a_module"]  # see the ledger
+INLINABLE = [name for name in NAMES if name != "unflatten_cond_in_a_module"]  # see the register
 CONTAINERS = "unflatten_arguments_in_containers"
 DYNAMIC = "unflatten_repeated_calls_dynamic"
 
