@@ -22,8 +22,9 @@ SOFTMAX = "aten._softmax.default"
 class ToRecord:
     """A model of the corpus, how it is compiled, and what falls back.
 
-    ``how`` is the suffix of a case with another setting (`corpus.families.variants`), empty for the
-    defaults. ``fallback`` are ops by the names that they have after lowering; none for the case's own.
+    ``how`` is the suffix of a case with another setting (`corpus.families.variants`), empty for
+    the defaults. ``fallback`` are ops by the names that they have after lowering; none for the
+    case's own.
     """
 
     model: str

@@ -23,7 +23,7 @@ from harness.expectations.ledger import Entry, Ledger, origins_of
 from harness.expectations.scopes import Scope, scopes
 from harness.findings import CellClass, Finding, Gate, GateReport, first_screen, said
 from harness.plan import PlannedCell
-from harness.reach import reach_by_origin
+from harness.reach import reach_in
 from harness.rig.record_json import TOO_OLD
 from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec, Verdict
 from harness.rig.vocabulary import (
@@ -93,7 +93,7 @@ def judge(
         notes=_marked([note for result in judged.values() for note in result.notes], controls),
         good_news=_marked([good for r in judged.values() for good in r.good_news], controls),
         lane_of={cell.key.cell_id: Lane(cell.key.lane) for cell in plan},
-        remaining=remaining_by_lane(records.values(), subjects, reach_by_origin(cases)),
+        remaining=remaining_by_lane(records.values(), subjects, reach_in(cases)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Models of other families, compiled with a setting that users change: for the package lane alone."""
+"""Models of other families, compiled with a setting that users change, by packages alone."""
 
 from __future__ import annotations
 

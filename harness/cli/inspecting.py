@@ -73,7 +73,7 @@ def show_command(
     places = absolute(corpus or ())
     if Lane.GRAPH not in known_case(case, places).lanes:
         raise UsageError(
-            f"{case} goes through the package lane alone, and is split by each release in its own way; "
+            f"{case} goes through the package lane alone, and each release splits it in its own way; "
             f"`python -m harness explain {case} --subject RELEASE` shows how"
         )
     print(split_text(sys.executable, case, captures(capture)[0], places), end="")
