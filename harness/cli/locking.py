@@ -23,6 +23,7 @@ from harness.cli.recording import record_command
 from harness.corpus_client import ask_rig, select_cases
 from harness.exitcodes import ExitCode
 from harness.expectations.corpus_lock import (
+    LOCK_FILE,
     CorpusLock,
     Seen,
     differences,
@@ -73,7 +74,7 @@ def lock_command() -> int:
     """Write the lock anew, from this machine."""
     known = cases_here().of_lane(Lane.GRAPH)
     described = _describe([case.name for case in known], captures(BOTH))
-    lock = _with_seen(described, read_lock().seen, known)
+    lock = _with_seen(described, read_lock().seen if LOCK_FILE.exists() else {}, known)
     write_lock(lock)
     tell(f"{len(lock.cases)} programs locked, torch {lock.torch_version}")
     return int(ExitCode.GREEN)
