@@ -16,7 +16,7 @@ from harness.findings import Gate, GateReport, Places
 from harness.gate import judge
 from harness.plan import PlannedCell
 from harness.provenance import Provenance
-from harness.reach import reach_by_origin
+from harness.reach import reach_in
 from harness.releases import Catalogue
 from harness.rig.records import CaseInfo, CellRecord, SubjectSpec
 from harness.rig.vocabulary import SubjectKind
@@ -116,7 +116,7 @@ def judged_run(folder: RunFolder, expected: Expected) -> JudgedRun:
         likes(subjects),
         faults,
         known.register,
-        reach_by_origin(chosen),
+        reach_in(chosen),
     )
     return JudgedRun(folder, report, plan, records, chosen, subjects, known, provenance)
 

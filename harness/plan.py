@@ -21,7 +21,7 @@ from harness.rig.records import CaseInfo, CellKey, CellRecord, PackageSpec, Subj
 from harness.rig.vocabulary import DYNAMIC_ROUTES, PINNED, SEGMENT, CellState, Lane, Route
 
 #: How a run can ask for its cases to be captured.
-CAPTURES: Final = ("nonstrict", "strict", "functional")
+CAPTURES: Final = ("nonstrict", "strict", "functional", "decomposed")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from harness.expectations.faults import Fault
 from harness.findings import Finding, Places, explain_command
 from harness.judged_run import JudgedRun
 from harness.provenance import provenance_to_json
-from harness.reach import reach_by_origin
+from harness.reach import reach_in
 from harness.report.cause_views import ShownBy
 from harness.report.junit import junit
 from harness.report.model import EXPECTATIONS, CauseView, FindingView, ReportModel, build_model
@@ -62,7 +62,7 @@ def _write_tables(judged: JudgedRun) -> None:
     )
     for name, text in zip(
         TABLES,
-        (xml, standing(records, judged.subjects, reach_by_origin(judged.cases))),
+        (xml, standing(records, judged.subjects, reach_in(judged.cases))),
         strict=True,
     ):
         replace_file(judged.folder.path / name, text.encode())

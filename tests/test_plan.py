@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.corpus_client import select_cases
 from harness.errors import UsageError
 from harness.plan import (
     PlannedCell,
@@ -18,8 +20,8 @@ from harness.plan import (
     plan_to_jsonl,
     shard,
 )
-from harness.rig.records import CaseInfo, SubjectSpec
-from harness.rig.vocabulary import CellState, Oracle
+from harness.rig.records import CaseInfo, PackageSpec, SubjectSpec
+from harness.rig.vocabulary import CellState, Lane, Oracle
 from tests.record_builders import by_id, case, failed, record, subject
 
 OLD = subject("2.12.0", "legacy", "export", inliner_id="F", hypothetical_routes=("export",))
@@ -198,3 +200,39 @@ def test_shards_are_disjoint_hold_whole_cases_and_together_are_the_plan(n: int, 
 def test_a_shard_that_does_not_exist_or_is_empty_is_refused(i: int, n: int) -> None:
     with pytest.raises(UsageError, match="shard"):
         shard(make_plan(CASES, [NEW], ["nonstrict"]), i, n)
+
+
+WHOLE = dataclasses.replace(
+    NEW, packages=(PackageSpec("segment", ("no-retrace", "retrace-dynamic")),)
+)
+BOTH = dataclasses.replace(case("a"), lanes=("graph", "package"), full=("package",))
+
+
+def test_a_case_goes_through_both_lanes_under_one_name() -> None:
+    plan = make_plan([BOTH], [WHOLE], ["nonstrict"])
+    assert [(cell.key.case, cell.key.lane, cell.key.route) for cell in plan] == [
+        ("a", "graph", "legacy"),
+        ("a", "graph", "export"),
+        ("a", "package", "no-retrace"),
+    ]
+
+
+def test_packages_capture_as_a_user_does_whatever_a_run_asks_of_the_graph_lane() -> None:
+    plan = make_plan([BOTH], [WHOLE], ["strict"])
+    assert {(cell.key.lane, cell.key.capture) for cell in plan} == {
+        ("graph", "strict"),
+        ("package", "nonstrict"),
+    }
+
+
+def test_a_run_takes_a_case_through_the_lanes_that_are_asked_and_some_only_when_it_is_full() -> (
+    None
+):
+    def lanes(**how: Any) -> list[tuple[str, ...]]:
+        return [case.lanes for case in select_cases([BOTH, case("ab")], "a", **how)]
+
+    assert lanes(full=True) == [("graph", "package"), ("graph",)]
+    assert lanes(full=False) == [("graph",), ("graph",)]
+    assert lanes(full=True, lanes={Lane.PACKAGE}) == [("package",)]
+    with pytest.raises(UsageError, match="some are for `--full` alone"):
+        lanes(full=False, lanes={Lane.PACKAGE})

@@ -3,34 +3,49 @@
 A verdict is only comparable with another one if both were passed on the same programs. The lock
 holds a digest of each case's captured graph and split, and a few numbers of its inputs and eager
 outputs. Graphs have to be equal; numbers to a tolerance, since processors sum in different orders.
+
+Of a case that goes through both lanes it also says what each release's package makes of the model
+beside the graph lane's split of it, in ranges of releases: `python -m harness corpus reach`.
+
+History of ``LOCK_SCHEMA``:
+    1  the first: a line a case and capture mode.
+    2  the releases whose packages were asked, and a line a case on what they make of its model.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from harness.atomic import replace_file
 from harness.errors import UsageError
+from harness.rig.vocabulary import SplitSeen
 
 LOCK_FILE: Final = Path(__file__).with_name("corpus.lock")
-LOCK_SCHEMA: Final = 1
+LOCK_SCHEMA: Final = 2
 RELATIVE_TOLERANCE: Final = 1e-4
 ABSOLUTE_TOLERANCE: Final = 1e-6
 
 Key = tuple[str, str]  # case, capture
+Seen = Mapping[str, Mapping[str, SplitSeen]]  # by case and release
 
 
 @dataclass(frozen=True)
 class CorpusLock:
-    """The torch that it was made with, and each case in each capture mode as the rig told it."""
+    """The torch that it was made with, and each case in each capture mode as the rig told it.
+
+    ``releases`` are those whose packages were asked, the oldest first, and ``seen`` what they said.
+    """
 
     torch_version: str
     cases: Mapping[Key, Mapping[str, Any]]
+    releases: tuple[str, ...] = ()
+    seen: Seen = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,8 +69,13 @@ def read_lock(path: Path = LOCK_FILE) -> CorpusLock:
     """
     try:
         header, *rows = (json.loads(line) for line in path.read_text().splitlines())
-        schema, torch_version = header["schema"], header["torch"]
-        lock = lock_of(torch_version, rows)
+        schema, releases = header["schema"], tuple(header.get("releases", ()))
+        lock = CorpusLock(
+            header["torch"],
+            lock_of(header["torch"], (row for row in rows if "capture" in row)).cases,
+            releases,
+            {row["case"]: _seen(row, releases) for row in rows if "capture" not in row},
+        )
     except FileNotFoundError:
         raise UsageError(f"{path}: no lock; `python -m harness corpus lock` writes one") from None
     except (ValueError, KeyError, TypeError) as error:
@@ -71,9 +91,40 @@ def write_lock(lock: CorpusLock, path: Path = LOCK_FILE) -> None:
     Raises:
         SurroundingsError: the file cannot be written.
     """
-    header = {"schema": LOCK_SCHEMA, "torch": lock.torch_version}
-    rows = [lock.cases[key] for key in sorted(lock.cases)]
+    header = {
+        "schema": LOCK_SCHEMA,
+        "torch": lock.torch_version,
+        "releases": list(lock.releases),
+    }
+    rows = [
+        *(lock.cases[key] for key in sorted(lock.cases)),
+        *(_told(case, lock.seen[case], lock.releases) for case in sorted(lock.seen)),
+    ]
     replace_file(path, "".join(json.dumps(row) + "\n" for row in (header, *rows)).encode())
+
+
+def _told(case: str, seen: Mapping[str, SplitSeen], releases: Sequence[str]) -> dict[str, str]:
+    """What releases make of a case's model, in ranges of those that were asked."""
+    row = {"case": case}
+    for one in SplitSeen:
+        runs = itertools.groupby(releases, key=lambda release: seen.get(release) is one)
+        ranges = [list(run) for alike, run in runs if alike]
+        if ranges:
+            row[one.value] = ", ".join(
+                run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in ranges
+            )
+    return row
+
+
+def _seen(row: Mapping[str, str], releases: Sequence[str]) -> dict[str, SplitSeen]:
+    """The inverse of `_told`. Raises ValueError for a release that was not asked."""
+    found: dict[str, SplitSeen] = {}
+    for one in SplitSeen:
+        for part in filter(None, row.get(one.value, "").split(", ")):
+            first, _, last = part.partition(" to ")
+            run = releases[releases.index(first) : releases.index(last or first) + 1]
+            found |= dict.fromkeys(run, one)
+    return found
 
 
 def differences(locked: CorpusLock, now: CorpusLock) -> Iterator[LockDifference]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.reach import reach_by_origin
+from harness.reach import reach_in
 from harness.report import tables, text
 from harness.report.answers import UNJUDGED, answers
 from harness.report.cause_views import CauseView, FindingView, LiveCause, Script
@@ -183,7 +183,7 @@ def build_model(
         {key.cell_id: classes.get(key.cell_id, MISSING) for key in plan},
         {key.cell_id: Lane(key.lane) for key in plan},
     )
-    left = remaining_by_lane(records, subjects, reach_by_origin(cases))
+    left = remaining_by_lane(records, subjects, reach_in(cases))
     smallest = smallest_first(one_cells, cases)
     shown = frozenset(map(str, one_cells["cell_id"]))
     return ReportModel(

@@ -68,7 +68,8 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
     """Build a case and capture it.
 
     Args:
-        mode: "nonstrict", "strict" or "functional"; a case that has a mode of its own keeps to it.
+        mode: "nonstrict", "strict", "functional", or "decomposed", which is nonstrict with
+            `run_decompositions` behind it; a case that has a mode of its own keeps to it.
         seed: added to the case's own, for another set of inputs and weights.
     """
     for name in case.imports:
@@ -86,8 +87,10 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
     mode = case.capture or mode
     with functional_tracer() if mode == "functional" else contextlib.nullcontext():
         exported = export_like_a_user(
-            model, calls[0], program.dynamic_shapes, strict=mode != "nonstrict"
+            model, calls[0], program.dynamic_shapes, strict=mode in ("strict", "functional")
         )
+    if mode == "decomposed":
+        exported = exported.run_decompositions()
     if program.before_compile is not None:
         exported = program.before_compile(exported)
     calls = _sizes_apart(program, user_values(exported, exported.graph), calls)

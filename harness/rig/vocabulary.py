@@ -209,6 +209,14 @@ class Reach(enum.StrEnum):
     HANDMADE = "handmade"  # neither does
 
 
+class SplitSeen(enum.StrEnum):
+    """What a release's package makes of a model, beside the graph lane's split of it."""
+
+    SAME = "same"  # the same children, ops and edges, and a program of them
+    DIFFERENT = "different"
+    REFUSED = "refused"  # it does not compile the model
+
+
 class Outcome(enum.StrEnum):
     """What an oracle said."""
 

@@ -115,7 +115,7 @@ def test_a_lock_is_read_as_it_was_written(tmp_path: Path) -> None:
         ("", "not a corpus lock"),
         ("{}", "not a corpus lock"),
         ("nonsense", "not a corpus lock"),
-        ('{"schema": 99, "torch": "2.13.0"}', "schema 99; this harness reads 1"),
+        ('{"schema": 99, "torch": "2.13.0"}', "schema 99; this harness reads 2"),
         (None, "corpus lock` writes one"),
     ],
 )
