@@ -55,6 +55,14 @@ def test_values_of_one_axis_make_no_pair() -> None:
     assert len(SPACE.pairs()) == 3
 
 
+def test_an_axis_of_its_own_is_counted_and_makes_no_pair() -> None:
+    axes = {**AXES, "setting": {"setting/lazy": "a lazy one"}}
+    space = Space(axes, SPACE.impossible, alone=frozenset({"setting"}))
+    assert space.pairs() == SPACE.pairs()
+    assert cover(space, ALL_THREE).missing_values == ("setting/lazy",)
+    assert cover(space, {**ALL_THREE, "four": ("setting/lazy",)}).enough
+
+
 def test_the_table_names_cases_and_what_no_case_can_have() -> None:
     space = Space(AXES, SPACE.impossible, {"size/none": "it would be nothing"})
     lines = to_lines(cover(space, ALL_THREE))
