@@ -101,7 +101,8 @@ def test_what_a_fallback_returns_is_taken_apart_in_pytorch(name: str) -> None:
         for node in call.child.graph.nodes
         if node.target is operator.getitem
     ]
-    assert not items and len(view.engines) == 2
+    assert not items
+    assert len(view.engines) == 2
 
 
 def test_a_double_is_in_a_fallback_alone() -> None:
@@ -132,7 +133,8 @@ def test_a_name_or_a_size_decides_how_many_engines_there_are(name: str, engines:
 )
 def test_a_dimension_has_the_bound_that_its_user_states(name: str, upper: int | None) -> None:
     stated = find_case(name).build().stated_bounds
-    assert stated is not None and stated[1] == upper
+    assert stated is not None
+    assert stated[1] == upper
 
 
 def test_a_cut_integer_is_another_integer() -> None:
@@ -153,7 +155,8 @@ def test_a_program_s_own_change_comes_before_the_split() -> None:
     names = {"loaded_before_compile", "exported_twice_before_compile", "compiled_twice"}
     assert all(find_case(name).build().before_compile is not None for name in names)
     loaded = capture(find_case("loaded_before_compile"), "nonstrict").exported
-    assert loaded is not None and loaded.verifier is not None
+    assert loaded is not None
+    assert loaded.verifier is not None
     decomposed = ops_of("decomposed_before_compile", engines=False)
     assert "aten.linear.default" not in decomposed
 

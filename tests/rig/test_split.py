@@ -106,4 +106,5 @@ def test_what_reads_an_element_of_a_fallback_s_tuple_gets_a_tensor() -> None:
         for node in child.graph.nodes
         if node.op == "placeholder"
     ]
-    assert values and all(isinstance(value, torch.Tensor) for value in values)
+    assert values
+    assert all(isinstance(value, torch.Tensor) for value in values)
