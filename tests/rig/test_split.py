@@ -94,3 +94,17 @@ def test_capturing_twice_gives_the_same_weights_and_inputs() -> None:
 def test_a_dynamic_case_is_called_with_its_bounds_and_a_size_between() -> None:
     captured = capture(find_case("dynamic_batch"), "nonstrict")
     assert sorted(call.args[0].shape[0] for call in captured.calls) == [2, 4, 8]
+
+
+def test_what_reads_an_element_of_a_fallback_s_tuple_gets_a_tensor() -> None:
+    captured = capture(find_case("chunk_as_fallback"), "nonstrict")
+    split = split_module(captured.fresh_module(), ["aten.chunk.default"], 1)
+    values = [
+        node.meta["val"]
+        for name, child in split.named_children()
+        if name.startswith("_run_on_acc_") and isinstance(child, GraphModule)
+        for node in child.graph.nodes
+        if node.op == "placeholder"
+    ]
+    assert values
+    assert all(isinstance(value, torch.Tensor) for value in values)

@@ -32,7 +32,7 @@ def check_program(
     """Findings in a program's call interface and range constraints.
 
     Args:
-        bounds: of every dynamic dimension; None for an upper one that the user does not state.
+        bounds: of every dynamic dimension; the upper one is None where the user states none.
     """
     in_spec, out_spec = specs
     signature = program.graph_signature
@@ -93,6 +93,8 @@ def _check_ranges(
             yield Finding(
                 stage, "another upper bound", f"{symbol} up to {held.upper}, should be {should}"
             )
+        elif bounds[1] is None:
+            continue  # who states no upper bound states no lower one: torch takes 0 or 2 for it
         # Export specialises 0 and 1: a dimension from 1 may be stated as one from 2.
         elif held.lower not in {bounds[0], max(bounds[0], 2)}:
             yield Finding(

@@ -106,6 +106,16 @@ def test_another_upper_bound_is_found() -> None:
     assert kinds(exported(high=9), specs()) == {"another upper bound"}
 
 
+def test_a_bound_that_the_user_did_not_state_is_found() -> None:
+    shapes = {"x": {0: torch.export.Dim("n")}, "a": None, "b": None}
+    unbounded = torch.export.export(
+        Model(), EXAMPLE.args, dict(EXAMPLE.kwargs), dynamic_shapes=shapes
+    )
+    assert not list(signature.check_program(unbounded, specs(), (2, None), Stage.LOAD))
+    found = signature.check_program(exported(), specs(), (2, None), Stage.LOAD)
+    assert [finding.kind for finding in found] == ["another upper bound"]
+
+
 def test_a_dimension_that_became_static_is_found() -> None:
     assert kinds(exported(high=None), specs()) == {"the dynamic dimension became static"}
 
