@@ -2,11 +2,10 @@
 
 In what a program can observe it behaves as the real runtime does (core/runtime/execute_engine.cpp
 of pytorch/TensorRT): it refuses inputs of another type, rank or size than the engine was built for;
-its inputs are bound as contiguous memory, so that one which is strided is copied, and a write to it
-is lost for the caller; its outputs are fresh and contiguous, and alias nothing but the bound inputs
-that the engine is said to write to. The meta kernel answers from the contract alone
-(`fake_tensorrt_execute_engine`), and never opens a payload: loading one under a fake or proxy mode
-would give fake weights.
+what it writes to is bound as contiguous memory, so that of a strided input it is a copy, and the
+write is lost for the caller; its outputs are fresh and contiguous, and alias nothing but what it is
+said to write to. The meta kernel answers from the contract alone (`fake_tensorrt_execute_engine`),
+and never opens a payload: loading one under a fake or proxy mode would give fake weights.
 """
 
 from __future__ import annotations
@@ -151,11 +150,13 @@ def _execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
         digest, contract, segment = _segment_of(engine)
         check_inputs(contract, inputs, name)
         run_counts[digest] += 1
-        # What is strided is bound as a copy, which is what an engine then writes to.
-        bound = [tensor.detach().contiguous() for tensor in inputs]
+        aliased = _aliased[engine._emulated_serial()]
+        # What is strided is bound as a copy, which is what an engine then writes to. Where it only
+        # reads, a copy would show in nothing but the rounding of what PyTorch computes here.
+        bound = {source: inputs[source].detach().contiguous() for source in aliased.values()}
         given = [
-            binding.into_segment(tensor)
-            for binding, tensor in zip(contract.inputs, bound, strict=True)
+            binding.into_segment(tensor.detach())
+            for binding, tensor in zip(contract.inputs, inputs, strict=True)
         ]
         returned = segment(*given)
         outputs = [
@@ -166,7 +167,7 @@ def _execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
                 strict=True,
             )
         ]
-        for output, source in _aliased[engine._emulated_serial()].items():
+        for output, source in aliased.items():
             if outputs[output].shape != bound[source].shape:
                 raise EngineRefusal(
                     f"engine {name}: output {output} of shape {tuple(outputs[output].shape)} "

@@ -138,7 +138,7 @@ def execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
     with unset_fake_temporarily(), disable_proxy_modes_tracing(), torch.no_grad():
         sizes = [isinstance(node.meta.get("val"), int | torch.SymInt) for node in placeholders]
         given = [
-            int(tensor) if is_size else tensor.detach().contiguous()
+            int(tensor) if is_size else tensor.detach()
             for tensor, is_size in zip(inputs, sizes, strict=True)
         ]
         return [its_own(output) for output in listed(segment(*given))]
