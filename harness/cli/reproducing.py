@@ -22,7 +22,7 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
-from harness.cli.inspecting import chosen_routes, known_case, package_routes, subject_for
+from harness.cli.inspecting import case_of, chosen_routes, known_case, package_routes, subject_for
 from harness.corpus_client import absolute
 from harness.errors import UsageError
 from harness.exitcodes import ExitCode
@@ -34,7 +34,7 @@ from harness.subjects import release_subject
 
 
 def reproduce_command(
-    case: Annotated[str, typer.Argument(help="A case's name.")],
+    case: Annotated[str, typer.Argument(help="A case's name, or a defect's id.")],
     subject: Annotated[str, typer.Option(help="A release, or a candidate of a run.")] = "",
     route: Annotated[str, typer.Option(help="One route; the first that fails by default.")] = "",
     capture: Capture = "nonstrict",
@@ -56,6 +56,7 @@ def reproduce_command(
     Of a case of the package lane it makes a user's calls, and takes the whole package and a GPU.
     """
     places = absolute(corpus or ())
+    case = case_of(case)
     info = known_case(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
     name, mode = file.name if file else "", captures(capture)[0]
