@@ -32,6 +32,9 @@ from harness.cli.common import (
 from harness.corpus_client import absolute, ask_rig, select_cases, split_text
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
+from harness.expectations.defects import read_register
+from harness.expectations.facts import Place
+from harness.expectations.reading import read_expectations
 from harness.releases import load_catalogue
 from harness.rig.record_json import to_json
 from harness.rig.records import CaseInfo, SubjectSpec
@@ -80,7 +83,7 @@ def show_command(
 
 
 def explain_command(
-    case: Annotated[str, typer.Argument(help="A case's name.")],
+    case: Annotated[str, typer.Argument(help="A case's name, or a defect's id.")],
     subject: Annotated[str, typer.Option(help="A release, name-matching, positional, torch.")] = "",
     route: Annotated[str, typer.Option(help="One route; all of the subject's by default.")] = "",
     capture: Capture = "nonstrict",
@@ -95,6 +98,7 @@ def explain_command(
 ) -> None:
     """Run one cell again and tell its story: what was wired, what should have been."""
     places = absolute(corpus or ())
+    case = case_of(case)
     info = known_case(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
     mode = captures(capture)[0]
@@ -111,8 +115,34 @@ def explain_command(
         library = toolchain.emulated_runtime()
         asked |= {"library": str(library), "subject": to_json(spec)}
         module = "explain"
-    request = {**asked, "routes": chosen_routes(subject, known, route, case)}
+    routes = chosen_routes(subject, known, route, case)
+    request = {**asked, "routes": routes}
     print(ask_rig(sys.executable, module, stdin=json.dumps(request)), end="")
+    for line in [] if places else known_defects(info, mode, subject, routes, like):
+        tell(line)
+
+
+def case_of(name: str) -> str:
+    """The case that a name means: a defect's id is its minimal case."""
+    defect = read_register().by_id.get(name)
+    return defect.minimal_case if defect else name
+
+
+def known_defects(
+    case: CaseInfo, capture: str, subject: str, routes: Sequence[str], like: str
+) -> list[str]:
+    """The defects that the table expects in these cells, a line each."""
+    known = read_expectations(undecided=True)
+    of, found = known.register.by_id, dict[str, list[str]]()
+    for route in routes:
+        place = Place(Route(route).lane.value, case.name, capture, route)
+        for entry in known.table.expected(place, known.table.stands_for(subject, like)).values():
+            found.setdefault(entry.defect, []).append(route)
+    return [
+        f"known defect {name}, by {', '.join(dict.fromkeys(by))}: {of[name].title}"
+        for name, by in found.items()
+        if name in of
+    ]
 
 
 LaneOfCase = Annotated[

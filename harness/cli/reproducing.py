@@ -24,6 +24,7 @@ from harness.cli.common import (
 )
 from harness.cli.inspecting import (
     LaneOfCase,
+    case_of,
     chosen_routes,
     known_case,
     lane_of,
@@ -41,7 +42,7 @@ from harness.subjects import release_subject
 
 
 def reproduce_command(
-    case: Annotated[str, typer.Argument(help="A case's name.")],
+    case: Annotated[str, typer.Argument(help="A case's name, or a defect's id.")],
     subject: Annotated[str, typer.Option(help="A release, or a candidate of a run.")] = "",
     route: Annotated[str, typer.Option(help="One route; the first that fails by default.")] = "",
     capture: Capture = "nonstrict",
@@ -64,6 +65,7 @@ def reproduce_command(
     In the package lane it makes a user's calls, and takes the whole package and a GPU.
     """
     places = absolute(corpus or ())
+    case = case_of(case)
     info = known_case(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
     name, mode = file.name if file else "", captures(capture)[0]

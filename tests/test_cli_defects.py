@@ -1,0 +1,165 @@
+"""`defects` answers from the committed data; `expected` writes a table from a run and tells why."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.cli import defects, expecting
+from harness.cli.running import exit_code
+from harness.expectations.attribution import difference, difference_line
+from harness.expectations.defects import Sign
+from harness.expectations.reading import EXPECTATIONS
+from harness.expectations.review import review
+from harness.expectations.standing import Standings, State, worst_harm
+from harness.expectations.table import Table, read_table
+from harness.findings import CellClass, Finding, Gate, GateReport
+from harness.rig.vocabulary import Oracle
+from harness.toolchain.environment import PROJECT_ROOT
+from tests.record_builders import (
+    RELEASES,
+    defect,
+    entry,
+    failed,
+    key,
+    record,
+    register,
+    stopped,
+    table,
+)
+
+PUBLISHED = PROJECT_ROOT / "results" / "published" / "2026-11-22-all-releases"
+LIST = Sign("values", "boom")
+
+
+def test_defects_are_told_without_torch_and_pandas() -> None:
+    code = (
+        "import sys; from harness.cli.defects import defects_command; "
+        "defects_command('', '', '', '', False, False, False); "
+        "print({'torch', 'pandas', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("set()\n")
+    assert "known defects" in done.stdout
+
+
+def test_one_defect_is_told_release_by_release(capsys: pytest.CaptureFixture[str]) -> None:
+    assert defects.defects_command("wired-by-name") == 0
+    told = capsys.readouterr().out
+    assert "pytorch/TensorRT#4446" in told
+    assert "2.13.0:      shown by" in told
+    assert "2.14.0:      absent" in told
+    assert "python -m harness explain inputs_read_in_reverse --subject 2.13.0" in told
+
+
+def test_what_a_release_mended_brought_and_hides_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert defects.defects_command(new_in="2.14.0") == 0
+    told = capsys.readouterr().out
+    assert "mended: wired-by-name: " in told
+    assert "new: tuple-for-a-tensor: " in told
+    assert "now hidden: no-output-empty-graph: " in told
+
+
+def test_a_call_names_the_defects_that_it_meets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert defects.defects_command(release="2.13.0", call="save") == 0
+    few = capsys.readouterr().out
+    assert "wired-by-name" not in few
+    assert defects.defects_command(release="2.13.0", call="save(retrace=False)") == 0
+    assert "wired-by-name" in capsys.readouterr().out
+
+
+def standings(*rows: object) -> Standings:
+    known = register(defect("known", LIST), defect("first", Sign("completion", "boom")))
+    return Standings(known, table(*rows))  # type: ignore[arg-type]
+
+
+def test_a_defect_whose_cases_end_earlier_is_hidden_behind_the_one_that_ends_them() -> None:
+    rows = entry(subjects=RELEASES[:2]), entry(Oracle.COMPLETION, subjects=RELEASES[2:],
+                                               defect="first")  # fmt: skip
+    each = standings(*rows).of("known", "2.14.0")
+    assert (each.state, each.behind) == (State.HIDDEN, ("first",))
+    assert standings(*rows).of("known", "2.13.0").state is State.SHOWN
+    assert standings(rows[0]).of("known", "2.14.0").state is State.ABSENT
+
+
+def test_a_release_that_the_table_does_not_know_is_told_as_the_one_before() -> None:
+    assert standings(entry(subjects=RELEASES)).of("known", "2.15.0").state is State.SHOWN
+
+
+def test_what_is_documented_warns() -> None:
+    assert worst_harm(("silent", "error"), defect()) == "silent"
+    assert worst_harm(("silent", "cosmetic"), defect(documented="its manual")) == "warned"
+    assert worst_harm(("", ""), defect()) == ""
+
+
+def test_a_candidate_is_told_in_defects() -> None:
+    known = register(
+        defect("old", Sign("values", "boom")), defect("new", Sign("wiring", "boom")),
+        defect("kept", Sign("metadata", "boom")),
+    )  # fmt: skip
+    rows = table(entry(defect="old"), entry(Oracle.METADATA, defect="kept"))
+    like = record(key(), failed(Oracle.VALUES), failed(Oracle.METADATA))
+    mine = record(key("a", "file:1"), failed(Oracle.WIRING), failed(Oracle.METADATA))
+    told = difference("file:1", "2.13.0", [like, mine], rows, known)
+    assert difference_line(told, "2.13.0") == (
+        "mends: old; breaks: new in 1 cell; all else as 2.13.0"
+    )
+    same = record(key("a", "file:1"), failed(Oracle.VALUES), failed(Oracle.METADATA))
+    again = difference("file:1", "2.13.0", [like, same], rows, known)
+    assert difference_line(again, "2.13.0") == "all as 2.13.0"
+    ended = difference("file:1", "2.13.0", [like, stopped(mine.key)], rows, known)
+    assert "breaks: completion error@clean: boom in 1 cell" in difference_line(ended, "2.13.0")
+
+
+def test_a_case_of_a_users_own_that_nobody_can_be_asked_about_is_wrong_use() -> None:
+    finding = Finding(key(), CellClass.UNSUPPORTED, "no such op", of_case=True)
+    report = GateReport(Gate.INCONCLUSIVE, {}, (finding,))
+
+    class Judged:
+        class provenance:
+            corpus: tuple[str, ...] = ("our_cases.py",)
+
+    Judged.report = report  # type: ignore[attr-defined]
+    assert exit_code(Judged) == 2  # type: ignore[arg-type]
+    Judged.provenance.corpus = ()
+    assert exit_code(Judged) == 3  # type: ignore[arg-type]
+
+
+def test_a_table_is_written_from_a_run_reviewed_and_accepted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = [str(PUBLISHED)]
+    assert expecting.expected_command(run, reviewing=True, folder=tmp_path) == 1
+    told = capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+    assert "?one-output-list" in told
+    assert "facts are not decided" in told
+    expecting.expected_command(run, update=True, accept=True, folder=tmp_path)
+    made = read_table(tmp_path / "expected", undecided=True)
+    committed = read_table(EXPECTATIONS / "expected")
+    asked = {place for place in made.entries if place.place in {e.place for e in committed.entries}}
+    right = sum(each in committed.entries for each in asked)
+    assert right > 0.9 * len(asked)
+
+
+def test_a_review_is_grouped_by_defect_and_by_release() -> None:
+    known = register(defect("known", LIST), defect("other", Sign("wiring", "boom")))
+    before = table(entry(subjects=RELEASES[:2]), releases=RELEASES[:2])
+    after = table(
+        entry(subjects=RELEASES[:2]), entry(Oracle.WIRING, subjects=("2.14.0",), defect="other")
+    )
+    told = review(before, after, known)
+    assert "new releases: 2.14.0" in told
+    assert "2.13.0 -> 2.14.0:" in told
+    assert '  known: no row left; set fixed_in = "2.14.0"' in told
+    assert "  other: new" in told
+    assert review(after, after, known)[-1] == "nothing is expected otherwise"
+    assert any(line.strip().startswith("?") for line in review(
+        Table(), table(entry(defect="?")), known))  # fmt: skip
