@@ -49,7 +49,7 @@ class Dim:
     """One dimension: a sympy expression over the segment's symbols, and its profile's range."""
 
     expr: sympy.Expr
-    low: int
+    low: float  # -math.inf for a number that has no bound
     high: float  # math.inf where the program states no bound
 
     @property
@@ -108,7 +108,7 @@ def _dim(size: int | torch.SymInt) -> Dim:
     high = math.inf if not bounds.upper.is_number or bounds.upper > 2**31 else int(bounds.upper)
     # Export specialises 0 and 1, so a shape environment says "at least 2" of a dimension that the
     # user declared from 1; torch_tensorrt's extract_var_range_info makes that 1 again.
-    low = int(bounds.lower)
+    low = -math.inf if bounds.lower < -(2**31) else int(bounds.lower)
     return Dim(size.node.expr, 1 if low == 2 else low, high)
 
 

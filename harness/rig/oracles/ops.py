@@ -18,7 +18,10 @@ IDENTITIES = frozenset(
     }
 )
 
-CASTS = frozenset({"aten.scalar_tensor.default", "aten.to.device", "aten.to.dtype"})
+#: Makes a tensor of a number, whatever it is.
+OF_A_NUMBER = "aten.scalar_tensor.default"
+ITEMS = frozenset({"aten.item.default", "aten._local_scalar_dense.default"})
+CASTS = frozenset({OF_A_NUMBER, "aten.to.device", "aten.to.dtype"})
 
 
 def has_effect(node: Node) -> bool:

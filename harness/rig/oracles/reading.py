@@ -10,6 +10,8 @@ Normalisations, each because two correct programs may differ in it:
                  asks the input for what the split asked an intermediate
     casts        a size given to an engine is the size, whether the engine's module makes a tensor
                  of it, as `TorchTensorRTModule.forward` does, or the graph
+    items        a number that is read out of an engine's output is that output, since the module
+                 that calls the engine gives a size as a tensor, and torch reads it in a trace
     elements     an element of a list that the graph itself makes is what stands there
     branches     the graphs that a cond, a loop or a map holds are read as what they return of their
                  own inputs, since export names their nodes anew
@@ -38,7 +40,7 @@ from harness.rig.engines import crossed
 from harness.rig.engines.emulated import NAME_SLOT, engine_digest, engine_slots
 from harness.rig.engines.module import is_engine_child, returned_outputs
 from harness.rig.oracles.copied_back import returned_places
-from harness.rig.oracles.ops import CASTS, IDENTITIES, bound_arguments, has_effect, mutates
+from harness.rig.oracles.ops import CASTS, IDENTITIES, ITEMS, OF_A_NUMBER, bound_arguments, has_effect, mutates
 from harness.rig.oracles.terms import Kind, Term, TermTable
 from harness.rig.oracles.values import content_digest
 
@@ -260,6 +262,8 @@ class GraphReader:
     def _op(self, node: Node, values: dict[Node, Any], scope: _Scope) -> Term:
         arguments = tuple(self._argument(item, values) for item in bound_arguments(node))
         name = str(node.target)
+        if name in ITEMS and arguments[0].kind is Kind.ENGINE_OUTPUT:
+            return arguments[0]
         if not has_effect(node):
             return self.table.make(Kind.OP, name, arguments, note=name)
         effect = self.table.make(Kind.EFFECT, (name, len(scope.effects)), arguments, note=name)
@@ -372,8 +376,10 @@ def _lifted_value(program: ExportedProgram, target: str) -> Any:
 
 
 def _uncast(given: Term) -> Term:
-    """An engine's input without the cast that makes a tensor of a size."""
+    """An engine's input without the cast that makes a tensor of a size, or of another number."""
     term = given
     while term.kind is Kind.OP and term.label in CASTS:
+        if term.label == OF_A_NUMBER:
+            return term.children[0]
         term = term.children[0]
     return term if term.kind is Kind.SIZE else given
