@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch._library.fake_class_registry import FakeScriptObject
 
-from harness.rig.engines.contract import EngineRefusal, UnsupportedSegment
+from harness.rig.engines.contract import EngineRefusal, SizeUnknown, UnsupportedSegment
 from harness.rig.engines.module import EngineModule
 from harness.rig.frames import OURS, TORCH, UPSTREAM, frames_of, package_of
 
@@ -32,7 +32,7 @@ def not_asked(error: BaseException) -> str | None:
 
     An exception that upstream raised from another is what that one is.
     """
-    if isinstance(error, _CONFORMS):
+    if isinstance(error, _CONFORMS) and not isinstance(error, SizeUnknown):
         return None
     lacking = _lacking(error) or _broken(error)
     if lacking is None and error.__cause__ is not None:

@@ -14,6 +14,7 @@ from torch.fx import GraphModule
 from harness.rig import judging
 from harness.rig.clock import StageClock
 from harness.rig.disk import CameBack, save_again, send_to_disk
+from harness.rig.engines.contract import UnsupportedSegment
 from harness.rig.functional_export import CannotAsk
 from harness.rig.harm import DAMAGED
 from harness.rig.inliners.passes import run_torch_export
@@ -132,13 +133,15 @@ def unsupported(key: CellKey, reason: str) -> CellRecord:
 def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> CellRecord:
     """The record of a cell whose case could not be captured, split or compiled.
 
-    That is one fact about the case, whoever its subject and whichever its route. What a package
-    does not compile is a verdict on `compile`; there is nothing to ask of the ways to save it.
+    That is one fact about the case, whoever its subject and whichever its route, and so is a segment
+    that no engine can be emulated for. What a package does not compile otherwise is a verdict on
+    `compile`; there is nothing to ask of the ways to save it.
     """
     missing = str(error) if isinstance(error, CannotAsk) else not_asked(error)
     if missing is not None:
         return unsupported(key, missing)
-    if key.lane == Lane.GRAPH or stage is not Stage.COMPILE:
+    of_case = key.lane == Lane.GRAPH or isinstance(error, UnsupportedSegment)
+    if of_case or stage is not Stage.COMPILE:
         return unsupported(key, f"at {stage}: {completion.normalise(error)}")
     if key.route != Route.COMPILE:
         return unsupported(key, f"{NOT_COMPILED} ends in {completion.normalise(error)}")

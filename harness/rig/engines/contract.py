@@ -44,6 +44,10 @@ class EngineRefusal(RuntimeError):
     """An engine was called with inputs that it was not built for."""
 
 
+class SizeUnknown(EngineRefusal):
+    """A trace asks for an output's size that the contract cannot tell, though a release may."""
+
+
 @dataclass(frozen=True)
 class Dim:
     """One dimension: a sympy expression over the segment's symbols, and its profile's range."""
@@ -179,10 +183,17 @@ def output_shapes(
     other is computed from the symbols.
 
     Raises:
-        EngineRefusal: an output dimension has a symbol that no input dimension binds.
+        EngineRefusal: there are other inputs than the engine takes, or of another rank.
+        SizeUnknown: an output dimension has a symbol that no input dimension binds.
     """
+    if len(inputs) != len(contract.inputs):
+        raise EngineRefusal(f"expected {len(contract.inputs)} inputs, got {len(inputs)}")
     bound: dict[sympy.Expr, int | torch.SymInt] = {}
-    for tensor, binding in zip(inputs, contract.inputs, strict=True):
+    for index, (tensor, binding) in enumerate(zip(inputs, contract.inputs, strict=True)):
+        if tensor.dim() != len(binding.dims) and binding.number is None:
+            raise EngineRefusal(
+                f"input {index} expected {len(binding.dims)} dimensions, got {tensor.dim()}"
+            )
         for size, dim in zip(tensor.shape, binding.dims, strict=True):
             bound.setdefault(dim.expr, size)
     return tuple(
@@ -199,7 +210,7 @@ def _evaluate(
         return bound[expr]
     missing = [symbol for symbol in expr.free_symbols if symbol not in bound]
     if missing:
-        raise EngineRefusal(f"output size {expr}: no input dimension binds {missing}")
+        raise SizeUnknown(f"output size {expr}: no input dimension binds {missing}")
     symbols = {symbol: bound[symbol] for symbol in expr.free_symbols}
     size: int | torch.SymInt = sympy_interp(PythonReferenceAnalysis, symbols, expr)
     return size

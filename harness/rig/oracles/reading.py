@@ -40,7 +40,15 @@ from harness.rig.engines import crossed
 from harness.rig.engines.emulated import NAME_SLOT, engine_digest, engine_slots
 from harness.rig.engines.module import is_engine_child, returned_outputs
 from harness.rig.oracles.copied_back import returned_places
-from harness.rig.oracles.ops import CASTS, IDENTITIES, ITEMS, OF_A_NUMBER, bound_arguments, has_effect, mutates
+from harness.rig.oracles.ops import (
+    CASTS,
+    IDENTITIES,
+    ITEMS,
+    OF_A_NUMBER,
+    bound_arguments,
+    has_effect,
+    mutates,
+)
 from harness.rig.oracles.terms import Kind, Term, TermTable
 from harness.rig.oracles.values import content_digest
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 
+import torch
 from torch.fx import Graph, GraphModule, Node
 
 KIND = "kv_cache_update"
@@ -46,6 +47,8 @@ def _is_aliased(node: Node) -> bool:
         return False
     cache = node.args[0]
     if cache.op != "placeholder" or node.meta.get("_trt_no_kv_alias"):
+        return False
+    if not isinstance(cache.meta["val"], torch.Tensor):  # a number: nothing is written to it
         return False
     lifting = importlib.import_module("torch_tensorrt.dynamo.lowering._buffer_lifting")
     return bool(lifting._kv_write_will_alias(node, tuple(cache.meta["val"].shape)))

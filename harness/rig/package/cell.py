@@ -14,6 +14,7 @@ from harness.rig import judging
 from harness.rig.clock import StageClock
 from harness.rig.disk import CameBack, compare_archives
 from harness.rig.inliners.protocol import Inlining
+from harness.rig.not_asked import not_asked
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Answer, Answers, Finding
 from harness.rig.oracles.values import NOTHING_COMPARED, Observed
@@ -53,6 +54,10 @@ def run_package_cell(
             if is_full_disk(error):
                 raise
             clock.leave()
+            missing = not_asked(error)
+            if missing is not None:
+                prepared.look_for_damage()
+                return unsupported(key, missing)
             ended = completion.ended_by(error, clock.stage or Stage.EXPORT)
             controls: Answers = {}
         else:
