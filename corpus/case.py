@@ -228,20 +228,27 @@ def _lanes_of(origin: Origin) -> tuple[str, ...]:
 
 
 def vary(
-    model: Callable[[], Program], suffix: str, settings: Mapping[str, Any], *, full: bool = False
+    model: Callable[[], Program],
+    suffix: str,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    fallback: Sequence[str] = (),
+    full: bool = False,
 ) -> None:
-    """Register a model once more as a case of the package lane, compiled with other settings.
+    """Register a model once more as a case of the package lane, compiled otherwise.
 
     Args:
         model: a function that is registered as a case.
         suffix: what the case's name has behind the model's and an `@`.
+        fallback: the ops that stay in PyTorch; empty for those of the model's case.
     """
     declared = _REGISTRY[model.__name__]
     name = f"{declared.name}@{suffix}"
     _REGISTRY[name] = dataclasses.replace(
         declared,
         name=name,
-        settings=tuple(settings.items()),
+        fallback=tuple(fallback) or declared.fallback,
+        settings=tuple((settings or {}).items()),
         full=full,
         cross=False,
         lanes=("package",),

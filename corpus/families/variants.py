@@ -1,4 +1,4 @@
-"""Models of other families, compiled with a setting that users change.
+"""Models of other families, compiled with a setting that users change or with another fallback.
 
 They go through the package lane alone.
 """
@@ -8,9 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from corpus.case import vary
-from corpus.families.alternating_relu import relu_four_steps, relu_once
+from corpus.families.alternating_relu import RELU, relu_four_steps, relu_once
+from corpus.families.attributes import two_mutated_buffers
+from corpus.families.interfaces import no_output_at_all
 from corpus.families.multi_output_engines import chunk_halves
 from corpus.families.shared_values import residual_over_a_fallback
+
+# Lowering leaves no op that writes in place, so another one falls back.
+vary(two_mutated_buffers, "relu", fallback=(RELU,))
+vary(no_output_at_all, "relu", fallback=(RELU,))
 
 vary(relu_four_steps, "blocks-of-two", {"min_block_size": 2}, full=True)
 vary(residual_over_a_fallback, "blocks-of-two", {"min_block_size": 2})

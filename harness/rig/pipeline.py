@@ -133,9 +133,9 @@ def unsupported(key: CellKey, reason: str) -> CellRecord:
 def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> CellRecord:
     """The record of a cell whose case could not be captured, split or compiled.
 
-    That is one fact about the case, whoever its subject and whichever its route, and so is a segment
-    that no engine can be emulated for. What a package does not compile otherwise is a verdict on
-    `compile`; there is nothing to ask of the ways to save it.
+    That is one fact about the case, whoever its subject and whichever its route, and so is a
+    segment that no engine can be emulated for. What a package does not compile otherwise is a
+    verdict on `compile`; there is nothing to ask of the ways to save it.
     """
     missing = str(error) if isinstance(error, CannotAsk) else not_asked(error)
     if missing is not None:

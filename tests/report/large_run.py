@@ -83,7 +83,7 @@ def _again(spec: SubjectSpec, n: int) -> SubjectSpec:
 
 
 def _named(subject: str, n: int) -> str:
-    """2.13.0.post7 is newer than 2.13.0 and older than 2.14.0, and most rows of the table cover it."""
+    """2.13.0.post7 lies between 2.13.0 and 2.14.0, and most rows of the table cover it."""
     return f"{subject}.post{n}" if n and subject else subject
 
 

@@ -87,6 +87,7 @@ def of_split(split: GraphModule, reading: Reading, digest: Digest) -> ExpectedSt
     everything = of_module(split, digest)
     read = {name for prefix, module in _graphs(split) for name in _read_names(prefix, module)}
     engines = [m.engine for m in split.modules() if is_engine_child(m)]
+    engines += list(_engines_read(split))
     tensors = tuple(item for item in everything.tensors if item.name in read)
     terms = [*reading.outputs, *reading.effects]
     return ExpectedState(
@@ -314,6 +315,15 @@ def _read_names(prefix: str, module: GraphModule) -> Iterator[str]:
     for node in module.graph.nodes:
         if node.op == "get_attr" and node.users:
             yield f"{prefix}{node.target}"
+
+
+def _engines_read(split: GraphModule) -> Iterator[torch.ScriptObject]:
+    """Engines that graphs call by themselves, as those of a program that is compiled once more."""
+    for _, module in _graphs(split):
+        for node in module.graph.nodes:
+            held = getattr(module, str(node.target), None) if node.op == "get_attr" else None
+            if isinstance(held, torch.ScriptObject):
+                yield held
 
 
 def _by_content(tensors: Iterable[Held]) -> dict[str, list[Held]]:
