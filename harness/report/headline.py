@@ -7,7 +7,7 @@ facts that keep the sentence honest, such as what was not asked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
@@ -16,7 +16,7 @@ from harness.report.cause_views import FindingView
 from harness.report.frames import MISSING
 from harness.report.views import Answer, Headline
 from harness.rig.records import CellKey
-from harness.rig.vocabulary import EMULATED, SEGMENT, Lane, Oracle
+from harness.rig.vocabulary import EMULATED, NOT_COMPILED, SEGMENT, Lane, Oracle
 from harness.verdict import Remaining, verdict_words
 
 EXPECTATIONS = "expectations"
@@ -27,6 +27,7 @@ _KINDS = (
     "same, with a warning. Loud: an error in place of a program. Interface: right numbers, but "
     "packed otherwise, or what may be given or trained is not as it was."
 )
+MOST_REASONS: Final = 3  # why cells were not asked, spelled out
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 
 
@@ -115,10 +116,17 @@ def _not_checked(
     if silent:
         lines.append(f"No verdict at all of: {', '.join(silent)}.")
     unasked = cells[cells["standing"] == "unsupported"]
-    reasons = unasked.groupby("message", observed=True)
-    for reason, rows in reasons:
-        who = text.listed(str(name) for name in sorted(rows["subject"].unique()))
+    resting = unasked["message"].astype("string").str.startswith(NOT_COMPILED)
+    if resting.any():
+        whose = "of a way to save what compile() did not make right"
+        lines.append(f"{text.plural(int(resting.sum()), 'cell')} {whose} were not asked.")
+    reasons = list(unasked[~resting].groupby("message", observed=True))
+    for reason, rows in reasons[:MOST_REASONS]:
+        who = text.listed(str(name) for name in rows["case"].unique())
         lines.append(f"{text.plural(len(rows), 'cell')} not asked ({who}): {reason}.")
+    if len(reasons) > MOST_REASONS:
+        more = sum(len(rows) for _, rows in reasons[MOST_REASONS:])
+        lines.append(f"{text.plural(more, 'cell')} not asked for other reasons: see the cells.")
     missing = int((cells["standing"] == "missing").sum())
     if missing:
         lines.append(f"{text.plural(missing, 'planned cell')} left no record.")
