@@ -71,6 +71,10 @@ def run_command(
     full: Annotated[
         bool, typer.Option("--full", help="The cases too that are for a full run alone.")
     ] = False,
+    every_model: Annotated[
+        bool,
+        typer.Option("--every-model", help="All models through all packages: takes an hour."),
+    ] = False,
     corpus: CorpusPlaces = None,
     lane: Annotated[
         str,
@@ -122,7 +126,8 @@ def run_command(
         expression=expression,
         families=tuple(family or ()),
         quick=quick,
-        full=full,
+        full=full or every_model,
+        every_model=every_model,
         corpus=absolute(corpus or ()),
         routes=listed(routes),
         lanes=_lanes(lane),
