@@ -2,8 +2,8 @@
 
 Every case that has a model goes through both lanes under one name, and with `--every-model` all of
 them do. They are too many for every run, since every release compiles each one anew: these are
-chosen for structure. A case that goes through the package lane alone says itself whether it is for a full
-run.
+chosen for structure. A case that goes through the package lane alone says itself whether it is for
+a full run.
 """
 
 from __future__ import annotations
