@@ -20,7 +20,7 @@ from harness.report.qualify_page import (
     verdict_of,
 )
 from harness.rig.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
-from harness.rig.vocabulary import Lane, Oracle, SubjectKind
+from harness.rig.vocabulary import NOT_COMPILED, Lane, Oracle, Route, SubjectKind
 from harness.stats.intervals import Estimate
 from harness.stats.verdicts import Change
 from tests.record_builders import (
@@ -115,6 +115,60 @@ def test_what_could_not_be_asked_leaves_the_question_open() -> None:
     assert q.decision is Decision.OPEN
     assert q.not_asked == (("2.14.0, graph lane: no compiler", 1),)
     assert "1 cells could not be asked (2.14.0, graph lane: no compiler)" in verdict_of(q).why
+
+
+OF_THE_CASE = "at compile: UnsupportedSegment: it writes to an input"
+
+
+def test_a_fact_about_the_case_that_holds_for_both_is_nothing_that_could_not_be_asked() -> None:
+    alike = [unsupported(key("plain", who, "legacy"), OF_THE_CASE) for who in ("2.13.0", "2.14.0")]
+    q = held(*sound("plain"), *alike)
+    assert (q.decision, q.not_asked, q.compared) == (Decision.SHIP, (), 2)
+
+
+@pytest.mark.parametrize("who", ["2.13.0", "2.14.0"])
+def test_what_only_one_of_the_two_cannot_be_asked_leaves_the_question_open(who: str) -> None:
+    other = {"2.13.0": "2.14.0", "2.14.0": "2.13.0"}[who]
+    one = unsupported(key("plain", who, "legacy"), OF_THE_CASE)
+    q = held(*sound("plain"), one, cell("plain", other))
+    assert q.decision is Decision.OPEN
+    assert q.not_asked == ((f"{who}, graph lane: {OF_THE_CASE}", 1),)
+
+
+def test_two_reasons_of_which_each_holds_for_one_are_both_told() -> None:
+    baseline = unsupported(key("plain", "2.13.0", "legacy"), "no compiler")
+    q = held(*sound("plain"), baseline, unsupported(key("plain", "2.14.0", "legacy"), OF_THE_CASE))
+    assert q.decision is Decision.OPEN
+    assert sorted(reason for reason, _ in q.not_asked) == [
+        "2.13.0, graph lane: no compiler",
+        f"2.14.0, graph lane: {OF_THE_CASE}",
+    ]
+
+
+def of_a_package(who: str, error: str = "") -> list[CellRecord]:
+    """The cells of one case in the package lane; with an error, `compile` ends in it."""
+
+    def place(route: str) -> CellKey:
+        return dataclasses.replace(key("plain", who, route), lane=Lane.PACKAGE.value)
+
+    saves = [place(route) for route in ("no-retrace", "retrace")]
+    if not error:
+        return [record(each) for each in (place(Route.COMPILE), *saves)]
+    resting = [unsupported(each, f"{NOT_COMPILED} ends in {error}") for each in saves]
+    return [record(place(Route.COMPILE), failed(Oracle.COMPLETION, error)), *resting]
+
+
+def test_what_rests_on_a_failed_compile_is_told_by_compile_alone() -> None:
+    q = held(*of_a_package("2.13.0"), *of_a_package("2.14.0", "no such converter"))
+    assert (q.decision, q.not_asked) == (Decision.DO_NOT_SHIP, ())
+    assert [change.key.route for change in q.stoppers] == [Route.COMPILE]
+    repaired = held(*of_a_package("2.13.0", "no such converter"), *of_a_package("2.14.0"))
+    assert (repaired.decision, repaired.not_asked) == (Decision.SHIP, ())
+
+
+def test_compile_that_fails_for_both_in_two_ways_leaves_nothing_open() -> None:
+    q = held(*of_a_package("2.13.0", "no converter"), *of_a_package("2.14.0", "another error"))
+    assert (q.decision, q.not_asked, q.compared) == (Decision.SHIP, (), 1)
 
 
 def test_a_stopper_stops_whatever_else_is_open() -> None:
