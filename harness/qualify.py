@@ -1,13 +1,14 @@
 """Whether a candidate may be shipped in the place of a baseline: two subjects of one run. Pure.
 
-A cell does its user one of four harms, from none to the worst: nothing; a *lesser* one (the numbers
+A cell does its user one of five harms, from none to the worst: nothing; a *lesser* one (the numbers
 are right, and structure, signature, state or metadata is not); an *error* in place of a program; a
-*silent* one, a program that computes something else. The candidate is held against the baseline
-cell by cell, and what counts is the harm, not the wording of a message.
+*warned* one, a program that computes something else and says so; a *silent* one, the same without a
+word. The candidate is held against the baseline cell by cell, and what counts is the harm, not the
+wording of a message.
 
-A new silent harm or a new error in a split that the product or `torch.export` makes forbids to
-ship. In a handmade split, which today's splitter does not emit, it is told and does not. What could
-not be asked of the candidate leaves the question open.
+A new silent or warned harm or a new error in a split that the product or `torch.export` makes
+forbids to ship. In a handmade split, which today's splitter does not emit, it is told and does not.
+What could not be asked of one of the two alone leaves the question open.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from typing import Final
 from harness.expectations.attribution import Attributed
 from harness.expectations.defects import Defect, Register
 from harness.findings import explain_command
-from harness.rig import vocabulary
 from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.rig.vocabulary import CellState, Oracle
+from harness.rig.vocabulary import Harm as Graded
 
 HANDMADE = "handmade"
 
@@ -36,15 +37,20 @@ class Harm(enum.IntEnum):
     NONE = 0
     LESSER = 1
     ERROR = 2
-    SILENT = 3
+    WARNED = 3
+    SILENT = 4
+
+
+#: What forbids to ship where it is new, worst first.
+FORBIDDING: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR)
 
 
 _HARMS: Final = {
-    vocabulary.Harm.SILENT: Harm.SILENT,
-    vocabulary.Harm.WARNED: Harm.LESSER,
-    vocabulary.Harm.ERROR: Harm.ERROR,
-    vocabulary.Harm.INTERFACE: Harm.LESSER,
-    vocabulary.Harm.COSMETIC: Harm.NONE,
+    Graded.SILENT: Harm.SILENT,
+    Graded.WARNED: Harm.WARNED,
+    Graded.ERROR: Harm.ERROR,
+    Graded.INTERFACE: Harm.LESSER,
+    Graded.COSMETIC: Harm.NONE,
 }
 
 
@@ -133,11 +139,16 @@ class Qualification:
 
     @property
     def stoppers(self) -> tuple[Change, ...]:
-        return self.worse(Harm.SILENT, handmade=False) + self.worse(Harm.ERROR, handmade=False)
+        return self._forbidding(handmade=False)
 
     @property
     def warnings(self) -> tuple[Change, ...]:
-        return self.worse(Harm.SILENT, handmade=True) + self.worse(Harm.ERROR, handmade=True)
+        return self._forbidding(handmade=True)
+
+    def _forbidding(self, *, handmade: bool) -> tuple[Change, ...]:
+        return tuple(
+            change for harm in FORBIDDING for change in self.worse(harm, handmade=handmade)
+        )
 
     @property
     def lesser(self) -> tuple[Change, ...]:

@@ -21,6 +21,7 @@ from harness.report.qualify_page import (
 )
 from harness.rig.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
 from harness.rig.vocabulary import NOT_COMPILED, Lane, Oracle, Route, SubjectKind
+from harness.rig.vocabulary import Harm as Graded
 from harness.stats.intervals import Estimate
 from harness.stats.verdicts import Change
 from tests.record_builders import (
@@ -94,6 +95,19 @@ def test_an_error_that_became_silent_forbids_to_ship() -> None:
 def test_a_new_error_forbids_to_ship() -> None:
     q = held(*sound("plain"), cell("plain", "2.13.0", LESSER), cell("plain", "2.14.0", ERROR))
     assert q.decision is Decision.DO_NOT_SHIP
+
+
+def test_a_wrong_number_that_is_newly_announced_forbids_to_ship_and_is_told_as_that() -> None:
+    announced = dataclasses.replace(WRONG, harm=Graded.WARNED)
+    for before in ((), (ERROR,)):
+        q = held(
+            *sound("plain"), cell("plain", "2.13.0", *before), cell("plain", "2.14.0", announced)
+        )
+        assert q.decision is Decision.DO_NOT_SHIP
+        assert "1 do so with a warning" in verdict_of(q).why
+        assert "wrong with a warning" in qualification_markdown(q, {})
+    known = [cell("plain", who, announced) for who in ("2.13.0", "2.14.0")]
+    assert held(*sound("plain"), *known).decision is Decision.SHIP
 
 
 def test_a_handmade_split_is_told_and_does_not_forbid() -> None:
