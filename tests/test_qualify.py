@@ -20,7 +20,7 @@ from harness.report.qualify_page import (
     verdict_of,
 )
 from harness.rig.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
-from harness.rig.vocabulary import NOT_COMPILED, Lane, Oracle, Route, SubjectKind
+from harness.rig.vocabulary import NOT_COMPILED, Lane, Oracle, Reach, Route, SubjectKind
 from harness.rig.vocabulary import Harm as Graded
 from harness.stats.intervals import Estimate
 from harness.stats.verdicts import Change
@@ -37,7 +37,7 @@ from tests.record_builders import (
 
 Form = Callable[..., str]
 OLD, NEW = subject("2.13.0", "legacy"), subject("2.14.0", "legacy")
-CASES: list[CaseInfo] = [case("plain"), case("other"), case("by-hand", origin="handmade")]
+CASES: list[CaseInfo] = [case("plain"), case("other"), case("by-hand")]
 WRONG = failed(Oracle.VALUES)
 ERROR = failed(Oracle.COMPLETION)
 LESSER = failed(Oracle.METADATA)
@@ -48,7 +48,14 @@ def cell(name: str, who: str, *verdicts: Verdict) -> CellRecord:
 
 
 def held(*records: CellRecord) -> Qualification:
-    return qualify(records, CASES, OLD, NEW)
+    return qualify(records, CASES, OLD, NEW, reach_of=reach_of)
+
+
+def reach_of(key: CellKey) -> Reach:
+    """As of a whole run: a cell of a package is the product's own."""
+    if key.lane == Lane.PACKAGE:
+        return Reach.PRODUCT
+    return {"plain": Reach.PRODUCT, "by-hand": Reach.HANDMADE}.get(key.case, Reach.EXPORTED)
 
 
 def sound(*but: str) -> list[CellRecord]:
@@ -115,6 +122,26 @@ def test_a_handmade_split_is_told_and_does_not_forbid() -> None:
     assert q.decision is Decision.SHIP
     assert [change.key.case for change in q.warnings] == ["by-hand"]
     assert "1 handmade cells are newly worse" in verdict_of(q).why
+
+
+def test_cells_are_counted_by_who_makes_their_split_the_product_s_first() -> None:
+    new = {"plain": (WRONG,), "other": (WRONG,), "by-hand": (WRONG,)}
+    q = held(*(cell(name, who, *(new[name] if who == "2.14.0" else ()))
+        for name in new for who in ("2.13.0", "2.14.0")))  # fmt: skip
+    assert [change.key.case for change in q.changes] == ["plain", "other", "by-hand"]
+    page = qualification_markdown(q, {})
+    assert "| cells by split | product | exported | handmade |\n|---|---|---|---|\n" in page
+    assert "| newly silently wrong | 1 | 1 | 1 |\n| newly wrong with a warning | 0 |" in page
+    assert page.index("less harm than before | 0 | 0 | 0 |\n\n## New silent harm") > 0
+
+
+def test_a_package_s_own_split_of_a_handmade_case_forbids_to_ship() -> None:
+    def of(who: str, *verdicts: Verdict) -> CellRecord:
+        made = key("by-hand", who, "retrace")
+        return record(dataclasses.replace(made, lane=Lane.PACKAGE.value), *verdicts)
+
+    q = held(of("2.13.0"), of("2.14.0", WRONG))
+    assert (q.decision, q.warnings) == (Decision.DO_NOT_SHIP, ())
 
 
 def test_a_new_lesser_harm_is_told_and_does_not_forbid() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,10 @@ from jinja2 import Environment
 from harness.at_sizes import AtSize, AtSizes
 from harness.bench import words
 from harness.gpu_runs import GpuRun
-from harness.qualify import FORBIDDING, Change, Decision, Harm, Measured, Qualification
+from harness.qualify import FORBIDDING, MADE, Change, Decision, Harm, Measured, Qualification
 from harness.report import markdown, page, style
 from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import Lane, SubjectKind
+from harness.rig.vocabulary import Lane, Reach, SubjectKind
 from harness.stats import verdicts
 
 MOST = 25  # rows of a table in the Markdown form, which has to fit a ticket
@@ -69,7 +70,7 @@ class Verdict:
 def verdict_of(q: Qualification, beside: Beside = Beside()) -> Verdict:
     """The decision in words; leave to ship says how far it goes."""
     pair = f"{q.candidate.subject} in the place of {q.baseline.subject}"
-    silent, warned, errors = (len(q.worse(harm, handmade=False)) for harm in FORBIDDING)
+    silent, warned, errors = (len(q.worse(harm, *MADE)) for harm in FORBIDDING)
     if q.decision is Decision.DO_NOT_SHIP:
         announced = f", {warned} do so with a warning" if warned else ""
         ended = f"{errors} newly end in an error."
@@ -151,6 +152,7 @@ def _rendered(
         same_inliner=same_inliner(q),
         scope=_scope(q, beside),
         counts=_counts(q),
+        reaches=list(Reach),
         worse=_worse(q),
         fixed=list(_fixed(q)),
         sizes=beside.sizes,
@@ -171,7 +173,7 @@ def _rendered(
 
 def _worse(q: Qualification) -> list[tuple[str, str, Sequence[Change]]]:
     found = (
-        *(q.worse(harm, handmade=False) for harm in FORBIDDING),
+        *(q.worse(harm, *MADE) for harm in FORBIDDING),
         q.warnings,
         q.lesser,
     )
@@ -180,17 +182,14 @@ def _worse(q: Qualification) -> list[tuple[str, str, Sequence[Change]]]:
     ]
 
 
-def _counts(q: Qualification) -> list[tuple[str, int, int]]:
+def _counts(q: Qualification) -> list[tuple[str, list[int]]]:
+    """What changed, and in how many cells whose splits the product makes, export, and nobody."""
     rows = [
-        (
-            f"newly {HARMS[harm]}",
-            len(q.worse(harm, handmade=False)),
-            len(q.worse(harm, handmade=True)),
-        )
+        (f"newly {HARMS[harm]}", [len(q.worse(harm, reach)) for reach in Reach])
         for harm in (*FORBIDDING, Harm.LESSER)
     ]
-    handmade = sum(change.handmade for change in q.better)
-    return [*rows, ("less harm than before", len(q.better) - handmade, handmade)]
+    better = Counter(change.reach for change in q.better)
+    return [*rows, ("less harm than before", [better[reach] for reach in Reach])]
 
 
 def _fixed(q: Qualification) -> Iterator[tuple[str, str, str, int, int]]:
