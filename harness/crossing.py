@@ -179,9 +179,14 @@ def plan_programs(
         Program(release.version, case.name, route)
         for release in releases
         for case in cases
-        for route in release.package_routes
+        for route in saving_routes(release)
         if route in routes and _goes(case, Route(route))
     )
+
+
+def saving_routes(release: Release) -> tuple[str, ...]:
+    """The ways of a release's users to save; what `compile` leaves in memory cannot be loaded."""
+    return tuple(route for route in release.package_routes if route != Route.COMPILE)
 
 
 def _goes(case: CaseInfo, route: Route) -> bool:

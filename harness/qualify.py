@@ -1,13 +1,14 @@
 """Whether a candidate may be shipped in the place of a baseline: two subjects of one run. Pure.
 
-A cell does its user one of four harms, from none to the worst: nothing; a *lesser* one (the numbers
+A cell does its user one of five harms, from none to the worst: nothing; a *lesser* one (the numbers
 are right, and structure, signature, state or metadata is not); an *error* in place of a program; a
-*silent* one, a program that computes something else. The candidate is held against the baseline
-cell by cell, and what counts is the harm, not the wording of a message.
+*warned* one, a program that computes something else and says so; a *silent* one, the same without a
+word. The candidate is held against the baseline cell by cell, and what counts is the harm, not the
+wording of a message.
 
-A new silent harm or a new error in a split that the product or `torch.export` makes forbids to
-ship. In a handmade split, which today's splitter does not emit, it is told and does not. What could
-not be asked of the candidate leaves the question open.
+A new silent or warned harm or a new error in a split that the product or `torch.export` makes
+forbids to ship. In a handmade split, which today's splitter does not emit, it is told and does not.
+What could not be asked of one of the two alone leaves the question open.
 """
 
 from __future__ import annotations
@@ -23,11 +24,10 @@ from typing import Final
 from harness.expectations.attribution import Attributed
 from harness.expectations.defects import Defect, Register
 from harness.findings import explain_command
-from harness.rig import vocabulary
 from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
-from harness.rig.vocabulary import CellState, Oracle
-
-HANDMADE = "handmade"
+from harness.rig.vocabulary import CellState, Oracle, Reach
+from harness.rig.vocabulary import Harm as Graded
+from harness.verdict import ReachOf, by_lane
 
 
 class Harm(enum.IntEnum):
@@ -36,15 +36,22 @@ class Harm(enum.IntEnum):
     NONE = 0
     LESSER = 1
     ERROR = 2
-    SILENT = 3
+    WARNED = 3
+    SILENT = 4
+
+
+#: What forbids to ship where it is new, worst first.
+FORBIDDING: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR)
+#: Whose splits it forbids in: those that somebody makes.
+MADE: Final = (Reach.PRODUCT, Reach.EXPORTED)
 
 
 _HARMS: Final = {
-    vocabulary.Harm.SILENT: Harm.SILENT,
-    vocabulary.Harm.WARNED: Harm.LESSER,
-    vocabulary.Harm.ERROR: Harm.ERROR,
-    vocabulary.Harm.INTERFACE: Harm.LESSER,
-    vocabulary.Harm.COSMETIC: Harm.NONE,
+    Graded.SILENT: Harm.SILENT,
+    Graded.WARNED: Harm.WARNED,
+    Graded.ERROR: Harm.ERROR,
+    Graded.INTERFACE: Harm.LESSER,
+    Graded.COSMETIC: Harm.NONE,
 }
 
 
@@ -60,7 +67,7 @@ class Change:
 
     key: CellKey  # of the candidate
     family: str
-    origin: str
+    reach: Reach
     before: Harm
     after: Harm
     message: str
@@ -68,7 +75,7 @@ class Change:
 
     @property
     def handmade(self) -> bool:
-        return self.origin == HANDMADE
+        return self.reach is Reach.HANDMADE
 
     @property
     def command(self) -> str:
@@ -119,12 +126,12 @@ class Qualification:
     causes_gone: tuple[ShownDefect, ...]
     causes_new: tuple[ShownDefect, ...]
 
-    def worse(self, harm: Harm, *, handmade: bool) -> tuple[Change, ...]:
-        """The cells that now do this harm, and did a smaller one."""
+    def worse(self, harm: Harm, *reaches: Reach) -> tuple[Change, ...]:
+        """The cells of splits of these reaches that now do this harm, and did a smaller one."""
         return tuple(
             change
             for change in self.changes
-            if change.after is harm and change.after > change.before and change.handmade == handmade
+            if change.after is harm and change.after > change.before and change.reach in reaches
         )
 
     @property
@@ -133,15 +140,18 @@ class Qualification:
 
     @property
     def stoppers(self) -> tuple[Change, ...]:
-        return self.worse(Harm.SILENT, handmade=False) + self.worse(Harm.ERROR, handmade=False)
+        return self._forbidding(*MADE)
 
     @property
     def warnings(self) -> tuple[Change, ...]:
-        return self.worse(Harm.SILENT, handmade=True) + self.worse(Harm.ERROR, handmade=True)
+        return self._forbidding(Reach.HANDMADE)
+
+    def _forbidding(self, *reaches: Reach) -> tuple[Change, ...]:
+        return tuple(change for harm in FORBIDDING for change in self.worse(harm, *reaches))
 
     @property
     def lesser(self) -> tuple[Change, ...]:
-        return self.worse(Harm.LESSER, handmade=False) + self.worse(Harm.LESSER, handmade=True)
+        return self.worse(Harm.LESSER, *Reach)
 
     @property
     def decision(self) -> Decision:
@@ -161,6 +171,7 @@ def qualify(
     shown: Sequence[Attributed] = (),
     register: Register | None = None,
     options: str = "",
+    reach_of: ReachOf = by_lane,
 ) -> Qualification:
     """Hold a candidate against a baseline.
 
@@ -169,6 +180,7 @@ def qualify(
         cases: at least those of the records.
         shown: the failures of that run, each with its defect of ``register``.
         options: what a command that shows a cell needs, to find the run again.
+        reach_of: who makes the split of a cell.
     """
     described = {case.name: case for case in cases}
     mine: dict[CellKey, CellRecord] = {}
@@ -194,7 +206,7 @@ def qualify(
         compared=len(asked),
         lanes=tuple(sorted({place.lane for place in asked})),
         executed_once=sum(mine[place].measured_as == theirs[place].measured_as for place in asked),
-        changes=tuple(_changes(asked, theirs, mine, described, options)),
+        changes=tuple(_changes(asked, theirs, mine, described, options, reach_of)),
         not_asked=_not_asked(mine, theirs),
         only=_only(mine, theirs, candidate.subject, baseline.subject),
         measured=tuple(_measured(asked, theirs, mine)),
@@ -216,6 +228,7 @@ def _changes(
     after: Mapping[CellKey, CellRecord],
     cases: Mapping[str, CaseInfo],
     options: str,
+    reach_of: ReachOf,
 ) -> list[Change]:
     found = []
     for place in places:
@@ -226,10 +239,11 @@ def _changes(
         worse = other if is_now > was else one
         told = worse.met
         assert told is not None
-        case = cases[place.case]
+        family, reach = cases[place.case].family, reach_of(other.key)
         message = f"{told.label}: {told.message}"
-        found.append(Change(other.key, case.family, case.origin, was, is_now, message, options))
-    return sorted(found, key=lambda change: (-change.after, change.handmade, change.key))
+        found.append(Change(other.key, family, reach, was, is_now, message, options))
+    order = list(Reach)
+    return sorted(found, key=lambda change: (-change.after, order.index(change.reach), change.key))
 
 
 def _not_asked(

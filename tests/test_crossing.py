@@ -22,6 +22,7 @@ from harness.crossing import (
     idle_parts,
     judge_pairs,
     plan_programs,
+    saving_routes,
     settle,
 )
 from harness.crossing_folder import CrossingJournal, open_crossing
@@ -67,15 +68,14 @@ def test_a_dynamic_model_is_not_specialised_and_a_static_one_is_not_told_shapes(
     catalogue: Catalogue,
 ) -> None:
     newest = [catalogue.get("2.14.0")]
-    routes = newest[0].package_routes
-    planned = plan_programs(newest, [STATIC, DYNAMIC], routes)
+    planned = plan_programs(newest, [STATIC, DYNAMIC], newest[0].package_routes)
     assert {each.route for each in planned if each.case == "static"} == {
         "no-retrace",
         "retrace",
         "no-retrace-export",
     }
     assert {each.route for each in planned if each.case == "dynamic"} == {
-        *routes,
+        *saving_routes(newest[0]),
     } - {"retrace"}
 
 
@@ -221,7 +221,8 @@ def test_a_mistake_in_the_file_is_named(
     ("arguments", "told"),
     [
         (["--releases", "2.5.0,2.14.0"], "the whole package of 2.5.0 cannot be run here"),
-        (["--routes", "legacy"], "--routes 'legacy': no-retrace, retrace, no-retrace-export"),
+        (["--routes", "legacy"], "--routes 'legacy': no-retrace, retrace, no-retrace-no-inputs"),
+        (["--routes", "compile"], "--routes 'compile': no-retrace, retrace"),
         (["--python", "2.14.0"], "--python '2.14.0': RELEASE=PATH"),
         (["--python", "2.14.0=/no/python"], "the path of a Python that is there"),
         (["--python", f"2.99.0={sys.executable}"], "unknown release '2.99.0'"),

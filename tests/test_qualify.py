@@ -20,7 +20,8 @@ from harness.report.qualify_page import (
     verdict_of,
 )
 from harness.rig.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
-from harness.rig.vocabulary import Lane, Oracle, SubjectKind
+from harness.rig.vocabulary import NOT_COMPILED, Lane, Oracle, Reach, Route, SubjectKind
+from harness.rig.vocabulary import Harm as Graded
 from harness.stats.intervals import Estimate
 from harness.stats.verdicts import Change
 from tests.record_builders import (
@@ -36,7 +37,7 @@ from tests.record_builders import (
 
 Form = Callable[..., str]
 OLD, NEW = subject("2.13.0", "legacy"), subject("2.14.0", "legacy")
-CASES: list[CaseInfo] = [case("plain"), case("other"), case("by-hand", origin="handmade")]
+CASES: list[CaseInfo] = [case("plain"), case("other"), case("by-hand")]
 WRONG = failed(Oracle.VALUES)
 ERROR = failed(Oracle.COMPLETION)
 LESSER = failed(Oracle.METADATA)
@@ -47,7 +48,14 @@ def cell(name: str, who: str, *verdicts: Verdict) -> CellRecord:
 
 
 def held(*records: CellRecord) -> Qualification:
-    return qualify(records, CASES, OLD, NEW)
+    return qualify(records, CASES, OLD, NEW, reach_of=reach_of)
+
+
+def reach_of(key: CellKey) -> Reach:
+    """As of a whole run: a cell of a package is the product's own."""
+    if key.lane == Lane.PACKAGE:
+        return Reach.PRODUCT
+    return {"plain": Reach.PRODUCT, "by-hand": Reach.HANDMADE}.get(key.case, Reach.EXPORTED)
 
 
 def sound(*but: str) -> list[CellRecord]:
@@ -96,11 +104,44 @@ def test_a_new_error_forbids_to_ship() -> None:
     assert q.decision is Decision.DO_NOT_SHIP
 
 
+def test_a_wrong_number_that_is_newly_announced_forbids_to_ship_and_is_told_as_that() -> None:
+    announced = dataclasses.replace(WRONG, harm=Graded.WARNED)
+    for before in ((), (ERROR,)):
+        q = held(
+            *sound("plain"), cell("plain", "2.13.0", *before), cell("plain", "2.14.0", announced)
+        )
+        assert q.decision is Decision.DO_NOT_SHIP
+        assert "1 do so with a warning" in verdict_of(q).why
+        assert "wrong with a warning" in qualification_markdown(q, {})
+    known = [cell("plain", who, announced) for who in ("2.13.0", "2.14.0")]
+    assert held(*sound("plain"), *known).decision is Decision.SHIP
+
+
 def test_a_handmade_split_is_told_and_does_not_forbid() -> None:
     q = held(*sound("by-hand"), cell("by-hand", "2.13.0"), cell("by-hand", "2.14.0", WRONG))
     assert q.decision is Decision.SHIP
     assert [change.key.case for change in q.warnings] == ["by-hand"]
     assert "1 handmade cells are newly worse" in verdict_of(q).why
+
+
+def test_cells_are_counted_by_who_makes_their_split_the_product_s_first() -> None:
+    new = {"plain": (WRONG,), "other": (WRONG,), "by-hand": (WRONG,)}
+    q = held(*(cell(name, who, *(new[name] if who == "2.14.0" else ()))
+        for name in new for who in ("2.13.0", "2.14.0")))  # fmt: skip
+    assert [change.key.case for change in q.changes] == ["plain", "other", "by-hand"]
+    page = qualification_markdown(q, {})
+    assert "| cells by split | product | exported | handmade |\n|---|---|---|---|\n" in page
+    assert "| newly silently wrong | 1 | 1 | 1 |\n| newly wrong with a warning | 0 |" in page
+    assert page.index("less harm than before | 0 | 0 | 0 |\n\n## New silent harm") > 0
+
+
+def test_a_package_s_own_split_of_a_handmade_case_forbids_to_ship() -> None:
+    def of(who: str, *verdicts: Verdict) -> CellRecord:
+        made = key("by-hand", who, "retrace")
+        return record(dataclasses.replace(made, lane=Lane.PACKAGE.value), *verdicts)
+
+    q = held(of("2.13.0"), of("2.14.0", WRONG))
+    assert (q.decision, q.warnings) == (Decision.DO_NOT_SHIP, ())
 
 
 def test_a_new_lesser_harm_is_told_and_does_not_forbid() -> None:
@@ -115,6 +156,60 @@ def test_what_could_not_be_asked_leaves_the_question_open() -> None:
     assert q.decision is Decision.OPEN
     assert q.not_asked == (("2.14.0, graph lane: no compiler", 1),)
     assert "1 cells could not be asked (2.14.0, graph lane: no compiler)" in verdict_of(q).why
+
+
+OF_THE_CASE = "at compile: UnsupportedSegment: it writes to an input"
+
+
+def test_a_fact_about_the_case_that_holds_for_both_is_nothing_that_could_not_be_asked() -> None:
+    alike = [unsupported(key("plain", who, "legacy"), OF_THE_CASE) for who in ("2.13.0", "2.14.0")]
+    q = held(*sound("plain"), *alike)
+    assert (q.decision, q.not_asked, q.compared) == (Decision.SHIP, (), 2)
+
+
+@pytest.mark.parametrize("who", ["2.13.0", "2.14.0"])
+def test_what_only_one_of_the_two_cannot_be_asked_leaves_the_question_open(who: str) -> None:
+    other = {"2.13.0": "2.14.0", "2.14.0": "2.13.0"}[who]
+    one = unsupported(key("plain", who, "legacy"), OF_THE_CASE)
+    q = held(*sound("plain"), one, cell("plain", other))
+    assert q.decision is Decision.OPEN
+    assert q.not_asked == ((f"{who}, graph lane: {OF_THE_CASE}", 1),)
+
+
+def test_two_reasons_of_which_each_holds_for_one_are_both_told() -> None:
+    baseline = unsupported(key("plain", "2.13.0", "legacy"), "no compiler")
+    q = held(*sound("plain"), baseline, unsupported(key("plain", "2.14.0", "legacy"), OF_THE_CASE))
+    assert q.decision is Decision.OPEN
+    assert sorted(reason for reason, _ in q.not_asked) == [
+        "2.13.0, graph lane: no compiler",
+        f"2.14.0, graph lane: {OF_THE_CASE}",
+    ]
+
+
+def of_a_package(who: str, error: str = "") -> list[CellRecord]:
+    """The cells of one case in the package lane; with an error, `compile` ends in it."""
+
+    def place(route: str) -> CellKey:
+        return dataclasses.replace(key("plain", who, route), lane=Lane.PACKAGE.value)
+
+    saves = [place(route) for route in ("no-retrace", "retrace")]
+    if not error:
+        return [record(each) for each in (place(Route.COMPILE), *saves)]
+    resting = [unsupported(each, f"{NOT_COMPILED} ends in {error}") for each in saves]
+    return [record(place(Route.COMPILE), failed(Oracle.COMPLETION, error)), *resting]
+
+
+def test_what_rests_on_a_failed_compile_is_told_by_compile_alone() -> None:
+    q = held(*of_a_package("2.13.0"), *of_a_package("2.14.0", "no such converter"))
+    assert (q.decision, q.not_asked) == (Decision.DO_NOT_SHIP, ())
+    assert [change.key.route for change in q.stoppers] == [Route.COMPILE]
+    repaired = held(*of_a_package("2.13.0", "no such converter"), *of_a_package("2.14.0"))
+    assert (repaired.decision, repaired.not_asked) == (Decision.SHIP, ())
+
+
+def test_compile_that_fails_for_both_in_two_ways_leaves_nothing_open() -> None:
+    q = held(*of_a_package("2.13.0", "no converter"), *of_a_package("2.14.0", "another error"))
+    assert (q.decision, q.not_asked, q.compared) == (Decision.SHIP, (), 1)
 
 
 def test_a_stopper_stops_whatever_else_is_open() -> None:

@@ -15,6 +15,7 @@ from corpus.case import Family, Inputs, Origin, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.caches import HEADS, LENGTH, WIDTH, Cache, step
 from corpus.inputs import DYNAMIC, floats
+from corpus.models.hub import package
 
 PACKAGE = ("package",)
 SOFTMAX = ("aten.softmax.int", "aten._softmax.default")
@@ -245,9 +246,7 @@ class Static(torch.nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        from transformers import LlamaConfig, LlamaForCausalLM
-
-        self.config = LlamaConfig(
+        self.config = package().LlamaConfig(
             vocab_size=16,
             hidden_size=8,
             intermediate_size=16,
@@ -256,14 +255,12 @@ class Static(torch.nn.Module):
             max_position_embeddings=LENGTH,
             attn_implementation="eager",
         )
-        self.model = LlamaForCausalLM(self.config).requires_grad_(False)
+        self.model = package().LlamaForCausalLM(self.config).requires_grad_(False)
         self.register_buffer("keys", torch.randn(1, HEADS, LENGTH, WIDTH))
         self.register_buffer("values", torch.randn(1, HEADS, LENGTH, WIDTH))
 
     def forward(self, ids: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
-        from transformers import StaticCache
-
-        cache = StaticCache(self.config, max_cache_len=LENGTH)
+        cache = package().StaticCache(self.config, max_cache_len=LENGTH)
         cache.layers[0].keys, cache.layers[0].values = self.keys, self.values
         cache.layers[0].is_initialized = True
         logits: torch.Tensor = self.model(

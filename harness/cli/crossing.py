@@ -21,7 +21,15 @@ from harness.cli.common import (
     toolchain_for,
 )
 from harness.corpus_client import read_corpus, select_cases
-from harness.crossing import CASES, ROUTES, idle_parts, judge_pairs, plan_programs, settle
+from harness.crossing import (
+    CASES,
+    ROUTES,
+    idle_parts,
+    judge_pairs,
+    plan_programs,
+    saving_routes,
+    settle,
+)
 from harness.crossing_folder import CrossingJournal, open_crossing
 from harness.crossing_run import cross
 from harness.crossing_stations import stations_of, toolchains_of
@@ -137,7 +145,7 @@ def _releases(asked: str, catalogue: Catalogue) -> tuple[Release, ...]:
 
 
 def _routes(text: str, releases: Sequence[Release]) -> tuple[str, ...]:
-    known = list(dict.fromkeys(route for each in releases for route in each.package_routes))
+    known = list(dict.fromkeys(route for each in releases for route in saving_routes(each)))
     asked = listed(text)
     if not asked or set(asked) - set(known):
         raise UsageError(f"--routes {text!r}: {', '.join(known)}")

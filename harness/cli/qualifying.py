@@ -38,6 +38,7 @@ from harness.judged_run import JudgedRun, raise_if_nothing_ran
 from harness.progress import progress_for
 from harness.provenance import provenance_to_json
 from harness.qualify import Decision, Qualification, qualify
+from harness.reach import reach_in
 from harness.releases import Catalogue, load_catalogue
 from harness.report.qualify_page import (
     Beside,
@@ -128,9 +129,16 @@ def _qualified(judged: JudgedRun, baseline: str, candidate: str, options: str) -
         spec for spec in judged.subjects if spec.kind is SubjectKind.FILE
     )
     known, records = judged.expectations, judged.records.values()
-    shown = attributed(records, known.table, known.register, likes(judged.subjects))
+    partners = likes(judged.subjects)
     return qualify(
-        records, judged.cases, specs[baseline], mine, shown, known.register, options=options
+        records,
+        judged.cases,
+        specs[baseline],
+        mine,
+        attributed(records, known.table, known.register, partners),
+        known.register,
+        options,
+        reach_in(judged.cases, partners),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,10 @@ from jinja2 import Environment
 from harness.at_sizes import AtSize, AtSizes
 from harness.bench import words
 from harness.gpu_runs import GpuRun
-from harness.qualify import Change, Decision, Harm, Measured, Qualification
+from harness.qualify import FORBIDDING, MADE, Change, Decision, Harm, Measured, Qualification
 from harness.report import markdown, page, style
 from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import Lane, SubjectKind
+from harness.rig.vocabulary import Lane, Reach, SubjectKind
 from harness.stats import verdicts
 
 MOST = 25  # rows of a table in the Markdown form, which has to fit a ticket
@@ -25,15 +26,17 @@ HARMS = {
     Harm.NONE: "right",
     Harm.LESSER: "lesser",
     Harm.ERROR: "an error",
+    Harm.WARNED: "wrong with a warning",
     Harm.SILENT: "silently wrong",
 }
 ADVICE = {
     "New silent harm": (
         "These programs are saved, load and run, and compute something else than they should."
     ),
+    "New announced harm": "These compute something else than they should too, and warn of it.",
     "New errors": "These end in an error where the baseline gives a program.",
     "New in handmade splits": (
-        "Silent harm or errors in graphs that today's splitter does not emit. They do not forbid "
+        "Wrong numbers or errors in graphs that today's splitter does not emit. They do not forbid "
         "to ship, and whoever builds split modules by hand has to know."
     ),
     "New lesser harm": "The numbers are right; structure, signature, state or metadata is not.",
@@ -67,9 +70,11 @@ class Verdict:
 def verdict_of(q: Qualification, beside: Beside = Beside()) -> Verdict:
     """The decision in words; leave to ship says how far it goes."""
     pair = f"{q.candidate.subject} in the place of {q.baseline.subject}"
-    silent, errors = (len(q.worse(harm, handmade=False)) for harm in (Harm.SILENT, Harm.ERROR))
+    silent, warned, errors = (len(q.worse(harm, *MADE)) for harm in FORBIDDING)
     if q.decision is Decision.DO_NOT_SHIP:
-        why = f"{silent} cells newly compute something else, {errors} newly end in an error."
+        announced = f", {warned} do so with a warning" if warned else ""
+        ended = f"{errors} newly end in an error."
+        why = f"{silent} cells newly compute something else{announced}, {ended}"
         return Verdict(f"Do not ship {pair}", why, "red")
     better = f"{len(q.better)} cells do less harm than they did, {len(q.lesser)} a lesser new one."
     if q.decision is Decision.OPEN:
@@ -147,6 +152,7 @@ def _rendered(
         same_inliner=same_inliner(q),
         scope=_scope(q, beside),
         counts=_counts(q),
+        reaches=list(Reach),
         worse=_worse(q),
         fixed=list(_fixed(q)),
         sizes=beside.sizes,
@@ -167,8 +173,7 @@ def _rendered(
 
 def _worse(q: Qualification) -> list[tuple[str, str, Sequence[Change]]]:
     found = (
-        q.worse(Harm.SILENT, handmade=False),
-        q.worse(Harm.ERROR, handmade=False),
+        *(q.worse(harm, *MADE) for harm in FORBIDDING),
         q.warnings,
         q.lesser,
     )
@@ -177,17 +182,14 @@ def _worse(q: Qualification) -> list[tuple[str, str, Sequence[Change]]]:
     ]
 
 
-def _counts(q: Qualification) -> list[tuple[str, int, int]]:
+def _counts(q: Qualification) -> list[tuple[str, list[int]]]:
+    """What changed, and in how many cells whose splits the product makes, export, and nobody."""
     rows = [
-        (
-            f"newly {HARMS[harm]}",
-            len(q.worse(harm, handmade=False)),
-            len(q.worse(harm, handmade=True)),
-        )
-        for harm in (Harm.SILENT, Harm.ERROR, Harm.LESSER)
+        (f"newly {HARMS[harm]}", [len(q.worse(harm, reach)) for reach in Reach])
+        for harm in (*FORBIDDING, Harm.LESSER)
     ]
-    handmade = sum(change.handmade for change in q.better)
-    return [*rows, ("less harm than before", len(q.better) - handmade, handmade)]
+    better = Counter(change.reach for change in q.better)
+    return [*rows, ("less harm than before", [better[reach] for reach in Reach])]
 
 
 def _fixed(q: Qualification) -> Iterator[tuple[str, str, str, int, int]]:

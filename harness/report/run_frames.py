@@ -40,7 +40,9 @@ class RunFrames:
     are its case's. ``hypothetical`` cells run by a route that no user of the subject reaches, and
     count nowhere. A cell that was copied, because its inliner is the same code, tells in
     ``measured_as`` the subject that really ran. A verdict's ``label`` is ``ok``, ``n/a`` or
-    ``symptom@stage``; ``steps`` are the engines and fallbacks of the split.
+    ``symptom@stage``. ``harm`` is what a person who calls the product sees of a failure: silent,
+    warned, error, interface or cosmetic; of a cell it is that of the failure that a user meets.
+    ``steps`` are the engines and fallbacks of the split.
 
     cells: a row a planned cell. ``standing`` is ok, failing, unsupported or missing; ``oracle``,
         ``label`` and ``message`` are those of the failure that a user meets; ``class`` is the

@@ -108,7 +108,7 @@ def _together(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _row(what: str, left: Sequence[Remaining]) -> str:
-    return f"| {what} | {'not asked | | | | |' if not left else _counts(left[0])} |"
+    return f"| {what} | {'not asked | | | |' if not left else _counts(left[0])} |"
 
 
 def _counts(left: Remaining) -> str:

@@ -15,6 +15,7 @@ from harness.report.standing import HEADS, standing
 from harness.report.version_csv import version_csv
 from harness.rig.vocabulary import Lane, Oracle
 from harness.subject_order import ordered_subjects
+from harness.verdict import by_lane
 from tests.report.conftest import Run, full_run
 from tests.report.whole_packages import alone as lane_alone
 from tests.report.whole_packages import with_engines, with_packages
@@ -58,7 +59,7 @@ def test_the_lane_alone_is_a_whole_page_and_markdown_without_a_word_of_emulation
     assert text.index('<section id="engine"') < text.index('<section id="matrix"')
     assert '<a href="#engine">On a GPU</a>' in text
     assert 'id="latency"' not in text
-    assert '<p class="known">In the engine lane 2.14.0 has no known failure in 4 cells</p>' in text
+    assert '<p class="known">In the engine lane 2.14.0 fails in none of 4 cells</p>' in text
     assert "Packages by families, all calls together</h2>" in text
     for form in (text, markdown(model)):
         assert TITLE in form
@@ -171,13 +172,13 @@ def test_a_cause_counts_the_cells_of_the_lane_by_its_name(merged: Run) -> None:
 
 
 def test_the_standing_tells_each_release_call_by_call_under_its_own_head(alone: Run) -> None:
-    table = standing(alone.records, ordered_subjects(alone.subjects))
+    table = standing(alone.records, ordered_subjects(alone.subjects), by_lane)
     assert table.startswith(HEADS[Lane.ENGINE][0])
     two = "2.13.0 tensorrt-11.0.0.114 to 2.14.0 tensorrt-11.1.0.106"
     assert [line for line in table.splitlines() if line.startswith("| 2.")] == [
-        "| 2.13.0 tensorrt-11.0.0.114 | `save(retrace=False)` | 0 of 2 | 1 | 1 | 0 |",
-        "| 2.14.0 tensorrt-11.1.0.106 | `save(retrace=False)` | 2 of 2 | 0 | 0 | 0 |",
+        "| 2.13.0 tensorrt-11.0.0.114 | `save(retrace=False)` | 0 of 2 | 1 | 0 | 1 | 0 |",
+        "| 2.14.0 tensorrt-11.1.0.106 | `save(retrace=False)` | 2 of 2 | 0 | 0 | 0 | 0 |",
         "| 2.13.0 tensorrt-11.0.0.114 | `save(retrace=False, use_legacy_exporter=False)` "
-        "| 1 of 2 | 0 | 0 | 1 |",
-        f"| {two} | `save()` | 2 of 2 | 0 | 0 | 0 |",
+        "| 1 of 2 | 0 | 0 | 0 | 1 |",
+        f"| {two} | `save()` | 2 of 2 | 0 | 0 | 0 | 0 |",
     ]

@@ -114,7 +114,12 @@ def test_a_graph_route_passes_what_the_package_passes(
 
 @pytest.mark.parametrize(("version", "case"), OF_WHEELS)
 def test_a_graph_route_passes_what_the_save_of_a_wheel_passes(
-    toolchain: Toolchain, catalogue: Catalogue, prepared: Prepared, version: str, case: str
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    prepared: Prepared,
+    version: str,
+    case: str,
+    tmp_path: Path,
 ) -> None:
     wheel = toolchain.wheel(catalogue.get(version))
     held = prepared(case)
@@ -133,7 +138,7 @@ def test_a_graph_route_passes_what_the_save_of_a_wheel_passes(
         sys.modules["torch_tensorrt.dynamo._exporter"] = exporter
         try:
             with calls_of(functions) as seen, contextlib.suppress(Done, Exception):
-                save(copy.deepcopy(held.split), "nowhere", **arguments)
+                save(copy.deepcopy(held.split), str(tmp_path / "saved.ep"), **arguments)
         finally:
             del sys.modules["torch_tensorrt.dynamo._exporter"]
         package[name] = seen
