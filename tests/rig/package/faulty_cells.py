@@ -105,8 +105,8 @@ def tamper_with_nothing(package: ModuleType) -> None:
     """The control of the control: engines that return what they should when they should not."""
     load = FreshLoader.load
 
-    def honest(self: FreshLoader, *args: Any, tampered: bool = False) -> loading.Loaded:
-        return load(self, *args)
+    def honest(self: FreshLoader, *args: Any, **keywords: Any) -> loading.Loaded:
+        return load(self, *args, **keywords | {"tampered": False})
 
     FreshLoader.load = honest  # type: ignore[method-assign]
 
