@@ -15,7 +15,7 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch.export import ExportedProgram
@@ -29,6 +29,11 @@ from corpus.case import Case, all_cases, corpus_digest
 from corpus.children import NON_PERSISTENT, PLAIN
 from harness.rig.capture import capture
 from harness.rig.split import split_module
+
+#: Settings of `torch_tensorrt.dynamo.compile` that make other splits.
+PARTITIONING: Final = frozenset(
+    {"min_block_size", "require_full_compilation", "torch_executed_ops", "use_fast_partitioner"}
+)
 
 
 def view_of(case: Case) -> SplitView:
@@ -56,9 +61,21 @@ def _kinds(program: ExportedProgram) -> Mapping[str, str]:
 
 
 def values_of(case: Case) -> list[str]:
-    """The ids of what a case has: of its split, where the graph lane makes one, and of itself."""
-    split = values_held(AXES, view_of(case)) if "graph" in case.lanes else ()
+    """The ids of what a case has: of its split, where the graph lane can make it, and of itself."""
+    split = values_held(AXES, view_of(case)) if _splits_here(case) else ()
     return [*split, *asked.met_by(case)]
+
+
+def _splits_here(case: Case) -> bool:
+    """Whether the graph lane's splitter makes the split that the case is about.
+
+    A cache, which goes through the package lane alone for what engines do with it, is split as any
+    other model. What a setting makes of a split, or a package that compiles the program before, is
+    seen in that package alone.
+    """
+    if "graph" in case.lanes:
+        return True
+    return not PARTITIONING & dict(case.settings).keys() and case.build().before_compile is None
 
 
 def extract() -> dict[str, Any]:

@@ -76,5 +76,6 @@ def _harm_of_finding(oracle: Oracle, finding: Finding) -> Harm:
     if oracle is Oracle.WIRING:
         return Harm.SILENT
     if oracle is Oracle.VALUES:
-        return Harm.INTERFACE if finding.kind in _PACKING else Harm.SILENT
+        found = finding.kind.rpartition(": ")[2]  # behind whose it is
+        return Harm.INTERFACE if found in _PACKING else Harm.SILENT
     return Harm.INTERFACE

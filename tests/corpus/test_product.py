@@ -16,24 +16,26 @@ def test_every_model_goes_through_both_lanes_under_one_name_unless_it_says_other
     both = {case.name for case in CASES if case.lanes == ("graph", "package")}
     assert {"pr_4360", "relu_once", "bert_softmax"} <= both
     for case in CASES:
-        assert "package" in case.lanes or case.origin is not Origin.EXPORTED
+        if case.origin is Origin.EXPORTED and "package" not in case.lanes:
+            # Lowering leaves no op that writes in place.
+            assert any(name.split(".")[1].endswith("_") for name in case.fallback), case.name
 
 
 @pytest.mark.parametrize("case", PACKAGED, ids=lambda case: case.name)
 def test_what_goes_through_the_package_lane_is_a_model(case: Case) -> None:
-    assert case.origin is Origin.EXPORTED
+    assert case.origin is not Origin.HANDMADE
     if not case.requires:
         assert case.build().model is not None, "a package could not compile a handmade split"
 
 
 def test_a_variant_changes_what_the_package_is_asked_and_nothing_else() -> None:
-    assert len(VARIED) == 7
+    assert len(VARIED) == 9
     for case in VARIED:
         model = find_case(case.name.partition("@")[0])
-        assert case.settings
+        assert case.settings or case.fallback != model.fallback
+        assert not case.settings or case.fallback == model.fallback
         assert case.lanes == ("package",)
         assert case.build is model.build
-        assert case.fallback == model.fallback
 
 
 def test_a_run_that_is_not_full_takes_the_chosen_models_through_the_packages() -> None:

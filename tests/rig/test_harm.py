@@ -18,6 +18,8 @@ COPYBACK = (
     "reflect those updates."
 )
 
+AGAINST_EAGER = "split module against eager"
+
 
 @pytest.mark.parametrize(
     ("oracle", "stage", "kind", "harm"),
@@ -25,6 +27,8 @@ COPYBACK = (
         (Oracle.VALUES, Stage.RUN, "numbers differ", Harm.SILENT),
         (Oracle.VALUES, Stage.RUN, "state is left otherwise", Harm.SILENT),
         (Oracle.VALUES, Stage.RUN, "structure differs", Harm.INTERFACE),
+        (Oracle.VALUES, Stage.COMPILE, f"{AGAINST_EAGER}: structure differs", Harm.INTERFACE),
+        (Oracle.VALUES, Stage.COMPILE, f"{AGAINST_EAGER}: numbers differ", Harm.SILENT),
         (Oracle.WIRING, Stage.LOAD, "reads another engine", Harm.SILENT),
         (Oracle.SIGNATURE, Stage.LOAD, "a range constraint is lost", Harm.INTERFACE),
         (Oracle.STATE, Stage.LOAD, "a parameter has another requires_grad", Harm.INTERFACE),

@@ -6,7 +6,8 @@ import pytest
 import torch
 import torch.utils._pytree as pytree
 
-from corpus.product import REAL_ENGINES, find_case
+from corpus.case import find_case
+from corpus.product import REAL_ENGINES
 from harness.rig.capture import capture, on_device, over_bound_inputs
 from harness.rig.oracles.values import first_difference
 

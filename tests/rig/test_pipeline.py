@@ -20,7 +20,6 @@ from harness.rig.engines.module import engine_children
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.oracles import structure
-from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.wiring import check_inlined
 from harness.rig.pipeline import run_cell
 from harness.rig.prepare import PreparedCase, fingerprint, prepare
@@ -195,13 +194,6 @@ def test_an_oracle_that_breaks_is_not_a_verdict(
     monkeypatch.setattr(structure, "check_program", broken)
     with pytest.raises(ZeroDivisionError):
         cell(BuiltinInliner("positional"), prepared("relu_once"))
-
-
-def test_a_split_that_differs_from_eager_is_wrong_in_every_cell(prepared: Prepared) -> None:
-    case = copy.copy(prepared("relu_once"))
-    case.against_eager = [Finding(Stage.COMPILE, "split module against eager: numbers differ")]
-    verdict = cell(BuiltinInliner("positional"), case).verdict(Oracle.VALUES)
-    assert verdict.label == "wrong-values@compile"
 
 
 def test_times_and_sizes_are_measured(prepared: Prepared) -> None:

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import torch
 
-from harness.rig.prepare import PreparedCase
+from corpus.case import Case, Family, Origin, Program
+from corpus.inputs import floats
+from harness.rig.clock import StageClock
+from harness.rig.pipeline import ended_before_routes
+from harness.rig.prepare import NotPrepared, PreparedCase, WrongSplit, prepare
+from harness.rig.records import CellKey
+from harness.rig.vocabulary import CellState
 
 
 @pytest.mark.parametrize(
@@ -16,3 +23,26 @@ def test_steps_are_the_engines_and_the_fallbacks_of_the_split(
     prepared: Callable[[str], PreparedCase], case: str, steps: int
 ) -> None:
     assert prepared(case).steps == steps
+
+
+class OtherwiseWhenExported(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x) + (2 if torch.compiler.is_exporting() else 1)
+
+
+def test_a_split_that_differs_from_eager_is_one_fact_about_the_case_and_no_verdict() -> None:
+    case = Case(
+        "otherwise_when_exported",
+        Family.FOUND,
+        Origin.EXPORTED,
+        "a split that does not compute what the model does",
+        lambda: Program(floats((2, 3)), model=OtherwiseWhenExported()),
+        ("aten.relu.default",),
+    )
+    with pytest.raises(NotPrepared) as raised:
+        prepare(case, "nonstrict", 0, StageClock())
+    assert isinstance(raised.value.cause, WrongSplit)
+    key = CellKey(case.name, "nonstrict", "2.14.0", "export")
+    record = ended_before_routes(key, raised.value.cause, raised.value.stage)
+    assert (record.state, record.failures) == (CellState.UNSUPPORTED, ())
+    assert "numbers differ" in record.reason

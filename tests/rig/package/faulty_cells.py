@@ -5,7 +5,8 @@
 EXECUTOR is one of `EXECUTORS`: the emulated one, or what the engine lane does on a GPU, here on the
 CPU and with emulated engines. For each FAULT a child is forked that has the package imported,
 plants it, and runs the cell. Its verdicts that are not ok are one JSON object by FAULT, on the last
-line of stdout: {FAULT: {ORACLE: [LABEL, MESSAGE]}}.
+line of stdout: {FAULT: {ORACLE: [LABEL, MESSAGE]}}; of a cell that was not asked there is
+{FAULT: {"state": [STATE, REASON]}}.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
 from harness.rig.package.spawning import SpawningLoader
 from harness.rig.records import CellKey
-from harness.rig.vocabulary import Outcome
+from harness.rig.vocabulary import CellState, Outcome
 
 
 def swap_outputs(package: ModuleType) -> None:
@@ -105,8 +106,8 @@ def tamper_with_nothing(package: ModuleType) -> None:
     """The control of the control: engines that return what they should when they should not."""
     load = FreshLoader.load
 
-    def honest(self: FreshLoader, *args: Any, tampered: bool = False) -> loading.Loaded:
-        return load(self, *args)
+    def honest(self: FreshLoader, *args: Any, **keywords: Any) -> loading.Loaded:
+        return load(self, *args, **keywords | {"tampered": False})
 
     FreshLoader.load = honest  # type: ignore[method-assign]
 
@@ -216,6 +217,8 @@ def told(
     key = CellKey(name, "nonstrict", setup["release"], route, lane="package")
     record = run_package_cell(package, prepared, key, loader, StageClock())
     loader.close()
+    if record.state is not CellState.ENDED:
+        return {"state": [record.state.value, record.reason]}
     return {
         verdict.oracle.value: [verdict.label, verdict.message]
         for verdict in record.verdicts

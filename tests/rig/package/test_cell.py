@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.releases import Catalogue
+from harness.rig.vocabulary import Route
 from harness.toolchain import PackageSite, Toolchain
 
 PROGRAM = Path(__file__).with_name("faulty_cells.py")
@@ -35,8 +36,10 @@ def answers(toolchain: Toolchain, catalogue: Catalogue) -> Answers:
     return answers_of(site, "emulated", *FAULTS)
 
 
-def answers_of(site: PackageSite, executor: str, *faults: str) -> Answers:
-    asked = [str(site.folder), "2.14.0", "pr_4360", "no-retrace", executor, *faults]
+def answers_of(
+    site: PackageSite, executor: str, *faults: str, route: Route = Route.NO_RETRACE
+) -> Answers:
+    asked = [str(site.folder), "2.14.0", "pr_4360", route, executor, *faults]
     done = subprocess.run(
         [sys.executable, str(PROGRAM), *asked], capture_output=True, text=True, check=False
     )

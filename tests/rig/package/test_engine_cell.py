@@ -9,12 +9,12 @@ from __future__ import annotations
 import pytest
 
 from harness.releases import Catalogue
+from harness.rig.vocabulary import Route
 from harness.toolchain import PackageSite, Toolchain
 from tests.rig.package.test_cell import Answers, answers_of
 
-FAULTS = (
-    "none",
-    "flip_a_bit_when_loaded",
+SAVED = ("none", "flip_a_bit_when_loaded", "scale_eager_beyond_the_tolerance")
+COMPILED = (
     "answer_otherwise_every_time",
     "scale_eager_beyond_the_tolerance",
     "scale_eager_within_the_tolerance",
@@ -28,8 +28,14 @@ def site(toolchain: Toolchain, catalogue: Catalogue) -> PackageSite:
 
 @pytest.fixture(scope="module")
 def answers(site: PackageSite) -> Answers:
-    """What became of one cell for each fault."""
-    return answers_of(site, "cuda-forking", *FAULTS)
+    """What became of one cell for each fault, saved with retrace=False."""
+    return answers_of(site, "cuda-forking", *SAVED)
+
+
+@pytest.fixture(scope="module")
+def compiled(site: PackageSite) -> Answers:
+    """Likewise of the compiled module in memory."""
+    return answers_of(site, "cuda-forking", *COMPILED, route=Route.COMPILE)
 
 
 def test_a_sound_cell_passes_but_for_what_the_release_is_known_for(answers: Answers) -> None:
@@ -42,16 +48,22 @@ def test_one_bit_of_a_reloaded_program_is_seen(answers: Answers) -> None:
 
 
 def test_a_module_that_disagrees_with_itself_is_told_and_held_against_nothing_bit_for_bit(
-    answers: Answers,
+    compiled: Answers,
 ) -> None:
-    found = answers["answer_otherwise_every_time"]["values"]
+    found = compiled["answer_otherwise_every_time"]["values"]
     assert found == ["wrong-values@compile", "split module against itself: numbers differ"]
 
 
-def test_engines_are_held_against_eager_within_their_own_tolerance(answers: Answers) -> None:
-    assert "values" not in answers["scale_eager_within_the_tolerance"]
-    found = answers["scale_eager_beyond_the_tolerance"]["values"]
+def test_engines_are_held_against_eager_within_their_own_tolerance(compiled: Answers) -> None:
+    assert "values" not in compiled["scale_eager_within_the_tolerance"]
+    found = compiled["scale_eager_beyond_the_tolerance"]["values"]
     assert found == ["wrong-values@compile", "split module against eager: numbers differ"]
+
+
+def test_saving_a_module_that_is_wrong_in_memory_is_not_asked(answers: Answers) -> None:
+    state, reason = answers["scale_eager_beyond_the_tolerance"]["state"]
+    assert state == "unsupported"
+    assert reason.startswith("compile: the compiled module computes something else in memory")
 
 
 @pytest.mark.slow

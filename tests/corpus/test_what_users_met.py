@@ -8,12 +8,17 @@ import operator
 
 import pytest
 import torch
+import torch.utils._pytree as pytree
 
 from corpus.axes import asked
+from corpus.axes.catalogue import AXES
+from corpus.axes.space import values_held
 from corpus.axes.view import SplitView, op_names
-from corpus.case import all_cases, find_case
+from corpus.case import Case, Inputs, all_cases, find_case
+from corpus.families import cache_forms, call_forms, sizes, writes_to_inputs
 from harness.rig.capture import capture
 from harness.rig.coverage import values_of, view_of
+from harness.rig.oracles.values import first_difference, observe
 
 #: A value of an axis, a case that has it, and one that has not.
 TABLE = {
@@ -56,13 +61,40 @@ def test_every_value_is_in_the_table() -> None:
     assert told == set(TABLE)
 
 
-def test_a_case_of_the_package_lane_alone_has_no_split_here() -> None:
-    assert values_of(find_case("hybrid_compiled_again")) == ["before compile/hybrid"]
+@pytest.mark.parametrize(
+    "name", ["hybrid_compiled_again", "compiled_twice", "chunk_halves@global-partitioner"]
+)
+def test_a_split_that_only_a_package_makes_is_not_counted(name: str) -> None:
+    assert values_of(find_case(name)) == list(asked.met_by(find_case(name)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("cache_written_twice", "cache/twice"),
+        ("two_mutated_buffers@relu", "cache/read-elsewhere"),
+        ("refittable", "readers/one-engine"),
+    ],
+)
+def test_a_case_of_the_package_lane_alone_is_counted_with_its_split(name: str, value: str) -> None:
+    case = find_case(name)
+    assert case.lanes == ("package",)
+    assert value in values_of(case)
+
+
+OF_SIZES, OF_WRITES, OF_CACHES, OF_CALLS = (
+    [item for item in all_cases() if item.build.__module__ == module.__name__]
+    for module in (sizes, writes_to_inputs, cache_forms, call_forms)
+)
 
 
 @functools.cache
 def split_of(name: str) -> SplitView:
     return view_of(find_case(name))
+
+
+def axes_of(case: Case) -> set[str]:
+    return {value.partition("/")[0] for value in values_held(AXES, split_of(case.name))}
 
 
 def ops_of(name: str, *, engines: bool) -> set[str]:
@@ -164,3 +196,53 @@ def test_a_program_s_own_change_comes_before_the_split() -> None:
 def test_settings_are_asked_of_the_package_alone() -> None:
     for case in all_cases():
         assert not case.settings or "package" in case.lanes
+
+
+@pytest.mark.parametrize("case", OF_SIZES, ids=lambda case: case.name)
+def test_a_number_or_a_size_crosses_an_engine_s_boundary(case: Case) -> None:
+    assert "number at an engine" in axes_of(case)
+
+
+@pytest.mark.parametrize("case", OF_WRITES, ids=lambda case: case.name)
+def test_a_model_writes_to_what_it_is_given(case: Case) -> None:
+    program = case.build()
+    given = program.inputs(torch.Generator().manual_seed(0), None)
+    before = copy.deepcopy(given)
+    assert program.model is not None
+    program.model(*given.args)
+    pairs = zip(given.args, before.args, strict=True)
+    assert not all(torch.equal(after, untouched) for after, untouched in pairs)
+    assert "write to an input" in axes_of(case)
+
+
+@pytest.mark.parametrize("case", OF_CACHES, ids=lambda case: case.name)
+def test_what_a_call_leaves_in_a_cache_changes_what_the_next_one_returns(case: Case) -> None:
+    captured = capture(case, "nonstrict")
+    one_by_one = observe(copy.deepcopy(captured.eager), captured.calls, repeat=False)
+    fresh = observe(copy.deepcopy(captured.eager), captured.calls[-1:], repeat=False)
+    assert one_by_one.state, "the model writes to a buffer"
+    assert first_difference(one_by_one.returned[-1], fresh.returned[0], tolerance=1e-3)
+
+
+def test_a_cache_goes_through_the_package_lane_alone() -> None:
+    assert all(case.lanes == ("package",) for case in OF_CACHES)
+
+
+@pytest.mark.parametrize("case", OF_CALLS, ids=lambda case: case.name)
+def test_a_model_is_called_as_no_other_family_calls_one(case: Case) -> None:
+    assert "form of a call" in axes_of(case) or case.name == "tuple_of_one"
+
+
+@pytest.mark.parametrize(
+    "name", ["keywords_in_another_order_at_save", "dictionary_in_another_order_at_save"]
+)
+def test_keys_in_another_order_are_the_same_call_and_by_position_another(name: str) -> None:
+    captured = capture(find_case(name), "nonstrict")
+    given, saved = captured.example, captured.given_to_save
+    assert first_difference(_call(captured.eager, given), _call(captured.eager, saved)) is None
+    one, other = (pytree.tree_leaves((each.args, dict(each.kwargs))) for each in (given, saved))
+    assert not all(map(torch.equal, one, other))
+
+
+def _call(model: torch.nn.Module, inputs: Inputs) -> object:
+    return model(*inputs.args, **inputs.kwargs)

@@ -1,0 +1,87 @@
+"""What compile makes wrong is one failing cell of the route compile, and none of the ways to save.
+
+The cases are such that 2.14.0 shows each of the ways for a compiled module to be wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.releases import Catalogue
+from harness.toolchain import Toolchain
+
+PROGRAM = Path(__file__).with_name("compiled_cases.py")
+EAGER = "split module against eager"
+RAISES = "cache_read_by_two_engines"
+PACKS = "cache_in_one_engine"  # a tuple of one for a tensor
+FORGETS = "running_state"  # the compiled module does not write its buffer
+
+Answers = dict[str, dict[str, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def answers(toolchain: Toolchain, catalogue: Catalogue) -> Answers:
+    """By case and route the state, the reason and what failed."""
+    site = toolchain.package_site(catalogue.get("2.14.0"))
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(site.folder), "2.14.0", RAISES, PACKS, FORGETS],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: Answers = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def saved(answers: Answers, case: str) -> dict[str, dict[str, Any]]:
+    return {route: told for route, told in answers[case].items() if route != "compile"}
+
+
+def test_a_module_that_raises_in_memory_fails_once_and_is_not_asked_to_be_saved(
+    answers: Answers,
+) -> None:
+    label, message, harm = answers[RAISES]["compile"]["failed"]["completion"]
+    assert (label, harm) == ("error@compile", "error")
+    assert message.startswith("IndexError")
+    assert len(saved(answers, RAISES)) == 3
+    for told in saved(answers, RAISES).values():
+        assert (told["state"], told["failed"]) == ("unsupported", {})
+        assert told["reason"] == f"compile: ends in {message}"
+
+
+def test_another_packing_in_memory_is_an_interface_that_differs(answers: Answers) -> None:
+    failed = answers[PACKS]["compile"]["failed"]
+    assert failed == {
+        "values": ["wrong-values@compile", f"{EAGER}: structure differs", "interface"]
+    }
+
+
+def test_a_packing_in_memory_is_not_charged_to_the_ways_to_save(answers: Answers) -> None:
+    for told in saved(answers, PACKS).values():
+        assert told["state"] == "ended"
+        assert not {"values", "signature", "completion"} & set(told["failed"])
+
+
+def test_a_program_that_is_right_on_disk_passes_though_the_module_in_memory_is_wrong(
+    answers: Answers,
+) -> None:
+    label, message, harm = answers[FORGETS]["compile"]["failed"]["values"]
+    assert (label, harm) == ("wrong-values@compile", "silent")
+    assert f"{EAGER}: numbers differ" in message
+    for route in ("no-retrace", "retrace"):
+        told = answers[FORGETS][route]
+        assert told["state"] == "ended"
+        assert not {"values", "wiring", "completion"} & set(told["failed"])
+
+
+def test_a_way_to_save_fails_for_what_it_does_itself(answers: Answers) -> None:
+    """Of a state that is copied back it leaves a further output, with a warning."""
+    label, message, _ = answers[FORGETS]["no-retrace-export"]["failed"]["values"]
+    assert (label, message) == ("wrong-values@run", "structure differs")
