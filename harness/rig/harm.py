@@ -19,6 +19,9 @@ from harness.rig.vocabulary import Harm, Oracle, Stage
 IN_MEMORY: Final = frozenset(
     {Stage.INLINE_ENGINES, Stage.INLINE_FALLBACKS, Stage.CLEAN, Stage.EXPORT}
 )
+#: Metadata that a consumer of a program in memory reads: `run_decompositions` traces with those of
+#: its inputs. Of all others none is read otherwise (`oracles/consumers`, asked by a slow test).
+_READ_IN_MEMORY: Final = "model input: "
 #: What the caller's own module is left as, though: it is his to go on with.
 DAMAGED: Final = "the inliner changed the module it was given"
 #: What the values oracle finds where every number is right and only their packing is not.
@@ -66,10 +69,15 @@ def harm_of(
         return None
     if oracle is Oracle.COMPLETION or not reloaded:
         return Harm.ERROR
-    lasting = [each for each in findings if each.stage not in IN_MEMORY or each.kind == DAMAGED]
-    kept = [_harm_of_finding(oracle, each) for each in lasting]
+    kept = [_harm_of_finding(oracle, each) for each in findings if _lasts(oracle, each)]
     worst = min(kept, key=lambda harm: harm.severity, default=Harm.COSMETIC)
     return Harm.WARNED if warned and worst is Harm.SILENT else worst
+
+
+def _lasts(oracle: Oracle, finding: Finding) -> bool:
+    if finding.stage not in IN_MEMORY or finding.kind == DAMAGED:
+        return True
+    return oracle is Oracle.METADATA and finding.kind.startswith(_READ_IN_MEMORY)
 
 
 def _harm_of_finding(oracle: Oracle, finding: Finding) -> Harm:

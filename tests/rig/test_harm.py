@@ -34,6 +34,7 @@ AGAINST_EAGER = "split module against eager"
         (Oracle.STATE, Stage.LOAD, "a parameter has another requires_grad", Harm.INTERFACE),
         (Oracle.METADATA, Stage.LOAD, "element of an engine: another shape", Harm.INTERFACE),
         (Oracle.METADATA, Stage.EXPORT, "element of an engine: a list", Harm.COSMETIC),
+        (Oracle.METADATA, Stage.EXPORT, "model input: another dtype", Harm.INTERFACE),
         (Oracle.VALUES, Stage.INLINE_FALLBACKS, "inlined module: numbers differ", Harm.COSMETIC),
         (Oracle.STRUCTURE, Stage.INLINE_ENGINES, DAMAGED, Harm.INTERFACE),
     ],

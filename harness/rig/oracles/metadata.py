@@ -41,6 +41,16 @@ def check_program(program: ExportedProgram, call: Inputs, stage: Stage) -> Itera
     Raises:
         Exception: whatever the graph raises when it is run.
     """
+    for node, kind, detail in differences(program, call):
+        yield Finding(stage, kind, f"{node.name}: {detail}")
+
+
+def differences(program: ExportedProgram, call: Inputs) -> Iterator[tuple[Node, str, str]]:
+    """What `check_program` finds, each with its node: kind and detail.
+
+    Raises:
+        Exception: as of `check_program`.
+    """
     recorder = _Recorder(program)
     # A graph may write to its inputs and to the state that is lifted: copies take that.
     own = copy.deepcopy(call)
@@ -59,7 +69,7 @@ def check_program(program: ExportedProgram, call: Inputs, stage: Stage) -> Itera
         if not said and role.startswith("lifted"):
             said = list(_stride_mismatch(meta, value, sizes))
         for kind, detail in said:
-            yield Finding(stage, f"{role}: {kind}", f"{node.name}: {detail}")
+            yield node, f"{role}: {kind}", detail
 
 
 def _flat_inputs(program: ExportedProgram, call: Inputs) -> list[Any]:
