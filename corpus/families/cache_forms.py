@@ -11,7 +11,7 @@ from typing import cast
 
 import torch
 
-from corpus.case import Family, Inputs, Origin, Program, case
+from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.caches import HEADS, LENGTH, WIDTH, Cache, step
 from corpus.inputs import DYNAMIC, floats
@@ -40,7 +40,6 @@ class InSubmodules(torch.nn.Module):
 @case(
     Family.CACHES,
     catches="caches of two layers, both called `keys`: one lost, or taken for the other's",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -58,7 +57,6 @@ class OneEngine(Cache):
 @case(
     Family.CACHES,
     catches="a cache whose write is left in PyTorch, between engines that read it",
-    origin=Origin.PRODUCT,
     fallback=["aten.index_copy.default", "aten.index_copy_.default"],
     wiring=True,
     lanes=PACKAGE,
@@ -77,7 +75,6 @@ class Prefix(Cache):
 @case(
     Family.CACHES,
     catches="a cache that is filled up to a dynamic size: its end fixed at compile",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -110,7 +107,6 @@ def _two_tokens(generator: torch.Generator, _: int | None) -> Inputs:
 @case(
     Family.CACHES,
     catches="a cache that is written from where `.item()` says on: a bound that depends on data",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -141,7 +137,6 @@ def _row(generator: torch.Generator, _: int | None) -> Inputs:
 @case(
     Family.CACHES,
     catches="a cache laid out by channels, written in a contiguous copy that is thrown away",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -169,7 +164,6 @@ class Attention(Cache):
 @case(
     Family.CACHES,
     catches="ordinary K/V attention whose softmax stays in PyTorch, between two caches' readers",
-    origin=Origin.PRODUCT,
     fallback=SOFTMAX,
     wiring=True,
     lanes=PACKAGE,
@@ -187,7 +181,6 @@ class ReadInPyTorch(Cache):
 @case(
     Family.CACHES,
     catches="a cache that an engine writes and that a fallback reads, as it was before the write",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -205,7 +198,6 @@ class Window(Cache):
 @case(
     Family.CACHES,
     catches="a window over the last tokens that is overwritten whole, and no longer moves on",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -225,7 +217,6 @@ class WrittenInBoth(Cache):
 @case(
     Family.CACHES,
     catches="a cache that is written before a fallback and once more behind it: one write lost",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -284,7 +275,6 @@ def _token(generator: torch.Generator, _: int | None) -> Inputs:
 @case(
     Family.CACHES,
     catches="a StaticCache of transformers that a Llama writes by position, and reads as it was",
-    origin=Origin.PRODUCT,
     fallback=["aten.silu.default", "aten.sigmoid.default"],  # lowering makes one the other
     eager_tolerance=1e-4,
     requires=("transformers",),
