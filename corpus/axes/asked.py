@@ -94,6 +94,10 @@ def _set(name: str) -> Holds:
     return lambda asked: name in dict(asked.case.settings)
 
 
+def _block_size(asked: Asked) -> bool:
+    return dict(asked.case.settings).get("min_block_size", asked.case.min_block_size) > 1
+
+
 AXES: dict[str, tuple[Met, ...]] = {
     "type": (
         Met("complex", "a complex input, weight or buffer", _of(torch.complex64, torch.complex128)),
@@ -119,7 +123,7 @@ AXES: dict[str, tuple[Met, ...]] = {
         Met("packet", "a fallback named without its overload", _as_a_packet),
     ),
     "setting": (
-        Met("block size", "engines of two ops at least", lambda a: a.case.min_block_size > 1),
+        Met("block size", "engines of two ops at least", _block_size),
         Met("whole", "require_full_compilation", _set("require_full_compilation")),
         Met("partitioner", "use_fast_partitioner=False", _set("use_fast_partitioner")),
         Met("truncate", "truncate_double", _set("truncate_double")),

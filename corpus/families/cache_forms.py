@@ -11,7 +11,7 @@ from typing import cast
 
 import torch
 
-from corpus.case import Family, Inputs, Origin, Program, case
+from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.caches import HEADS, LENGTH, WIDTH, Cache, step
 from corpus.inputs import DYNAMIC, floats
@@ -41,7 +41,6 @@ class InSubmodules(torch.nn.Module):
 @case(
     Family.CACHES,
     catches="caches of two layers, both called `keys`: one lost, or taken for the other's",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -59,7 +58,6 @@ class OneEngine(Cache):
 @case(
     Family.CACHES,
     catches="a cache whose write is left in PyTorch, between engines that read it",
-    origin=Origin.PRODUCT,
     fallback=["aten.index_copy.default", "aten.index_copy_.default"],
     wiring=True,
     lanes=PACKAGE,
@@ -78,7 +76,6 @@ class Prefix(Cache):
 @case(
     Family.CACHES,
     catches="a cache that is filled up to a dynamic size: its end fixed at compile",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -111,7 +108,6 @@ def _two_tokens(generator: torch.Generator, _: int | None) -> Inputs:
 @case(
     Family.CACHES,
     catches="a cache that is written from where `.item()` says on: a bound that depends on data",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -142,7 +138,6 @@ def _row(generator: torch.Generator, _: int | None) -> Inputs:
 @case(
     Family.CACHES,
     catches="a cache laid out by channels, written in a contiguous copy that is thrown away",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -170,7 +165,6 @@ class Attention(Cache):
 @case(
     Family.CACHES,
     catches="ordinary K/V attention whose softmax stays in PyTorch, between two caches' readers",
-    origin=Origin.PRODUCT,
     fallback=SOFTMAX,
     wiring=True,
     lanes=PACKAGE,
@@ -188,7 +182,6 @@ class ReadInPyTorch(Cache):
 @case(
     Family.CACHES,
     catches="a cache that an engine writes and that a fallback reads, as it was before the write",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -206,7 +199,6 @@ class Window(Cache):
 @case(
     Family.CACHES,
     catches="a window over the last tokens that is overwritten whole, and no longer moves on",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -226,7 +218,6 @@ class WrittenInBoth(Cache):
 @case(
     Family.CACHES,
     catches="a cache that is written before a fallback and once more behind it: one write lost",
-    origin=Origin.PRODUCT,
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
@@ -281,7 +272,6 @@ def _token(generator: torch.Generator, _: int | None) -> Inputs:
 @case(
     Family.CACHES,
     catches="a StaticCache of transformers that a Llama writes by position, and reads as it was",
-    origin=Origin.PRODUCT,
     fallback=["aten.silu.default", "aten.sigmoid.default"],  # lowering makes one the other
     eager_tolerance=1e-4,
     requires=("transformers",),

@@ -23,7 +23,7 @@ def test_every_model_goes_through_both_lanes_under_one_name_unless_it_says_other
 
 @pytest.mark.parametrize("case", PACKAGED, ids=lambda case: case.name)
 def test_what_goes_through_the_package_lane_is_a_model(case: Case) -> None:
-    assert case.origin is not Origin.HANDMADE
+    assert case.origin is Origin.EXPORTED
     if not case.requires:
         assert case.build().model is not None, "a package could not compile a handmade split"
 

@@ -61,6 +61,10 @@ def test_every_value_is_in_the_table() -> None:
     assert told == set(TABLE)
 
 
+def test_a_block_size_that_is_a_setting_is_one_too() -> None:
+    assert asked.met_by(find_case("relu_four_steps@blocks-of-two")) == ("setting/block size",)
+
+
 @pytest.mark.parametrize(
     "name", ["hybrid_compiled_again", "compiled_twice", "chunk_halves@global-partitioner"]
 )
