@@ -19,6 +19,7 @@ Two correct programs may differ in this, and it is not asked:
 from __future__ import annotations
 
 import enum
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -321,9 +322,10 @@ def _engines_read(split: GraphModule) -> Iterator[torch.ScriptObject]:
     """Engines that graphs call by themselves, as those of a program that is compiled once more."""
     for _, module in _graphs(split):
         for node in module.graph.nodes:
-            held = getattr(module, str(node.target), None) if node.op == "get_attr" else None
-            if isinstance(held, torch.ScriptObject):
-                yield held
+            if node.op == "get_attr":
+                held = operator.attrgetter(str(node.target))(module)
+                if isinstance(held, torch.ScriptObject):
+                    yield held
 
 
 def _by_content(tensors: Iterable[Held]) -> dict[str, list[Held]]:

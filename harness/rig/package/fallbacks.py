@@ -62,22 +62,24 @@ def ops_of(graph: Graph) -> frozenset[str]:
 
 
 def lost(fallback: Collection[str], exported: Collection[str], lowered: Collection[str]) -> str:
-    """Which fallbacks the exported program has and the lowered graph has not; empty if none.
+    """Which fallbacks lowering has made something else of, and what; empty if none.
 
-    A case may name an op twice, as it is exported and as it is lowered: then none is lost.
+    A case may name an op twice, as it is exported and as it is lowered: then none is lost. What
+    lowering folds into a constant or deletes is what the release makes of the model, and is asked.
     """
     gone = [name for name in fallback if _has(exported, name) and name not in lowered]
     instead = [name for name in fallback if not _has(exported, name) and name in lowered]
     if not gone or instead:
         return ""
-    names = ", ".join(gone)
     made = sorted(each for each in lowered if _is_one_of(each, gone)) or sorted(
         set(lowered) - set(exported)
     )
+    if not made:
+        return ""
     return (
-        f"falls back to nothing: no op of the lowered graph is {names}; lowering made "
-        f"{', '.join(made) or 'nothing new'} of the program: name what of it falls back instead "
-        f"(it has {', '.join(sorted(lowered)) or 'no op'})"
+        f"falls back to nothing: no op of the lowered graph is {', '.join(gone)}; lowering made "
+        f"{', '.join(made)} of the program: name what of it falls back instead "
+        f"(it has {', '.join(sorted(lowered))})"
     )
 
 
