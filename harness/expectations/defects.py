@@ -106,7 +106,7 @@ class Defect:
         return any(sign.fits(place, fact) for sign in self.signs)
 
 
-_NO_INLINER: Final = ("torch", "partitioner", "by design")
+_NO_INLINER: Final = ("torch", "partitioner", "conversion", "by design")
 
 
 @dataclass(frozen=True)
