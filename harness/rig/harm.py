@@ -19,8 +19,8 @@ from harness.rig.vocabulary import Harm, Oracle, Stage
 IN_MEMORY: Final = frozenset(
     {Stage.INLINE_ENGINES, Stage.INLINE_FALLBACKS, Stage.CLEAN, Stage.EXPORT}
 )
-#: Metadata that a consumer of a program in memory reads: `run_decompositions` traces with those of
-#: its inputs. Of all others none is read otherwise (`oracles/consumers`, asked by a slow test).
+#: Metadata that consumers of a program in memory read: `run_decompositions` and AOTInductor trace
+#: with those of its inputs. No others are read otherwise (`oracles/consumers`, by a slow test).
 _READ_IN_MEMORY: Final = "model input: "
 #: What the caller's own module is left as, though: it is his to go on with.
 DAMAGED: Final = "the inliner changed the module it was given"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import pytest
@@ -124,6 +123,14 @@ def test_a_consumer_that_raises_on_one_alone_tells() -> None:
     assert tells == ("run_decompositions", f"raises: AssertionError: {mismatch}")
 
 
+@pytest.mark.slow
+def test_sources_that_are_compiled_ahead_of_time_tell_the_type_of_an_input_too() -> None:
+    asked = called(3, 3, 3)
+    program = planted(asked, "x", as_double)
+    tells = told(ask_consumers(program, asked, ["AOTInductor"]))
+    assert tells == {"AOTInductor": "makes another program"}
+
+
 @pytest.mark.parametrize("sizes", [(3, 3, 3), (3, 4, 8)], ids=["static", "dynamic"])
 @pytest.mark.parametrize(
     ("name", "change"),
@@ -195,7 +202,7 @@ OWN = {
 ONE_SHORT = "engine call: a list of another length"
 REAL = [
     ("element of an engine: a list for a tensor", "2.14.0", "relu_once"),
-    ("element of an engine: a list for a tensor", "2.14.0", "clip_sigmoid_dynamic"),
+    ("element of an engine: a list for a tensor", "2.14.0", "dynamic_batch"),
     ("element of an engine: another shape", "2.14.0", "only_the_last_output_read"),
     ("element of an engine: another dtype", "2.14.0", "of_two_types"),
     ("lifted parameter: another stride", "2.13.0", "linear_beside_an_output"),
@@ -204,7 +211,6 @@ REAL = [
 ]
 
 
-@cache
 def made_by(inliner: Inliner, name: str) -> tuple[ExportedProgram, Asked]:
     """A release's program in memory, by the legacy exporter."""
     prepared = prepare(OWN.get(name) or find_case(name), "nonstrict", 0, StageClock())
