@@ -67,22 +67,17 @@ class Published:
         ]
 
 
-def newest(*, matched: bool) -> Published:
+def newest() -> Published:
+    """The newest complete run of the pinned environment."""
     runs = [RunFolder.open(path.parent) for path in PUBLISHED.glob("*/run.json")]
     complete = [run for run in runs if run.state() is RunState.COMPLETE]
-    fitting = [run for run in complete if (run.plan()[0].key.environment != PINNED) is matched]
+    fitting = [run for run in complete if run.plan()[0].key.environment == PINNED]
     return Published(max(fitting, key=lambda run: run.provenance().started_at))
 
 
 @pytest.fixture(scope="module")
 def published() -> Published:
-    return newest(matched=False)
-
-
-@pytest.fixture(scope="module")
-def stack() -> Published:
-    """The newest of matched environments, with every TensorRT-RTX."""
-    return newest(matched=True)
+    return newest()
 
 
 def of_case(place_lane: str, case: str) -> dict[Entry, frozenset[str]]:
@@ -112,20 +107,18 @@ def test_there_are_few_defects_and_none_of_them_is_a_rest() -> None:
     assert not [defect.id for defect in KNOWN.register.defects if "misc" in defect.id]
 
 
-@pytest.mark.parametrize("which", ["published", "stack"])
-def test_the_published_runs_are_green(which: str, request: pytest.FixtureRequest) -> None:
-    run = request.getfixturevalue(which)
+def test_the_published_runs_are_green(published: Published) -> None:
+    run = published
     report = run.judge(KNOWN.table, run.plan)
     found = [finding.reason for finding in report.findings if TOO_OLD not in finding.reason]
     assert found == []
     assert report.gate is (Gate.INCONCLUSIVE if report.findings else Gate.GREEN)
 
 
-@pytest.mark.parametrize("which", ["published", "stack"])
 def test_deleting_any_row_turns_the_gate_red_and_an_unsupported_one_inconclusive(
-    which: str, request: pytest.FixtureRequest
+    published: Published,
 ) -> None:
-    run = request.getfixturevalue(which)
+    run = published
     tried = 0
     for entry, names in KNOWN.table.entries.items():
         cells = run.cells(entry, names)
@@ -139,11 +132,10 @@ def test_deleting_any_row_turns_the_gate_red_and_an_unsupported_one_inconclusive
     assert tried > 100
 
 
-@pytest.mark.parametrize("which", ["published", "stack"])
 def test_a_row_too_many_turns_the_gate_red_wherever_it_stands(
-    which: str, request: pytest.FixtureRequest
+    published: Published,
 ) -> None:
-    run = request.getfixturevalue(which)
+    run = published
     for entry, names in KNOWN.table.entries.items():
         cells = run.cells(entry, names)
         if cells and not entry.removed and entry.fact.oracle != UNSUPPORTED:
