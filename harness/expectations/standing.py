@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.expectations.defects import Defect, Register
@@ -23,7 +23,7 @@ class State(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Standing:
-    """One defect in one release. ``harm`` is the worst that a row tells, or empty."""
+    """One defect in one release. ``harm`` is the worst that it does by itself, or empty."""
 
     defect: Defect
     release: str
@@ -75,7 +75,7 @@ class Standings:
                 cases=tuple(sorted({entry.place.case for entry in shown})),
                 routes=tuple(sorted({entry.place.route for entry in shown})),
                 lanes=tuple(sorted({entry.place.lane for entry in shown})),
-                harm=worst_harm((entry.fact.harm for entry in shown), defect),
+                harm=worst_harm(self._harms(shown, release), defect),
             )
         places = {entry.place for entry in entries if self._asked(entry, release)}
         if not places:
@@ -91,6 +91,21 @@ class Standings:
             names = tuple(name for name, _ in behind.most_common())
             return Standing(defect, release, State.HIDDEN, behind=names)
         return Standing(defect, release, State.ABSENT)
+
+    def _harms(self, shown: Sequence[Entry], release: str) -> list[str]:
+        """The harms of a defect where no other one speaks in the same verdict, if there is such.
+
+        A verdict has one harm, the worst of all that it found.
+        """
+        alone = [
+            entry
+            for entry in shown
+            if not any(
+                other.fact.oracle == entry.fact.oracle and other.defect != entry.defect
+                for other in self._table.expected(entry.place, release).values()
+            )
+        ]
+        return [entry.fact.harm for entry in alone or shown]
 
     def _asked(self, entry: Entry, release: str) -> bool:
         return release in self._table.asked.get(asked_of(entry.place), ())
