@@ -1,0 +1,45 @@
+"""Runs a script of this folder with the released package on a machine without a GPU.
+
+    python docs/ten-failures/run.py docs/ten-failures/01_data-dependent-size.py
+
+The package is the release's own Python out of its wheel; CUDA is stood in for, and engines are
+emulated. Nothing else of the harness takes part, and the scripts name nothing of it: where there
+is a GPU and `pip install torch-tensorrt==2.14.0`, they run without this file.
+
+Exit code 1: the failure is there. 0: it is not. 125: the script itself came to grief.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from harness.cli.common import toolchain_for
+from harness.releases import load_catalogue
+from harness.rig.package.opening import open_package
+
+RELEASE = "2.14.0"
+CANNOT_BE_TOLD = 125
+
+
+def main(script: str) -> int:
+    """Run a script as if the release were installed here, and give its exit code."""
+    site = toolchain_for().package_site(load_catalogue().get(RELEASE))
+    open_package({"site": str(site.folder), "release": RELEASE, "builder": site.builder})
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else CANNOT_BE_TOLD
+    except Exception:  # noqa: BLE001 - whatever it is, it is not the failure that the script shows
+        # Python's own exit code for this is 1, which would say that the failure is there.
+        traceback.print_exc()
+        return CANNOT_BE_TOLD
+    return CANNOT_BE_TOLD  # a script ends by saying what it saw
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
