@@ -46,11 +46,14 @@ _COLUMNS = pa.schema(
         ("stage", pa.string()),
         ("message", pa.string()),
         ("label", pa.string()),
+        ("harm", pa.string()),
+        ("raised", pa.string()),
         *((_seconds_column(stage), pa.float64()) for stage in Stage),
         ("archive_bytes", pa.int64()),
         ("engine_bytes", pa.int64()),
         ("carried_bytes", pa.int64()),
         ("steps", pa.int64()),
+        ("logged", pa.list_(pa.string())),
         ("attempts", pa.int64()),
         ("ended_at_unix_s", pa.float64()),
     ],
@@ -61,6 +64,9 @@ _COLUMNS = pa.schema(
 _ADDED_LATER = (
     "carried_bytes",
     "steps",
+    "harm",
+    "raised",
+    "logged",
     *map(_seconds_column, COMPILE_PARTS),
 )
 
@@ -140,7 +146,9 @@ def _record(
 ) -> CellRecord:
     seconds = {stage.value: head[_seconds_column(stage)] for stage in Stage}
     rows = [row for row in (head, *rest) if row["oracle"]]
-    verdicts = tuple(verdict_from_json({**row, "evidence": ""}) for row in rows)
+    verdicts = tuple(
+        verdict_from_json({**row, "evidence": "", "raised": row["raised"] or ""}) for row in rows
+    )
     return CellRecord(
         key=cell.key,
         state=CellState(head["state"]),
@@ -153,6 +161,7 @@ def _record(
         engine_bytes=head["engine_bytes"],
         carried_bytes=head["carried_bytes"],
         steps=head["steps"],
+        logged=tuple(head["logged"] or ()),
         attempts=head["attempts"],
         ended_at_unix_s=head["ended_at_unix_s"],
     )
@@ -178,6 +187,7 @@ def _rows(
         "engine_bytes": record.engine_bytes,
         "carried_bytes": record.carried_bytes,
         "steps": record.steps,
+        "logged": list(record.logged),
         "attempts": record.attempts,
         "ended_at_unix_s": record.ended_at_unix_s,
     }
@@ -197,4 +207,6 @@ def _verdict_columns(verdict: Verdict) -> dict[str, Any]:
         "stage": verdict.stage.value if verdict.stage else None,
         "message": verdict.message,
         "label": verdict.label,
+        "harm": verdict.harm.value if verdict.harm else None,
+        "raised": verdict.raised,
     }

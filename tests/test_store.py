@@ -19,7 +19,7 @@ from harness.journal import Journal
 from harness.plan import PlannedCell, make_plan
 from harness.provenance import Provenance
 from harness.rig.record_json import SCHEMA, to_json
-from harness.rig.vocabulary import Oracle, Stage
+from harness.rig.vocabulary import Harm, Oracle, Stage
 from harness.store import RunFolder, RunState
 from tests.record_builders import case, failed, key, provenance, record, stopped, subject
 from tests.record_builders import unsupported as not_asked
@@ -302,12 +302,16 @@ def test_a_record_survives_the_journal_without_loss(run: RunFolder) -> None:
 def test_a_published_run_is_read_from_its_results_all_but_the_evidence(
     run: RunFolder, plan: tuple[PlannedCell, ...]
 ) -> None:
+    off = dataclasses.replace(
+        failed(Oracle.VALUES, "off"), harm=Harm.SILENT, raised="lift (dynamo/_exporter.py:1): x"
+    )
     made = record(
         key("a"),
-        failed(Oracle.VALUES, "off"),
+        off,
         seconds={"save": 0.5},
         archive_bytes=7,
         steps=3,
+        logged=("it is going to be off",),
         attempts=2,
         ended_at_unix_s=1.5,
     )

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from corpus.case import Case, Origin, all_cases, find_case
-from corpus.product import CHOSEN, REAL_ENGINES, only_when_full
+from corpus.product import (
+    CHOSEN,
+    REAL_ENGINES,
+    only_when_full,
+    only_with_every_model,
+)
 
 CASES = all_cases()
 PACKAGED = [case for case in CASES if "package" in case.lanes]
@@ -41,7 +46,9 @@ def test_a_variant_changes_what_the_package_is_asked_and_nothing_else() -> None:
 def test_a_run_that_is_not_full_takes_the_chosen_models_through_the_packages() -> None:
     assert {case.name for case in PACKAGED} >= CHOSEN | REAL_ENGINES
     assert only_when_full(find_case("pr_4360")) == ()
-    assert only_when_full(find_case("relu_once")) == ("package",)
+    assert only_when_full(find_case("bert_softmax")) == ("package",)
+    assert only_with_every_model(find_case("bert_softmax")) == ()
+    assert only_with_every_model(find_case("relu_once")) == ("package",)
 
 
 def test_a_case_of_the_package_lane_alone_says_itself_whether_it_is_for_a_full_run() -> None:
