@@ -29,7 +29,6 @@ from harness.rig.oracles.copied_back import return_no_more
 from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding, verdict_of
 from harness.rig.oracles.reading import Unreadable
-from harness.rig.oracles.values import STRUCTURE_DIFFERS
 from harness.rig.prepare import PreparedCase
 from harness.rig.records import Verdict, not_applicable
 from harness.rig.sharing import module_lines, program_lines
@@ -213,13 +212,8 @@ def _differences(
     whose: str,
     tolerance: float | None = None,
 ) -> Iterator[Finding]:
-    found = expected.difference(got, tolerance)
-    if found is not None:
+    for found in values.differences(expected, got, tolerance):
         yield Finding(stage, f"{whose}{found.kind}", found.detail)
-    if found is not None and found.kind == STRUCTURE_DIFFERS:
-        behind = expected.flat().difference(got.flat(), tolerance)
-        if behind is not None:
-            yield Finding(stage, f"{whose}{behind.kind}", behind.detail)
 
 
 def _program_wiring(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import GraphReader, Reading
 from harness.rig.oracles.signature import expected_specs
 from harness.rig.oracles.state import ExpectedState, of_model, of_split
-from harness.rig.oracles.values import STRUCTURE_DIFFERS, Observed, observe
+from harness.rig.oracles.values import Observed, differences, observe
 from harness.rig.oracles.wiring import reference_reading
 from harness.rig.sharing import Shared, graph_lines
 from harness.rig.split import split_module
@@ -108,8 +108,9 @@ def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase
         eager = observe(copy.deepcopy(captured.eager), captured.calls)
         engine_bytes = sum(len(engine.payload) for engine in engines.values())
         prepared = hold(captured, split, eager, engine_bytes)
-        for found in prepared.against_eager:
-            raise WrongSplit(f"{found.kind}: {found.detail}")
+        if prepared.against_eager:
+            first = prepared.against_eager[0]
+            raise WrongSplit(f"{first.kind}: {first.detail}")
         return prepared
     except Exception as error:
         raise NotPrepared(error, stage) from error
@@ -166,14 +167,9 @@ def hold(
 def _against(
     what: str, expected: Observed, got: Observed, tolerance: float | None = None
 ) -> list[Finding]:
-    found = expected.difference(got, tolerance)
-    differences = [] if found is None else [found]
-    if found is not None and found.kind == STRUCTURE_DIFFERS:
-        behind = expected.flat().difference(got.flat(), tolerance)
-        differences += [] if behind is None else [behind]
     return [
         Finding(Stage.COMPILE, f"split module against {what}: {each.kind}", each.detail)
-        for each in differences
+        for each in differences(expected, got, tolerance)
     ]
 
 

@@ -182,6 +182,19 @@ class Observed:
         return None
 
 
+def differences(
+    expected: Observed, got: Observed, tolerance: float | None = None
+) -> list[ValueDifference]:
+    """Where ``got`` differs first; and where only its packing does, what differs behind that."""
+    found = expected.difference(got, tolerance)
+    if found is None:
+        return []
+    behind = None
+    if found.kind == STRUCTURE_DIFFERS:
+        behind = expected.flat().difference(got.flat(), tolerance)
+    return [found] if behind is None else [found, behind]
+
+
 def _kinds(state: Iterable[str]) -> tuple[str, ...]:
     """Type and shape of each content digest, sorted."""
     return tuple(sorted(each.rpartition(" ")[0] for each in state))
