@@ -204,7 +204,7 @@ def test_not_to_be_unflattened_is_a_defect_on_direct_and_elsewhere_a_capability(
     assert (report.gate, the_finding(report).oracle) == (Gate.RED, Oracle.UNFLATTEN)
 
 
-def test_a_record_from_before_an_oracle_is_inconclusive_whatever_the_ledger_demands() -> None:
+def test_a_record_from_before_an_oracle_is_inconclusive_whatever_the_table_demands() -> None:
     old = record(key(), *(not_applicable(oracle, TOO_OLD) for oracle in SINCE_SCHEMA_2))
     for rows in ((), (entry(SINCE_SCHEMA_2[0]),)):
         report = judged(old, rows=rows)
@@ -392,7 +392,7 @@ def test_a_file_subject_needs_a_release_to_be_held_against() -> None:
         judge([cell], by_id(record(cell.key)), Table(), [file])
 
 
-def test_a_file_subject_is_judged_against_its_release_and_not_by_the_ledger() -> None:
+def test_a_file_subject_is_judged_against_its_release_and_not_by_the_table() -> None:
     file = subject("file:1a", kind=SubjectKind.FILE)
     other = key("a", "file:1a")
     plan = [planned(key()), planned(other)]

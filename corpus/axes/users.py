@@ -90,7 +90,7 @@ def _written_inputs(view: SplitView) -> Iterator[tuple[Call, Node, Node, bool]]:
 
 
 def _origin(view: SplitView, call: Call, node: Node) -> tuple[Node, bool]:
-    """Whose memory a node of a child has, across children, and whether it is a part of it.
+    """The node whose memory a node of a child has, and whether it is only a part of that.
 
     It is an input of the model, an attribute, or what an op made.
     """

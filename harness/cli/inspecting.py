@@ -169,7 +169,7 @@ def lane_of(case: CaseInfo, lane: str, route: str) -> Lane:
 
 
 def routes_of(case: CaseInfo, known: Sequence[str]) -> tuple[str, ...]:
-    """Those of a subject's routes that a case is asked by."""
+    """The routes of a subject that a case is asked by."""
     return tuple(each for each in known if case.dynamic or each not in DYNAMIC_ROUTES)
 
 

@@ -83,7 +83,7 @@ class Table:
         return found
 
     def stands_for(self, subject: str, like: str = "") -> str:
-        """Whose rows a subject is held against: its own, its like's, or the release before it."""
+        """The release whose rows hold for a subject: its own, its like, or the one before."""
         if subject in self.releases or subject in NAMED_SUBJECTS:
             return subject
         if like:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,10 +47,24 @@ class Seen:
 
 
 @contextmanager
-def partitioning_seen(package: types.ModuleType) -> Iterator[Seen]:
-    """Look on while the package splits a module."""
+def partitioners_wrapped(
+    package: types.ModuleType, wrapped: Callable[[Any], Any]
+) -> Iterator[None]:
+    """Put what ``wrapped`` makes of each partitioner of the package in its place, for a while."""
     partitioning = package.dynamo.partitioning
     real = {name: getattr(partitioning, name) for name in PARTITIONERS}
+    for name, partition in real.items():
+        setattr(partitioning, name, wrapped(partition))
+    try:
+        yield
+    finally:
+        for name, partition in real.items():
+            setattr(partitioning, name, partition)
+
+
+@contextmanager
+def partitioning_seen(package: types.ModuleType) -> Iterator[Seen]:
+    """Look on while the package splits a module."""
     seen = Seen()
 
     def looking_on(partition: Any) -> Any:
@@ -63,13 +77,8 @@ def partitioning_seen(package: types.ModuleType) -> Iterator[Seen]:
 
         return told
 
-    for name, partition in real.items():
-        setattr(partitioning, name, looking_on(partition))
-    try:
+    with partitioners_wrapped(package, looking_on):
         yield seen
-    finally:
-        for name, partition in real.items():
-            setattr(partitioning, name, partition)
 
 
 def record(package: types.ModuleType, release: str, wanted: ToRecord) -> Recording:

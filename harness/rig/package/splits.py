@@ -19,7 +19,7 @@ from harness.rig.capture import CapturedProgram, capture
 from harness.rig.channel import private_channel
 from harness.rig.package.compiling import compile_like_a_user
 from harness.rig.package.opening import open_package
-from harness.rig.package.recording import PARTITIONERS
+from harness.rig.package.recording import partitioners_wrapped
 from harness.rig.split import split_module
 from harness.rig.split_shape import Shape, shape_of
 from harness.rig.vocabulary import SplitSeen
@@ -61,8 +61,6 @@ def _own_shape(captured: CapturedProgram) -> Shape | None:
 @contextmanager
 def _held_against(package: types.ModuleType, own: Shape) -> Iterator[list[Shape]]:
     """Look on while the package splits a module; gives the splits that were the same."""
-    partitioning = package.dynamo.partitioning
-    real = {name: getattr(partitioning, name) for name in PARTITIONERS}
     met: list[Shape] = []
 
     def looking_on(partition: Any) -> Any:
@@ -75,13 +73,8 @@ def _held_against(package: types.ModuleType, own: Shape) -> Iterator[list[Shape]
 
         return told
 
-    for name, partition in real.items():
-        setattr(partitioning, name, looking_on(partition))
-    try:
+    with partitioners_wrapped(package, looking_on):
         yield met
-    finally:
-        for name, partition in real.items():
-            setattr(partitioning, name, partition)
 
 
 def answers(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
