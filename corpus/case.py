@@ -78,7 +78,8 @@ class Program:
     ``bounds`` are the sizes that are tried; with ``unbounded`` the user states no upper one.
     ``given_to_save`` turns the example into what is given to `save`, where that is not what
     `compile` was given. ``before_compile`` is what a user does to the exported program first, such
-    as saving and loading it.
+    as saving and loading it; ``after_compile`` is what a user does with the compiled module, called
+    with the example, before saving it.
     """
 
     inputs: Callable[[torch.Generator, int | None], Inputs]
@@ -89,6 +90,7 @@ class Program:
     unbounded: bool = False
     given_to_save: Callable[[Inputs], Inputs] | None = None
     before_compile: Callable[[ExportedProgram], ExportedProgram] | None = None
+    after_compile: Callable[[GraphModule, Inputs], GraphModule] | None = None
 
     @property
     def stated_bounds(self) -> tuple[int, int | None] | None:

@@ -1,9 +1,8 @@
 """Which models a run takes through the package lane.
 
-Every case that has a model goes through both lanes under one name, and with `--every-model` all of
-them do. They are too many for every run, since every release compiles each one anew: these are
-chosen for structure. A case that goes through the package lane alone says itself whether it is for
-a full run.
+Every case that has a model goes through both lanes under one name in a full run. They are too many
+for every run, since every release compiles each one anew: those of `CHOSEN` are chosen for
+structure. A case that goes through the package lane alone says itself whether it is for a full run.
 """
 
 from __future__ import annotations
@@ -76,6 +75,7 @@ CHOSEN: Final = frozenset(
         # life cycle
         "loaded_before_compile",
         "hybrid_compiled_again",
+        "saved_twice",
     }
 )
 
@@ -99,44 +99,13 @@ REAL_ENGINES: Final = frozenset(
 )
 
 
-#: Those that a full run adds.
-EXTENDED: Final = frozenset(
-    {
-        "topk_values_and_indices",
-        "unbind_to_four_fallbacks",
-        "outputs_read_out_of_order",
-        "inputs_in_both_orders",
-        "one_linear_in_two_fallbacks",
-        "unused_input_between",
-        "input_returned",
-        "bert_softmax",
-        "dynamic_batch_chunk",
-        "dynamic_batch_weights_in_fallbacks",
-        # what users met
-        "size_into_engine",
-        "data_dependent_size",
-        "custom_op_of_a_dynamic_batch",
-        "complex_output_beside_a_real_one",
-        "rows_by_item",
-        "dictionary_in_another_order_at_save",
-    }
-)
-
-
 def only_when_full(case: Case) -> tuple[str, ...]:
     """The lanes that no run but a full one takes a case through."""
     return tuple(lane for lane in case.lanes if _only_when_full(case, lane))
 
 
-def only_with_every_model(case: Case) -> tuple[str, ...]:
-    """The lanes that even a full run does not take a case through, unless it takes every model."""
-    both = "graph" in case.lanes and "package" in case.lanes
-    if not both or is_from_elsewhere(case) or case.name in CHOSEN | EXTENDED:
-        return ()
-    return ("package",)
-
-
 def _only_when_full(case: Case, lane: str) -> bool:
-    if lane == "graph" or "graph" not in case.lanes or is_from_elsewhere(case):
+    alone = case.lanes == (lane,)
+    if lane == "graph" or alone or is_from_elsewhere(case):
         return case.full
-    return case.name in EXTENDED
+    return case.name not in CHOSEN

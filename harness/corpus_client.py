@@ -107,7 +107,6 @@ def select_cases(
     *,
     quick: bool = False,
     full: bool = True,
-    every_model: bool = True,
     lanes: Collection[Lane] = (Lane.GRAPH, Lane.PACKAGE),
 ) -> tuple[CaseInfo, ...]:
     """The cases that an expression and families choose, each with the lanes that it goes through.
@@ -118,7 +117,6 @@ def select_cases(
         families: families' names, or parts of them; empty for all.
         quick: of the quick cases alone.
         full: of those too, and through the lanes too, that only a full run takes.
-        every_model: through all lanes that they have.
         lanes: through these lanes alone.
 
     Raises:
@@ -130,7 +128,7 @@ def select_cases(
             raise UsageError(f"no family is named like {family!r}; there are: {', '.join(known)}")
     chosen = tuple(
         case
-        for case in (_through(case, lanes, full, every_model) for case in cases)
+        for case in (_through(case, lanes, full) for case in cases)
         if case.lanes
         and (case.quick or not quick)
         and _chosen(expression, f"{case.name} {case.family}".lower())
@@ -145,9 +143,9 @@ def select_cases(
     return chosen
 
 
-def _through(case: CaseInfo, lanes: Collection[Lane], full: bool, every_model: bool) -> CaseInfo:
+def _through(case: CaseInfo, lanes: Collection[Lane], full: bool) -> CaseInfo:
     """The case with those of its lanes that a run takes it through."""
-    left_out = {*(() if full else case.full), *(() if every_model else case.rest)}
+    left_out = () if full else case.full
     taken = (lane for lane in case.lanes if lane in lanes and lane not in left_out)
     return dataclasses.replace(case, lanes=tuple(taken))
 

@@ -47,7 +47,6 @@ class RunOptions:
     families: tuple[str, ...] = ()
     quick: bool = False
     full: bool = False
-    every_model: bool = False  # through all packages
     corpus: tuple[str, ...] = ()  # places of cases that take the place of the project's own
     routes: tuple[str, ...] = ()
     captures: tuple[str, ...] = ("nonstrict",)
@@ -113,7 +112,6 @@ def run(
         options.families,
         quick=options.quick,
         full=options.full,
-        every_model=options.every_model,
         lanes=_lanes_of_cases(options.lanes),
     )
     sites: Sites = {}

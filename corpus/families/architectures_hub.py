@@ -13,6 +13,7 @@ import torch
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.architectures import RELU, dynamic
 from corpus.families.architectures_sequential import SOFTMAX
+from corpus.families.attributes import LINEAR
 from corpus.families.dynamic_shapes import BOUNDS, batch
 from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats
 from corpus.models.hub import T5, VOCABULARY, Bert, Llama, T5Encoder, Vit
@@ -43,7 +44,7 @@ def dynamic_tokens(model: torch.nn.Module, length: int) -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a BERT whose softmax falls back between query, key and value of one engine",
-    fallback=[SOFTMAX],
+    fallback=[*SOFTMAX],
     wiring=True,
     requires=HUB,
 )
@@ -77,7 +78,7 @@ def bert_gelu_dynamic() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a ViT whose softmax and gelu fall back, the residual read across both",
-    fallback=[SOFTMAX, GELU],
+    fallback=[*SOFTMAX, GELU],
     wiring=True,
     requires=HUB,
 )
@@ -111,7 +112,7 @@ def vit_gelu_dynamic() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="an encoder-decoder T5 whose softmax falls back: two engines cross in the decoder",
-    fallback=[SOFTMAX],
+    fallback=[*SOFTMAX],
     wiring=True,
     requires=HUB,
 )
@@ -145,7 +146,7 @@ def t5_relu_dynamic() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a Llama whose rotary halves fall back: two values, two readers each, grouped keys",
-    fallback=["aten.neg.default", SOFTMAX],
+    fallback=["aten.neg.default", *SOFTMAX],
     wiring=True,
     requires=HUB,
     full=True,
@@ -157,7 +158,7 @@ def llama_rotary() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a Llama whose projections fall back: seven weights, one value read by three of them",
-    fallback=["aten.linear.default"],
+    fallback=[*LINEAR],
     requires=HUB,
 )
 def llama_linear() -> Program:

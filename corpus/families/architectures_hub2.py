@@ -11,7 +11,8 @@ import torch
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.architectures import GETITEM, SIGMOID, SPLIT, dynamic
 from corpus.families.architectures_hub import GELU, HUB, LAYER_NORM, dynamic_tokens, tokens
-from corpus.families.architectures_sequential import LINEAR, SOFTMAX, TANH
+from corpus.families.architectures_sequential import SOFTMAX, TANH
+from corpus.families.attributes import LINEAR
 from corpus.inputs import floats
 from corpus.models.hub import VOCABULARY
 from corpus.models.hub2 import Clip, ClipVision, Gpt2, Whisper, WhisperEncoder
@@ -41,7 +42,7 @@ def gpt2_split() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a GPT-2 whose tanh and softmax fall back between residual sums of one engine",
-    fallback=[SOFTMAX, TANH],
+    fallback=[*SOFTMAX, TANH],
     wiring=True,
     requires=HUB,
     full=True,
@@ -53,7 +54,7 @@ def gpt2_softmax() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a GPT-2 with a dynamic batch whose head falls back with the weight of its embedding",
-    fallback=[LINEAR, "aten.embedding.default"],
+    fallback=[*LINEAR, "aten.embedding.default"],
     requires=HUB,
     dynamic=True,
 )
@@ -64,7 +65,7 @@ def gpt2_tied_head_dynamic() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a CLIP whose softmax falls back in both towers, engines of one beside the other's",
-    fallback=[SOFTMAX],
+    fallback=[*SOFTMAX],
     wiring=True,
     requires=HUB,
 )
@@ -98,7 +99,7 @@ def clip_sigmoid_dynamic() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a Whisper whose softmax falls back three times, the encoder's output read by one",
-    fallback=[SOFTMAX],
+    fallback=[*SOFTMAX],
     wiring=True,
     requires=HUB,
     full=True,

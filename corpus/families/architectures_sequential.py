@@ -6,6 +6,7 @@ import torch
 
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.architectures import GETITEM, RELU, SIGMOID, SPLIT, TOPK, dynamic
+from corpus.families.attributes import LINEAR
 from corpus.families.dynamic_shapes import BOUNDS
 from corpus.inputs import DEFAULT_SIZE, floats
 from corpus.models.sequential import (
@@ -18,8 +19,8 @@ from corpus.models.sequential import (
     LstmLayer,
 )
 
-SOFTMAX = "aten.softmax.int"
-LINEAR = "aten.linear.default"
+#: As torch.export names it, and as lowering does.
+SOFTMAX = ("aten.softmax.int", "aten._softmax.default")
 TANH = "aten.tanh.default"
 CHUNK = "aten.chunk.default"
 LSTM = "aten.lstm.input"
@@ -90,7 +91,7 @@ def gru_tanh() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="an unrolled GRU with a dynamic batch whose linears fall back: one weight every step",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     dynamic=True,
 )
 def gru_linear_dynamic() -> Program:
@@ -100,7 +101,7 @@ def gru_linear_dynamic() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a transformer encoder whose softmax falls back between multi-output engines",
-    fallback=[SOFTMAX],
+    fallback=[*SOFTMAX],
     wiring=True,
 )
 def encoder_softmax() -> Program:
@@ -131,7 +132,7 @@ def experts_topk() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a mixture of experts with a dynamic batch: relus of three branches over one value",
-    fallback=[RELU, SOFTMAX],
+    fallback=[RELU, *SOFTMAX],
     wiring=True,
     dynamic=True,
 )
@@ -152,7 +153,7 @@ def graph_attention_leaky_relu() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="graph attention with a dynamic batch whose masks fall back: one buffer, four readers",
-    fallback=["aten.masked_fill.Scalar", SOFTMAX],
+    fallback=["aten.masked_fill.Scalar", *SOFTMAX],
     dynamic=True,
 )
 def graph_attention_masked_dynamic() -> Program:
@@ -182,7 +183,7 @@ def diffusion_chunk() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a diffusion block with a dynamic batch of images and times, two kinds of fallback",
-    fallback=["aten.silu.default", SOFTMAX],
+    fallback=["aten.silu.default", *SOFTMAX],
     wiring=True,
     dynamic=True,
 )

@@ -23,7 +23,7 @@ def yolo_chunk() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a YOLO-like head whose softmax falls back on four chunks of an engine, twice",
-    fallback=[SOFTMAX, SIGMOID],
+    fallback=[*SOFTMAX, SIGMOID],
     wiring=True,
     full=True,
 )

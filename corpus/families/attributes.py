@@ -9,7 +9,8 @@ from corpus.case import Family, Origin, Program, case
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 
-LINEAR = "aten.linear.default"
+#: As torch.export names it, and as lowering does up to 2.7.
+LINEAR = ("aten.linear.default", "aten.addmm.default")
 
 
 class LinearInFallback(torch.nn.Module):
@@ -24,7 +25,7 @@ class LinearInFallback(torch.nn.Module):
 @case(
     Family.ATTRIBUTES,
     catches="a weight that is lost, renamed or given wrong metadata on its way out of a fallback",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     cross=True,
 )
 def linear_in_fallback() -> Program:
@@ -43,7 +44,7 @@ class LinearBesideAnOutput(torch.nn.Module):
 @case(
     Family.ATTRIBUTES,
     catches="a weight lifted with made-up strides, where no one-output engine's metadata hides it",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
 )
 def linear_beside_an_output() -> Program:
     return Program(floats((2, 8)), model=LinearBesideAnOutput())
@@ -62,7 +63,7 @@ class TwoLinears(torch.nn.Module):
 @case(
     Family.ATTRIBUTES,
     catches="weights of two fallbacks that change places",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     wiring=True,
 )
 def linears_in_two_fallbacks() -> Program:
@@ -103,7 +104,7 @@ class SharedLinear(torch.nn.Module):
 @case(
     Family.ATTRIBUTES,
     catches="one weight read by two fallbacks: an argument twice in the lifted graph's code",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
 )
 def one_linear_in_two_fallbacks() -> Program:
     return Program(floats((2, 8)), model=SharedLinear())
@@ -198,7 +199,7 @@ class TiedWeights(torch.nn.Module):
 @case(
     Family.ATTRIBUTES,
     catches="one weight under two names, in two fallbacks",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
 )
 def tied_weights_in_two_fallbacks() -> Program:
     return Program(floats((2, 8)), model=TiedWeights())
@@ -217,7 +218,7 @@ class DotsBecomeUnderscores(torch.nn.Module):
 @case(
     Family.ATTRIBUTES,
     catches="two parameters whose names are one when dots become underscores: a.weight, a_weight",
-    fallback=[LINEAR, "aten.mul.Tensor"],
+    fallback=[*LINEAR, "aten.mul.Tensor"],
     wiring=True,
 )
 def names_that_collide_without_dots() -> Program:
@@ -237,7 +238,7 @@ class FrozenWeight(torch.nn.Module):
 @case(
     Family.ATTRIBUTES,
     catches="a frozen weight in a fallback that comes back trainable",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
 )
 def frozen_weight_in_fallback() -> Program:
     return Program(floats((2, 8)), model=FrozenWeight())

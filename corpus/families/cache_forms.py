@@ -13,12 +13,12 @@ import torch
 
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
+from corpus.families.architectures_sequential import SOFTMAX
 from corpus.families.caches import HEADS, LENGTH, WIDTH, Cache, step
 from corpus.inputs import DYNAMIC, floats
 from corpus.models.hub import package
 
 PACKAGE = ("package",)
-SOFTMAX = ("aten.softmax.int", "aten._softmax.default")
 
 
 class Inner(Cache):
@@ -58,7 +58,7 @@ class OneEngine(Cache):
 @case(
     Family.CACHES,
     catches="a cache whose write is left in PyTorch, between engines that read it",
-    fallback=["aten.index_copy.default", "aten.index_copy_.default"],
+    fallback=["aten.index_copy.default", "aten.index_copy_.default", "aten.index_put.default"],
     wiring=True,
     lanes=PACKAGE,
 )

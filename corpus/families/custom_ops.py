@@ -121,7 +121,11 @@ class Remembering(torch.nn.Module):
 @case(
     Family.CUSTOM_OPS,
     catches="a custom op that writes to a buffer, whose write nobody sees in the next call",
-    fallback=["corpus.remember.default", "auto_functionalized_v2"],
+    fallback=[
+        "corpus.remember.default",
+        "auto_functionalized_v2",
+        "higher_order.auto_functionalized_v2",
+    ],
     wiring=True,
     imports=IMPORTS,
 )

@@ -46,7 +46,7 @@ def dynamic_batch_chunk() -> Program:
 @case(
     Family.DYNAMIC_SHAPES,
     catches="lifted weights beside a symbolic batch: metadata of two fake modes",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     wiring=True,
     dynamic=True,
 )

@@ -166,7 +166,7 @@ class Stages(torch.nn.Module):
 @case(
     Family.FUNCTIONAL_EXPORT,
     catches="modules in modules, one called twice, whose weights get back the names of the model",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     capture=FUNCTIONAL,
 )
 def functional_nested_modules() -> Program:

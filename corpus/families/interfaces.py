@@ -6,6 +6,7 @@ import torch
 from torch.fx.graph import CodeGen
 
 from corpus.case import Family, Inputs, Origin, Program, case
+from corpus.families.attributes import LINEAR
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats, keyword_floats
 from corpus.structures import DataPair, NamedPair
@@ -291,7 +292,7 @@ def _everything(generator: torch.Generator, size: int | None) -> Inputs:
     Family.INTERFACES,
     catches="every way to take and give at once: one bound wrongly among many that are right",
     fallback=[
-        *(RELU, "aten.mul.Tensor", "aten.linear.default", "aten.diagonal.default"),
+        *(RELU, "aten.mul.Tensor", *LINEAR, "aten.diagonal.default"),
         "aten.randint_like.low_dtype",
     ],
     wiring=True,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import io
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.fx import GraphModule
 
-from corpus.case import Family, Program, case
+from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import Alternating
 from corpus.families.attributes import LINEAR, TwoLinears
 from corpus.families.dynamic_shapes import BOUNDS, batch
@@ -44,7 +47,7 @@ def exported_again(program: ExportedProgram) -> ExportedProgram:
 @case(
     Family.LIFE_CYCLE,
     catches="weights of fallbacks in a program that was saved and loaded before it is compiled",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     wiring=True,
 )
 def loaded_before_compile() -> Program:
@@ -97,7 +100,7 @@ def loaded_before_compile_with_buffers() -> Program:
 @case(
     Family.LIFE_CYCLE,
     catches="decompositions that a user ran before: other ops, and names without their modules",
-    fallback=["aten.addmm.default", LINEAR],
+    fallback=["aten.addmm.default", *LINEAR],
     wiring=True,
     eager_tolerance=1e-5,
 )
@@ -118,7 +121,7 @@ class Twice(torch.nn.Module):
 @case(
     Family.LIFE_CYCLE,
     catches="a module that is called twice, exported again from what unflatten made of it",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     wiring=True,
 )
 def unflattened_before_compile() -> Program:
@@ -168,7 +171,7 @@ def hybrid_exported(program: ExportedProgram) -> ExportedProgram:
 @case(
     Family.LIFE_CYCLE,
     catches="one program compiled twice, the second time with what the first one left of it",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     wiring=True,
     lanes=["package"],
 )
@@ -185,3 +188,54 @@ def compiled_twice() -> Program:
 )
 def hybrid_compiled_again() -> Program:
     return Program(floats((2, 8)), model=HeldTensors(), before_compile=hybrid_exported)
+
+
+class Linears(torch.nn.Module):
+    """A linear layer in each of two engines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(8, 8)
+        self.second = torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(torch.relu(self.first(x)))
+
+
+def saved_before(compiled: GraphModule, example: Inputs) -> GraphModule:
+    """The same module, which `save(m, f)` has written to a file once: it may have been changed."""
+    package: Any = importlib.import_module("torch_tensorrt")
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "first.pt2")
+        package.save(compiled, file, arg_inputs=list(example.args))
+    return compiled
+
+
+def refitted(compiled: GraphModule, example: Inputs) -> GraphModule:
+    """What `refit_module_weights` makes of the module with the weights that it has already."""
+    package: Any = importlib.import_module("torch_tensorrt")
+    program = torch.export.export(Linears(), example.args)
+    refit: Any = package.dynamo.refit_module_weights
+    return refit(compiled, program, arg_inputs=list(example.args))  # type: ignore[no-any-return]
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="a compiled module that is saved a second time, with what the first save left of it",
+    fallback=[*LINEAR],
+    wiring=True,
+    lanes=["package"],
+)
+def saved_twice() -> Program:
+    return Program(floats((2, 8)), model=TwoLinears(), after_compile=saved_before)
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="engines that are given other weights after they were built, then saved",
+    fallback=[RELU],
+    settings={"immutable_weights": False},
+    lanes=["package"],
+)
+def refitted_before_save() -> Program:
+    return Program(floats((2, 8)), model=Linears(), after_compile=refitted)

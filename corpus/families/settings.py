@@ -34,7 +34,7 @@ def engine_below_the_block_size() -> Program:
 @case(
     Family.SETTINGS,
     catches="the default block size of five on a small model: no engine at all, saved and loaded",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     min_block_size=5,
     wiring=True,
 )
@@ -77,7 +77,7 @@ def global_partitioner_dynamic() -> Program:
 @case(
     Family.SETTINGS,
     catches="weights that ops left outside of all children read, by the global partitioner",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     wiring=True,
     settings={"use_fast_partitioner": False},
     lanes=PACKAGE,
@@ -100,7 +100,7 @@ def python_runtime() -> Program:
 @case(
     Family.SETTINGS,
     catches="refittable engines, whose map of weights has to come along",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     wiring=True,
     settings={"immutable_weights": False},
     lanes=PACKAGE,
@@ -112,7 +112,7 @@ def refittable() -> Program:
 @case(
     Family.SETTINGS,
     catches="a model that is moved off the GPU while engines are built, and its fallbacks with it",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     wiring=True,
     settings={"offload_module_to_cpu": True},
     lanes=PACKAGE,
@@ -124,7 +124,7 @@ def offloaded() -> Program:
 @case(
     Family.SETTINGS,
     catches="an engine taken from the cache in place of one that is built, for another model",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
     wiring=True,
     settings={
         "immutable_weights": False,

@@ -84,7 +84,7 @@ class SharedAndUnused(torch.nn.Module):
 @case(
     Family.UNFLATTEN,
     catches="a weight of two modules that becomes two, beside weights that nothing reads",
-    fallback=[LINEAR],
+    fallback=[*LINEAR],
 )
 def unflatten_shared_and_unused_parameters() -> Program:
     return Program(floats((2, 8)), model=SharedAndUnused())

@@ -69,11 +69,8 @@ def run_command(
         bool, typer.Option("--quick", help="Only the few cases that show most defects.")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="The cases too that are for a full run alone.")
-    ] = False,
-    every_model: Annotated[
         bool,
-        typer.Option("--every-model", help="All models through all packages: takes an hour."),
+        typer.Option("--full", help="All cases, and all models through all packages: 45 minutes."),
     ] = False,
     corpus: CorpusPlaces = None,
     lane: Annotated[
@@ -126,8 +123,7 @@ def run_command(
         expression=expression,
         families=tuple(family or ()),
         quick=quick,
-        full=full or every_model,
-        every_model=every_model,
+        full=full,
         corpus=absolute(corpus or ()),
         routes=listed(routes),
         lanes=_lanes(lane),

@@ -27,7 +27,7 @@ from corpus.case import (
     find_case,
     is_from_elsewhere,
 )
-from corpus.product import REAL_ENGINES, only_when_full, only_with_every_model
+from corpus.product import REAL_ENGINES, only_when_full
 from corpus.quick import QUICK
 from corpus.recorded_build import recording_of
 from harness.rig.capture import capture
@@ -58,7 +58,6 @@ def describe(case: Case) -> CaseInfo:
         cross=case.cross,
         lanes=case.lanes,
         full=only_when_full(case),
-        rest=only_with_every_model(case),
         dynamic=case.dynamic or (is_from_elsewhere(case) and _is_dynamic(case)),
         real_engines=case.name in REAL_ENGINES,
     )

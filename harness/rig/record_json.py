@@ -179,6 +179,6 @@ def subject_from_json(data: Mapping[str, Any]) -> SubjectSpec:
 def case_from_json(data: Mapping[str, Any]) -> CaseInfo:
     check_schema(data, "case")
     fields = {name: value for name, value in data.items() if name != "schema"}
-    for name in ("fallback", "requires", "lanes", "full", "rest"):
+    for name in ("fallback", "requires", "lanes", "full"):
         fields[name] = tuple(fields.get(name, ()))
     return CaseInfo(**fields)

@@ -148,7 +148,6 @@ class CaseInfo:
     cross: bool = False  # asked by the route `cross` too
     lanes: tuple[str, ...] = (Lane.GRAPH.value,)  # that a run takes it through
     full: tuple[str, ...] = ()  # of these, those that only a full run takes it through
-    rest: tuple[str, ...] = ()  # and those that only a run of every model does
     dynamic: bool = False  # has dynamic dimensions
     real_engines: bool = False  # for builders that build real engines, too
 

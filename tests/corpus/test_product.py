@@ -5,12 +5,7 @@ from __future__ import annotations
 import pytest
 
 from corpus.case import Case, Origin, all_cases, find_case
-from corpus.product import (
-    CHOSEN,
-    REAL_ENGINES,
-    only_when_full,
-    only_with_every_model,
-)
+from corpus.product import CHOSEN, REAL_ENGINES, only_when_full
 
 CASES = all_cases()
 PACKAGED = [case for case in CASES if "package" in case.lanes]
@@ -47,8 +42,6 @@ def test_a_run_that_is_not_full_takes_the_chosen_models_through_the_packages() -
     assert {case.name for case in PACKAGED} >= CHOSEN | REAL_ENGINES
     assert only_when_full(find_case("pr_4360")) == ()
     assert only_when_full(find_case("bert_softmax")) == ("package",)
-    assert only_with_every_model(find_case("bert_softmax")) == ()
-    assert only_with_every_model(find_case("relu_once")) == ("package",)
 
 
 def test_a_case_of_the_package_lane_alone_says_itself_whether_it_is_for_a_full_run() -> None:

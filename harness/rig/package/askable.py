@@ -8,8 +8,9 @@ release. On a CUDA machine, with the real runtime, every one of them can be aske
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, NoReturn
 
 from harness.rig.functional_export import CannotAsk
 
@@ -34,6 +35,25 @@ def require_askable(package: types.ModuleType, settings: Mapping[str, Any]) -> N
     for name, why in LACKING.items():
         if settings.get(name) and not _without_effect(package, name):
             raise CannotAsk(f"{name} cannot be asked of emulated engines: {why}")
+
+
+@contextmanager
+def refits_refused(package: types.ModuleType) -> Iterator[None]:
+    """Whoever refits a compiled module inside is told that emulated engines cannot be asked.
+
+    Raises:
+        CannotAsk: out of `torch_tensorrt.dynamo.refit_module_weights`.
+    """
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise CannotAsk(f"refit_module_weights cannot be asked of emulated engines: {_REFIT}")
+
+    refit = package.dynamo.refit_module_weights
+    package.dynamo.refit_module_weights = refuse
+    try:
+        yield
+    finally:
+        package.dynamo.refit_module_weights = refit
 
 
 def _without_effect(package: types.ModuleType, name: str) -> bool:

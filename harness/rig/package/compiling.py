@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import types
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from harness.rig.engines.builder import real_engine_bytes
 from harness.rig.engines.emulated import engine_payload
 from harness.rig.engines.module import is_engine_child
 from harness.rig.oracles.values import observe
-from harness.rig.package.askable import require_askable
+from harness.rig.package.askable import refits_refused, require_askable
 from harness.rig.package.compile_parts import timed_parts
 from harness.rig.package.executor import EMULATED_EXECUTOR, Executor
 from harness.rig.package.fallbacks import fallbacks_required
@@ -58,6 +59,7 @@ def prepare_with(
         stage = Stage.COMPILE
         with clock.during(stage), timed_parts() as parts, recorded_warnings() as told:
             compiled = compile_like_a_user(package, captured, executor.settings)
+            compiled = after_compile(package, captured, compiled, executor)
         clock.credit(parts)
         engine_bytes, carried_bytes = engine_bytes_of(compiled)
         prepared = hold(captured, compiled, eager, engine_bytes, ask_twice=executor.real)
@@ -101,6 +103,24 @@ def compile_like_a_user(
             **settings,
         )
     return compiled
+
+
+def after_compile(
+    package: types.ModuleType,
+    captured: CapturedProgram,
+    compiled: GraphModule,
+    executor: Executor = EMULATED_EXECUTOR,
+) -> GraphModule:
+    """The compiled module as the case's user leaves it before saving it.
+
+    Raises:
+        Exception: whatever the package raises when the user goes on with the module.
+    """
+    change = captured.program.after_compile
+    if change is None:
+        return compiled
+    with nullcontext() if executor.real else refits_refused(package):
+        return change(compiled, copy.deepcopy(captured.example))
 
 
 def described_inputs(package: types.ModuleType, captured: CapturedProgram) -> Inputs:
