@@ -41,7 +41,11 @@ def resnet_relu() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a ResNet whose batch norms fall back, weights and buffers with them",
-    fallback=["aten.batch_norm.default"],
+    fallback=[
+        "aten.batch_norm.default",
+        "aten._native_batch_norm_legit_no_training.default",
+        "_operator.getitem",
+    ],
     full=True,
 )
 def resnet_batch_norm() -> Program:
@@ -62,7 +66,7 @@ def resnet_add_dynamic() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a MobileNetV2 whose relu6 falls back between pointwise and depthwise convolutions",
-    fallback=["aten.hardtanh.default"],
+    fallback=["aten.hardtanh.default", "aten.clamp.default"],
     wiring=True,
 )
 def mobilenet_relu6() -> Program:
@@ -72,7 +76,7 @@ def mobilenet_relu6() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a MobileNetV2 whose convolutions all fall back: a weight in every fallback",
-    fallback=["aten.conv2d.default"],
+    fallback=["aten.conv2d.default", "aten.convolution.default"],
     full=True,
 )
 def mobilenet_conv2d() -> Program:

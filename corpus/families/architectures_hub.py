@@ -55,7 +55,7 @@ def bert_softmax() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a BERT whose layer norms fall back with weights, each read again by a residual sum",
-    fallback=[LAYER_NORM],
+    fallback=[LAYER_NORM, "aten.native_layer_norm.default", "_operator.getitem"],
     requires=HUB,
     full=True,
 )
@@ -89,7 +89,7 @@ def vit_softmax() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a ViT whose layer norms fall back: one's output feeds query, key and value",
-    fallback=[LAYER_NORM],
+    fallback=[LAYER_NORM, "aten.native_layer_norm.default", "_operator.getitem"],
     requires=HUB,
     full=True,
 )
@@ -158,7 +158,7 @@ def llama_rotary() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a Llama whose projections fall back: seven weights, one value read by three of them",
-    fallback=[*LINEAR],
+    fallback=[*LINEAR, "aten.mm.default"],
     requires=HUB,
 )
 def llama_linear() -> Program:
@@ -168,7 +168,7 @@ def llama_linear() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a Llama with a dynamic batch whose gated silu falls back between two outputs",
-    fallback=[SILU],
+    fallback=[SILU, "aten.sigmoid.default"],
     wiring=True,
     requires=HUB,
     dynamic=True,

@@ -54,7 +54,7 @@ def gpt2_softmax() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a GPT-2 with a dynamic batch whose head falls back with the weight of its embedding",
-    fallback=[*LINEAR, "aten.embedding.default"],
+    fallback=[*LINEAR, "aten.embedding.default", "aten.mm.default"],
     requires=HUB,
     dynamic=True,
 )
@@ -76,7 +76,7 @@ def clip_softmax() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a CLIP's image tower whose layer norms fall back, weights with them",
-    fallback=[LAYER_NORM],
+    fallback=[LAYER_NORM, "aten.native_layer_norm.default", "_operator.getitem"],
     requires=HUB,
     full=True,
 )

@@ -70,7 +70,7 @@ def lstm_cell_gates() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="an unrolled LSTM with a dynamic batch whose chunk falls back with four outputs a step",
-    fallback=[CHUNK, "aten.unbind.int", GETITEM],
+    fallback=[CHUNK, "aten.unbind.int", GETITEM, "aten.split.Tensor"],
     wiring=True,
     dynamic=True,
 )
@@ -111,7 +111,12 @@ def encoder_softmax() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a transformer encoder with a dynamic batch whose layer norms and relus fall back",
-    fallback=[RELU, "aten.layer_norm.default"],
+    fallback=[
+        RELU,
+        "aten.layer_norm.default",
+        "aten.native_layer_norm.default",
+        "_operator.getitem",
+    ],
     wiring=True,
     dynamic=True,
 )
@@ -163,7 +168,7 @@ def graph_attention_masked_dynamic() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a diffusion block whose group norms fall back, with weights, around a time embedding",
-    fallback=["aten.group_norm.default"],
+    fallback=["aten.group_norm.default", "aten.native_group_norm.default", "_operator.getitem"],
     full=True,
 )
 def diffusion_group_norm() -> Program:
@@ -173,7 +178,7 @@ def diffusion_group_norm() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a diffusion block whose chunks fall back: scale and shift, query, key and value",
-    fallback=[CHUNK, GETITEM],
+    fallback=[CHUNK, GETITEM, "aten.split.Tensor"],
     wiring=True,
 )
 def diffusion_chunk() -> Program:

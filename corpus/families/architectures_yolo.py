@@ -13,7 +13,7 @@ from corpus.models.yolo import Yolo
 @case(
     Family.ARCHITECTURES,
     catches="a YOLO-like head whose chunk, split and topk fall back; lists in lists are returned",
-    fallback=[CHUNK, "aten.split_with_sizes.default", TOPK, GETITEM],
+    fallback=[CHUNK, "aten.split_with_sizes.default", TOPK, GETITEM, "aten.split.Tensor"],
     wiring=True,
 )
 def yolo_chunk() -> Program:
@@ -34,7 +34,7 @@ def yolo_softmax() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a YOLO-like network with a dynamic batch whose silu falls back around channel halves",
-    fallback=[SILU],
+    fallback=[SILU, "aten.sigmoid.default"],
     wiring=True,
     dynamic=True,
 )

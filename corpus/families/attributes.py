@@ -199,7 +199,7 @@ class TiedWeights(torch.nn.Module):
 @case(
     Family.ATTRIBUTES,
     catches="one weight under two names, in two fallbacks",
-    fallback=[*LINEAR],
+    fallback=[*LINEAR, "aten.mm.default"],
 )
 def tied_weights_in_two_fallbacks() -> Program:
     return Program(floats((2, 8)), model=TiedWeights())
