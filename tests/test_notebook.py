@@ -1,4 +1,4 @@
-"""`harness.open_run`, as the README shows it."""
+"""`harness.open_run`, as `docs/reports.md` shows it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def results(tmp_path: Path) -> Path:
         return tmp_path / "results"
 
 
-def test_the_notebook_of_the_readme_prints_what_the_readme_shows(results: Path) -> None:
+def test_the_notebook_of_the_documentation_prints_what_it_shows(results: Path) -> None:
     write_report(results / "latest", full_run().model())
-    readme = (ROOT / "README.md").read_text()
-    section = readme[readme.index("## In a notebook") :]
+    page = (ROOT / "docs/reports.md").read_text()
+    section = page[page.index("## In a notebook") :]
     code, shown = re.findall(r"```(?:python)?\n(.*?)```", section, re.DOTALL)[:2]
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -1,7 +1,7 @@
 """What each release gets wrong on the routes that its users reach: one short table.
 
-It is written into every run's folder as ``standing.md``; the README holds that of the newest
-published run.
+It is written into every run's folder as ``standing.md``; `docs/standing.md` holds that of the
+newest published run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each release gets wrong, in one table: counted from records, and true in the README."""
+"""What each release gets wrong, in one table: counted from records, and true in `docs/standing.md`."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ def test_packages_stand_in_one_order_whatever_ended_first() -> None:
     assert rows(one)[0].startswith("| 2.14.0 to 2.14.0 tensorrt-rtx-1.6.1.120 |")
 
 
-def test_the_readme_holds_the_table_of_the_newest_published_run() -> None:
+def test_the_page_on_the_standing_holds_the_table_of_the_newest_published_run() -> None:
     runs = (PROJECT_ROOT / "results" / "published").glob("*/standing.md")
     newest = max(
         runs, key=lambda path: json.loads((path.parent / "run.json").read_text())["run_id"]
     )
-    table = block((PROJECT_ROOT / "README.md").read_text(), "standing")
+    table = block((PROJECT_ROOT / "docs/standing.md").read_text(), "standing")
     assert table.strip() == newest.read_text().strip()
     assert table.strip().startswith(HEADS[Lane.GRAPH][0])
 
