@@ -1,4 +1,4 @@
-"""What each release gets wrong, in one table: counted from records, and true in `docs/standing.md`."""
+"""What each release gets wrong: counted from records, and true in `docs/standing.md`."""
 
 from __future__ import annotations
 
