@@ -43,7 +43,8 @@ class Sources:
         """A file's text; None where there is none. Without a release it is torch's."""
         if not release:
             spec = importlib.util.find_spec("torch")
-            assert spec is not None and spec.origin is not None
+            assert spec is not None
+            assert spec.origin is not None
             path = Path(spec.origin).parents[1] / file
             return path.read_text(encoding="utf-8") if path.is_file() else None
         wheel = self._toolchain.wheel(self._catalogue.get(release))
