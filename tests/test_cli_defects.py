@@ -64,7 +64,9 @@ def test_what_a_release_mended_brought_and_hides_is_told(
     told = capsys.readouterr().out
     assert "mended: wired-by-name: " in told
     assert "new: tuple-for-a-tensor: " in told
-    assert "now hidden: no-output-empty-graph: " in told
+    assert "mended: no-output-empty-graph: " in told
+    assert defects.defects_command(new_in="2.11.0") == 0
+    assert "now hidden: cross-no-engine: " in capsys.readouterr().out
 
 
 def test_a_call_names_the_defects_that_it_meets(capsys: pytest.CaptureFixture[str]) -> None:
