@@ -287,6 +287,11 @@ def cases_are_those_of(modules: Mapping[str, Path], beside: Mapping[str, Path]) 
     return all_cases()
 
 
+def sources_elsewhere() -> frozenset[Path]:
+    """The files that declare the cases from elsewhere, and those beside them that they import."""
+    return frozenset(path.resolve() for path in (_ELSEWHERE | _BESIDE).values())
+
+
 def is_from_elsewhere(item: Case) -> bool:
     """Whether a case takes the place of the project's own."""
     return item.build.__module__ in _ELSEWHERE

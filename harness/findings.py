@@ -12,8 +12,9 @@ from typing import Final
 
 from harness.exitcodes import ExitCode
 from harness.expectations.faults import Fault
+from harness.mistakes import told
 from harness.rig.records import CellKey, Verdict
-from harness.rig.vocabulary import Lane, Oracle
+from harness.rig.vocabulary import Harm, Lane, Oracle
 from harness.verdict import Remaining, counts_by_lane, verdict_words
 
 
@@ -36,9 +37,11 @@ class Places:
 
     ``corpus`` is empty for the project's own cases, ``out`` for the folder where runs are by
     default. Only ``candidates``, which are in no catalogue, are looked up in the run itself.
+    ``declared`` has the file and line of each case that is not the project's own.
     """
 
     corpus: tuple[str, ...] = ()
+    declared: Mapping[str, str] = field(default_factory=dict)
     out: str = ""
     candidates: frozenset[str] = frozenset()
 
@@ -105,8 +108,8 @@ class Finding:
     ``oracle`` and ``verdict`` are None where the cell as a whole is meant (missing, unsupported).
     ``defects`` are the ids of known defects: those that are expected here and do not show, and,
     with a ``?`` before them, those whose signs a failure bears. ``torchs_own``: plain
-    ``torch.export`` of this case fails the same oracle with the same symptom. ``of_case``: nobody
-    could be asked about this case; ``key`` is the first cell that shows it.
+    ``torch.export`` of this case fails the same oracle with the same symptom. ``of_case``: why
+    nobody could be asked about this case; ``key`` is then the first cell that shows it.
     """
 
     key: CellKey
@@ -116,7 +119,7 @@ class Finding:
     verdict: Verdict | None = None
     defects: tuple[str, ...] = ()
     torchs_own: bool = False
-    of_case: bool = False
+    of_case: str = ""
 
     @property
     def case(self) -> str:
@@ -129,6 +132,11 @@ class Finding:
     @property
     def route(self) -> str:
         return self.key.route
+
+    @property
+    def is_cosmetic(self) -> bool:
+        """Whether it is a failure that is seen on an object in memory alone."""
+        return self.verdict is not None and self.verdict.harm is Harm.COSMETIC
 
     @property
     def urgency(self) -> tuple[int, int, CellKey]:
@@ -196,11 +204,15 @@ def first_screen(
         places: where they find what it is of.
     """
     lines = gate_lines(report)
-    for finding in report.findings[:limit]:
-        lines.append(f"  {_describe(finding)}")
+    findings: Sequence[Finding] = report.findings
+    if exit_code(report, places) is ExitCode.USAGE:  # as is told in the place of the gate
+        lines = lines[1:]
+        findings = [finding for finding in findings if not mistake(finding, places)]
+    for finding in findings[:limit]:
+        lines.append(f"  {_describe(finding, places)}")
         lines.append(f"      {explain_command(finding.key, places)}")
-    if len(report.findings) > limit:
-        lines.append(f"  and {len(report.findings) - limit} more findings")
+    if len(findings) > limit:
+        lines.append(f"  and {len(findings) - limit} more findings")
     lines += [f"  expectations: {fault.reason}" for fault in report.faults[:limit]]
     if len(report.faults) > limit:
         lines.append(f"  and {len(report.faults) - limit} more faults in the expectations")
@@ -212,6 +224,24 @@ def first_screen(
             f"to expect what it shows: python -m harness expected --update {run}{places.of_run}"
         )
     return lines
+
+
+def exit_code(report: GateReport, places: Places) -> ExitCode:
+    """The gate's, or wrong use where nothing is red and a case of a user's own is a mistake."""
+    wrong = report.gate is Gate.INCONCLUSIVE and mistakes(report, places)
+    return ExitCode.USAGE if wrong else report.gate.exit_code
+
+
+def mistakes(report: GateReport, places: Places) -> tuple[str, ...]:
+    """What a user has to write otherwise in cases of his own, a line a case."""
+    found = (mistake(finding, places) for finding in report.findings)
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def mistake(finding: Finding, places: Places) -> str:
+    """What is wrong with a user's own case, if that is the finding; else empty."""
+    declared_at = places.declared.get(finding.case, "")
+    return told(finding.case, finding.of_case, declared_at) if declared_at else ""
 
 
 def explain_command(key: CellKey, places: Places = HERE) -> str:
@@ -226,7 +256,10 @@ def explain_command(key: CellKey, places: Places = HERE) -> str:
     return f"{command}{capture}{places.options(key.subject)}"
 
 
-def _describe(finding: Finding) -> str:
+def _describe(finding: Finding, places: Places) -> str:
+    wrong = mistake(finding, places)
+    if wrong:
+        return f"{finding.cell_class}: {wrong}"
     oracle = finding.oracle.value if finding.oracle else finding.cell_class.value
     own = " (torch's own: plain torch.export fails likewise)" if finding.torchs_own else ""
     where = f"{finding.case} [{finding.subject} {finding.route}]"

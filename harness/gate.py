@@ -16,7 +16,7 @@ whether a harness ran its cells has nothing to do with who can reach them.
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from harness.candidate import Comparison, compare
@@ -31,7 +31,6 @@ from harness.plan import PlannedCell
 from harness.rig.record_json import TOO_OLD
 from harness.rig.records import CellKey, CellRecord, SubjectSpec, Verdict
 from harness.rig.vocabulary import (
-    NOT_COMPILED,
     CellState,
     Lane,
     Oracle,
@@ -43,6 +42,7 @@ from harness.rig.vocabulary import (
     is_asked,
 )
 from harness.verdict import ReachOf, by_lane, remaining_by_lane
+from harness.whole_cases import whole_cases
 
 __all__ = ["CellClass", "Finding", "Gate", "GateReport", "first_screen", "judge"]
 
@@ -61,6 +61,7 @@ def judge(
     faults: Sequence[Fault] = (),
     register: Register | None = None,
     reach_of: ReachOf = by_lane,
+    cosmetic_is_told: bool = False,
 ) -> GateReport:
     """Judge a run.
 
@@ -71,6 +72,8 @@ def judge(
         faults: what is wrong with the table and the register themselves.
         register: names the known defects that a finding may be due to.
         reach_of: who makes the split of a cell, for what is counted of the newest release.
+        cosmetic_is_told: a cosmetic failure that the table does not expect is a note, and no
+            finding: where nobody has written a table yet.
 
     Raises:
         UsageError: a FILE subject of the plan has no partner in ``likes``.
@@ -88,10 +91,13 @@ def judge(
         # Most cells are alike, with nothing to say about them: those are judged once.
         kind = (cell.key,) if expected or partner else _kind(cell, record)
         result = nothing_found.get(kind) or _judge(cell, record, expected, partner, records)
+        if cosmetic_is_told and record is not None and partner is None:
+            result = _without_cosmetic(result, record)
         if not (result.findings or result.notes or result.good_news):
             nothing_found[kind] = result
         judged[cell.key.cell_id] = result
-    whole = _whole_cases(plan, records, judged, subjects)
+    unlisted = {cell_id for cell_id, result in judged.items() if result.findings}
+    whole = whole_cases(plan, records, unlisted, subjects)
     classes = {cell_id: result.cell_class for cell_id, result in judged.items()}
 
     def told(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -204,6 +210,14 @@ def _judge_by_table(record: CellRecord, expected: _Expected) -> Comparison:
     return Comparison(min(classes, key=lambda each: each.precedence), findings=tuple(findings))
 
 
+def _without_cosmetic(result: Comparison, record: CellRecord) -> Comparison:
+    """A cell's judgement, with its cosmetic failures told as notes."""
+    notes = tuple(each for each in result.findings if each.is_cosmetic)
+    findings = tuple(each for each in result.findings if not each.is_cosmetic)
+    cell_class = result.cell_class if findings else _class_unjudged(record)
+    return Comparison(cell_class, findings, notes) if notes else result
+
+
 def expected_unsupported(expected: _Expected) -> list[Entry]:
     """The entries that say why a cell cannot be asked."""
     return [entry for entry in expected.values() if entry.fact.oracle == UNSUPPORTED]
@@ -212,40 +226,6 @@ def expected_unsupported(expected: _Expected) -> list[Entry]:
 def _undecided(record: CellRecord, reason: str) -> Comparison:
     finding = Finding(record.key, CellClass.UNSUPPORTED, reason)
     return Comparison(CellClass.UNSUPPORTED, findings=(finding,))
-
-
-def _whole_cases(
-    plan: Iterable[PlannedCell],
-    records: Mapping[str, CellRecord],
-    judged: Mapping[str, Comparison],
-    subjects: Iterable[SubjectSpec],
-) -> dict[str, Finding | None]:
-    """Of the cells of cases that nobody could be asked about: the first has the finding."""
-    here = {reason for spec in subjects for reason in _reasons_here(spec)}
-    of_case: dict[tuple[str, str], list[PlannedCell]] = defaultdict(list)
-    for cell in plan:
-        of_case[cell.key.lane, cell.key.case].append(cell)
-    found: dict[str, Finding | None] = {}
-    for cells in of_case.values():
-        ended = [records.get(cell.key.cell_id) for cell in cells]
-        reasons = {
-            record.reason if record and record.state is CellState.UNSUPPORTED else ""
-            for record in ended
-        }
-        told = [cell for cell in cells if judged[cell.key.cell_id].findings]
-        reason = reasons.pop() if len(reasons) == 1 else ""
-        if not reason or not told or reason in here or reason.startswith(NOT_COMPILED):
-            continue
-        found |= dict.fromkeys([cell.key.cell_id for cell in told])
-        key = told[0].key
-        count = f"{len(told)} cell{'s' if len(told) > 1 else ''}"
-        said_of = f"the case cannot be asked ({count}): {reason}"
-        found[key.cell_id] = Finding(key, CellClass.UNSUPPORTED, said_of, of_case=True)
-    return found
-
-
-def _reasons_here(spec: SubjectSpec) -> list[str]:
-    return [spec.unavailable, *(package.unavailable for package in spec.packages)]
 
 
 def _unasked(record: CellRecord) -> list[Finding]:

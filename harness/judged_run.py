@@ -49,6 +49,7 @@ class JudgedRun:
         out = os.path.relpath(self.folder.path.parent)
         return Places(
             corpus=self.provenance.corpus,
+            declared={case.name: case.declared_at for case in self.cases if case.declared_at},
             out="" if out == RESULTS else out,
             candidates=frozenset(
                 spec.subject for spec in self.subjects if spec.kind is SubjectKind.FILE
@@ -116,7 +117,8 @@ def judged_run(folder: RunFolder, expected: Expected) -> JudgedRun:
         likes(subjects),
         faults,
         known.register,
-        reach_in(chosen),
+        reach_in(chosen, provenance.corpus),
+        cosmetic_is_told=bool(provenance.corpus) and not known.table.entries,
     )
     return JudgedRun(folder, report, plan, records, chosen, subjects, known, provenance)
 

@@ -13,7 +13,7 @@ from harness.choosing import likes
 from harness.expectations.attribution import attributed
 from harness.expectations.defects import Defect
 from harness.expectations.faults import Fault
-from harness.findings import Finding, Places, explain_command
+from harness.findings import Finding, Places, explain_command, mistake
 from harness.judged_run import JudgedRun
 from harness.provenance import provenance_to_json
 from harness.reach import reach_in
@@ -60,11 +60,8 @@ def _write_tables(judged: JudgedRun) -> None:
         [fault.reason for fault in judged.report.faults],
         _told_defects(judged),
     )
-    for name, text in zip(
-        TABLES,
-        (xml, standing(records, judged.subjects, reach_in(judged.cases))),
-        strict=True,
-    ):
+    reach_of = reach_in(judged.cases, judged.provenance.corpus)
+    for name, text in zip(TABLES, (xml, standing(records, judged.subjects, reach_of)), strict=True):
         replace_file(judged.folder.path / name, text.encode())
 
 
@@ -108,7 +105,7 @@ def finding_view(finding: Finding, places: Places) -> FindingView:
         route=finding.route,
         oracle=finding.oracle.value if finding.oracle else finding.cell_class.value,
         label=finding.verdict.label if finding.verdict else finding.cell_class.value,
-        reason=finding.reason,
+        reason=mistake(finding, places) or finding.reason,
         command=explain_command(finding.key, places),
         torchs_own=finding.torchs_own,
     )

@@ -53,10 +53,15 @@ ExpectationsFolder = Annotated[
 
 
 def fail(code: ExitCode, message: str) -> NoReturn:
-    if code is not ExitCode.INTERRUPTED:
-        message = f"error: {message}"
-    err.print(message, markup=False, soft_wrap=True)
+    if code is ExitCode.INTERRUPTED:
+        err.print(message, markup=False, soft_wrap=True)
+    else:
+        say_error(message)
     sys.exit(code)
+
+
+def say_error(message: str) -> None:
+    err.print(f"error: {message}", markup=False, soft_wrap=True)
 
 
 def add_step_summary(folder: Path) -> None:

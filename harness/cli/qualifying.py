@@ -138,7 +138,7 @@ def _qualified(judged: JudgedRun, baseline: str, candidate: str, options: str) -
         attributed(records, known.table, known.register, partners),
         known.register,
         options,
-        reach_in(judged.cases, partners),
+        reach_in(judged.cases, judged.provenance.corpus, partners),
     )
 
 

@@ -9,8 +9,18 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from harness.cli.common import RESULTS, Out, RunName, Wheelhouse, out, tell, toolchain_for
-from harness.findings import first_screen
+from harness.cli.common import (
+    RESULTS,
+    Out,
+    RunName,
+    Wheelhouse,
+    out,
+    say_error,
+    tell,
+    toolchain_for,
+)
+from harness.exitcodes import ExitCode
+from harness.findings import exit_code, first_screen, mistakes
 from harness.judged_run import JudgedRun, reopen, summary_of
 from harness.pictures import with_pictures
 from harness.releases import load_catalogue
@@ -32,7 +42,18 @@ def summary_command(
         print(json.dumps(summary, indent=2))
     else:
         _print_summary(judged, summary)
-    return int(judged.report.gate.exit_code)
+    return int(exit_code(judged.report, judged.places))
+
+
+def tell_gate(judged: JudgedRun) -> ExitCode:
+    """The first screen; in place of the gate what is wrong in a user's own cases, if that is it."""
+    code = exit_code(judged.report, judged.places)
+    if code is ExitCode.USAGE:
+        for line in mistakes(judged.report, judged.places):
+            say_error(line)
+    for line in first_screen(judged.report, run=judged.folder.run_id, places=judged.places):
+        tell(line)
+    return code
 
 
 def report_command(
@@ -81,8 +102,7 @@ def summary_now(judged: JudgedRun) -> dict[str, Any]:
 
 
 def _print_summary(judged: JudgedRun, summary: dict[str, Any]) -> None:
-    for line in first_screen(judged.report, run=judged.folder.run_id, places=judged.places):
-        tell(line)
+    tell_gate(judged)
     table = Table("subject", "route", "cells", "ok", "otherwise", box=None, pad_edge=False)
     for row in summary["inliners"]:
         others = [f"{n} {label}" for label, n in row["by_verdict"].items() if label != "ok"]

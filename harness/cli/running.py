@@ -29,14 +29,13 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
-from harness.cli.results import current_summary
+from harness.cli.results import current_summary, tell_gate
 from harness.corpus_client import absolute
 from harness.errors import UsageError
 from harness.exitcodes import ExitCode
 from harness.expectations.attribution import difference, difference_line
 from harness.expectations.reading import EXPECTATIONS
 from harness.expectations.standing import Standings, State
-from harness.findings import Gate, first_screen
 from harness.judged_run import JudgedRun, raise_if_nothing_ran
 from harness.progress import progress_for
 from harness.releases import load_catalogue
@@ -162,21 +161,11 @@ def show_verdict(judged: JudgedRun) -> int:
     folder = judged.folder.path
     write_run_report(judged, current_summary(judged))
     add_step_summary(folder)
-    for line in first_screen(judged.report, run=judged.folder.run_id, places=judged.places):
-        tell(line)
+    code = tell_gate(judged)
     for line in defect_lines(judged):
         tell(line)
     tell(f"report: {folder / 'report.html'}")
-    return int(exit_code(judged))
-
-
-def exit_code(judged: JudgedRun) -> ExitCode:
-    """The gate's, but for a user's own case that nobody can be asked about: that is wrong use."""
-    report = judged.report
-    own = bool(judged.provenance.corpus) and report.gate is Gate.INCONCLUSIVE
-    if own and any(finding.of_case for finding in report.findings):
-        return ExitCode.USAGE
-    return report.gate.exit_code
+    return int(code)
 
 
 def defect_lines(judged: JudgedRun) -> list[str]:

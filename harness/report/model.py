@@ -183,7 +183,7 @@ def build_model(
         {key.cell_id: classes.get(key.cell_id, MISSING) for key in plan},
         {key.cell_id: Lane(key.lane) for key in plan},
     )
-    left = remaining_by_lane(records, subjects, reach_in(cases))
+    left = remaining_by_lane(records, subjects, reach_in(cases, provenance.get("corpus", ())))
     smallest = smallest_first(one_cells, cases)
     shown = frozenset(map(str, one_cells["cell_id"]))
     return ReportModel(

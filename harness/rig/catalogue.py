@@ -15,6 +15,7 @@ import json
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from torch.fx import GraphModule
 
@@ -60,7 +61,13 @@ def describe(case: Case) -> CaseInfo:
         full=only_when_full(case),
         dynamic=case.dynamic or (is_from_elsewhere(case) and _is_dynamic(case)),
         real_engines=case.name in REAL_ENGINES,
+        declared_at=_declared_at(case) if is_from_elsewhere(case) else "",
     )
+
+
+def _declared_at(case: Case) -> str:
+    code = case.build.__code__
+    return f"{Path(code.co_filename).resolve()}:{code.co_firstlineno}"
 
 
 def _is_dynamic(case: Case) -> bool:

@@ -33,6 +33,7 @@ from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding
 from harness.rig.prepare import PreparedCase
 from harness.rig.records import CellKey, CellRecord, Verdict, not_applicable
+from harness.rig.refusal import own_line
 from harness.rig.sharing import (
     Exported,
     Judged,
@@ -43,7 +44,7 @@ from harness.rig.sharing import (
     program_identity,
     program_lines,
 )
-from harness.rig.vocabulary import NOT_COMPILED, CellState, Lane, Oracle, Route, Stage
+from harness.rig.vocabulary import ENDS_AT, NOT_COMPILED, CellState, Lane, Oracle, Route, Stage
 from harness.rig.warned import recorded_warnings
 
 _SHARED_STAGES = (Stage.SAVE, Stage.LOAD, Stage.RUN)
@@ -142,7 +143,8 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
         return unsupported(key, missing)
     of_case = key.lane == Lane.GRAPH or isinstance(error, UnsupportedSegment)
     if of_case or stage is not Stage.COMPILE:
-        return unsupported(key, f"at {stage}: {completion.normalise(error)}")
+        said = f"{completion.normalise(error)}{own_line(error)}"
+        return unsupported(key, f"{ENDS_AT}{stage}: {said}")
     if key.route != Route.COMPILE:
         return unsupported(key, f"{NOT_COMPILED} ends in {completion.normalise(error)}")
     others = [

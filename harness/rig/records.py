@@ -150,6 +150,7 @@ class CaseInfo:
     full: tuple[str, ...] = ()  # of these, those that only a full run takes it through
     dynamic: bool = False  # has dynamic dimensions
     real_engines: bool = False  # for builders that build real engines, too
+    declared_at: str = ""  # file:line, of a case that is not the project's own
 
 
 @dataclass(frozen=True)

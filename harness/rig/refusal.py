@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from pathlib import Path
 
-from corpus.case import Case
+from corpus.case import Case, sources_elsewhere
 from harness.rig.vocabulary import Stage
 
 
@@ -14,6 +14,20 @@ def refusal(case: Case, stage: Stage, error: BaseException) -> str:
     said = next(iter(str(error).strip().splitlines()), "")
     what = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return f"{case.name} ends at {stage}, before any inliner: {what}{_place(case, error)}"
+
+
+def own_line(error: BaseException) -> str:
+    """The innermost line of a user's own corpus that an exception came through, in brackets.
+
+    Empty where there is none, as of the project's cases: what is said of them is the same on every
+    machine and does not change with a line above.
+    """
+    theirs = sources_elsewhere()
+    for frame in reversed(traceback.extract_tb(error.__traceback__) if theirs else ()):
+        file = Path(frame.filename).resolve()
+        if file in theirs:
+            return f" ({file.name}, line {frame.lineno}, in {frame.name})"
+    return ""
 
 
 def _place(case: Case, error: BaseException) -> str:

@@ -113,6 +113,8 @@ class Lane(enum.StrEnum):
 
 #: How the reason of a cell begins whose `compile` failed: that is told by the route `compile`.
 NOT_COMPILED = "compile:"
+#: And how that of a cell whose case ended before any inliner, by what the case is: then its stage.
+ENDS_AT = "at "
 
 SEGMENT = "segment"
 PINNED = "pinned"  # the environment with one torch for all releases
