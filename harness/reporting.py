@@ -138,12 +138,12 @@ def causes_of(judged: JudgedRun) -> list[CauseView]:
             seen = ShownBy(each.key, each.fact.oracle, each.fact.fails, each.fact.says)
             shown.setdefault(each.defect, []).append(seen)
     return [
-        _cause(known.register.by_id[name], cells)
+        _cause(known.register.by_id[name], cells, judged.places.options(""))
         for name, cells in sorted(shown.items(), key=lambda item: -len(item[1]))
     ]
 
 
-def _cause(defect: Defect, shown: Sequence[ShownBy]) -> CauseView:
+def _cause(defect: Defect, shown: Sequence[ShownBy], options: str) -> CauseView:
     return CauseView(
         id=defect.id,
         title=defect.title,
@@ -153,6 +153,7 @@ def _cause(defect: Defect, shown: Sequence[ShownBy]) -> CauseView:
         workaround=defect.workaround,
         minimal_case=defect.minimal_case,
         shown=tuple(shown),
+        options=options,
     )
 
 

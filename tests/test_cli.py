@@ -103,38 +103,12 @@ def test_a_flag_that_does_not_exist_is_exit_code_2(harness: Run, arguments: list
 
 
 CANNOT_BE_ASKED = "input_written_whole"  # in an engine
-BRANCHES = """
-import torch
-from corpus.case import Family, Program, case
-from corpus.inputs import floats
-
-class Branch(torch.nn.Module):
-    def forward(self, x):
-        return x + 1 if x.sum() > 0 else x - 1
-
-@case(Family.FOUND, catches="a branch on data")
-def our_branch():
-    return Program(floats((2, 8)), model=Branch())
-"""
 
 
 def not_asked(printed: str) -> list[str]:
     """What a run says that it could not ask."""
     assert "Traceback" not in printed
     return [line.strip() for line in printed.splitlines() if "cannot be asked" in line]
-
-
-def test_a_users_case_that_cannot_be_asked_is_exit_code_2_and_one_message(
-    harness: Run, tmp_path: Path, toolchain: Toolchain
-) -> None:
-    cases = tmp_path / "our_cases.py"
-    cases.write_text(BRANCHES)
-    asked = ("--releases", "2.13.0,2.14.0", "--jobs", "1", "--out", tmp_path / "out")
-    code, printed = harness("run", "--corpus", cases, *asked)
-    assert code == 2, printed
-    (told,) = not_asked(printed)
-    assert told.startswith("unsupported: our_branch [")
-    assert "the case cannot be asked (8 cells): at capture: GuardOnDataDependentSymNode" in told
 
 
 def test_a_case_of_the_projects_own_that_cannot_be_asked_and_is_not_listed_is_exit_code_3(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -9,15 +10,18 @@ from pathlib import Path
 import pytest
 
 from harness.cli import defects, expecting
-from harness.cli.running import exit_code
-from harness.expectations.attribution import difference, difference_line
+from harness.expectations.attribution import (
+    attributed,
+    difference,
+    difference_line,
+    shown_lines,
+)
 from harness.expectations.defects import Sign
 from harness.expectations.reading import EXPECTATIONS
 from harness.expectations.review import review
 from harness.expectations.standing import Standings, State, worst_harm
 from harness.expectations.table import Table, read_table
-from harness.findings import CellClass, Finding, Gate, GateReport
-from harness.rig.vocabulary import Oracle
+from harness.rig.vocabulary import Harm, Oracle
 from harness.toolchain.environment import PROJECT_ROOT
 from tests.record_builders import (
     RELEASES,
@@ -120,18 +124,29 @@ def test_a_candidate_is_told_in_defects() -> None:
     assert "breaks: completion error@clean: boom in 1 cell" in difference_line(ended, "2.13.0")
 
 
-def test_a_case_of_a_users_own_that_nobody_can_be_asked_about_is_wrong_use() -> None:
-    finding = Finding(key(), CellClass.UNSUPPORTED, "no such op", of_case=True)
-    report = GateReport(Gate.INCONCLUSIVE, {}, (finding,))
-
-    class Judged:
-        class provenance:
-            corpus: tuple[str, ...] = ("our_cases.py",)
-
-    Judged.report = report  # type: ignore[attr-defined]
-    assert exit_code(Judged) == 2  # type: ignore[arg-type]
-    Judged.provenance.corpus = ()
-    assert exit_code(Judged) == 3  # type: ignore[arg-type]
+def test_what_releases_show_of_cases_without_a_table_is_told_by_the_signs_of_defects() -> None:
+    known = register(
+        defect("wired", Sign("values", "boom")), defect("listed", Sign("metadata", "boom"))
+    )
+    silent, cosmetic = (
+        dataclasses.replace(failed(oracle), harm=harm)
+        for oracle, harm in ((Oracle.VALUES, Harm.SILENT), (Oracle.METADATA, Harm.COSMETIC))
+    )
+    records = [
+        *(record(key(case, "2.10.0"), silent, cosmetic) for case in "ab"),
+        record(key("a", "2.13.0"), cosmetic),
+        record(key("a", "2.14.0"), cosmetic),
+        record(key("a", "positional"), silent),
+    ]
+    shown = attributed(records, Table(), known)
+    assert shown_lines(shown, ["2.10.0", "2.13.0", "2.14.0", "2.15.0"]) == [
+        "defects in 2.10.0: listed in 2 cells (cosmetic), wired in 2 cells (silent)",
+        "defects in 2.13.0 to 2.14.0: listed in 1 cell (cosmetic)",
+    ]
+    alien = [record(key(), failed(Oracle.STRUCTURE))]
+    assert shown_lines(attributed(alien, Table(), known), ["2.13.0"]) == [
+        "defects in 2.13.0: what is none of these for sure in 1 cell"
+    ]
 
 
 def test_a_table_is_written_from_a_run_reviewed_and_accepted(

@@ -14,7 +14,7 @@ from harness.expectations.absorb import absorb
 from harness.expectations.facts import UNSUPPORTED
 from harness.expectations.faults import Fault
 from harness.expectations.table import ALL, Table
-from harness.findings import Places, explain_command
+from harness.findings import Places, exit_code, explain_command, mistakes
 from harness.gate import CellClass, Finding, Gate, GateReport, first_screen, judge
 from harness.rig.record_json import SINCE_SCHEMA_2, TOO_OLD
 from harness.rig.records import CellKey, CellRecord, Verdict, not_applicable, passed
@@ -230,7 +230,7 @@ def test_what_cannot_be_asked_of_a_case_is_one_finding_about_it() -> None:
     cells = [unsupported(key("a", name), "no such op") for name in ("2.13.0", "torch")]
     report = judged(*cells, record(key("b")))
     assert report.gate is Gate.INCONCLUSIVE
-    assert the_finding(report).of_case
+    assert the_finding(report).of_case == "no such op"
     assert the_finding(report).reason == "the case cannot be asked (2 cells): no such op"
     apart = judged(cells[0], record(cells[1].key))
     assert not the_finding(apart).of_case
@@ -240,7 +240,73 @@ def test_what_is_not_at_hand_here_is_no_fact_about_a_case() -> None:
     cell = unsupported(key(), "no wheel")
     spec = subject("2.13.0", unavailable="no wheel")
     report = judge([planned(cell.key)], by_id(cell), Table(), [spec])
-    assert (report.gate, the_finding(report).of_case) == (Gate.INCONCLUSIVE, False)
+    assert (report.gate, the_finding(report).of_case) == (Gate.INCONCLUSIVE, "")
+
+
+def test_a_case_that_cannot_be_asked_is_one_finding_beside_a_release_that_is_not_at_hand() -> None:
+    lacking = unsupported(key("a", "2.14.0"), "no wheel")
+    cells = [lacking, *(unsupported(key("a", n), "at split: E") for n in ("2.13.0", "torch"))]
+    spec = subject("2.14.0", unavailable="no wheel")
+    report = judge([planned(each.key) for each in cells], by_id(*cells), Table(), [spec])
+    assert sorted(finding.of_case for finding in report.findings) == ["", "at split: E"]
+
+
+OURS = Places(corpus=("ours.py",), declared={"a": "/home/ours.py:7"})
+
+
+def test_a_mistake_in_a_case_of_a_users_own_is_wrong_use_told_with_its_line_and_the_way_out() -> (
+    None
+):
+    said = "at compile: UnsupportedSegment: _run_on_acc_0: add_ writes to its input x"
+    report = judged(*(unsupported(key("a", name), said) for name in ("2.13.0", "torch")))
+    assert exit_code(report, OURS) is ExitCode.USAGE
+    (told,) = mistakes(report, OURS)
+    assert told.startswith(f"/home/ours.py:7: a cannot be asked, {said}; instead, name that op in")
+    assert first_screen(report, places=OURS) == ["cells: planned 2, unsupported 2"]
+    assert exit_code(report, Places()) is ExitCode.INCONCLUSIVE
+    assert mistakes(report, Places()) == ()
+
+
+def test_beside_a_failure_a_mistake_in_a_users_own_case_is_a_finding_of_a_red_run() -> None:
+    wrong = unsupported(key("a"), "at capture: FileNotFoundError: weights.pt")
+    report = judged(wrong, record(key("b"), failed(Oracle.VALUES)))
+    assert exit_code(report, OURS) is ExitCode.RED
+    screen = first_screen(report, places=OURS)
+    assert screen[0] == "gate: red: 1 unexpected failure"
+    assert any(line.startswith("  unsupported: /home/ours.py:7: a cannot be") for line in screen)
+
+
+def test_what_is_lacking_here_for_a_users_own_case_is_no_mistake_of_his() -> None:
+    said = "the stand-in runtime lacks a class: Engine"
+    report = judged(*(unsupported(key("a", name), said) for name in ("2.13.0", "torch")))
+    assert the_finding(report).of_case == said
+    assert exit_code(report, OURS) is ExitCode.INCONCLUSIVE
+    assert first_screen(report, places=OURS)[0].startswith("gate: inconclusive")
+
+
+@pytest.mark.parametrize("harm", list(Harm))
+def test_where_no_table_was_written_a_cosmetic_failure_alone_is_told_and_not_red(
+    harm: Harm,
+) -> None:
+    seen = record(key(), dataclasses.replace(failed(Oracle.METADATA), harm=harm))
+    plan, cells = [planned(seen.key)], by_id(seen)
+    assert judge(plan, cells, Table(), [], register=register()).gate is Gate.RED
+    report = judge(plan, cells, Table(), [], register=register(), cosmetic_is_told=True)
+    if harm is not Harm.COSMETIC:
+        assert (report.gate, len(report.findings), report.notes) == (Gate.RED, 1, ())
+        return
+    assert (report.gate, the_class(report), report.findings) == (Gate.GREEN, CellClass.OK, ())
+    (note,) = report.notes
+    assert (note.oracle, note.defects) == (Oracle.METADATA, ("?known",))
+
+
+def test_a_cosmetic_failure_beside_a_worse_one_is_told_apart_from_it() -> None:
+    cosmetic = dataclasses.replace(failed(Oracle.METADATA), harm=Harm.COSMETIC)
+    seen = record(key(), cosmetic, failed(Oracle.VALUES))
+    report = judge([planned(seen.key)], by_id(seen), Table(), [], cosmetic_is_told=True)
+    assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_FAILURE)
+    assert the_finding(report).oracle is Oracle.VALUES
+    assert [note.oracle for note in report.notes] == [Oracle.METADATA]
 
 
 def test_a_case_that_was_asked_though_a_row_says_that_it_cannot_be_is_red() -> None:

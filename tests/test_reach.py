@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.expectations.corpus_lock import CorpusLock, read_lock, write_lock
-from harness.reach import asked_for, observed_reach
+from harness.reach import asked_for, observed_reach, reach_in
 from harness.rig.records import CaseInfo, CellKey
 from harness.rig.vocabulary import Lane, Reach, SplitSeen
 
@@ -62,6 +62,20 @@ def test_a_handmade_split_is_nobody_s_and_a_recorded_one_the_product_s() -> None
 
 def test_a_cell_of_a_whole_package_is_the_product_s_whatever_it_makes_of_the_model() -> None:
     assert reach("model", "2.10.0", Lane.PACKAGE) is Reach.PRODUCT
+
+
+def test_the_lock_says_nothing_of_a_users_own_case_whatever_it_is_named() -> None:
+    lock = read_lock()
+    name, release = next(
+        (name, release)
+        for name, seen in lock.seen.items()
+        for release, what in seen.items()
+        if what is SAME
+    )
+    cases = [CaseInfo(name, "a family", "exported", "")]
+    cell = CellKey(name, "nonstrict", release, "legacy")
+    assert reach_in(cases, ())(cell) is Reach.PRODUCT
+    assert reach_in(cases, ("our_cases.py",))(cell) is Reach.EXPORTED
 
 
 def test_the_lock_tells_in_ranges_what_packages_make_of_a_model(tmp_path: Path) -> None:

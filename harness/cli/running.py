@@ -33,7 +33,12 @@ from harness.cli.results import current_summary, tell_gate
 from harness.corpus_client import absolute
 from harness.errors import UsageError
 from harness.exitcodes import ExitCode
-from harness.expectations.attribution import difference, difference_line
+from harness.expectations.attribution import (
+    attributed,
+    difference,
+    difference_line,
+    shown_lines,
+)
 from harness.expectations.reading import EXPECTATIONS
 from harness.expectations.standing import Standings, State
 from harness.judged_run import JudgedRun, raise_if_nothing_ran
@@ -169,22 +174,28 @@ def show_verdict(judged: JudgedRun) -> int:
 
 
 def defect_lines(judged: JudgedRun) -> list[str]:
-    """A run in defects: what each candidate does otherwise, and what the newest release has."""
+    """A run in defects: what each candidate does otherwise, and what releases have.
+
+    Of cases of a user's own that is what they show, by the defects' signs if by no table.
+    """
     known, records = judged.expectations, list(judged.records.values())
     lines = []
     for subject, like in sorted(likes(judged.subjects).items()):
         told = difference(subject, like, records, known.table, known.register)
         lines.append(f"{subject}: {difference_line(told, like)}")
+    if judged.provenance.corpus:
+        shown = attributed(records, known.table, known.register, likes(judged.subjects))
+        return [*lines, *shown_lines(shown, _releases(judged))]
     return [*lines, *newest_line(judged)]
 
 
 def newest_line(judged: JudgedRun) -> list[str]:
     """What the newest release of a run is known to have, of the project's own cases."""
     known = judged.expectations
-    asked = [spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE]
+    asked = _releases(judged)
     if not asked or not known.table.entries:
         return []
-    newest = max(asked, key=Version)
+    newest = asked[-1]
     standings = Standings(known.register, known.table)
     shown = len(standings.having(newest, State.SHOWN))
     hidden = len(standings.having(newest, State.HIDDEN))
@@ -193,6 +204,11 @@ def newest_line(judged: JudgedRun) -> list[str]:
         f"defects: {newest} has {shown} known ones{more}: "
         f"python -m harness defects --release {known.table.stands_for(newest)}"
     ]
+
+
+def _releases(judged: JudgedRun) -> list[str]:
+    names = (spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE)
+    return sorted(names, key=Version)
 
 
 def _refuse_choices(context: typer.Context) -> None:

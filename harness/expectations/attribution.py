@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.expectations.defects import Register
@@ -12,7 +13,8 @@ from harness.expectations.facts import Fact, facts_in, facts_of, place_of
 from harness.expectations.table import UNKNOWN, Table
 from harness.findings import CellClass, Finding
 from harness.rig.records import CellKey, CellRecord
-from harness.rig.vocabulary import CellState
+from harness.rig.vocabulary import CellState, Harm
+from harness.verdict import HARM_WORDS
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,39 @@ def difference_line(told: Difference, like: str) -> str:
     if told.broken:
         parts.append(f"breaks: {', '.join(map(_counted, told.broken.items()))}")
     return "; ".join([*parts, f"all else as {like}" if parts else f"all as {like}"])
+
+
+def shown_lines(shown: Iterable[Attributed], releases: Sequence[str]) -> list[str]:
+    """The defects that releases show, each with its cells and its worst harm.
+
+    Neighbours that are alike share a line; those that show nothing have none.
+
+    Args:
+        releases: the oldest first.
+    """
+    of: dict[str, dict[str, list[Attributed]]] = {name: defaultdict(list) for name in releases}
+    for each in shown:
+        if each.key.subject in of:
+            of[each.key.subject][each.defect].append(each)
+    lines = []
+    for told, group in itertools.groupby(releases, key=lambda name: _shown(of[name])):
+        names = list(group)
+        if told:
+            span = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+            lines.append(f"defects in {span}: {told}")
+    return lines
+
+
+def _shown(defects: Mapping[str, Sequence[Attributed]]) -> str:
+    """``wired-by-name in 3 cells (silent), one-output-list in 1 cell (cosmetic)``."""
+    parts = []
+    for name in sorted(defects, key=lambda name: (not name, name)):  # what is unknown comes last
+        harms = [Harm(each.fact.harm) for each in defects[name] if each.fact.harm]
+        worst = min(harms, key=lambda harm: harm.severity, default=None)
+        cells = len({each.key for each in defects[name]})
+        counted = _counted((name or "what is none of these for sure", cells))
+        parts.append(f"{counted} ({HARM_WORDS[worst]})" if worst else counted)
+    return ", ".join(parts)
 
 
 def _counted(item: tuple[str, int]) -> str:

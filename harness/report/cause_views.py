@@ -42,7 +42,10 @@ class ShownBy:
 
 @dataclass(frozen=True)
 class CauseView:
-    """One defect of the register, or one unknown failure, and the cells that show it."""
+    """One defect of the register, or one unknown failure, and the cells that show it.
+
+    ``options`` are what the command that shows one needs beside case, subject and route.
+    """
 
     id: str
     title: str
@@ -52,6 +55,7 @@ class CauseView:
     workaround: str
     minimal_case: str
     shown: tuple[ShownBy, ...]
+    options: str = ""
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,8 @@ def _shown(
         subject=subject,
         route=route,
         capture=smallest.key.capture,
-        command=f"python -m harness explain {cases[0]} --subject {subject} --route {route}",
+        command=f"python -m harness explain {cases[0]} --subject {subject} --route {route}"
+        + cause.options,
     )
 
 

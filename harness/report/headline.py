@@ -41,19 +41,21 @@ def headline(
     answers: tuple[Answer, ...],
     findings: Sequence[FindingView],
     left: Sequence[Remaining],
+    noted: bool = False,
 ) -> Headline:
     """Everything that the top of the report says; a broken harness answers nothing.
 
     Args:
         counts: as `verdict.counts_by_lane` gives them.
         left: what is known to fail in the newest release, one a lane.
+        noted: whether there are notes, which the gate does not count.
     """
     faults = sum(finding.oracle == EXPECTATIONS for finding in findings)
     return Headline(
         state=gate,
         sign=SIGNS[gate],
         words=verdict_words(gate, counts, faults, left),
-        advice=_advice(gate, summary, left),
+        advice=_advice(gate, summary, left, noted),
         answers=() if gate == "failed" else answers,
         counted=f"in the {text.joined(list(counts))} lane" if len(counts) > 1 else "",
         facts=_facts(counts, cells, summary),
@@ -61,10 +63,11 @@ def headline(
     )
 
 
-def _advice(gate: str, summary: Mapping[str, Any], left: Sequence[Remaining]) -> str:
+def _advice(gate: str, summary: Mapping[str, Any], left: Sequence[Remaining], noted: bool) -> str:
     if gate == "green":
         known = _KINDS if any(each.failing for each in left) else ""
-        return f"Every verdict is ok, or a known defect, where it is expected.{known}"
+        but = ", or a note that the gate does not count" if noted else ""
+        return f"Every verdict is ok, or a known defect, where it is expected{but}.{known}"
     if gate == "red":
         return "Do not ship before what nobody expected is explained."
     if gate == "inconclusive":

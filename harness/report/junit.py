@@ -115,7 +115,8 @@ def _cell(key: CellKey, record: CellRecord | None, family: str, given_class: str
     elif given_class == "unexpected_failure":
         case.result = [_failure(record)]
     elif record.failures:
-        case.system_out = _clean(f"known failure: {_told(record)}")
+        what = "cosmetic" if given_class == "ok" else "known"
+        case.system_out = _clean(f"{what} failure: {_told(record)}")
     return case
 
 

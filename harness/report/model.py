@@ -193,7 +193,16 @@ def build_model(
         emulated=any(key.executor == EMULATED for key in plan),
         lane=lane,
         headline=headline(
-            gate, summary, counts, plan, all_cells, all_verdicts, answered, findings, left
+            gate,
+            summary,
+            counts,
+            plan,
+            all_cells,
+            all_verdicts,
+            answered,
+            findings,
+            left,
+            bool(notes),
         ),
         ran_on=torches_running(subjects, summary, provenance),
         matrix=matrix,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from corpus import elsewhere
-from harness.corpus_client import ask_rig, read_corpus, select_cases, split_text
+from harness.corpus_client import ask_rig, read_corpus, split_text
 from harness.errors import SurroundingsError, UsageError
 from harness.rig.record_json import to_json
 from harness.subjects import builtin_subjects
 from harness.toolchain import Toolchain
-from harness.toolchain.environment import PROJECT_ROOT
 
 OWN_CASES = """
 import torch
@@ -158,28 +155,3 @@ def test_a_fallback_that_the_model_has_not_is_an_error_and_no_clean_bill(folder:
     (folder / "our_cases.py").write_text(OWN_CASES.replace("aten.relu.default", "aten.relu"))
     with pytest.raises((UsageError, SurroundingsError), match=r"fallback names aten\.relu, which"):
         split_text(sys.executable, "our_gate", "nonstrict", [str(folder)])
-
-
-def test_a_run_of_own_cases_is_judged_without_the_projects_table(folder: Path) -> None:
-    def harness(*arguments: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "harness", *arguments],
-            cwd=PROJECT_ROOT,
-            env={**os.environ, "PYTHONPATH": str(PROJECT_ROOT)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return done.returncode, done.stdout + done.stderr
-
-    out = str(folder / "results")
-    ours = ("--corpus", str(folder))
-    code, printed = harness("run", *ours, "--releases", "2.14.0", "--out", out)
-    assert code == 1, printed  # 2.14.0's metadata is wrong, and no table says so
-    assert "our_gate" in printed
-    run = json.loads(next(Path(out).glob("2*/run.json")).read_text())
-    assert run["corpus"] == [str(folder)]
-    assert harness("summary", "latest", "--out", out)[0] == 1
-    told = harness("explain", "our_gate", "--subject", "positional", *ours)
-    assert told[0] == 0, told[1]
-    assert select_cases(read_corpus(sys.executable, [str(folder)]).cases, "gate")

@@ -1,0 +1,219 @@
+"""A run of a user's own cases, as he starts it: its exit code, and what it tells him."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.toolchain.environment import PROJECT_ROOT
+
+CASES = """
+import torch
+from corpus.case import Family, Program, case
+from corpus.inputs import floats
+
+RELU = ["aten.relu.default"]
+
+class Alone(torch.nn.Module):  # no engine, nothing to inline wrongly
+    def forward(self, x):
+        return torch.relu(x)
+
+class Earlier(torch.nn.Module):  # as the corpus's `named_like_an_earlier_getitem`
+    def forward(self, x):
+        y = torch.relu(x + 1) - torch.relu(x * 2)
+        return torch.relu(torch.cat([y, y * 3], dim=-1).chunk(2, dim=-1)[0]) + 5
+
+class Halves(torch.nn.Module):
+    def forward(self, x):
+        a, b = (x * 2).chunk(2, -1)
+        return torch.relu(b) - torch.relu(a)
+
+class Branch(torch.nn.Module):
+    def forward(self, x):
+        return x + 1 if x.sum() > 0 else x - 1
+
+class Writes(torch.nn.Module):
+    def forward(self, x):
+        return x.add_(1) * 2
+
+@case(Family.FOUND, catches="nothing", fallback=RELU)
+def our_alone():
+    return Program(floats((2, 8)), model=Alone())
+
+@case(Family.FOUND, catches="a wrong wire", fallback=RELU)
+def our_earlier():
+    return Program(floats((2, 8)), model=Earlier())
+
+@case(Family.FOUND, catches="halves that change places", fallback=RELU)
+def our_halves():
+    return Program(floats((2, 8)), model=Halves())
+
+@case(Family.FOUND, catches="a branch on data")
+def our_branch():
+    return Program(floats((2, 8)), model=Branch())
+
+@case(Family.FOUND, catches="a write to the caller's input")
+def our_write():
+    return Program(floats((2, 8)), model=Writes())
+"""
+
+
+def line_of(text: str) -> int:
+    return 1 + CASES.splitlines().index(text)
+
+
+class Told:
+    """What a run of one case ended with and said, and the folder that it left."""
+
+    def __init__(self, code: int, printed: str, out: Path) -> None:
+        self.code, self.printed, self.folder = code, printed, out / "latest"
+
+    def __str__(self) -> str:
+        return self.printed
+
+    def read(self, name: str) -> str:
+        return (self.folder / name).read_text()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("ours") / "our_cases.py"
+    file.write_text(CASES)
+    return file
+
+
+@pytest.fixture(scope="module")
+def told(place: Path, library: Path) -> Callable[..., Told]:
+    """A run of cases of the user's own through two releases, by name; each is made once."""
+    known: dict[tuple[str, ...], Told] = {}
+
+    def run(case: str, *more: str, **environment: str) -> Told:
+        if (case, *more) not in known:
+            out = place.parent / f"out-{len(known)}"
+            asked = ["run", "--corpus", place, "-k", case, "--routes", "legacy", "--jobs", "1"]
+            done = subprocess.run(
+                [sys.executable, "-m", "harness", *map(str, asked), "--out", str(out), *more],
+                cwd=PROJECT_ROOT,
+                env={**os.environ, **environment},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            known[(case, *more)] = Told(done.returncode, done.stdout + done.stderr, out)
+        return known[(case, *more)]
+
+    return run
+
+
+RELEASES = ("--releases", "2.13.0,2.14.0")
+
+
+def test_a_case_that_every_release_gets_right_is_green(told: Callable[..., Told]) -> None:
+    run = told("our_alone", *RELEASES)
+    assert run.code == 0, run
+    assert "gate: green" in run.printed
+    assert "defects" not in run.printed
+
+
+def test_a_silent_failure_is_red_and_told_as_the_known_defect_that_it_is(
+    told: Callable[..., Told],
+) -> None:
+    run = told("our_earlier", *RELEASES)
+    assert run.code == 1, run
+    assert "gate: red" in run.printed
+    assert "values: our_earlier [2.13.0 legacy]: not expected: wrong-values@" in run.printed
+    (by_name,) = [line for line in run.printed.splitlines() if line.startswith("defects in 2.13.0")]
+    assert "wired-by-name in 1 cell (silent)" in by_name
+    assert "one-output-list in 1 cell (cosmetic)" in by_name
+    junit = run.read("junit.xml")
+    assert '<testsuite name="defects"' in junit
+    assert 'name="wired-by-name: ' in junit
+    # 2.14.0 wires by position: what is left of it there is cosmetic.
+    assert "our_earlier [2.14.0" not in run.printed
+    assert "What was fixed" in run.read("report.md") or "wired-by-name" in run.read("report.html")
+
+
+def test_a_cosmetic_failure_alone_is_told_in_every_form_and_not_red(
+    told: Callable[..., Told], place: Path
+) -> None:
+    run = told("our_halves", *RELEASES)
+    assert run.code == 0, run
+    assert "gate: green" in run.printed
+    assert "defects in 2.13.0 to 2.14.0: one-output-list in 1 cell (cosmetic)" in run.printed
+    page = run.read("report.md")
+    assert "2 notes that the gate does not count" in page
+    explain = "`python -m harness explain our_halves --subject 2.14.0 --route legacy"
+    assert f"{explain} --corpus {place}`" in page
+    assert f"{explain}`" not in page, "a command that does not find the case"
+    assert "cosmetic failure: wrong-metadata@export" in run.read("junit.xml")
+
+
+@pytest.mark.parametrize(
+    ("case", "said", "instead"),
+    [
+        (
+            "our_branch",
+            "at capture: GuardOnDataDependentSymNode: Could not guard on data-dependent",
+            "mend what it raises, so that torch.export.export takes the model",
+        ),
+        (
+            "our_write",
+            "at compile: UnsupportedSegment: _run_on_acc_0: add_ (aten.add_.Tensor) writes to its",
+            "name that op in `fallback`, which leaves it in PyTorch",
+        ),
+    ],
+)
+def test_a_mistake_of_the_users_is_exit_code_2_and_one_message_with_its_line(
+    told: Callable[..., Told], place: Path, case: str, said: str, instead: str
+) -> None:
+    run = told(case, *RELEASES)
+    assert run.code == 2, run
+    assert "Traceback" not in run.printed
+    assert "gate:" not in run.printed
+    (error,) = [line for line in run.printed.splitlines() if case in line]
+    declared = line_of(f"def {case}():") - 1  # by its decorator
+    assert error.startswith(f"error: {place}:{declared}: {case} cannot be asked, {said}")
+    assert f"; instead, {instead}" in error
+    if case == "our_branch":
+        raised = line_of("        return x + 1 if x.sum() > 0 else x - 1")
+        assert f"(our_cases.py, line {raised}, in forward)" in error
+
+
+def test_a_run_of_a_mistake_is_wrong_use_whenever_it_is_read(told: Callable[..., Told]) -> None:
+    run = told("our_branch", *RELEASES)
+    again = subprocess.run(
+        [sys.executable, "-m", "harness", "summary", str(run.folder)],
+        cwd=PROJECT_ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert again.returncode == 2, again.stdout + again.stderr
+    assert "our_branch cannot be asked, at capture" in again.stderr
+
+
+def test_what_could_not_be_asked_for_no_fault_of_the_users_is_exit_code_3(
+    told: Callable[..., Told], tmp_path: Path, library: Path
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "native").symlink_to(library.parent)
+    run = told("our_alone", *RELEASES, "--offline", INLINER_REGRESS_CACHE=str(cache))
+    assert run.code == 3, run
+    assert "gate: inconclusive: 2 of " in run.printed
+    assert "error:" not in run.printed
+
+
+def test_a_run_says_where_its_cases_are_and_takes_no_reach_from_the_projects_lock(
+    told: Callable[..., Told], place: Path
+) -> None:
+    run = told("our_halves", *RELEASES)
+    assert json.loads(run.read("run.json"))["corpus"] == [str(place)]
+    assert "| legacy" in run.read("standing.md")
+    assert "| product |" not in run.read("standing.md")
