@@ -254,9 +254,7 @@ def test_a_case_that_cannot_be_asked_is_one_finding_beside_a_release_that_is_not
 OURS = Places(corpus=("ours.py",), declared={"a": "/home/ours.py:7"})
 
 
-def test_a_mistake_in_a_case_of_a_users_own_is_wrong_use_told_with_its_line_and_the_way_out() -> (
-    None
-):
+def test_a_mistake_in_a_users_own_case_is_wrong_use_told_with_its_line_and_a_way_out() -> None:
     said = "at compile: UnsupportedSegment: _run_on_acc_0: add_ writes to its input x"
     report = judged(*(unsupported(key("a", name), said) for name in ("2.13.0", "torch")))
     assert exit_code(report, OURS) is ExitCode.USAGE
