@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from harness.report import text
+from harness.report.harms import harms_of
 from harness.report.neighbours import Moved
 from harness.report.views import Answer, ChangeView, Comparison
 from harness.rig.vocabulary import Harm, Oracle
@@ -50,7 +51,7 @@ def silent_failures(cells: pd.DataFrame, releases: Sequence[str]) -> str:
     gated = told[~cells["hypothetical"]]
     of_subject = {str(name): here for name, here in gated.groupby("subject", observed=False)}
     of = {name: of_subject[name] for name in releases}
-    share = {name: float((here["harm"] == Harm.SILENT.value).mean()) for name, here in of.items()}
+    share = {name: harms_of(here).silent / max(len(here), 1) for name, here in of.items()}
     unasked = [name for name, here in of.items() if here["standing"].isin(UNJUDGED).any()]
     clean = [name for name in releases if not share[name] and name not in unasked]
     newest = releases[-1]

@@ -16,6 +16,7 @@ from harness.report import tables, text
 from harness.report.answers import UNJUDGED
 from harness.report.environment import builder_kind
 from harness.report.frames import KEY
+from harness.report.harms import harms_of
 from harness.report.limits import MOST_ROWS
 from harness.report.matrix import matrix_cells
 from harness.report.package_views import (
@@ -28,7 +29,7 @@ from harness.report.package_views import (
 from harness.report.rows import failing_cells, failing_subjects, quartiles_by
 from harness.report.views import Answer
 from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import COMPILE_PARTS, EMULATED, SEGMENT, Harm, Lane, Route, Stage
+from harness.rig.vocabulary import COMPILE_PARTS, EMULATED, SEGMENT, Lane, Route, Stage
 
 CALLS: Final[Mapping[Route, str]] = {
     Route.COMPILE: "compile()",
@@ -196,23 +197,27 @@ def _answers(here: pd.DataFrame, lane: Lane, releases: Sequence[str]) -> Iterato
 
 
 def _told(here: pd.DataFrame) -> str:
-    """Calls that are silently wrong first; then those that break; then all others in one."""
-    silent, loud, right = [], [], []
+    """Calls that are silently wrong first, then announced, broken, and all others in one."""
+    silent, announced, loud, right = [], [], [], []
     for route, rows in here.groupby("route", observed=True):
-        call, total = CALLS[Route(str(route))], len(rows)
-        wrong = int((rows["harm"] == Harm.SILENT.value).sum())
-        broken = int((rows["harm"] == Harm.ERROR.value).sum())
+        call, total, harms = CALLS[Route(str(route))], len(rows), harms_of(rows)
         unasked = int(rows["standing"].isin(UNJUDGED).sum())
         doubt = f", {unasked} not asked" if unasked else ""
-        breaks = f" and fails in {broken}" if broken else ""
-        if wrong:
-            silent.append(f"{call} computes something else in {wrong} of {total}{breaks}{doubt}")
-        elif broken:
-            loud.append(f"{call} fails in {broken} of {total}{doubt}")
+        wrong = f"{call} computes something else in"
+        warns = f", in {harms.announced} more with a warning" if harms.announced else ""
+        breaks = f" and fails in {harms.error}" if harms.error else ""
+        if harms.silent:
+            silent.append(f"{wrong} {harms.silent} of {total}{warns}{breaks}{doubt}")
+        elif harms.announced:
+            announced.append(
+                f"{wrong} {harms.announced} of {total}, and warns of it{breaks}{doubt}"
+            )
+        elif harms.error:
+            loud.append(f"{call} fails in {harms.error} of {total}{doubt}")
         else:
             right.append(f"{call} in all {total}" if not unasked else f"{call} in {total}{doubt}")
     rest = [f"the numbers are right by {text.listed(right)}"] if right else []
-    return f"{'; '.join([*silent, *loud, *rest])}."
+    return f"{'; '.join([*silent, *announced, *loud, *rest])}."
 
 
 def _measures(

@@ -56,7 +56,7 @@ def page(model: ReportModel, drawn: Drawn | None = None) -> str:
             version_picture=_picture(
                 drawn.versions,
                 "versions",
-                "Right, lesser, error and silent cells of each release; the tables have the counts",
+                "Right, lesser, error, announced and silent cells by release; the tables have counts",
             ),
         )
     )

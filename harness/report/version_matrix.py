@@ -17,13 +17,14 @@ import pandas as pd
 
 from harness.report import text
 from harness.report.environment import builder_kind, kind_of
+from harness.report.harms import Harms, harms_of
 from harness.report.matrix import matrix_cells, short_id, whole
 from harness.report.neighbours import JUDGED, side_by_side
 from harness.report.tables import matrix
 from harness.report.version_measures import measures_of
 from harness.report.version_views import Step, VersionBlock, VersionRow
 from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import PINNED, SEGMENT, Harm, Lane, SubjectKind
+from harness.rig.vocabulary import PINNED, SEGMENT, Lane, SubjectKind
 from harness.subject_order import ordered_subjects, version_of
 
 _BLOCK = ["lane", "executor", "environments", "builds"]
@@ -112,7 +113,7 @@ def _rows(
     found = matrix_cells(table)
     names = [_name(*place) for place in places]
     failing = cells[cells["standing"] == "failing"]
-    met = Counter(zip(failing["subject"], failing["harm"], strict=True))
+    harms = {str(name): harms_of(rows) for name, rows in failing.groupby("subject", observed=True)}
     measures = measures_of(cells, samples, names, Lane(cells["lane"].iloc[0]))
     rows = []
     for place, name in zip(places, names, strict=True):
@@ -128,19 +129,12 @@ def _rows(
                 shares=_sharing(spec, specs, asked),
                 whole=whole(name, families),
                 families=families,
-                **_harms(name, met),
+                harms=harms.get(name, Harms()),
                 measures=measures[name],
                 environment_bytes=told["environment_bytes"],
             )
         )
     return tuple(rows)
-
-
-def _harms(name: str, met: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    """How many cells of a row do which harm, as users of the rows meet it."""
-    counts = {harm: met.get((name, harm.value), 0) for harm in Harm}
-    silent, error = counts[Harm.SILENT] + counts[Harm.WARNED], counts[Harm.ERROR]
-    return {"silent": silent, "error": error, "lesser": counts[Harm.INTERFACE]}
 
 
 def _engines_order(ran: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ _PARTS: Final = (
     ("right", style.GREEN, 0.45),
     ("lesser: right numbers", style.SKY, 0.5),
     ("error", style.ORANGE, 0.8),
+    ("wrong, and announced", style.VERMILLION, 0.55),
     ("silently wrong", style.VERMILLION, 1.0),
 )
 
@@ -51,7 +52,7 @@ def _draw_key(figure: Figure) -> None:
     top = 1 - 0.2 / figure.get_figheight()
     figure.text(0.012, top, "Cells of each release", fontsize=11, fontweight="bold", va="center")
     for place, (name, colour, strength) in enumerate(_PARTS):
-        at = _LEFT + 0.14 * place
+        at = _LEFT + 0.125 * place
         figure.text(at, top, "■", color=colour, alpha=strength, va="center", fontsize=11)
         figure.text(at + 0.016, top, name, va="center", fontsize=8)
 
@@ -76,7 +77,8 @@ def _draw_row(axes: Axes, row: VersionRow, centre: float) -> None:
     _words(axes, -0.83, centre, row.release, fontweight="bold")
     _words(axes, -0.67, centre, f"torch {row.torch}" if row.torch else "", color=style.MUTED)
     _words(axes, -0.40, centre, row.engines, color=style.MUTED)
-    counts = (row.whole.ok, row.lesser, row.error, row.silent)
+    harms = row.harms
+    counts = (row.whole.ok, harms.interface, harms.error, harms.announced, harms.silent)
     asked = sum(counts)
     start = 0.0
     for count, (_, colour, strength) in zip(counts, _PARTS, strict=True):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from harness.report.harms import Harms
 from harness.report.matrix_views import MatrixCell
 from harness.report.measure_views import Quartiles
 from harness.report.package_lane import CALLS, called
@@ -57,9 +58,9 @@ class Step:
 class VersionRow:
     """One release as it ran. A version is empty where there is none, or none was recorded.
 
-    ``families`` are in the order of the block's. Of the failing cells ``silent`` compute something
-    else, ``error`` end in one, and ``lesser`` have the right numbers. ``shares`` are the releases
-    of the block with the same inliner, this one too; ``step`` is None in a block's first row.
+    ``families`` are in the order of the block's. ``harms`` are of its failing cells. ``shares`` are
+    the releases of the block with the same inliner, this one too; ``step`` is None in a block's
+    first row.
     """
 
     release: str
@@ -72,9 +73,7 @@ class VersionRow:
     shares: tuple[str, ...]
     whole: MatrixCell
     families: tuple[MatrixCell, ...]
-    silent: int
-    error: int
-    lesser: int
+    harms: Harms
     measures: Measures
     environment_bytes: int | None
     step: Step | None = None

@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from harness.report.harms import Harms
 from harness.report.markdown import markdown
 from harness.report.page import page
 from harness.report.plots import svg
@@ -77,7 +78,7 @@ def test_correctness_by_family_is_what_is_right_of_what_was_asked(run, graph):
     assert (of["shared_values"].ok, of["shared_values"].failing) == (0, 2)
     assert (of["shared_values"].tone, of["architectures"].tone) == ("completion", "ok")
     row = graph.rows[1]
-    assert (row.whole.ok, row.silent, row.error, row.lesser) == (4, 4, 4, 4)
+    assert (row.whole.ok, row.harms) == (4, Harms(silent=4, error=4, interface=4))
 
 
 def test_each_row_is_held_against_the_release_before(graph):
