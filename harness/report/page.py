@@ -56,7 +56,7 @@ def page(model: ReportModel, drawn: Drawn | None = None) -> str:
             version_picture=_picture(
                 drawn.versions,
                 "versions",
-                "Right, lesser, error, announced and silent cells by release; the tables have counts",
+                "What the cells of each release do to their user; the tables have the counts",
             ),
         )
     )
