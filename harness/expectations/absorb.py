@@ -77,8 +77,16 @@ def absorb(
                         entries[gone] = entries.get(gone, frozenset()) | {subject}
         for entry, names in matcher.decided().items():
             entries[entry] = entries.get(entry, frozenset()) | names
-    for entry in whole:
-        entries[entry] = frozenset((ALL,))
+    for entry in sorted(whole, key=lambda each: specificity(each.place)):
+        base = Table(dict(entries), table.asked)
+        if not all(
+            entry.fact.seen in base.inherited(place, subject)
+            for place, of in cells.items()
+            if place.case == entry.place.case
+            and dataclasses.replace(place, route=ALL) == entry.place
+            for subject in of
+        ):
+            entries[entry] = frozenset((ALL,))
     whole_ranges = {each: filled(each.place, names, table) for each, names in entries.items()}
     return _without_idle(Table(whole_ranges, table.asked))
 

@@ -2,7 +2,9 @@
 
 A verdict's message joins the kinds of finding by "; ". A cell may show two defects through one
 oracle, so that each kind is a fact of its own, and each fact has one cause. The text of an
-exception, which `completion` tells, is one fact as a whole.
+exception, which `completion` tells, is one fact as a whole. An exception without a text is told by
+where upstream raised it, as ``AssertionError in function: source line``: two bare assertions are
+two facts. The line's number and its file move between releases, and are no part of it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ NONSTRICT: Final = "nonstrict"
 _DIGITS = re.compile(r"\d+")
 _QUOTED = re.compile(r"(?<!\w)(?<!type )(?:'[^']*'|\"[^\"]*\"|`[^`]*`)(?!\w)")
 _KEEPS_QUOTES = re.compile(r"has no attribute|has no setter|cannot assign")
+_BARE = re.compile(r"\w+")  # the type of an exception that has no text
+_RAISED = re.compile(r"(?P<function>\S+) \(.*?:\d+\): (?P<source>.+)")
 _NODE_IN_FULL = re.compile(r"(?<=^SerializeError: Failed serializing node ).*", re.DOTALL)
 
 
@@ -89,8 +93,16 @@ def facts_in(verdict: Verdict) -> Iterator[Fact]:
     """The facts of one failed verdict."""
     harm = verdict.harm.value if verdict.harm else ""
     whole = verdict.oracle is Oracle.COMPLETION
-    for said in [verdict.message] if whole else verdict.message.split("; "):
+    for said in [_told(verdict)] if whole else verdict.message.split("; "):
         yield Fact(verdict.oracle.value, verdict.label, masked(said), harm)
+
+
+def _told(verdict: Verdict) -> str:
+    """What was raised; where its text is empty, by whom and by which line of source."""
+    raised = _RAISED.fullmatch(verdict.raised)
+    if raised is None or not _BARE.fullmatch(verdict.message):
+        return verdict.message
+    return f"{verdict.message} in {raised['function']}: {raised['source']}"
 
 
 @functools.cache

@@ -132,6 +132,15 @@ def test_what_nobody_can_be_asked_is_one_row_and_what_is_missing_here_is_none() 
     assert not absorb(Table(), register(), [unsupported(key(), "no wheel")], [spec]).entries
 
 
+def test_a_builder_that_cannot_be_asked_for_a_reason_that_it_inherits_has_no_row() -> None:
+    cells = [unsupported(key("a", name), f"no op {name}") for name in ("2.13.0", "torch")]
+    real = dataclasses.replace(cells[0].key, builder="tensorrt-rtx-1.5")
+    made = absorb(Table(), register(), [*cells, unsupported(real, "no op 2.13.0")])
+    assert lines(made) == lines(absorb(Table(), register(), cells)) != []
+    other = absorb(Table(), register(), [*cells, unsupported(real, "no builder")])
+    assert len(lines(other)) == len(lines(made)) + 1
+
+
 def test_a_cell_behind_a_failed_compile_has_no_row() -> None:
     compiled = CellKey("a", "nonstrict", "2.13.0", "compile", Lane.PACKAGE.value)
     behind = dataclasses.replace(compiled, route="retrace")

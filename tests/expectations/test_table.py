@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SurroundingsError
-from harness.expectations.facts import Place, masked
+from harness.expectations.facts import Place, facts_in, masked
 from harness.expectations.table import (
     ALL,
     Table,
@@ -21,7 +22,7 @@ from harness.expectations.table import (
     write_table,
 )
 from harness.rig.vocabulary import Oracle
-from tests.record_builders import RELEASES, entry, table
+from tests.record_builders import RELEASES, entry, failed, table
 
 ROWS = (
     entry(says='a, b; "c"', subjects=RELEASES),
@@ -141,6 +142,25 @@ def test_an_overlay_says_what_differs_and_inherits_the_rest() -> None:
     assert said("segment", "torch-2.9.0") == ["one"]
     assert said("tensorrt-rtx-1.5", "torch-2.9.0") == ["one", "three"]
     assert said("tensorrt-rtx-1.5", "torch-2.10.0") == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("message", "line", "says"),
+    [
+        ("AssertionError", "assert a == 1", "AssertionError in inline: assert a == #"),
+        ("AssertionError", "assert 'b' in a", "AssertionError in inline: assert '*' in a"),
+        ("KeyError: 'b'", "a['b']", "KeyError: '*'"),
+    ],
+)
+def test_two_bare_assertions_are_told_apart_by_where_upstream_raised_them(
+    message: str, line: str, says: str
+) -> None:
+    bare = failed(Oracle.COMPLETION, message)
+    (here,) = facts_in(dataclasses.replace(bare, raised=f"inline (dynamo/x.py:7): {line}"))
+    (moved,) = facts_in(dataclasses.replace(bare, raised=f"inline (dynamo/y.py:9): {line}"))
+    (nowhere,) = facts_in(bare)
+    assert here.says == moved.says == says
+    assert nowhere.says == masked(message)
 
 
 def test_a_finding_is_masked_for_numbers_and_quoted_names_but_not_for_types() -> None:
