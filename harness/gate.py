@@ -3,8 +3,9 @@
 Green: every planned cell ended, and shows exactly the facts that the expected table has of it.
 Red: a fact that the table does not expect, or one that it expects and that does not show, or a
 table and a register that contradict each other (`expectations.faults`). Inconclusive: something
-could not be asked, and the table does not know that. Failed: a cell is missing; that is a fault of
-the harness and says nothing of the subjects. Failed wins over red, and red over inconclusive.
+could not be asked, and the table does not know that; a row too many that says so is red. Failed: a
+cell is missing; that is a fault of the harness and says nothing of the subjects. Failed wins over
+red, and red over inconclusive.
 
 A package's cell that could not be asked because compile failed is as its compile cell is. What
 cannot be asked of a case, whoever is asked, is one finding about that case.
@@ -96,7 +97,11 @@ def judge(
         if not (result.findings or result.notes or result.good_news):
             nothing_found[kind] = result
         judged[cell.key.cell_id] = result
-    unlisted = {cell_id for cell_id, result in judged.items() if result.findings}
+    unlisted = {
+        cell_id
+        for cell_id, result in judged.items()
+        if result.findings and result.cell_class is CellClass.UNSUPPORTED
+    }
     whole = whole_cases(plan, records, unlisted, subjects)
     classes = {cell_id: result.cell_class for cell_id, result in judged.items()}
 
@@ -169,7 +174,11 @@ def _judge_unsupported(
             reason = f"expected {_listed(own)}, but compile fails before it"
             return _differs(record, CellClass.UNEXPECTED_PASS, reason)
     elif expected and facts_of(record)[0].seen in expected:
-        return Comparison(CellClass.UNSUPPORTED)
+        other = [entry for seen, entry in expected.items() if seen != facts_of(record)[0].seen]
+        if not other:
+            return Comparison(CellClass.UNSUPPORTED)
+        reason = f"expected {_listed(other)}, but could not be asked: {record.reason}"
+        return _differs(record, CellClass.UNEXPECTED_PASS, reason)
     return _undecided(record, f"could not be asked: {record.reason}")
 
 
@@ -311,14 +320,11 @@ def _fault(record: CellRecord | None) -> str:
     twice = [o for o, n in Counter(verdict.oracle for verdict in record.verdicts).items() if n > 1]
     if twice:
         return f"its record has two verdicts of one oracle: {twice[0].value}"
-    silent = [oracle.value for oracle in Oracle if not _speaks(record, oracle)]
+    speaking = {verdict.oracle for verdict in record.verdicts}
+    silent = [oracle.value for oracle in Oracle if oracle not in speaking]
     if silent:
         return f"its record has no verdict of: {', '.join(silent)}"
     return ""
-
-
-def _speaks(record: CellRecord, oracle: Oracle) -> bool:
-    return any(verdict.oracle is oracle for verdict in record.verdicts)
 
 
 def _gate(

@@ -312,6 +312,25 @@ def test_a_case_that_was_asked_though_a_row_says_that_it_cannot_be_is_red() -> N
     assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
 
 
+@pytest.mark.parametrize(
+    "more",
+    [entry(), entry(UNSUPPORTED, "another reason", route=ALL, subjects=(ALL,), defect="")],
+)
+def test_a_row_of_which_a_case_that_cannot_be_asked_shows_nothing_is_red(more: Row) -> None:
+    """A row too few of what cannot be asked is inconclusive; a row too many is red."""
+    report = judged(unsupported(key(), "no such op 7"), rows=(NOBODY, more))
+    assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
+    assert the_finding(report).reason.endswith("but could not be asked: no such op 7")
+
+
+def test_what_cannot_be_asked_in_an_environment_takes_the_place_of_what_it_inherits() -> None:
+    there = dataclasses.replace(key(), environment="torch-2.9.0")
+    nobody = entry(UNSUPPORTED, "no op", environment="torch-2.9.0", subjects=(ALL,), defect="")
+    assert judged(unsupported(there, "no op"), rows=(entry(), nobody)).gate is Gate.GREEN
+    here = entry(environment="torch-2.9.0")
+    assert judged(unsupported(there, "no op"), rows=(nobody, here)).gate is Gate.RED
+
+
 def package(route: str) -> CellKey:
     return CellKey("a", "nonstrict", "2.13.0", route, Lane.PACKAGE.value)
 

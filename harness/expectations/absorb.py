@@ -65,7 +65,7 @@ def absorb(
             for subject, facts in by_subject.items():
                 if facts is None:
                     continue
-                inherited = base.inherited(place, subject)
+                inherited = base.expected(place, subject, inherited=True)
                 seen = {fact.seen: fact for fact in facts}
                 for key, fact in seen.items():
                     told = inherited.get(key)
@@ -80,7 +80,7 @@ def absorb(
     for entry in sorted(whole, key=lambda each: specificity(each.place)):
         base = Table(dict(entries), table.asked)
         if not all(
-            entry.fact.seen in base.inherited(place, subject)
+            entry.fact.seen in base.expected(place, subject, inherited=True)
             for place, of in cells.items()
             if place.case == entry.place.case
             and dataclasses.replace(place, route=ALL) == entry.place
@@ -176,7 +176,7 @@ def _without_idle(table: Table) -> Table:
             continue
         rest = set()
         for subject in subjects:
-            told = table.inherited(entry.place, subject).get(entry.fact.seen)
+            told = table.expected(entry.place, subject, inherited=True).get(entry.fact.seen)
             same = told is not None and told.fact == entry.fact and told.defect == entry.defect
             if (told is not None) if entry.removed else not same:
                 rest.add(subject)

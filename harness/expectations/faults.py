@@ -57,7 +57,9 @@ def _of_rows(register: Register, table: Table) -> Iterator[Fault]:
         place = entry.place
         where = f"{place.case} [{place.lane} {place.route}]"
         if entry.removed:
-            told = [table.inherited(place, name).get(entry.fact.seen) for name in names]
+            told = [
+                table.expected(place, name, inherited=True).get(entry.fact.seen) for name in names
+            ]
             if any(each is None or each.defect != entry.defect for each in told):
                 wrong = f"takes away {entry.fact.text}, which it does not inherit; delete the row"
                 yield Fault(place.case, f"{where}: {wrong}")

@@ -94,17 +94,14 @@ class Table:
         before = [name for name in self.releases if Version(name) <= version]
         return before[-1] if before else next(iter(self.releases), subject)
 
-    def expected(self, place: Place, subject: str) -> dict[tuple[str, str, str], Entry]:
-        """What a cell shows, by what makes a fact the same; ``subject`` as `stands_for` gives."""
-        return self._holding(place, subject, inherited=False)
-
-    def inherited(self, place: Place, subject: str) -> dict[tuple[str, str, str], Entry]:
-        """As `expected`, without what is said of the very settings of the place."""
-        return self._holding(place, subject, inherited=True)
-
-    def _holding(
-        self, place: Place, subject: str, *, inherited: bool
+    def expected(
+        self, place: Place, subject: str, *, inherited: bool = False
     ) -> dict[tuple[str, str, str], Entry]:
+        """What a cell shows, by what makes a fact the same; ``subject`` as `stands_for` gives.
+
+        Args:
+            inherited: without what is said of the very settings of the place.
+        """
         found: dict[tuple[str, str, str], Entry] = {}
         for entry in self._by_case.get((place.lane, place.case), ()):
             own = entry.place.settings == place.settings
@@ -117,8 +114,10 @@ class Table:
                 found.pop(entry.fact.seen, None)
             else:
                 found[entry.fact.seen] = entry
-        unasked = {seen: entry for seen, entry in found.items() if seen[0] == UNSUPPORTED}
-        return unasked or found
+        # What cannot be asked takes the place of all that is inherited from plainer settings.
+        unasked = [specificity(e.place) for s, e in found.items() if s[0] == UNSUPPORTED]
+        least = max(unasked, default=0)
+        return {s: e for s, e in found.items() if specificity(e.place) >= least} if least else found
 
     def ends(self, place: Place, subject: str) -> list[Entry]:
         """What a cell gets no further than, so that other defects may be hidden behind it."""
