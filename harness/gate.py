@@ -3,9 +3,9 @@
 Green: every planned cell ended, and shows exactly the facts that the expected table has of it.
 Red: a fact that the table does not expect, or one that it expects and that does not show, or a
 table and a register that contradict each other (`expectations.faults`). Inconclusive: something
-could not be asked, and the table does not know that; a row too many that says so is red. Failed: a
-cell is missing; that is a fault of the harness and says nothing of the subjects. Failed wins over
-red, and red over inconclusive.
+could not be asked, and the table does not know it (a row too many is red). Failed: a cell is
+missing, a fault of the harness that says nothing of the subjects. Failed wins over red, and red
+over inconclusive.
 
 A package's cell that could not be asked because compile failed is as its compile cell is. What
 cannot be asked of a case, whoever is asked, is one finding about that case.

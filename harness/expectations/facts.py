@@ -23,7 +23,7 @@ UNSUPPORTED: Final = CellState.UNSUPPORTED.value
 NONSTRICT: Final = "nonstrict"
 
 _DIGITS = re.compile(r"\d+")
-_QUOTED = re.compile(r"(?<!\w)(?<!type )(?:'[^']*'|\"[^\"]*\"|`[^`]*`)(?!\w)")
+_QUOTED = re.compile(r"(type '[^']*')|(?<!\w)(?:'[^']*'|\"[^\"]*\"|`[^`]*`)(?!\w)")
 _KEEPS_QUOTES = re.compile(r"has no attribute|has no setter|cannot assign")
 _BARE = re.compile(r"\w+")  # the type of an exception that has no text
 _RAISED = re.compile(r"(?P<function>\S+) \(.*?:\d+\): (?P<source>.+)")
@@ -113,5 +113,5 @@ def masked(text: str) -> str:
     """
     line = _NODE_IN_FULL.sub("*", " ".join(text.split()))
     if not _KEEPS_QUOTES.search(line):
-        line = _QUOTED.sub("'*'", line)
+        line = _QUOTED.sub(lambda found: found[1] or "'*'", line)
     return _DIGITS.sub("#", line)

@@ -173,4 +173,7 @@ def test_a_finding_is_masked_for_numbers_and_quoted_names_but_not_for_types() ->
     assert masked("SerializeError: Failed serializing node a in graph: %a = f(%b)") == (
         "SerializeError: Failed serializing node *"
     )
+    assert masked("of type 'List[Tensor]' for argument '*'") == (
+        "of type 'List[Tensor]' for argument '*'"
+    )
     assert masked("doesn't say what isn't") == "doesn't say what isn't"
