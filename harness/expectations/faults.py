@@ -2,18 +2,23 @@
 
 They are written apart, by people and by a machine, and each holds the other to its word. A row has
 a defect that is alive in its releases and bears a sign of it; a defect shows somewhere, its
-minimal case among that; `avoid` avoids it; no sign is idle; no row speaks of a cell that is never
-asked.
+minimal case among that; it shows in every release that has it, or is hidden there behind others;
+what had it is asked in `fixed_in`; what `avoid` names is asked and passes where the defect shows;
+no sign is idle; no row speaks of a cell that is never asked.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from packaging.version import Version
+
 from harness.expectations.defects import Defect, Register
 from harness.expectations.facts import UNSUPPORTED, Place, place_of
+from harness.expectations.standing import Standings, State
 from harness.expectations.table import ALL, Entry, Table, asked_of, filled, ranges
 from harness.plan import CAPTURES, make_plan
 from harness.rig.records import CaseInfo, SubjectSpec
@@ -45,8 +50,13 @@ def faults_of(
         if entry.fact.oracle != UNSUPPORTED and not entry.removed:
             of_defect[entry.defect][entry] = names
     found = list(_of_rows(register, table))
+    standings = Standings(register, table)
     for defect in register.defects:
-        found += _of_defect(defect, of_defect.get(defect.id, {}), table)
+        entries = of_defect.get(defect.id, {})
+        found += _of_defect(defect, entries, table)
+        if entries:
+            found += _of_releases(defect, standings)
+            found += _of_fix(defect, entries, table)
     if cases:
         found += _never_asked(table, cases, subjects)
     return tuple(found)
@@ -106,10 +116,13 @@ def _of_defect(
     if defect.not_visible:
         yield Fault(defect.id, f"{defect.id} is not_visible, and {len(entries)} rows show it: "
                     "delete not_visible")  # fmt: skip
-    cases = {entry.place.case for entry in entries}
+    shown = [name for name in table.releases if any(name in names for names in entries.values())]
+    last = shown[-1] if shown else ""
+    cases = {entry.place.case for entry, names in entries.items() if not last or last in names}
     if defect.minimal_case not in cases:
-        yield Fault(defect.id, f"{defect.id}: its minimal case {defect.minimal_case} has no row; "
-                    f"name another, such as {min(cases)}")  # fmt: skip
+        where = f" in {last}" if last else ""
+        yield Fault(defect.id, f"{defect.id}: its minimal case {defect.minimal_case} has no row"
+                    f"{where}; name another, such as {min(cases)}")  # fmt: skip
     for sign in defect.signs:
         if not any(sign.fits(entry.place, entry.fact) for entry in entries):
             yield Fault(defect.id, f"{defect.id}: no row bears its sign {sign}; delete it")
@@ -118,7 +131,9 @@ def _of_defect(
         if meets:
             yield Fault(defect.id, f"{defect.id}: avoid has {route}, and {meets[0].place.case} "
                         f"meets it by {meets[0].place.route}; take it out")  # fmt: skip
-    yield from _not_mended(defect, entries, table)
+        elif not any(_avoided(entry, names, route, table) for entry, names in entries.items()):
+            yield Fault(defect.id, f"{defect.id}: avoid has {route}, and nothing that shows the "
+                        f"defect is asked and passes by {route}; take it out")  # fmt: skip
 
 
 def _is_route(place: Place, route: str) -> bool:
@@ -127,25 +142,51 @@ def _is_route(place: Place, route: str) -> bool:
     )
 
 
-def _not_mended(
-    defect: Defect, entries: dict[Entry, frozenset[str]], table: Table
-) -> Iterator[Fault]:
-    """A defect that the newest release should have, and does not show where it would."""
-    newest = table.releases[-1]
-    if defect.blame == "torch" or not defect.alive_in(newest):
+def _avoided(entry: Entry, names: frozenset[str], route: str, table: Table) -> bool:
+    """Whether a case that shows a defect comes to its end by another route."""
+    places = [dataclasses.replace(entry.place, route=each.value) for each in Route]
+    return any(
+        _asked(place, name, table) and not table.ends(place, name)
+        for place in places
+        if _is_route(place, route)
+        for name in (*names, "torch")
+    )
+
+
+def _asked(place: Place, subject: str, table: Table) -> bool:
+    unasked = any(seen[0] == UNSUPPORTED for seen in table.expected(place, subject))
+    return subject in table.asked.get(asked_of(place), ()) and not unasked
+
+
+def _of_releases(defect: Defect, standings: Standings) -> Iterator[Fault]:
+    """The releases that should have a defect, and whose cells pass that would show it."""
+    for release in () if defect.blame == "torch" else standings.releases:
+        passes = standings.of(defect.id, release).state is State.ABSENT
+        if passes and defect.alive_in(release):
+            if release == standings.releases[-1]:
+                wrong = f"no row is left in {release}; set fixed_in and fixed_by"
+            else:
+                wrong = f"no row in {release}, where its cells pass; correct since or fixed_in"
+            yield Fault(defect.id, f"{defect.id}: {wrong}")
+
+
+def _of_fix(defect: Defect, entries: dict[Entry, frozenset[str]], table: Table) -> Iterator[Fault]:
+    """The cases that had a defect, and that nobody asks in the release that mends it.
+
+    Those that are asked there pass, or end by another defect: a row of this one is a fault itself.
+    """
+    if not defect.fixed_in:
         return
-    asked = False
-    for entry in entries:
-        place = entry.place
-        if newest not in table.asked.get(asked_of(place), ()):
-            continue
-        here = {each.defect for each in table.expected(place, newest).values()}
-        if defect.id in here or table.ends(place, newest):
-            return
-        asked = True
-    if asked:
-        yield Fault(defect.id, f"{defect.id}: no row is left in {newest}; set fixed_in and "
-                    "fixed_by")  # fmt: skip
+    since = Version(defect.fixed_in)
+    fixed = next((name for name in table.releases if Version(name) >= since), "")
+    of_case: dict[str, bool] = {}
+    for entry in entries if fixed else ():
+        place = dataclasses.replace(entry.place, environment=PINNED)
+        of_case[place.case] = of_case.get(place.case, False) or _asked(place, fixed, table)
+    unasked = sorted(case for case, asked in of_case.items() if not asked)
+    if unasked:
+        yield Fault(defect.id, f"{defect.id}: fixed_in {defect.fixed_in}, and {unasked[0]} is not "
+                    "asked there; ask it, or correct fixed_in")  # fmt: skip
 
 
 def _never_asked(

@@ -40,7 +40,9 @@ class Standings:
     """All defects of a register in all releases of a table; the pinned environment's cells count.
 
     A defect that shows elsewhere alone, in a matched environment or with a real builder, is told by
-    those cells.
+    those cells. One that does not show in a release is hidden behind others if every cell that
+    shows it in the nearest release ends earlier by them; one such cell that does not, and it is
+    absent.
     """
 
     def __init__(self, register: Register, table: Table) -> None:
@@ -77,20 +79,30 @@ class Standings:
                 lanes=tuple(sorted({entry.place.lane for entry in shown})),
                 harm=worst_harm(self._harms(shown, release), defect),
             )
-        places = {entry.place for entry in entries if self._asked(entry, release)}
-        if not places:
+        places = {entry.place for entry in self._nearest(entries, release)}
+        if not any(self._asked(entry, release) for entry in entries):
             return Standing(defect, release, State.NOT_ASKED)
         behind: Counter[str] = Counter()
-        if defect.alive_in(release):
-            for place in places:
-                ended = {each.defect for each in self._table.ends(place, release) if each.defect}
-                if not ended:
-                    return Standing(defect, release, State.ABSENT)
-                behind.update(ended)
-        if behind:
-            names = tuple(name for name, _ in behind.most_common())
-            return Standing(defect, release, State.HIDDEN, behind=names)
-        return Standing(defect, release, State.ABSENT)
+        for place in places if defect.alive_in(release) else ():
+            ended = {each.defect for each in self._table.ends(place, release) if each.defect}
+            if not ended:
+                return Standing(defect, release, State.ABSENT)
+            behind.update(ended)
+        state = State.HIDDEN if behind else State.ABSENT
+        return Standing(defect, release, state, behind=tuple(n for n, _ in behind.most_common()))
+
+    def _nearest(self, entries: Sequence[Entry], release: str) -> list[Entry]:
+        """What shows a defect in the last release before one that has it, or the first after.
+
+        Of those that are asked in this one: there it would show again, or is hidden.
+        """
+        at = self.releases.index(release)
+        asked = [entry for entry in entries if self._asked(entry, release)]
+        for other in (*reversed(self.releases[:at]), *self.releases[at + 1 :]):
+            found = [entry for entry in asked if other in self._table.entries[entry]]
+            if found:
+                return found
+        return asked
 
     def _harms(self, shown: Sequence[Entry], release: str) -> list[str]:
         """The harms of a defect where no other one speaks in the same verdict, if there is such.
