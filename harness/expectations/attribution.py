@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from harness.expectations.defects import Register
 from harness.expectations.facts import Fact, facts_in, facts_of, place_of
+from harness.expectations.naming import due_to
 from harness.expectations.table import UNKNOWN, Table
 from harness.findings import CellClass, Finding
 from harness.rig.records import CellKey, CellRecord
@@ -49,8 +50,9 @@ def attributed(
             if entry is not None and entry.defect in register.by_id:
                 found.append(Attributed(key, fact, entry.defect, expected=True))
                 continue
-            signed = register.candidates(place, fact, [subject])
-            named = signed[0].id if len(signed) == 1 else ""
+            like = (likes or {}).get(key.subject, "")
+            found_out = due_to(place, fact, key.subject, table, register, like)
+            named = found_out[0].id if len(found_out) == 1 else ""
             found.append(Attributed(key, fact, named, expected=False))
     return found
 
@@ -73,9 +75,8 @@ def defects_told(
                 seen[entry.defect] = None
     for fact in facts:
         if fact.seen not in expected:
-            seen |= dict.fromkeys(
-                UNKNOWN + each.id for each in register.candidates(place, fact, [subject])
-            )
+            named = due_to(place, fact, finding.subject, table, register, like or "")
+            seen |= dict.fromkeys(UNKNOWN + each.id for each in named)
     return dataclasses.replace(finding, defects=tuple(seen))
 
 

@@ -1,0 +1,44 @@
+"""A failure that no row expects is told by its defect, one that was fixed among them."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.expectations.attribution import attributed
+from harness.expectations.defects import Sign
+from harness.expectations.naming import brought_back, due_to
+from harness.rig.vocabulary import Oracle
+from tests.record_builders import RELEASES, defect, entry, failed, key, record, register, table
+
+OLD = defect("old", Sign("values", "boom"), fixed_in="2.13.0")
+NEW = defect("new", Sign("values", "boom"))
+ROW = entry(subjects=RELEASES[:1], defect="old")
+
+
+def named(subject: str, case: str = "a", like: str = "") -> list[str]:
+    place, fact = entry(case=case)[0].place, entry()[0].fact
+    return [each.id for each in due_to(place, fact, subject, table(ROW), register(OLD, NEW), like)]
+
+
+def test_a_release_that_is_known_has_what_is_alive_in_it() -> None:
+    assert named("2.10.0", "b") == ["old", "new"]
+    assert named("2.14.0", "b") == ["new"]
+
+
+@pytest.mark.parametrize(("subject", "like"), [("file:1a", "2.14.0"), ("2.15.0", "")])
+def test_a_candidate_and_a_release_to_come_bring_back_what_their_cell_showed(
+    subject: str, like: str
+) -> None:
+    assert named(subject, like=like) == ["old"]
+    assert named(subject, "b", like) == ["old", "new"]  # openly ambiguous
+
+
+def test_what_a_candidate_brings_back_is_said_with_the_release_that_fixed_it() -> None:
+    assert brought_back(OLD, "2.14.0") == "brings back old, fixed in 2.13.0"
+    assert brought_back(OLD, "2.10.0") == brought_back(NEW, "2.14.0") == ""
+
+
+def test_a_record_of_a_candidate_is_attributed_to_what_it_brings_back() -> None:
+    records = [record(key(name="file:1a"), failed(Oracle.VALUES))]
+    (told,) = attributed(records, table(ROW), register(OLD, NEW), {"file:1a": "2.14.0"})
+    assert (told.defect, told.expected) == ("old", False)
