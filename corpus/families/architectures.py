@@ -41,11 +41,7 @@ def resnet_relu() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a ResNet whose batch norms fall back, weights and buffers with them",
-    fallback=[
-        "aten.batch_norm.default",
-        "aten._native_batch_norm_legit_no_training.default",
-        "_operator.getitem",
-    ],
+    fallback=["aten.batch_norm.default", "aten._native_batch_norm_legit_no_training.default"],
     full=True,
 )
 def resnet_batch_norm() -> Program:

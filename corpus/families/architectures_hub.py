@@ -55,7 +55,7 @@ def bert_softmax() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a BERT whose layer norms fall back with weights, each read again by a residual sum",
-    fallback=[LAYER_NORM, "aten.native_layer_norm.default", "_operator.getitem"],
+    fallback=[LAYER_NORM, "aten.native_layer_norm.default"],
     requires=HUB,
     full=True,
 )
@@ -89,7 +89,7 @@ def vit_softmax() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a ViT whose layer norms fall back: one's output feeds query, key and value",
-    fallback=[LAYER_NORM, "aten.native_layer_norm.default", "_operator.getitem"],
+    fallback=[LAYER_NORM, "aten.native_layer_norm.default"],
     requires=HUB,
     full=True,
 )

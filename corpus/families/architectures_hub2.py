@@ -76,7 +76,7 @@ def clip_softmax() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a CLIP's image tower whose layer norms fall back, weights with them",
-    fallback=[LAYER_NORM, "aten.native_layer_norm.default", "_operator.getitem"],
+    fallback=[LAYER_NORM, "aten.native_layer_norm.default"],
     requires=HUB,
     full=True,
 )

@@ -111,12 +111,7 @@ def encoder_softmax() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a transformer encoder with a dynamic batch whose layer norms and relus fall back",
-    fallback=[
-        RELU,
-        "aten.layer_norm.default",
-        "aten.native_layer_norm.default",
-        "_operator.getitem",
-    ],
+    fallback=[RELU, "aten.layer_norm.default", "aten.native_layer_norm.default"],
     wiring=True,
     dynamic=True,
 )
@@ -168,7 +163,7 @@ def graph_attention_masked_dynamic() -> Program:
 @case(
     Family.ARCHITECTURES,
     catches="a diffusion block whose group norms fall back, with weights, around a time embedding",
-    fallback=["aten.group_norm.default", "aten.native_group_norm.default", "_operator.getitem"],
+    fallback=["aten.group_norm.default", "aten.native_group_norm.default"],
     full=True,
 )
 def diffusion_group_norm() -> Program:

@@ -106,7 +106,7 @@ class Dropout(torch.nn.Module):
 @case(
     Family.ATTRIBUTES,
     catches="a dropout that is left on, as for Monte Carlo estimates: its rate lost, or it itself",
-    fallback=["aten.dropout.default", "aten.native_dropout.default", "_operator.getitem"],
+    fallback=["aten.dropout.default", "aten.native_dropout.default"],
 )
 def dropout_that_trains() -> Program:
     return Program(floats((2, 8)), model=Dropout())

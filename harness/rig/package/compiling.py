@@ -28,6 +28,8 @@ from harness.rig.prepare import NotPrepared, PreparedCase, hold
 from harness.rig.vocabulary import Stage
 from harness.rig.warned import recorded_warnings
 
+GETITEM = "_operator.getitem"
+
 
 def prepare_with(
     package: types.ModuleType,
@@ -87,14 +89,14 @@ def compile_like_a_user(
     case, inputs = captured.case, described_inputs(package, captured)
     settings: dict[str, Any] = {
         # As text: up to 2.7 an op itself, which this torch does not pickle, cannot be in settings.
-        "torch_executed_ops": {op_as_text(name) for name in case.fallback},
+        "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
         "min_block_size": case.min_block_size,
         **more,
         **copy.deepcopy(dict(case.settings)),
     }
     assert captured.exported is not None
     # Settings of the case may send other ops to PyTorch than it names.
-    named = () if "torch_executed_ops" in dict(case.settings) else case.fallback
+    named = () if "torch_executed_ops" in dict(case.settings) else named_by_a_user(case)
     with fallbacks_required(case.name, named, captured.exported.graph):
         compiled: GraphModule = package.dynamo.compile(
             captured.exported,
@@ -148,6 +150,15 @@ def described_inputs(package: types.ModuleType, captured: CapturedProgram) -> In
 
     described = pytree.tree_map(describe, *map(_as_pair, (example, smallest, largest)))
     return Inputs(*described)
+
+
+def named_by_a_user(case: Case) -> tuple[str, ...]:
+    """The ops that a user names in `torch_executed_ops` for what a case sends to PyTorch.
+
+    The graph lane's splitter has to be told that a tuple's getitems fall back with it. A release
+    lets them, and who names getitem there takes the elements of every engine's tuples away from it.
+    """
+    return tuple(name for name in case.fallback if name != GETITEM)
 
 
 def op_as_text(name: str) -> str:

@@ -17,7 +17,7 @@ from harness.rig.channel import private_channel
 from harness.rig.clock import StageClock
 from harness.rig.functional_export import CannotAsk
 from harness.rig.package.cell import run_package_cell
-from harness.rig.package.compiling import op_as_text, prepare_with
+from harness.rig.package.compiling import named_by_a_user, op_as_text, prepare_with
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
 from harness.rig.package.saving import ARGUMENTS, tells_shapes
@@ -91,7 +91,7 @@ def _written(
         captured.calls if shapes is not None else captured.calls[:1],
         shapes,
         {
-            "torch_executed_ops": {op_as_text(name) for name in case.fallback},
+            "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
             "min_block_size": case.min_block_size,
             **dict(case.settings),
         },

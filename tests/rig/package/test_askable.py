@@ -6,8 +6,10 @@ import types
 
 import pytest
 
+from corpus.case import find_case
 from harness.rig.functional_export import CannotAsk
-from harness.rig.package.askable import LACKING, require_askable
+from harness.rig.package.askable import LACKING, refits_refused, require_askable
+from harness.rig.package.compiling import named_by_a_user
 from harness.rig.pipeline import ended_before_routes
 from harness.rig.records import CellKey
 from harness.rig.vocabulary import CellState, Stage
@@ -40,3 +42,17 @@ def test_what_is_not_asked_is_a_cell_with_a_reason() -> None:
     key = CellKey("a@product", "nonstrict", "2.14.0", "save", "package", "segment", "emulated", "p")
     record = ended_before_routes(key, CannotAsk("refit cannot be asked"), Stage.COMPILE)
     assert (record.state, record.reason) == (CellState.UNSUPPORTED, "refit cannot be asked")
+
+
+def test_a_package_is_told_of_no_getitem_since_its_own_splitter_keeps_tuples_whole() -> None:
+    case = find_case("chunk_as_fallback")
+    assert "_operator.getitem" in case.fallback, "the graph lane's splitter has to be told"
+    assert named_by_a_user(case) == ("aten.chunk.default", "aten.split.Tensor")
+
+
+def test_who_refits_an_emulated_engine_is_told_that_it_has_no_refitter() -> None:
+    torch_tensorrt = package(python_runtime=False)
+    torch_tensorrt.dynamo.refit_module_weights = refit = object()
+    with refits_refused(torch_tensorrt), pytest.raises(CannotAsk, match="has no refitter"):
+        torch_tensorrt.dynamo.refit_module_weights(None)
+    assert torch_tensorrt.dynamo.refit_module_weights is refit
