@@ -59,6 +59,20 @@ def test_one_defect_is_told_release_by_release(capsys: pytest.CaptureFixture[str
     assert "2.13.0:      shown by" in told
     assert "2.14.0:      absent" in told
     assert "python -m harness explain inputs_read_in_reverse --subject 2.13.0" in told
+    assert "python -m harness reproduce inputs_read_in_reverse --subject 2.13.0" in told
+
+
+def test_the_script_of_a_defect_is_that_of_a_cell_which_shows_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert defects.defects_command("torch-keywords-by-position") == 0
+    case = "keywords_in_another_order_at_save"
+    command = f"python -m harness reproduce {case} --subject 2.14.0 --route export\n"
+    assert capsys.readouterr().out.endswith(command)
+    assert defects.defects_command("engine-in-a-fallback-left-behind") == 0
+    told = capsys.readouterr().out
+    assert "no script:   The model that is compiled holds an engine already" in told
+    assert "python -m harness reproduce" not in told
 
 
 def test_what_a_release_mended_brought_and_hides_is_told(

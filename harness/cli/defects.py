@@ -12,8 +12,9 @@ from harness.cli.common import ExpectationsFolder, tell
 from harness.errors import UsageError
 from harness.exitcodes import ExitCode
 from harness.expectations.defects import Defect
+from harness.expectations.facts import NONSTRICT
 from harness.expectations.reading import EXPECTATIONS, read_expectations
-from harness.expectations.standing import Standing, Standings, State
+from harness.expectations.standing import Standing, Standings, State, is_ordinary
 from harness.rig.vocabulary import Route
 
 #: What users write, by the routes of the package lane; and those of the graph lane behind them.
@@ -141,6 +142,7 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         ("workaround", defect.workaround),
         ("avoided by", ", ".join(defect.avoid)),
         ("not visible", defect.not_visible),
+        ("no script", defect.no_script),
         ("calls", ", ".join(latest.routes)),
         ("cases", ", ".join(latest.cases)),
     ):
@@ -151,12 +153,25 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         behind = f" behind {', '.join(each.behind)}" if each.behind else ""
         cells = f" by {each.cells} cells" if each.cells else ""
         tell(f"  {release + ':':12} {each.state.value}{cells}{behind}")
-    if latest.state is State.SHOWN:
-        case = defect.minimal_case
-        route = next((r for r in latest.routes), "")
-        tell(f"  {'show it:':12} python -m harness explain {case} --subject {latest.release}"
-             f" --route {route}")  # fmt: skip
+    cell = _cell(latest, standings)
+    if cell:
+        tell(f"  {'show it:':12} python -m harness explain {cell}")
+    if cell and not defect.no_script:
+        tell(f"  {'script:':12} python -m harness reproduce {cell}")
     return ExitCode.GREEN
+
+
+def _cell(each: Standing, standings: Standings) -> str:
+    """What names to `explain` and `reproduce` the cell that shows a defect best, if one does.
+
+    They ask the pinned environment with segments for engines, and no other.
+    """
+    found = standings.shown_by(each.defect.id, each.release)
+    if not found or not is_ordinary(found[0]):
+        return ""
+    place = found[0].place
+    capture = "" if place.capture == NONSTRICT else f" --capture {place.capture}"
+    return f"{place.case} --subject {each.release} --route {place.route}{capture}"
 
 
 def _new_in(release: str, standings: Standings) -> int:
@@ -196,6 +211,7 @@ def _as_json(each: Standing) -> dict[str, Any]:
         "fixed_by": defect.fixed_by,
         "documented": defect.documented,
         "workaround": defect.workaround,
+        "no_script": defect.no_script,
         "minimal_case": defect.minimal_case,
         "release": each.release,
         "state": each.state.value,

@@ -36,7 +36,7 @@ from harness.errors import UsageError
 from harness.exitcodes import ExitCode
 from harness.releases import load_catalogue
 from harness.reproduction import Wanted, package_scripts_for, scripts_for
-from harness.rig.vocabulary import Lane, Route, SubjectKind
+from harness.rig.vocabulary import Lane, SubjectKind
 from harness.store import LATEST
 from harness.subjects import release_subject
 
@@ -72,8 +72,7 @@ def reproduce_command(
     if lane_of(info, lane, route) is Lane.PACKAGE:
         release = load_catalogue().get(subject)
         spec = release_subject(release, None, "its package is asked, and not its inliner alone")
-        saving = [each for each in release.package_routes if each != Route.COMPILE]
-        routes = chosen_routes(subject, routes_of(info, saving), route, case)
+        routes = chosen_routes(subject, routes_of(info, release.package_routes), route, case)
         options = _as_given(corpus or (), None, "", LATEST, lane)
         wanted = Wanted(case, mode, routes, spec, file=name, options=options)
         (script,) = package_scripts_for([wanted], toolchain, release, places, seed)

@@ -87,6 +87,7 @@ class Defect:
     documented: str = ""
     avoid: tuple[str, ...] = ()
     not_visible: str = ""
+    no_script: str = ""
 
     def alive_in(self, subject: str) -> bool:
         """Whether a subject may have it, by ``since`` and ``fixed_in``."""
@@ -175,6 +176,7 @@ def _defect(table: TomlTable, given: dict[str, object]) -> Defect:
         documented=text("documented"),
         avoid=texts("avoid"),
         not_visible=text("not_visible"),
+        no_script=text("no_script"),
     )
     table.nothing_else()
     _check(defect, table)
@@ -201,6 +203,12 @@ def _check(defect: Defect, table: TomlTable) -> None:
         raise table.wrong(f"fixed_in {defect.fixed_in} is not after since {defect.since}")
     if defect.fixed_by and not defect.fixed_in:
         raise table.wrong("fixed_by without fixed_in: name the first release without the defect")
+    for key in ("fixed_in", "not_visible"):
+        if defect.no_script and getattr(defect, key):
+            raise table.wrong(
+                f"no_script beside {key}: only of a defect that the newest release shows or hides "
+                "is a script asked; take one of them out"
+            )
     if not defect.signs and not defect.not_visible:
         raise table.wrong(
             "signs are missing: say what it looks like, or in not_visible why no cell"

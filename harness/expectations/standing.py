@@ -53,7 +53,7 @@ class Standings:
             if not entry.removed and entry.fact.oracle != UNSUPPORTED:
                 self._entries[entry.defect].append(entry)
         for name, entries in self._entries.items():
-            ordinary = [entry for entry in entries if _ordinary(entry)]
+            ordinary = [entry for entry in entries if is_ordinary(entry)]
             self._entries[name] = ordinary or entries
 
     @property
@@ -66,8 +66,7 @@ class Standings:
         defect = self.register.by_id[name]
         release = self._table.stands_for(release)
         entries = self._entries.get(name, [])
-        shown = [entry for entry in entries if release in self._table.entries[entry]]
-        shown = [entry for entry in shown if self._asked(entry, release)]
+        shown = self.shown_by(name, release)
         if shown:
             return Standing(
                 defect=defect,
@@ -103,6 +102,27 @@ class Standings:
             if found:
                 return found
         return asked
+
+    def shown_by(self, name: str, release: str) -> list[Entry]:
+        """What shows a defect in a release: first its minimal case, then what does most harm.
+
+        Of what is alike in both, a cell comes first in which it stands alone.
+        """
+        release = self._table.stands_for(release)
+        shown = [
+            entry
+            for entry in self._entries.get(name, [])
+            if release in self._table.entries[entry] and self._asked(entry, release)
+        ]
+        minimal = self.register.by_id[name].minimal_case
+
+        def order(entry: Entry) -> tuple[object, ...]:
+            beside = self._table.expected(entry.place, release).values()
+            others = {other.defect for other in beside} - {name}
+            harm = _badness(entry.fact.harm)
+            return entry.place.case != minimal, harm, len(others), entry.place, entry.fact
+
+        return sorted(shown, key=order)
 
     def _harms(self, shown: Sequence[Entry], release: str) -> list[str]:
         """The harms of a defect where no other one speaks in the same verdict, if there is such.
@@ -148,5 +168,6 @@ def _badness(harm: str) -> int:
     return Harm(harm).severity if harm else len(Harm)
 
 
-def _ordinary(entry: Entry) -> bool:
+def is_ordinary(entry: Entry) -> bool:
+    """Whether it is said of the pinned environment with segments for engines."""
     return entry.place.environment == PINNED and entry.place.builder == SEGMENT

@@ -18,7 +18,7 @@ from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import GraphReader, Reading
 from harness.rig.oracles.signature import expected_specs
 from harness.rig.oracles.state import ExpectedState, of_model, of_split
-from harness.rig.oracles.values import Observed, differences, observe
+from harness.rig.oracles.values import Observed, content_digest, differences, observe
 from harness.rig.oracles.wiring import reference_reading
 from harness.rig.sharing import Shared, graph_lines
 from harness.rig.split import split_module
@@ -180,6 +180,7 @@ def fingerprint(split: GraphModule) -> str:
         parts.append(name)
         parts.extend(graph_lines(child.graph) if isinstance(child, GraphModule) else ["engine"])
     for name, tensor in [*split.named_parameters(), *split.named_buffers()]:
-        parts.append(f"{name}: {tensor.dtype} {tuple(tensor.shape)} version {tensor._version}")
+        # A write through `.data` changes the content alone; one that changes nothing the version.
+        parts.append(f"{name}: {content_digest(tensor)} version {tensor._version}")
     parts.extend(engine_children(split))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SurroundingsError
-from harness.expectations.defects import Sign, read_register
+from harness.expectations.defects import Register, Sign, read_register
 from harness.expectations.facts import Fact, Place
 from tests.record_builders import defect
 
@@ -25,10 +25,10 @@ signs = [{ oracle = "values", at = "run", says = "numbers differ" }]
 """
 
 
-def read(tmp_path: Path, text: str) -> None:
+def read(tmp_path: Path, text: str) -> Register:
     path = tmp_path / "defects.toml"
     path.write_text(text)
-    read_register(path)
+    return read_register(path)
 
 
 def test_a_register_is_read(tmp_path: Path) -> None:
@@ -77,6 +77,24 @@ def test_a_defect_without_signs_says_why_no_cell_shows_it(tmp_path: Path) -> Non
     with pytest.raises(SurroundingsError, match="or in not_visible why no cell"):
         read(tmp_path, head)
     read(tmp_path, head + 'not_visible = "it needs a GPU"\n')
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('fixed_in = "2.14.0"\n', "no_script beside fixed_in"),
+        ('not_visible = "it needs a GPU"\n', "no_script beside not_visible"),
+    ],
+)
+def test_why_there_is_no_script_is_said_of_a_defect_alone_that_the_newest_release_has(
+    line: str, words: str, tmp_path: Path
+) -> None:
+    reason = 'no_script = "its model has no plain form"\n'
+    alive = GOOD + reason
+    (told,) = read(tmp_path, alive).defects
+    assert told.no_script == "its model has no plain form"
+    with pytest.raises(SurroundingsError, match=words):
+        read(tmp_path, alive + line)
 
 
 def test_two_defects_of_one_id_are_refused(tmp_path: Path) -> None:

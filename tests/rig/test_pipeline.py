@@ -170,12 +170,23 @@ def test_what_an_inliner_raises_is_a_verdict_at_its_stage(prepared: Prepared) ->
     assert "not reached" in record.verdict(Oracle.VALUES).message
 
 
-def test_an_inliner_that_changes_what_it_was_given_is_caught(prepared: Prepared) -> None:
+def adds_nothing(weight: torch.Tensor) -> None:
+    with torch.no_grad():
+        weight.add_(0)
+
+
+def doubles_past_autograd(weight: torch.Tensor) -> None:
+    weight.data.mul_(2)  # such a write counts up no version
+
+
+@pytest.mark.parametrize("write", [adds_nothing, doubles_past_autograd])
+def test_an_inliner_that_changes_what_it_was_given_is_caught(
+    prepared: Prepared, write: Callable[[torch.Tensor], None]
+) -> None:
     class InPlace(Tampering):
         def produce(self, split: GraphModule, *args: Any, **kwargs: Any) -> ExportedProgram:
             program = super().produce(split, *args, **kwargs)
-            with torch.no_grad():
-                next(split.parameters()).add_(0)
+            write(next(split.parameters()))
             return program
 
     case = copy.copy(prepared("linear_in_fallback"))

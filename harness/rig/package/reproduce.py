@@ -80,16 +80,15 @@ def _written(
     wanted: Mapping[str, Any],
 ) -> str:
     case = captured.case
-    shapes = captured.program.dynamic_shapes
-    saving = dict(ARGUMENTS[Route(route)])
-    if shapes is not None and tells_shapes(Route(route)):
-        saving["dynamic_shapes"] = True
+    saving = None
+    if route != Route.COMPILE:
+        saving = {**ARGUMENTS[Route(route)], **dict(case.save_keywords)}
+        if captured.program.dynamic_shapes is not None and tells_shapes(Route(route)):
+            saving["dynamic_shapes"] = True
     return package_script(
         shown_as(wanted, case, release, route),
         verdict,
-        captured.fresh_module(),
-        captured.calls if shapes is not None else captured.calls[:1],
-        shapes,
+        captured,
         {
             "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
             "min_block_size": case.min_block_size,

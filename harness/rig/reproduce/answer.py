@@ -144,9 +144,7 @@ def _written(
 ) -> str:
     captured = prepared.captured
     shown = shown_as(wanted, prepared.case, spec.release or spec.subject, route)
-    shapes = captured.program.dynamic_shapes
-    calls = captured.calls if shapes is not None else captured.calls[:1]
-    return script(shown, verdict, _segments(prepared), calls, shapes)
+    return script(shown, verdict, _segments(prepared), captured)
 
 
 def shown_as(wanted: Mapping[str, Any], case: Case, release: str, route: str) -> Shown:

@@ -33,9 +33,9 @@ def check_values(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
     expected = outcome(copy.deepcopy(split), calls)
     found: list[tuple[str, Outcome | None]] = [("reloaded program", way.results)]
     if way.inlined is not None and way.stage not in ("inline-engines", "inline-fallbacks"):
-        inlined = copy.deepcopy(way.inlined)
-        inlined.recompile()
         try:
+            inlined = copy.deepcopy(way.inlined)
+            inlined.recompile()
             found.insert(0, ("inlined module", outcome(inlined, calls)))
         except Exception as error:  # noqa: BLE001 - a result as well
             if way.results is not None:
@@ -57,16 +57,22 @@ def check_compiled(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
 
 
 def difference(expected: Outcome, got: Outcome, tolerance: float = 0.0) -> str:
-    """Where two outcomes part first, or an empty string; NaN equals NaN."""
-    for call, (wanted, returned) in enumerate(zip(expected.returned, got.returned, strict=True)):
-        left, left_spec = pytree.tree_flatten(wanted)
-        right, right_spec = pytree.tree_flatten(returned)
-        if left_spec != right_spec:
+    """Where two outcomes part first, or an empty string; NaN equals NaN.
+
+    How results are packed comes after what they are, since a package may get both wrong.
+    """
+    returned = [*zip(expected.returned, got.returned, strict=True)]
+    inputs = zip(expected.inputs, got.inputs, strict=True)
+    for what, pairs in (("output", returned), ("input afterwards", inputs)):
+        for call, (wanted, found) in enumerate(pairs):
+            left, right = pytree.tree_leaves(wanted), pytree.tree_leaves(found)
+            for at, (one, other) in enumerate(zip(left, right, strict=False)):
+                said = unlike(one, other, tolerance) if len(left) == len(right) else ""
+                if said:
+                    return f"call {call}, {what} {at}: {said}"
+    for call, (wanted, found) in enumerate(returned):
+        if pytree.tree_structure(wanted) != pytree.tree_structure(found):
             return f"call {call} returns another structure"
-        for at, (one, other) in enumerate(zip(left, right, strict=True)):
-            said = unlike(one, other, tolerance)
-            if said:
-                return f"call {call}, output {at}: {said}"
     alike = len(expected.changed) == len(got.changed)
     if not alike or (not tolerance and expected.changed != got.changed):
         return (
@@ -188,13 +194,18 @@ def check_state(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
 
 
 def check_unflatten(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
-    """Whether the reloaded program cannot be given its modules back."""
-    if way.reloaded is not None:
-        try:
-            torch.export.unflatten(way.reloaded)
-        except Exception as error:  # noqa: BLE001 - torch's own, and the answer to the question
-            return f"unflatten raises {type(error).__name__}: {error}".splitlines()[0]
-    return ""
+    """Whether the reloaded program, given its modules back, is not what the split module is."""
+    if way.reloaded is None:
+        return ""
+    raises = "unflatten raises"
+    try:
+        module = torch.export.unflatten(way.reloaded)
+        raises = "unflattened: raises"
+        results = outcome(module, calls)
+    except Exception as error:  # noqa: BLE001 - torch's own, and the answer to the question
+        return f"{raises} {type(error).__name__}: {error}".splitlines()[0]
+    said = difference(outcome(copy.deepcopy(split), calls), results)
+    return f"unflattened: {said}" if said else ""
 
 
 class Recording(Interpreter):

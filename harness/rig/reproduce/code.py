@@ -10,7 +10,7 @@ import enum
 import math
 import re
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -35,12 +35,13 @@ class Unwritable(Exception):
 class CaseWriter:
     """Collects the lines of one case: tensors first, then a function a graph."""
 
-    def __init__(self) -> None:
+    def __init__(self, beside: Iterable[types.ModuleType] = ()) -> None:
+        """Args: beside: modules that the case imports, such as those of its custom ops."""
         self.tensors: list[str] = []
         self.functions: list[str] = []
         self.modules: set[str] = set()  # what the code imports beside torch
         self.dims: dict[str, str] = {}  # dynamic dimensions, by their names
-        self.beside: list[types.ModuleType] = []  # what else the script has to hold
+        self.beside = [*beside]  # what else the script has to hold
         self._names: dict[int, str] = {}
         self._kept: list[torch.Tensor] = []  # alive, so that an id stays one tensor's
 
@@ -126,6 +127,8 @@ class CaseWriter:
         for name, value in vars(module).items():
             if isinstance(value, torch.Tensor):
                 lines.append(f'{owner}.register_buffer("{name}", {self.state(value)})')
+            elif isinstance(value, torch.ScriptObject):
+                raise Unwritable(f"{path or WHOLE} holds an engine as {name}")
         return lines
 
     def _kept_otherwise(self, module: GraphModule) -> list[str]:
@@ -188,7 +191,8 @@ class CaseWriter:
 
     def _own(self, value: Any, write: Callable[[Any], str]) -> str:
         """One of the corpus's containers, whose classes the script then has to hold."""
-        self.beside = [structures]
+        if structures not in self.beside:
+            self.beside.append(structures)
         held = value if isinstance(value, tuple) else vars(value).values()
         return f"{type(value).__name__}({', '.join(map(write, held))})"
 
@@ -200,8 +204,10 @@ class CaseWriter:
 
     def calls(self, calls: Sequence[Inputs]) -> str:
         """Every call as (args, kwargs)."""
-        pairs = (f"({self.value(call.args)}, {self.value(dict(call.kwargs))})" for call in calls)
-        return "[" + ",\n             ".join(pairs) + "]"
+        return "[" + ",\n             ".join(map(self.call, calls)) + "]"
+
+    def call(self, call: Inputs) -> str:
+        return f"({self.value(call.args)}, {self.value(dict(call.kwargs))})"
 
     def shapes(self, shapes: Any) -> str:
         """Dynamic shapes as the case states them."""

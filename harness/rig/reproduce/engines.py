@@ -199,6 +199,13 @@ def run_placeholders() -> None:
     LIBRARIES[0].impl(PLACEHOLDER, run, "CompositeExplicitAutograd")
 
 
+def one_by_one(dynamic_shapes: Any, call: Call) -> Any:
+    """Dynamic shapes as a graph module takes them: each of what a model takes as `*args`."""
+    args, kwargs = call
+    together = dynamic_shapes is not None and len(dynamic_shapes) < len(args) + len(kwargs)
+    return dynamic_shapes[0] if together else dynamic_shapes
+
+
 def state_values(split: GraphModule, call: Call, dynamic_shapes: Any) -> None:
     """Give every node of a split module and of its children its `meta["val"]`."""
     args, kwargs = call
@@ -210,7 +217,13 @@ def state_values(split: GraphModule, call: Call, dynamic_shapes: Any) -> None:
             for value in values
         ]
     else:
-        whole = torch.export.export(split, args, kwargs, dynamic_shapes=dynamic_shapes)
+        # With segments for engines: a size that one returns would come out of it as a tensor.
+        segments = copy.deepcopy(split)
+        for name, child in segments.named_children():
+            if isinstance(child, Engine):
+                setattr(segments, name, SEGMENTS[number_of(child.engine)])
+        shapes = one_by_one(dynamic_shapes, call)
+        whole = torch.export.export(segments, args, kwargs, dynamic_shapes=shapes)
         users = set(whole.graph_signature.user_inputs)
         values = [node.meta["val"] for node in whole.graph.nodes if node.name in users]
         found = detect_fake_mode(values)

@@ -17,7 +17,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch.fx import GraphModule
 
-from harness.rig.reproduce.engines import Call
+from harness.rig.reproduce.engines import Call, one_by_one
 from harness.rig.reproduce.way import CANNOT_BE_TOLD, Check, Way, conclude, outcome, tell_stages
 
 
@@ -41,14 +41,18 @@ def use_package(
     package: Any,
     compiled: GraphModule,
     calls: Sequence[Call],
+    given: Call,
     saving: Mapping[str, Any],
 ) -> None:
     """Save, load and run what was compiled.
 
+    Args:
+        given: what `save` is given, and with it ``saving``.
+
     Raises:
         Exception: whatever raises; ``way`` holds the stage and what came before.
     """
-    args, kwargs = copy.deepcopy(calls[0])
+    args, kwargs = copy.deepcopy(given)
     saved: list[Any] = []
     torch_save: Any = torch.export.save
     exporter = package.dynamo._exporter
@@ -68,7 +72,6 @@ def use_package(
 
     tell_stages(exporter, way)
     exporter.transform = told_transform
-    way.stage = "export"
     with tempfile.TemporaryDirectory() as folder:
         archive = str(Path(folder) / "program.pt2")
         torch.export.save = told_save  # type: ignore[assignment]
@@ -78,44 +81,52 @@ def use_package(
         finally:
             torch.export.save = torch_save
         way.stage = "load"
-        way.reloaded = package.load(archive)
-    assert way.reloaded is not None
+        # As `torch_tensorrt.load` does, which says of every failure that the file is no program.
+        way.reloaded, program = torch.export.load(archive), torch.export.load(archive)
     # From 2.13 on engines are saved as plain data, put in their places in the very program.
     saved[0].constants.update(way.reloaded.constants)
     way.program = saved[0]
     way.stage = "run"
-    way.results = outcome(way.reloaded.module(), calls)
+    way.results = outcome(program.module(), calls)
 
 
 def main(
-    case: Callable[[], tuple[GraphModule, Sequence[Call], Any]],
+    case: Callable[[], tuple[GraphModule, Sequence[Call], Call, Any]],
     settings: Mapping[str, Any],
-    saving: Mapping[str, Any],
+    saving: Mapping[str, Any] | None,
     check: Check,
 ) -> int:
-    """Compile the model, send it to disk and back, and say whether the defect is there."""
+    """Compile the model, send it to disk and back, and say whether the defect is there.
+
+    Args:
+        saving: what `save` is given beside inputs; None where nothing is saved.
+    """
     warnings.filterwarnings("ignore")
     torch.manual_seed(0)
     way = Way(stage="compile")
     try:
         package: Any = importlib.import_module("torch_tensorrt")
-        model, on_cpu, dynamic_shapes = case()
-        calls = pytree.tree_map(lambda x: x.cuda() if torch.is_tensor(x) else x, on_cpu)
+        model, *inputs, dynamic_shapes = case()
+        calls, given = pytree.tree_map(lambda x: x.cuda() if torch.is_tensor(x) else x, inputs)
         args, kwargs = calls[0]
-        exported = torch.export.export(model.cuda(), args, kwargs, dynamic_shapes=dynamic_shapes)
+        shapes = one_by_one(dynamic_shapes, calls[0])
+        exported = torch.export.export(model.cuda(), args, kwargs, dynamic_shapes=shapes)
         arg_inputs, kwarg_inputs = described(package, copy.deepcopy(calls))
         way.eager = outcome(copy.deepcopy(model), calls)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is no answer
         print(f"cannot be told: it ended before it could be compiled: {error!r}")
         return CANNOT_BE_TOLD
-    if "dynamic_shapes" in saving:
+    if saving and "dynamic_shapes" in saving:
         saving = {**saving, "dynamic_shapes": dynamic_shapes}
     compiled = model  # for a check to look at where it does not compile
     try:
         compiled = package.dynamo.compile(
             exported, arg_inputs=arg_inputs, kwarg_inputs=kwarg_inputs, **settings
         )
-        use_package(way, package, compiled, calls, saving)
+        outcome(copy.deepcopy(compiled), calls)  # what does not run is not compiled
+        way.stage = "export"
+        if saving is not None:
+            use_package(way, package, compiled, calls, given, saving)
     except Exception as error:  # noqa: BLE001 - for the check to look at
         way.error = error
     return conclude(way, check, compiled, calls)

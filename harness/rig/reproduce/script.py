@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
 import textwrap
@@ -14,7 +15,7 @@ from typing import Any, Final
 import torch
 from torch.fx import GraphModule
 
-from corpus.case import Inputs
+from harness.rig.capture import CapturedProgram
 from harness.rig.inliners import surroundings
 from harness.rig.records import Verdict
 from harness.rig.reproduce import checks, engines, package_way, way
@@ -73,7 +74,7 @@ _CHECKS: Final = {
     Oracle.SIGNATURE: ("check_signature",),
     Oracle.STATE: ("check_state",),
     Oracle.METADATA: ("check_metadata", "Recording", "mismatch", "sizes_in"),
-    Oracle.UNFLATTEN: ("check_unflatten",),
+    Oracle.UNFLATTEN: ("check_unflatten", "difference", "unlike"),
 }
 _COMPILED: Final = ("check_compiled", "difference", "unlike")
 """Asks for wrong values of a compiled model, whatever becomes of it."""
@@ -109,62 +110,60 @@ def script(
     shown: Shown,
     verdict: Verdict,
     split: GraphModule,
-    calls: Sequence[Inputs],
-    dynamic_shapes: Any,
+    captured: CapturedProgram,
 ) -> str:
     """The text of the script.
 
     Args:
         split: the split module, with segments where its engines will be.
-        calls: what it is called with; the first is its example.
 
     Raises:
         Unwritable: the case has no plain form.
     """
     call = f'main(sys.argv[1:], case, "{shown.route}", {_check(verdict)})'
     parts = [*map(_embedded, (engines, way, surroundings))]
-    case = _case(split, calls, dynamic_shapes)
+    case = _case(split, captured)
     return _docstring(_SAID, shown, verdict) + _put_together(case, parts, verdict, call)
 
 
 def package_script(
     shown: Shown,
     verdict: Verdict,
-    model: GraphModule,
-    calls: Sequence[Inputs],
-    dynamic_shapes: Any,
+    captured: CapturedProgram,
     settings: Mapping[str, Any],
-    saving: Mapping[str, Any],
+    saving: Mapping[str, Any] | None,
 ) -> str:
     """The text of a script that makes a user's calls of the whole package.
 
     Args:
-        model: what was captured of it.
         settings: of `torch_tensorrt.dynamo.compile`.
-        saving: of `torch_tensorrt.save`; where it names ``dynamic_shapes``, they are the case's.
+        saving: of `torch_tensorrt.save`, None where it is not called; where it names
+            ``dynamic_shapes``, they are the case's.
 
     Raises:
         Unwritable: as `script`.
     """
     call = f"main(case, {settings!r}, {saving!r}, {_check(verdict)})"
-    parts = [_embedded(engines, ("Call",)), _embedded(way, _OF_WAY), _embedded(package_way)]
-    case = _case(model, calls, dynamic_shapes)
+    parts = [_embedded(engines, ("Call", "one_by_one")), _embedded(way, _OF_WAY), _embedded(package_way)]
+    case = _case(captured.fresh_module(), captured)
     return _docstring(_SAID_OF_PACKAGE, shown, verdict) + _put_together(case, parts, verdict, call)
 
 
-def _case(
-    module: GraphModule, calls: Sequence[Inputs], dynamic_shapes: Any
-) -> tuple[CaseWriter, list[str]]:
+def _case(module: GraphModule, captured: CapturedProgram) -> tuple[CaseWriter, list[str]]:
     """The functions that make a case, the last of them `case`."""
-    writer = CaseWriter()
+    program = captured.program
+    writer = CaseWriter(map(importlib.import_module, captured.case.imports))
     made = writer.graph(module, WHOLE)
-    shapes = writer.shapes(dynamic_shapes)
+    shapes = writer.shapes(program.dynamic_shapes)
+    calls = captured.calls if program.dynamic_shapes is not None else captured.calls[:1]
+    given = "calls[0]" if program.given_to_save is None else writer.call(captured.given_to_save)
     lines = [
         "def case() -> Any:",
-        '    """The module, its calls as (args, kwargs), and its dynamic shapes."""',
+        '    """The module, calls as (args, kwargs), what `save` is given, and dynamic shapes."""',
         *(f"    {name} = {dim}" for name, dim in writer.dims.items()),
         f"    calls = {writer.calls(calls)}",
-        f"    return {made}, calls, {shapes}",
+        f"    given = {given}",
+        f"    return {made}, calls, given, {shapes}",
     ]
     tensors = ["torch.manual_seed(0)", *writer.tensors] if writer.tensors else []
     beside = [_embedded(module) for module in writer.beside]

@@ -26,9 +26,10 @@ THERE, NOT_THERE, CANNOT_BE_TOLD = 1, 0, 125  # what `git bisect run` takes for 
 
 @dataclass
 class Outcome:
-    """What calls returned, one by one, and the contents of the state that they left changed."""
+    """What calls returned and made of their inputs, and the state that they left changed."""
 
     returned: list[Any]
+    inputs: list[Any]
     changed: list[str]
 
 
@@ -110,14 +111,18 @@ def go(
     split: GraphModule,
     route: str,
     calls: Sequence[Call],
+    given: Call,
     dynamic_shapes: Any,
 ) -> None:
     """Inline, export, save, load and run, as the release does it by this route.
 
+    Args:
+        given: what `save` is given.
+
     Raises:
         Exception: whatever raises; ``way`` holds the stage and what came before.
     """
-    args, kwargs = copy.deepcopy(calls[0])  # a release may run the model on them
+    args, kwargs = copy.deepcopy(given)  # a release may run the model on them
     crossed = route == "cross"
     legacy = route.startswith("legacy")
     if route in ("cross", "legacy-no-inputs"):
@@ -160,15 +165,16 @@ def go(
 def outcome(module: torch.nn.Module, calls: Sequence[Call]) -> Outcome:
     """What a module does on every call, and on the first once more."""
     before = contents(module)
-    returned = []
+    returned, inputs = [], []
     for call in (*calls, calls[0]):
         args, kwargs = copy.deepcopy(call)
         with torch.no_grad():
             # Copied, since a program may hand out its input or its state, and change it later.
             returned.append(copy.deepcopy(module(*args, **kwargs)))
+        inputs.append((args, kwargs))
     after = contents(module)
     changed = sorted(after[name] for name in after if after[name] != before[name])
-    return Outcome(returned, changed)
+    return Outcome(returned, inputs, changed)
 
 
 def contents(module: torch.nn.Module) -> dict[str, str]:
@@ -178,7 +184,7 @@ def contents(module: torch.nn.Module) -> dict[str, str]:
 
 def main(
     arguments: Sequence[str],
-    case: Callable[[], tuple[GraphModule, Sequence[Call], Any]],
+    case: Callable[[], tuple[GraphModule, Sequence[Call], Call, Any]],
     route: str,
     check: Check,
 ) -> int:
@@ -193,14 +199,14 @@ def main(
         emulate_engines()
         file = Path(arguments[1]) if len(arguments) > 1 else None
         exporter = load_exporter(Path(arguments[0]), file)
-        split, calls, dynamic_shapes = case()
+        split, calls, given, dynamic_shapes = case()
         state_values(split, calls[0], dynamic_shapes)
         tell_stages(exporter, way)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is no answer
         print(f"cannot be told: the script itself fails on torch {torch.__version__}: {error!r}")
         return CANNOT_BE_TOLD
     try:
-        go(way, exporter, copy.deepcopy(split), route, calls, dynamic_shapes)
+        go(way, exporter, copy.deepcopy(split), route, calls, given, dynamic_shapes)
     except Exception as error:  # noqa: BLE001 - for the check to look at
         way.error = error
     run_placeholders()

@@ -12,6 +12,7 @@ from torch.fx import GraphModule
 from corpus.case import Case, cases_of, find_case
 from harness.rig.capture import capture
 from harness.rig.reproduce.code import CaseWriter, Unwritable
+from harness.rig.reproduce.engines import numbered
 from harness.rig.split import split_module
 
 SOME = (
@@ -108,6 +109,13 @@ def test_a_child_that_computes_on_its_own_is_refused() -> None:
     split = split_of(find_case("inputs_read_in_reverse"))
     split.add_module("planted", torch.nn.Linear(1, 1))
     with pytest.raises(Unwritable, match="split holds a Linear"):
+        CaseWriter().graph(split, "split")
+
+
+def test_an_engine_in_a_model_is_refused() -> None:
+    split = split_of(find_case("inputs_read_in_reverse"))
+    split._run_on_gpu_1.engine = numbered(0)
+    with pytest.raises(Unwritable, match="holds an engine as engine"):
         CaseWriter().graph(split, "split")
 
 

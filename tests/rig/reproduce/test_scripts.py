@@ -97,6 +97,30 @@ def test_a_script_is_a_command_that_bisects(
     assert ended == {bad: 1, good: 0}
 
 
+@pytest.mark.parametrize(
+    ("case", "route", "words"),
+    [
+        ("keywords_in_another_order_at_save", "export", "reloaded program: call 0, output 0"),
+        ("custom_op_that_writes", "legacy", "operator 'corpus.remember.default' is not functional"),
+        ("star_arguments_of_a_dynamic_batch", "export", "`dynamic_shapes` has 1 elements"),
+        ("half_of_a_size_out", "export", "instead found type 'FakeTensor'"),
+        ("rows_by_item", "legacy", "an error when deserializing the saved file"),
+    ],
+)
+def test_a_script_has_what_its_case_gives_to_save_and_what_it_imports(
+    case: str, route: str, words: str, library: Path, release_specs: Specs, tmp_path: Path
+) -> None:
+    spec = release_specs["2.14.0"]
+    answered = answer(library, spec, case, routes=[route])
+    assert answered["why_not"] == ""
+    script = tmp_path / "script.py"
+    script.write_text(answered["script"])
+    command = [sys.executable, "-I", str(script), str(spec.wheel_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert words in done.stdout
+    assert done.returncode == 1
+
+
 def test_an_exporter_file_takes_the_place_of_the_wheels(
     library: Path, release_specs: Specs, trials: Trials, tmp_path: Path
 ) -> None:

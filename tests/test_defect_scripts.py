@@ -1,0 +1,61 @@
+"""Every defect that the newest release has is shown by a script, or the register says why not."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.expectations.reading import read_expectations
+from harness.expectations.standing import Standing, Standings, State
+from harness.expectations.table import Entry
+from harness.releases import Catalogue
+from harness.report.cause_views import Script
+from harness.reproduction import Wanted, package_scripts_for, scripts_for
+from harness.rig.vocabulary import Lane
+from harness.subjects import release_subject
+from harness.toolchain import Toolchain
+
+KNOWN = read_expectations()
+STANDINGS = Standings(KNOWN.register, KNOWN.table)
+NEWEST = STANDINGS.releases[-1]
+
+
+def shown_in(lane: Lane) -> list[tuple[Standing, Entry]]:
+    """The defects whose script is of this lane, each with what it is shown by."""
+    found = [
+        (each, STANDINGS.shown_by(each.defect.id, NEWEST)[0])
+        for each in STANDINGS.having(NEWEST, State.SHOWN)
+    ]
+    return [(each, entry) for each, entry in found if entry.place.lane == lane]
+
+
+def scripts_of(
+    lane: Lane, shown: list[tuple[Standing, Entry]], toolchain: Toolchain, catalogue: Catalogue
+) -> list[Script]:
+    """What the command that `defects ID` prints would print of each, made and run."""
+    release = catalogue.get(NEWEST)
+    spec = release_subject(release, toolchain.wheel(release))
+    places = [entry.place for _, entry in shown]
+    wanted = [Wanted(each.case, each.capture, (each.route,), spec) for each in places]
+    if lane is Lane.GRAPH:
+        return scripts_for(wanted, toolchain)
+    return package_scripts_for(wanted, toolchain, release)
+
+
+def test_a_defect_that_others_hide_says_why_it_has_no_script() -> None:
+    hidden = STANDINGS.having(NEWEST, State.HIDDEN)
+    assert [each.defect.id for each in hidden if not each.defect.no_script] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lane", [Lane.GRAPH, Lane.PACKAGE])
+def test_the_script_of_each_defect_shows_it_and_none_has_one_that_says_it_has_not(
+    lane: Lane, toolchain: Toolchain, catalogue: Catalogue
+) -> None:
+    shown = shown_in(lane)
+    scripts = scripts_of(lane, shown, toolchain, catalogue)
+    without = {
+        each.defect.id: f"{entry.fact.text}: {script.label} {script.why_not}"
+        for (each, entry), script in zip(shown, scripts, strict=True)
+        if script.label != entry.fact.fails  # a script of its cell, which shows another defect
+    }
+    assert without.keys() == {each.defect.id for each, _ in shown if each.defect.no_script}, without
