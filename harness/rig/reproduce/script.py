@@ -144,7 +144,11 @@ def package_script(
         Unwritable: as `script`.
     """
     call = f"main(case, {settings!r}, {saving!r}, {_check(verdict)})"
-    parts = [_embedded(engines, ("Call", "one_by_one")), _embedded(way, _OF_WAY), _embedded(package_way)]
+    parts = [
+        _embedded(engines, ("Call", "one_by_one")),
+        _embedded(way, _OF_WAY),
+        _embedded(package_way),
+    ]
     case = _case(captured.fresh_module(), captured)
     return _docstring(_SAID_OF_PACKAGE, shown, verdict) + _put_together(case, parts, verdict, call)
 

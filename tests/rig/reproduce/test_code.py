@@ -114,8 +114,8 @@ def test_a_child_that_computes_on_its_own_is_refused() -> None:
 
 def test_an_engine_in_a_model_is_refused() -> None:
     split = split_of(find_case("inputs_read_in_reverse"))
-    split._run_on_gpu_1.engine = numbered(0)
-    with pytest.raises(Unwritable, match="holds an engine as engine"):
+    split.engine = numbered(0)
+    with pytest.raises(Unwritable, match="split holds an engine as engine"):
         CaseWriter().graph(split, "split")
 
 
