@@ -25,6 +25,7 @@ from harness.rig.pipeline import ended_before_routes
 from harness.rig.prepare import NotPrepared
 from harness.rig.records import CellKey, CellRecord, Verdict
 from harness.rig.reproduce.answer import none, shown_as, shown_by
+from harness.rig.reproduce.code import Unwritable
 from harness.rig.reproduce.script import package_script
 from harness.rig.reproduce.trial import shows_here
 from harness.rig.vocabulary import Lane, Route, Stage
@@ -80,6 +81,8 @@ def _written(
     wanted: Mapping[str, Any],
 ) -> str:
     case = captured.case
+    if captured.program.after_compile is not None:
+        raise Unwritable("its user changes the compiled module before saving it")
     saving = None
     if route != Route.COMPILE:
         saving = {**ARGUMENTS[Route(route)], **dict(case.save_keywords)}
