@@ -11,7 +11,11 @@ from harness.toolchain import Toolchain
 
 FAILURES = {
     "2.14.0": (
-        ("two_mutated_buffers", "no-retrace", "completion", "error@compile"),
+        ("two_mutated_buffers@relu", "compile", "completion", "error@compile"),
+        ("input_written_whole", "compile", "values", "wrong-values@compile"),
+        ("keywords_in_another_order_at_save", "retrace", "values", "wrong-values@run"),
+        ("rows_by_item", "no-retrace", "completion", "error@load"),
+        ("cache_written_after_reading", "retrace", "unflatten", "not-unflattenable@run"),
         ("inputs_read_in_reverse", "no-retrace", "metadata", "wrong-metadata@export"),
         (
             "residual_over_a_fallback@global-partitioner",
@@ -22,8 +26,8 @@ FAILURES = {
     ),
     "2.13.0": (
         ("inputs_read_in_reverse", "no-retrace", "values", "wrong-values@inline-fallbacks"),
-        ("two_mutated_buffers", "no-retrace", "values", "wrong-values@compile"),
-        ("no_output_at_all", "no-retrace", "values", "wrong-values@compile"),
+        ("two_mutated_buffers@relu", "compile", "values", "wrong-values@compile"),
+        ("no_output_at_all@relu", "compile", "values", "wrong-values@compile"),
         ("gru_linear_dynamic", "no-retrace", "structure", "wrong-structure@export"),
     ),
 }
@@ -31,6 +35,10 @@ FAILURES = {
 
 SAID = {
     ("2.14.0", "error@compile"): "compile: RuntimeError: Tried to erase Node",
+    ("2.14.0", "wrong-values@compile"): "compiled module: call 0, input afterwards 0: at",
+    ("2.14.0", "wrong-values@run"): "reloaded program: call 0, output 0: at",
+    ("2.14.0", "error@load"): "load: RuntimeError: We ran into an error when deserializing",
+    ("2.14.0", "not-unflattenable@run"): "unflattened: call",
     ("2.14.0", "wrong-metadata@export"): "states a list, computes a tensor",
     ("2.14.0", "not-unflattenable@load"): "unflatten raises ValueError",
     ("2.13.0", "wrong-values@inline-fallbacks"): "inlined module: call 0",
