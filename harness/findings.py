@@ -15,7 +15,7 @@ from harness.expectations.faults import Fault
 from harness.mistakes import told
 from harness.rig.records import CellKey, Verdict
 from harness.rig.vocabulary import Harm, Lane, Oracle
-from harness.verdict import Remaining, counts_by_lane, verdict_words
+from harness.verdict import counts_by_lane, verdict_words
 
 
 class Gate(enum.StrEnum):
@@ -153,9 +153,8 @@ class GateReport:
     ``classes`` has every planned cell, by ``cell_id``. ``findings`` (worst first) are what keeps
     the gate from green, and so are ``faults``. ``notes`` are findings about a candidate
     that do not: newly visible failures of the lesser oracles, and questions that were lost.
-    ``good_news`` is where a candidate is better than what it is held against. ``remaining`` is what
-    is known to fail in the newest release, lane by lane; ``lane_of`` tells every planned cell's
-    lane, by ``cell_id``.
+    ``good_news`` is where a candidate is better than what it is held against; ``lane_of`` tells
+    every planned cell's lane, by ``cell_id``.
     """
 
     gate: Gate
@@ -164,7 +163,6 @@ class GateReport:
     faults: tuple[Fault, ...] = ()
     notes: tuple[Finding, ...] = ()
     good_news: tuple[Finding, ...] = ()
-    remaining: tuple[Remaining, ...] = ()
     lane_of: Mapping[str, Lane] = field(default_factory=dict)
 
     def count(self, cell_class: CellClass) -> int:
@@ -181,29 +179,38 @@ def said(verdict: Verdict) -> str:
     return f"{verdict.label}: {verdict.message}" if verdict.message else verdict.label
 
 
-def gate_lines(report: GateReport) -> list[str]:
-    """The gate in the words of the reports, and what it counted."""
-    counts = report.counts
-    words = verdict_words(report.gate.value, counts, len(report.faults), report.remaining)
-    lines = [f"gate: {words[:1].lower()}{words[1:]}"]
+def gate_line(report: GateReport) -> str:
+    """The gate in the words of the reports."""
+    words = verdict_words(report.gate.value, report.counts, len(report.faults))
+    return f"gate: {words[:1].lower()}{words[1:]}"
+
+
+def cells_line(counts: Mapping[Lane, Mapping[str, int]]) -> str:
+    """What became of the cells behind a verdict, lane by lane."""
+    parts = []
     for lane, of in counts.items():
         named = ["planned", *(cell_class.value for cell_class in reversed(CellClass))]
-        shown = ", ".join(f"{name.replace('_', ' ')} {of[name]}" for name in named if of[name])
-        lines.append(f"cells{f' of the {lane} lane' if len(counts) > 1 else ''}: {shown}")
-    return lines if counts else [*lines, "cells: none"]
+        shown = ", ".join(f"{name.replace('_', ' ')} {of[name]:,}" for name in named if of[name])
+        parts.append(f"{f'{lane} lane ' if len(counts) > 1 else ''}{shown}")
+    return f"cells: {'; '.join(parts) or 'none'}"
 
 
 def first_screen(
-    report: GateReport, limit: int = 8, run: str = "latest", places: Places = HERE
+    report: GateReport,
+    defects: Sequence[str] = (),
+    limit: int = 8,
+    run: str = "latest",
+    places: Places = HERE,
 ) -> list[str]:
-    """What a person sees first, as plain lines: the gate, the worst findings, what to do next.
+    """What a person sees first, as plain lines: the gate, defects, the worst findings, what to do.
 
     Args:
+        defects: the run in defects, as `harness.defect_lines` tells it.
         limit: how many findings to show.
         run: the run as the commands shall name it.
         places: where they find what it is of.
     """
-    lines = gate_lines(report)
+    lines = [gate_line(report), *defects, cells_line(report.counts)]
     findings: Sequence[Finding] = report.findings
     if exit_code(report, places) is ExitCode.USAGE:  # as is told in the place of the gate
         lines = lines[1:]

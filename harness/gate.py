@@ -42,7 +42,6 @@ from harness.rig.vocabulary import (
     Symptom,
     is_asked,
 )
-from harness.verdict import ReachOf, by_lane, remaining_by_lane
 from harness.whole_cases import whole_cases
 
 __all__ = ["CellClass", "Finding", "Gate", "GateReport", "first_screen", "judge"]
@@ -61,7 +60,6 @@ def judge(
     likes: Mapping[str, str] | None = None,
     faults: Sequence[Fault] = (),
     register: Register | None = None,
-    reach_of: ReachOf = by_lane,
     cosmetic_is_told: bool = False,
 ) -> GateReport:
     """Judge a run.
@@ -72,7 +70,6 @@ def judge(
         likes: for each subject of kind FILE, the subject that it is held against.
         faults: what is wrong with the table and the register themselves.
         register: names the known defects that a finding may be due to.
-        reach_of: who makes the split of a cell, for what is counted of the newest release.
         cosmetic_is_told: a cosmetic failure that the table does not expect is a note, and no
             finding: where nobody has written a table yet.
 
@@ -127,7 +124,6 @@ def judge(
         notes=told([note for result in judged.values() for note in result.notes]),
         good_news=told([good for result in judged.values() for good in result.good_news]),
         lane_of={cell.key.cell_id: Lane(cell.key.lane) for cell in plan},
-        remaining=remaining_by_lane(records.values(), subjects, reach_of),
     )
 
 

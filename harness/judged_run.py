@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from packaging.version import Version
+
 from harness.choosing import likes
 from harness.corpus_client import Corpus, read_corpus
 from harness.errors import SurroundingsError, UsageError
+from harness.expectations.attribution import Attributed, attributed
 from harness.expectations.faults import faults_of
+from harness.expectations.known import Known, known_in
 from harness.expectations.reading import EXPECTATIONS, Expectations, read_expectations
+from harness.expectations.standing import Standings
 from harness.findings import Gate, GateReport, Places
 from harness.gate import judge
 from harness.plan import PlannedCell
@@ -19,19 +26,25 @@ from harness.provenance import Provenance
 from harness.reach import reach_in
 from harness.releases import Catalogue
 from harness.rig.records import CaseInfo, CellRecord, SubjectSpec
-from harness.rig.vocabulary import SubjectKind
+from harness.rig.vocabulary import Reach, SubjectKind
+from harness.shown_defects import shown_defects
 from harness.spent import Spent
 from harness.store import RunFolder, RunState
 from harness.subjects import known_subjects
 from harness.summary import summarise
 from harness.toolchain import Toolchain
+from harness.verdict import ReachOf
 
 RESULTS: Final = "results"  # where the commands look for runs if they are not told
 
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """A run's records with everything that explains them."""
+    """A run's records with everything that explains them.
+
+    ``known`` is what its newest release is known to have; None where the table knows no release,
+    none was asked, or the cases are a user's own.
+    """
 
     folder: RunFolder
     report: GateReport
@@ -41,7 +54,14 @@ class JudgedRun:
     subjects: tuple[SubjectSpec, ...]
     expectations: Expectations
     provenance: Provenance
+    known: Known | None = None
     broken: dict[str, str] = field(default_factory=dict)
+
+    @functools.cached_property
+    def shown(self) -> tuple[Attributed, ...]:
+        """Every failure that is judged, with its defect."""
+        known, partners = self.expectations, likes(self.subjects)
+        return tuple(attributed(self.records.values(), known.table, known.register, partners))
 
     @property
     def places(self) -> Places:
@@ -117,10 +137,26 @@ def judged_run(folder: RunFolder, expected: Expected) -> JudgedRun:
         likes(subjects),
         faults,
         known.register,
-        reach_in(chosen, provenance.corpus),
         cosmetic_is_told=bool(provenance.corpus) and not known.table.entries,
     )
-    return JudgedRun(folder, report, plan, records, chosen, subjects, known, provenance)
+    newest = _newest_release(subjects)
+    counted = None
+    if newest is not None and known.table.releases and not provenance.corpus:
+        standings = Standings(known.register, known.table)
+        counted = known_in(newest, standings, _reach_of_rows(expected.corpus))
+    return JudgedRun(folder, report, plan, records, chosen, subjects, known, provenance, counted)
+
+
+def _reach_of_rows(corpus: Corpus) -> ReachOf:
+    """Who makes the split of a row's case; one that the corpus lacks is nobody's, and a fault."""
+    reach_of, names = reach_in(corpus.cases, ()), frozenset(corpus.names)
+    return lambda key: reach_of(key) if key.case in names else Reach.HANDMADE
+
+
+def _newest_release(subjects: Iterable[SubjectSpec]) -> str | None:
+    """The newest of these that is a release."""
+    releases = [spec.subject for spec in subjects if spec.kind is SubjectKind.RELEASE]
+    return max(releases, key=Version, default=None)
 
 
 def raise_if_nothing_ran(judged: JudgedRun) -> None:
@@ -153,6 +189,12 @@ def summary_of(
         records=judged.records,
         cases=judged.cases,
         provenance=judged.provenance,
+        defects=shown_defects(
+            judged.shown,
+            judged.expectations.register,
+            judged.subjects,
+            reach_in(judged.cases, judged.provenance.corpus, likes(judged.subjects)),
+        ),
         wall_s=wall_s,
         spent=spent,
         controller_peak_bytes=controller_peak_bytes,

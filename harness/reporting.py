@@ -9,8 +9,7 @@ from typing import Any
 
 from harness.atomic import replace_file
 from harness.beside import beside
-from harness.choosing import likes
-from harness.expectations.attribution import attributed
+from harness.defect_lines import defect_lines
 from harness.expectations.defects import Defect
 from harness.expectations.faults import Fault
 from harness.findings import Finding, Places, explain_command, mistake
@@ -84,6 +83,7 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         causes=causes_of(judged),
         summary=summary,
         provenance=provenance_to_json(judged.provenance),
+        defects=defect_lines(judged),
         run=judged.folder.run_id,
     )
 
@@ -130,15 +130,14 @@ def _classes(judged: JudgedRun) -> dict[str, str]:
 
 def causes_of(judged: JudgedRun) -> list[CauseView]:
     """The defects that this run shows, those with the most cells first."""
-    known = judged.expectations
-    likes_of = likes(judged.subjects)
+    register = judged.expectations.register
     shown: dict[str, list[ShownBy]] = {}
-    for each in attributed(judged.records.values(), known.table, known.register, likes_of):
+    for each in judged.shown:
         if each.defect:
             seen = ShownBy(each.key, each.fact.oracle, each.fact.fails, each.fact.says)
             shown.setdefault(each.defect, []).append(seen)
     return [
-        _cause(known.register.by_id[name], cells, judged.places.options(""))
+        _cause(register.by_id[name], cells, judged.places.options(""))
         for name, cells in sorted(shown.items(), key=lambda item: -len(item[1]))
     ]
 

@@ -1,7 +1,8 @@
-"""``summary.json``: a run in numbers, for scripts. The fields are fixed (DESIGN.md, section 7)."""
+"""``summary.json``: a run in defects and in numbers, for scripts. The fields are fixed."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from harness.provenance import Provenance
 from harness.rig.record_json import SCHEMA
 from harness.rig.records import CaseInfo, CellRecord, SubjectSpec
 from harness.rig.vocabulary import COMPILE_PARTS, Lane, Outcome, Stage
+from harness.shown_defects import DefectShown
 from harness.sources import environment_bytes_in, tensorrt_in, torch_in
 from harness.spent import Spent
 
@@ -27,6 +29,7 @@ def summarise(
     records: Mapping[str, CellRecord],
     cases: Iterable[CaseInfo],
     provenance: Provenance,
+    defects: Sequence[DefectShown],
     wall_s: float | None,
     spent: Spent | None,
     controller_peak_bytes: int | None,
@@ -37,6 +40,7 @@ def summarise(
         report: the judgement of this plan and these records.
         records: the ended cells by ``cell_id``.
         cases: at least those of the plan.
+        defects: those that the run shows, the worst first.
         wall_s: seconds that the run took; what came before a resume may be included. None: unknown.
         spent: what the workers told of their time and memory, None where they told nothing.
         controller_peak_bytes: the most resident memory that the controller has held, None if that
@@ -51,6 +55,9 @@ def summarise(
         "schema": SCHEMA,
         "state": str(state),
         "gate": report.gate.value,
+        "defects": [
+            dataclasses.asdict(defect) | {"calls": list(defect.calls)} for defect in defects
+        ],
         "cells": {
             "planned": len(plan),
             **{cell_class.value: report.count(cell_class) for cell_class in reversed(CellClass)},

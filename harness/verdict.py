@@ -1,14 +1,13 @@
 """A run's verdict in one line: the same on the console, in report.md and in report.html.
 
-Green means that all is as the table expects. It does not mean that nothing is broken: what the
-newest release is known to get wrong is told in the same breath.
+Green means that all is as the table expects. It does not mean that nothing is broken: the lines
+below it (`harness.defect_lines`) tell which defects the newest release is known to have.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,7 +24,7 @@ HARMS: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR, Harm.INTERFACE)
 HARM_WORDS: Final[Mapping[Harm, str]] = {
     Harm.SILENT: "silent",
     Harm.WARNED: "announced",
-    Harm.ERROR: "loud",
+    Harm.ERROR: "error",
     Harm.INTERFACE: "interface",
     Harm.COSMETIC: "cosmetic",
 }
@@ -114,19 +113,6 @@ def _remaining(release: str, lane: Lane, reach: Reach, records: Sequence[CellRec
     )
 
 
-def remaining_by_lane(
-    records: Collection[CellRecord], subjects: Collection[SubjectSpec], reach_of: ReachOf
-) -> tuple[Remaining, ...]:
-    """As `remaining`, of each lane in which a release was asked anything."""
-    lanes = {record.key.lane for record in records}
-    return tuple(
-        left
-        for lane in Lane
-        if lane in lanes
-        for left in remaining(records, subjects, reach_of, lane)
-    )
-
-
 def counts_by_lane(
     classes: Mapping[str, str], lane_of: Mapping[str, Lane]
 ) -> dict[Lane, Counter[str]]:
@@ -142,22 +128,16 @@ def counts_by_lane(
     return found
 
 
-def verdict_words(
-    gate: str,
-    counts: Mapping[Lane, Mapping[str, int]],
-    faults: int,
-    left: Sequence[Remaining],
-) -> str:
+def verdict_words(gate: str, counts: Mapping[Lane, Mapping[str, int]], faults: int) -> str:
     """The gate in one line.
 
     Args:
         gate: green, red, inconclusive or failed.
         counts: of each lane that was planned: ``planned``, and a count for each class of cell.
         faults: how many faults register and table have.
-        left: one a lane.
     """
     if gate == "green":
-        return f"Green: nothing unexpected{_known(left)}"
+        return "Green: nothing unexpected"
     if gate == "inconclusive":
         return _inconclusive(counts)
     if gate == "failed":
@@ -186,37 +166,6 @@ def _where(counts: Mapping[Lane, Mapping[str, int]], name: str) -> str:
         return f" in the {next(iter(inside))} lane"
     told = " and ".join(f"{count:,} in the {lane} lane" for lane, count in inside.items())
     return f" ({told})" if told else ""
-
-
-#: The cells of a reach, as they are told.
-_SPLITS: Final[Mapping[Reach, str]] = {
-    Reach.PRODUCT: "whose split the product makes",
-    Reach.EXPORTED: "that torch.export alone makes",
-    Reach.HANDMADE: "that are handmade",
-}
-
-
-def _known(left: Sequence[Remaining]) -> str:
-    """What is known to fail, lane by lane; the graph lane goes without its name."""
-    parts = []
-    for lane, group in itertools.groupby(left, key=lambda each: each.lane):
-        here = list(group)
-        where = "" if lane is Lane.GRAPH else f"in the {lane} lane "
-        told = ", ".join(_failing(each) for each in here)
-        parts.append(f"; {where}{here[0].release} fails {told}")
-    return "".join(parts)
-
-
-def _failing(left: Remaining) -> str:
-    """``in 5 of 120 cells whose split the product makes (2 silent and 3 loud)``."""
-    unasked = f", {left.unasked:,} not asked" if left.unasked else ""
-    splits = "" if left.lane is not Lane.GRAPH else f" {_SPLITS[left.reach]}"
-    cells = f"{_plural(left.asked, 'cell')}{splits}{unasked}"
-    if not left.failing:
-        return f"in none of {cells}"
-    kinds = [f"{left.harms[harm]:,} {HARM_WORDS[harm]}" for harm in HARMS if left.harms.get(harm)]
-    told = f"{', '.join(kinds[:-1])} and {kinds[-1]}" if len(kinds) > 1 else kinds[0]
-    return f"in {left.failing:,} of {cells} ({told})"
 
 
 def _inconclusive(counts: Mapping[Lane, Mapping[str, int]]) -> str:

@@ -12,6 +12,7 @@ import pytest
 from harness.cli import defects, expecting
 from harness.expectations.attribution import (
     attributed,
+    deviation,
     difference,
     difference_line,
     shown_lines,
@@ -135,7 +136,36 @@ def test_a_candidate_is_told_in_defects() -> None:
     again = difference("file:1", "2.13.0", [like, same], rows, known)
     assert difference_line(again, "2.13.0") == "all as 2.13.0"
     ended = difference("file:1", "2.13.0", [like, stopped(mine.key)], rows, known)
-    assert "breaks: completion error@clean: boom in 1 cell" in difference_line(ended, "2.13.0")
+    assert difference_line(ended, "2.13.0") == (
+        "hides: kept in 1 cell, old in 1 cell; "
+        "breaks: completion error@clean: boom in 1 cell; all else as 2.13.0"
+    )
+
+
+def test_a_candidate_in_which_a_defect_looks_otherwise_is_not_told_as_the_same() -> None:
+    known = register(defect("old", Sign("values", "boom|bang")))
+    rows = table(entry(defect="old"))
+    like = record(key(), failed(Oracle.VALUES))
+    mine = record(key("a", "file:1"), failed(Oracle.VALUES, "bang"))
+    told = difference("file:1", "2.13.0", [like, mine], rows, known)
+    assert difference_line(told, "2.13.0") == "shows otherwise: old in 1 cell; all else as 2.13.0"
+
+
+def test_a_release_is_told_in_defects_against_what_the_table_expects() -> None:
+    known = register(
+        defect("old", Sign("values", "boom")), defect("new", Sign("wiring", "boom")),
+    )  # fmt: skip
+    rows = table(entry(defect="old", subjects=RELEASES))
+
+    def told(*found: Oracle) -> str:
+        made = record(key("a", "2.15.0rc1"), *map(failed, found))
+        return difference_line(deviation("2.15.0rc1", [made], rows, known), "2.14.0")
+
+    assert told(Oracle.VALUES) == "all as 2.14.0"
+    assert told(Oracle.WIRING) == "mends: old; breaks: new in 1 cell; all else as 2.14.0"
+    assert told(Oracle.VALUES, Oracle.METADATA) == (
+        "breaks: metadata wrong-metadata@run: boom in 1 cell; all else as 2.14.0"
+    )
 
 
 def test_what_releases_show_of_cases_without_a_table_is_told_by_the_signs_of_defects() -> None:

@@ -78,7 +78,6 @@ def test_it_runs_the_installed_package_and_judges_it_by_what_is_known_of_package
     assert keys == {("engine", "tensorrt-11.0.0.114", "cuda", "torch-2.13.0")}
     write_run_report(judged, json.loads((judged.folder.path / "summary.json").read_text()))
     report = (judged.folder.path / "report.md").read_text()
-    assert "in the engine lane 2.13.0 fails in 2 of 4 cells (2 loud)" in report
     assert "emulated" not in report
 
 

@@ -1,4 +1,4 @@
-"""summary.json: exactly the fields that DESIGN.md lists, and sums that come out."""
+"""summary.json: exactly these fields, and sums that come out."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from harness.gate import judge
 from harness.plan import PlannedCell, make_plan
 from harness.rig.records import CellRecord
 from harness.rig.vocabulary import Oracle, Stage
+from harness.shown_defects import DefectShown
 from harness.spent import Spent
 from harness.summary import summarise
 from tests.record_builders import (
@@ -34,6 +35,7 @@ CASES = [case("a", "one"), case("b", "one"), case("c", "two")]
 OLD = subject("2.13.0", "legacy", "export", torch_pinned="2.13.0", tensorrt_pinned="11.0")
 SAME = subject("2.13.1", "export", inliner_id="id of 2.13.0", hypothetical_routes=("export",))
 SUBJECTS = [OLD, SAME]
+DEFECT = DefectShown("d", "It is lost", "silent", "product", ("legacy",), 2, {"2.13.0": 2})
 PLAN = make_plan(CASES, SUBJECTS, ["nonstrict"])
 
 
@@ -50,6 +52,7 @@ def summary(
         records=records,
         cases=[*CASES, case("not-planned", "three")],
         provenance=provenance(*SUBJECTS),
+        defects=[DEFECT],
         wall_s=12.5,
         spent=spent,
         controller_peak_bytes=2**20,
@@ -62,6 +65,7 @@ def test_the_fields_are_these_and_no_others() -> None:
         "schema",
         "state",
         "gate",
+        "defects",
         "cells",
         "cases",
         "families",
@@ -82,6 +86,8 @@ def test_the_fields_are_these_and_no_others() -> None:
     }
     told = {"wall", "workers", "in_stages", "stage_share"}
     assert set(made["seconds"]) == {*told, *map(str, Stage)}
+    told = {"id", "title", "harm", "reach", "calls", "cells", "releases"}
+    assert set(made["defects"][0]) == told
     for row in made["inliners"]:
         assert set(row) == {
             "subject",

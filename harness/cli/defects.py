@@ -13,6 +13,7 @@ from harness.errors import UsageError
 from harness.exitcodes import ExitCode
 from harness.expectations.defects import Defect
 from harness.expectations.facts import NONSTRICT
+from harness.expectations.known import changes_in
 from harness.expectations.reading import EXPECTATIONS, read_expectations
 from harness.expectations.standing import Standing, Standings, State, is_ordinary
 from harness.rig.vocabulary import Route
@@ -175,25 +176,21 @@ def _cell(each: Standing, standings: Standings) -> str:
 
 
 def _new_in(release: str, standings: Standings) -> int:
-    before = standings.before(release)
-    if before is None:
+    changes = changes_in(standings, release)
+    if changes is None:
         raise UsageError(f"{release} is the oldest release here; there is nothing to compare")
-    now = {each.defect.id: each for each in standings.having(release, State.SHOWN)}
-    was = {each.defect.id: each for each in standings.having(before, State.SHOWN)}
-    hidden = {each.defect.id: each for each in standings.having(release, State.HIDDEN)}
-    for title, names in (
-        ("mended", [name for name in was if name not in now and name not in hidden]),
-        ("new", [n for n in now if n not in was and now[n].defect.since == release]),
-        ("uncovered", [n for n in now if n not in was and now[n].defect.since != release]),
-        ("now hidden", [name for name in was if name in hidden]),
+    for title, of in (
+        ("mended", changes.mended),
+        ("new", changes.new),
+        ("uncovered", changes.uncovered),
+        ("now hidden", changes.hidden),
     ):
-        for name in names:
-            defect = standings.register.by_id[name]
+        for each in of:
+            defect = each.defect
             by = f" ({defect.fixed_by})" if title == "mended" and defect.fixed_by else ""
-            behind = f" (behind {', '.join(hidden[name].behind)})" if name in hidden else ""
-            tell(f"{title}: {name}: {defect.title}{by}{behind}")
-    kept = len(set(now) & set(was))
-    tell(f"{before} -> {release}: {kept} defects of both")
+            behind = f" (behind {', '.join(each.behind)})" if title == "now hidden" else ""
+            tell(f"{title}: {defect.id}: {defect.title}{by}{behind}")
+    tell(f"{changes.before} -> {release}: {changes.kept} defects of both")
     return ExitCode.GREEN
 
 

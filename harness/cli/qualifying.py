@@ -31,7 +31,7 @@ from harness.cli.common import (
 from harness.cli.results import current_summary
 from harness.errors import SurroundingsError, UsageError
 from harness.exitcodes import ExitCode
-from harness.expectations.attribution import attributed
+from harness.expectations.attribution import difference, difference_line
 from harness.findings import Gate
 from harness.gpu_runs import last_gpu_run
 from harness.judged_run import JudgedRun, raise_if_nothing_ran
@@ -120,7 +120,7 @@ def qualify_command(
     q = _qualified(judged, baseline, candidate, options)
     sizes = _measured(judged, q, toolchain, catalogue, budget) if budget else None
     gpu, unread = last_gpu_run((out_dir, PROJECT_ROOT / RESULTS))
-    return _told(judged, q, Beside(sizes, gpu, unread, expression))
+    return _told(judged, q, Beside(sizes, gpu, unread, expression, _in_defects(judged, q)))
 
 
 def _qualified(judged: JudgedRun, baseline: str, candidate: str, options: str) -> Qualification:
@@ -128,18 +128,23 @@ def _qualified(judged: JudgedRun, baseline: str, candidate: str, options: str) -
     mine = specs.get(candidate) or next(
         spec for spec in judged.subjects if spec.kind is SubjectKind.FILE
     )
-    known, records = judged.expectations, judged.records.values()
-    partners = likes(judged.subjects)
     return qualify(
-        records,
+        judged.records.values(),
         judged.cases,
         specs[baseline],
         mine,
-        attributed(records, known.table, known.register, partners),
-        known.register,
+        judged.shown,
+        judged.expectations.register,
         options,
-        reach_in(judged.cases, judged.provenance.corpus, partners),
+        reach_in(judged.cases, judged.provenance.corpus, likes(judged.subjects)),
     )
+
+
+def _in_defects(judged: JudgedRun, q: Qualification) -> str:
+    """What the candidate does otherwise than the baseline."""
+    names, known = (q.candidate.subject, q.baseline.subject), judged.expectations
+    told = difference(*names, judged.records.values(), known.table, known.register)
+    return f"{names[0]}: {difference_line(told, names[1])}."
 
 
 def _measured(
@@ -178,6 +183,7 @@ def _told(judged: JudgedRun, q: Qualification, beside: Beside) -> int:
     verdict = verdict_of(q, beside)
     tell(verdict.words)
     tell(verdict.why)
+    tell(beside.defects)
     tell(sizes_sentence(beside.sizes))
     if same_inliner(q):
         tell(same_inliner(q))

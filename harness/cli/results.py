@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections import defaultdict
 from typing import Annotated, Any
 
 import typer
@@ -19,15 +20,18 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
+from harness.defect_lines import screen_of
 from harness.exitcodes import ExitCode
-from harness.findings import exit_code, first_screen, mistakes
+from harness.findings import exit_code, mistakes
 from harness.judged_run import JudgedRun, reopen, summary_of
 from harness.pictures import with_pictures
 from harness.releases import load_catalogue
+from harness.report import text
 from harness.report.model import ReportModel
 from harness.reporting import read_summary, write_run_report
 from harness.reproduction import with_scripts
 from harness.spent import read_spent
+from harness.subject_order import ordered_subjects
 
 
 def summary_command(
@@ -35,13 +39,12 @@ def summary_command(
     as_json: Annotated[bool, typer.Option("--json", help="summary.json as it is.")] = False,
     out_dir: Out = RESULTS,
 ) -> int:
-    """A run in numbers; the exit code is its gate's."""
+    """A run in defects and cells; the exit code is its gate's."""
     judged = reopen(run_name, out_dir, toolchain_for(), load_catalogue())
-    summary = read_summary(judged.folder.path) or summary_now(judged)
     if as_json:
-        print(json.dumps(summary, indent=2))
+        print(json.dumps(read_summary(judged.folder.path) or summary_now(judged), indent=2))
     else:
-        _print_summary(judged, summary)
+        _print_summary(judged)
     return int(exit_code(judged.report, judged.places))
 
 
@@ -51,7 +54,7 @@ def tell_gate(judged: JudgedRun) -> ExitCode:
     if code is ExitCode.USAGE:
         for line in mistakes(judged.report, judged.places):
             say_error(line)
-    for line in first_screen(judged.report, run=judged.folder.run_id, places=judged.places):
+    for line in screen_of(judged):
         tell(line)
     return code
 
@@ -101,13 +104,26 @@ def summary_now(judged: JudgedRun) -> dict[str, Any]:
     return summary_of(judged, judged.folder.state(), wall_s=0.0, spent=spent)
 
 
-def _print_summary(judged: JudgedRun, summary: dict[str, Any]) -> None:
+def _print_summary(judged: JudgedRun) -> None:
+    """The first screen; the defects that the run shows, the worst first; and the cells of each."""
     tell_gate(judged)
-    table = Table("subject", "route", "cells", "ok", "otherwise", box=None, pad_edge=False)
+    summary = summary_now(judged)
+    order = [spec.subject for spec in ordered_subjects(judged.subjects)]
+    for each in summary["defects"]:
+        harm, where = (
+            each["harm"] or "harm not known",
+            ", ".join(text.spans(each["releases"], order)),
+        )
+        tell(f"{each['id']}: {each['title']}")
+        tell(f"    {harm}, {each['reach']}, {text.plural(each['cells'], 'cell')}; shown by {where}")
+    cells = Table("subject", "route", "cells", "ok", "defects", box=None, pad_edge=False)
+    shown: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for fact in judged.shown:
+        if fact.defect:
+            shown[fact.key.subject, fact.key.route].add(fact.defect)
     for row in summary["inliners"]:
-        others = [f"{n} {label}" for label, n in row["by_verdict"].items() if label != "ok"]
-        subject = str(row.get("subject") or row.get("release"))
+        subject, route = row["subject"], row["route"]
         note = " (hypothetical)" if row["hypothetical"] else ""
-        counts = (str(row["cells"]), str(row["ok"]))
-        table.add_row(subject, f"{row['route']}{note}", *counts, ", ".join(others) or "-")
-    out.print(table)
+        known = "-" if row["hypothetical"] else str(len(shown[subject, route]))
+        cells.add_row(subject, f"{route}{note}", str(row["cells"]), str(row["ok"]), known)
+    out.print(cells)

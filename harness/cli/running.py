@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from packaging.version import Version
 
-from harness.choosing import likes
 from harness.cli.common import (
     INTERRUPTED,
     RESULTS,
@@ -33,19 +31,12 @@ from harness.cli.results import current_summary, tell_gate
 from harness.corpus_client import absolute
 from harness.errors import UsageError
 from harness.exitcodes import ExitCode
-from harness.expectations.attribution import (
-    attributed,
-    difference,
-    difference_line,
-    shown_lines,
-)
 from harness.expectations.reading import EXPECTATIONS
-from harness.expectations.standing import Standings, State
 from harness.judged_run import JudgedRun, raise_if_nothing_ran
 from harness.progress import progress_for
 from harness.releases import load_catalogue
 from harness.reporting import write_run_report
-from harness.rig.vocabulary import PINNED, SEGMENT, Lane, SubjectKind
+from harness.rig.vocabulary import PINNED, SEGMENT, Lane
 from harness.run import RunOptions, resume, run
 from harness.store import LATEST
 
@@ -167,48 +158,8 @@ def show_verdict(judged: JudgedRun) -> int:
     write_run_report(judged, current_summary(judged))
     add_step_summary(folder)
     code = tell_gate(judged)
-    for line in defect_lines(judged):
-        tell(line)
     tell(f"report: {folder / 'report.html'}")
     return int(code)
-
-
-def defect_lines(judged: JudgedRun) -> list[str]:
-    """A run in defects: what each candidate does otherwise, and what releases have.
-
-    Of cases of a user's own that is what they show, by the defects' signs if by no table.
-    """
-    known, records = judged.expectations, list(judged.records.values())
-    lines = []
-    for subject, like in sorted(likes(judged.subjects).items()):
-        told = difference(subject, like, records, known.table, known.register)
-        lines.append(f"{subject}: {difference_line(told, like)}")
-    if judged.provenance.corpus:
-        shown = attributed(records, known.table, known.register, likes(judged.subjects))
-        return [*lines, *shown_lines(shown, _releases(judged))]
-    return [*lines, *newest_line(judged)]
-
-
-def newest_line(judged: JudgedRun) -> list[str]:
-    """What the newest release of a run is known to have, of the project's own cases."""
-    known = judged.expectations
-    asked = _releases(judged)
-    if not asked or not known.table.entries:
-        return []
-    newest = asked[-1]
-    standings = Standings(known.register, known.table)
-    shown = len(standings.having(newest, State.SHOWN))
-    hidden = len(standings.having(newest, State.HIDDEN))
-    more = f", and {hidden} that others hide" if hidden else ""
-    return [
-        f"defects: {newest} has {shown} known ones{more}: "
-        f"python -m harness defects --release {known.table.stands_for(newest)}"
-    ]
-
-
-def _releases(judged: JudgedRun) -> list[str]:
-    names = (spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE)
-    return sorted(names, key=Version)
 
 
 def _refuse_choices(context: typer.Context) -> None:

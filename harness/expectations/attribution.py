@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from harness.expectations.defects import Register
-from harness.expectations.facts import Fact, facts_in, facts_of, place_of
 from harness.expectations.naming import due_to
+from harness.expectations.facts import UNSUPPORTED, Fact, facts_in, facts_of, place_of
 from harness.expectations.table import UNKNOWN, Table
 from harness.findings import CellClass, Finding
+from harness.rig.record_json import TOO_OLD
 from harness.rig.records import CellKey, CellRecord
-from harness.rig.vocabulary import CellState, Harm
+from harness.rig.vocabulary import CellState, Harm, Oracle
 from harness.verdict import HARM_WORDS
 
 
@@ -82,56 +84,114 @@ def defects_told(
 
 @dataclass(frozen=True)
 class Difference:
-    """What a candidate does otherwise than what it is like, in defects and cells."""
+    """What a candidate does otherwise than what it is like, in defects and cells.
+
+    Each is by the id of a defect, or by what a failure says that bears the signs of none.
+    ``hidden`` are those whose cells end earlier now, which mends nothing; ``otherwise`` those that
+    show in the same cells by other failures.
+    """
 
     mended: Mapping[str, int]
     partly: Mapping[str, int]
-    broken: Mapping[str, int]  # by the id of a defect whose signs it bears, or by what it says
+    hidden: Mapping[str, int]
+    otherwise: Mapping[str, int]
+    broken: Mapping[str, int]
+
+
+#: So many defects are named of each kind of difference.
+_MOST: Final = 6
+#: What is said of each place, by what makes a fact the same: the name of a defect, or the fact.
+_Named = dict[CellKey, dict[tuple[str, str, str], str]]
 
 
 def difference(
     candidate: str, like: str, records: Iterable[CellRecord], table: Table, register: Register
 ) -> Difference:
     """A candidate against a release of the same run, told in defects."""
-    mine: dict[CellKey, dict[tuple[str, str, str], Attributed]] = defaultdict(dict)
-    theirs: dict[CellKey, dict[tuple[str, str, str], Attributed]] = defaultdict(dict)
+    mine: _Named = {}
+    theirs: _Named = {}
     chosen = [record for record in records if record.key.subject in (candidate, like)]
-    asked: dict[str, set[CellKey]] = defaultdict(set)
     for record in chosen:
         if record.state is CellState.ENDED and not record.hypothetical:
-            asked[record.key.subject].add(dataclasses.replace(record.key, subject=""))
-    both = asked[candidate] & asked[like]
+            whose = mine if record.key.subject == candidate else theirs
+            whose[dataclasses.replace(record.key, subject="")] = {}
     for each in attributed(chosen, table, register, {candidate: like}):
         whose = mine if each.key.subject == candidate else theirs
-        whose[dataclasses.replace(each.key, subject="")][each.fact.seen] = each
-    gone: dict[str, set[CellKey]] = defaultdict(set)
-    left: dict[str, set[CellKey]] = defaultdict(set)
-    new: dict[str, set[CellKey]] = defaultdict(set)
-    for place in both:
-        for seen, each in theirs[place].items():
-            name = each.defect or each.fact.text
-            (left if seen in mine[place] else gone)[name].add(place)
-        for seen, each in mine[place].items():
-            if seen in theirs[place]:
-                left[each.defect or each.fact.text].add(place)
+        place = dataclasses.replace(each.key, subject="")
+        whose[place][each.fact.seen] = each.defect or each.fact.text
+    return _difference(mine, theirs, _mended_in(candidate, register))
+
+
+def deviation(
+    subject: str, records: Iterable[CellRecord], table: Table, register: Register
+) -> Difference:
+    """A release against what the table expects of it, told in defects."""
+    mine: _Named = {}
+    theirs: _Named = {}
+    whose = table.stands_for(subject)
+    chosen = [record for record in records if record.key.subject == subject]
+    for record in chosen:
+        if record.state is CellState.ENDED and not record.hypothetical:
+            too_old = {each.oracle for each in record.verdicts if each.message == TOO_OLD}
+            mine[record.key] = {}
+            theirs[record.key] = {
+                seen: entry.defect
+                for seen, entry in table.expected(place_of(record.key), whose).items()
+                if seen[0] not in (*too_old, UNSUPPORTED)
+            }
+    for each in attributed(chosen, table, register):
+        mine[each.key][each.fact.seen] = each.defect or each.fact.text
+    return _difference(mine, theirs, _mended_in(subject, register))
+
+
+def _mended_in(subject: str, register: Register) -> frozenset[str]:
+    return frozenset(each.id for each in register.defects if not each.alive_in(subject))
+
+
+def _difference(mine: _Named, theirs: _Named, mended: Collection[str]) -> Difference:
+    """What shows in the one and not in the other, of the places that both have.
+
+    Args:
+        mended: defects that the register knows to be mended, whatever ends before them now.
+    """
+    gone, hidden, otherwise, left, new = (defaultdict[str, set[CellKey]](set) for _ in range(5))
+    for place in mine.keys() & theirs.keys():
+        here, there = mine[place], theirs[place]
+        ends = any(seen[0] == Oracle.COMPLETION for seen in here.keys() - there.keys())
+        for name in {*here.values(), *there.values()}:
+            shown = {seen for seen in here if here[seen] == name}
+            known = {seen for seen in there if there[seen] == name}
+            if shown and known:
+                (left if shown == known else otherwise)[name].add(place)
+            elif shown:
+                new[name].add(place)
             else:
-                new[each.defect or each.fact.text].add(place)
+                (hidden if ends and name not in mended else gone)[name].add(place)
+    kept = {*left, *otherwise, *new, *hidden}
     return Difference(
-        mended={name: len(of) for name, of in sorted(gone.items()) if name not in {*left, *new}},
-        partly={name: len(of) for name, of in sorted(gone.items()) if name in left},
-        broken={name: len(of) for name, of in sorted(new.items())},
+        mended=_counts(gone, without=kept),
+        partly={name: count for name, count in _counts(gone).items() if name in kept},
+        hidden=_counts(hidden),
+        otherwise=_counts(otherwise),
+        broken=_counts(new),
     )
+
+
+def _counts(places: Mapping[str, set[CellKey]], without: Collection[str] = ()) -> dict[str, int]:
+    return {name: len(of) for name, of in sorted(places.items()) if name not in without}
 
 
 def difference_line(told: Difference, like: str) -> str:
     """The difference in one line: ``mends: A, B; breaks: C in 3 cells; all else as 2.14.0``."""
-    parts = []
-    if told.mended:
-        parts.append(f"mends: {', '.join(told.mended)}")
-    if told.partly:
-        parts.append(f"mends in part: {', '.join(map(_counted, told.partly.items()))}")
-    if told.broken:
-        parts.append(f"breaks: {', '.join(map(_counted, told.broken.items()))}")
+    parts = [f"mends: {_listed(told.mended, counted=False)}"] if told.mended else []
+    for what, of in (
+        ("mends in part", told.partly),
+        ("hides", told.hidden),
+        ("shows otherwise", told.otherwise),
+        ("breaks", told.broken),
+    ):
+        if of:
+            parts.append(f"{what}: {_listed(of)}")
     return "; ".join([*parts, f"all else as {like}" if parts else f"all as {like}"])
 
 
@@ -163,11 +223,18 @@ def _shown(defects: Mapping[str, Sequence[Attributed]]) -> str:
         harms = [Harm(each.fact.harm) for each in defects[name] if each.fact.harm]
         worst = min(harms, key=lambda harm: harm.severity, default=None)
         cells = len({each.key for each in defects[name]})
-        counted = _counted((name or "what is none of these for sure", cells))
+        counted = f"{name or 'what is none of these for sure'}{_in_cells(cells)}"
         parts.append(f"{counted} ({HARM_WORDS[worst]})" if worst else counted)
     return ", ".join(parts)
 
 
-def _counted(item: tuple[str, int]) -> str:
-    name, cells = item
-    return f"{name} in {cells} cell{'s' if cells > 1 else ''}"
+def _listed(cells: Mapping[str, int], *, counted: bool = True) -> str:
+    """The names with the most cells, and how many more there are."""
+    most = sorted(cells, key=lambda name: -cells[name])[:_MOST]
+    told = [f"{name}{_in_cells(cells[name]) if counted else ''}" for name in most]
+    more = len(cells) - len(most)
+    return ", ".join(told) + (f" and {more} more" if more else "")
+
+
+def _in_cells(count: int) -> str:
+    return f" in {count} cell{'s' if count > 1 else ''}"

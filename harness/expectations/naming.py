@@ -5,6 +5,11 @@ from __future__ import annotations
 from harness.expectations.defects import Defect, Register
 from harness.expectations.facts import Fact, Place
 from harness.expectations.table import Table
+from harness.rig.vocabulary import Oracle
+
+
+#: Of these a failure says what is wrong, and not why.
+_ALIKE = frozenset({Oracle.VALUES, Oracle.WIRING})
 
 
 def due_to(
@@ -14,7 +19,8 @@ def due_to(
 
     A release that the table knows has what is alive in it. What it does not know, a candidate or
     a release to come, may bring back what was fixed: the same finding in the same cell of any
-    release tells its defect, and else the signs do, whenever their defects were fixed.
+    release tells its defect, and else the signs do, whenever their defects were fixed. Wrong numbers
+    and wrong wires bear the same signs whatever their cause, so that of these signs tell nothing.
 
     Args:
         subject: as the record names it.
@@ -25,7 +31,8 @@ def due_to(
     told = [table.expected(place, release).get(fact.seen) for release in table.releases]
     shown = {entry.defect for entry in told if entry is not None}
     signed = [defect for defect in register.defects if defect.signed(place, fact)]
-    return tuple([defect for defect in signed if defect.id in shown] or signed)
+    same = [defect for defect in signed if defect.id in shown]
+    return tuple(same or (() if fact.oracle in _ALIKE else signed))
 
 
 def brought_back(defect: Defect, like: str) -> str:

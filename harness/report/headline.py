@@ -17,15 +17,15 @@ from harness.report.frames import MISSING
 from harness.report.views import Answer, Headline
 from harness.rig.records import CellKey
 from harness.rig.vocabulary import EMULATED, NOT_COMPILED, SEGMENT, Lane, Oracle
-from harness.verdict import Remaining, verdict_words
+from harness.verdict import verdict_words
 
 EXPECTATIONS = "expectations"
 """What stands in a finding where an oracle would, if register or table is at fault."""
 
 _KINDS = (
     " Silent: the program runs without a warning, and computes something else. Announced: the "
-    "same, with a warning. Loud: an error in place of a program. Interface: right numbers, but "
-    "packed otherwise, or what may be given or trained is not as it was."
+    "same, with a warning. Error: there is no program, or one that raises. Interface: right "
+    "numbers, but packed otherwise, or what may be given or trained is not as it was."
 )
 MOST_REASONS: Final = 3  # why cells were not asked, spelled out
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
@@ -40,22 +40,23 @@ def headline(
     verdicts: pd.DataFrame,
     answers: tuple[Answer, ...],
     findings: Sequence[FindingView],
-    left: Sequence[Remaining],
+    defects: Sequence[str],
     noted: bool = False,
 ) -> Headline:
     """Everything that the top of the report says; a broken harness answers nothing.
 
     Args:
         counts: as `verdict.counts_by_lane` gives them.
-        left: what is known to fail in the newest release, one a lane.
+        defects: the run in defects, as the console tells it.
         noted: whether there are notes, which the gate does not count.
     """
     faults = sum(finding.oracle == EXPECTATIONS for finding in findings)
     return Headline(
         state=gate,
         sign=SIGNS[gate],
-        words=verdict_words(gate, counts, faults, left),
-        advice=_advice(gate, summary, left, noted),
+        words=verdict_words(gate, counts, faults),
+        defects=tuple(defects),
+        advice=_advice(gate, summary, bool(defects), noted),
         answers=() if gate == "failed" else answers,
         counted=f"in the {text.joined(list(counts))} lane" if len(counts) > 1 else "",
         facts=_facts(counts, cells, summary),
@@ -63,11 +64,11 @@ def headline(
     )
 
 
-def _advice(gate: str, summary: Mapping[str, Any], left: Sequence[Remaining], noted: bool) -> str:
+def _advice(gate: str, summary: Mapping[str, Any], defects: bool, noted: bool) -> str:
     if gate == "green":
-        known = _KINDS if any(each.failing for each in left) else ""
+        kinds = _KINDS if defects else ""
         but = ", or a note that the gate does not count" if noted else ""
-        return f"Every verdict is ok, or a known defect, where it is expected{but}.{known}"
+        return f"Every verdict is ok, or a known defect, where it is expected{but}.{kinds}"
     if gate == "red":
         return "Do not ship before what nobody expected is explained."
     if gate == "inconclusive":

@@ -12,7 +12,6 @@ from typing import Any
 
 import pandas as pd
 
-from harness.reach import reach_in
 from harness.report import tables, text
 from harness.report.answers import UNJUDGED, answers
 from harness.report.cause_views import CauseView, FindingView, LiveCause, Script
@@ -60,7 +59,7 @@ from harness.report.views import (
 from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.rig.vocabulary import EMULATED, Lane, SubjectKind
 from harness.subject_order import ordered_subjects
-from harness.verdict import counts_by_lane, remaining_by_lane
+from harness.verdict import counts_by_lane
 
 __all__ = ["EXPECTATIONS", "CauseView", "FindingView", "ReportModel", "build_model"]
 
@@ -143,6 +142,7 @@ def build_model(
     provenance: Mapping[str, Any],
     notes: Sequence[FindingView] = (),
     good_news: Sequence[FindingView] = (),
+    defects: Sequence[str] = (),
     run: str = "",
 ) -> ReportModel:
     """The model of one run.
@@ -153,6 +153,7 @@ def build_model(
         classes: from a cell's id to its class, in the words of summary.json.
         findings: what keeps the gate from green, worst first; `notes` and `good_news` do not.
         causes: the defects that this run shows.
+        defects: the run in defects, line by line, as the console tells it.
         summary, provenance: the data of summary.json and run.json.
         run: the run's name, for the title.
     """
@@ -183,7 +184,6 @@ def build_model(
         {key.cell_id: classes.get(key.cell_id, MISSING) for key in plan},
         {key.cell_id: Lane(key.lane) for key in plan},
     )
-    left = remaining_by_lane(records, subjects, reach_in(cases, provenance.get("corpus", ())))
     smallest = smallest_first(one_cells, cases)
     shown = frozenset(map(str, one_cells["cell_id"]))
     return ReportModel(
@@ -201,7 +201,7 @@ def build_model(
             all_verdicts,
             answered,
             findings,
-            left,
+            defects,
             bool(notes),
         ),
         ran_on=torches_running(subjects, summary, provenance),

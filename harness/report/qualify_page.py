@@ -56,6 +56,7 @@ class Beside:
     gpu: GpuRun | None = None
     unread: tuple[str, ...] = ()  # runs of which it is not known whether they were on a GPU
     expression: str = ""  # of -k, which chose among the cases
+    defects: str = ""  # what the candidate does otherwise, in defects
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,7 @@ def _rendered(
         q=q,
         verdict=verdict_of(q, beside),
         same_inliner=same_inliner(q),
+        defects=beside.defects,
         scope=_scope(q, beside),
         counts=_counts(q),
         reaches=list(Reach),

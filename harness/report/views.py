@@ -19,12 +19,14 @@ class Answer:
 class Headline:
     """The gate in words: what the first screen says.
 
-    ``counted`` names the lanes whose figures stand in each of ``facts``, where there are two.
+    ``defects`` are the run's, in the console's words, line by line. ``counted`` names the lanes
+    whose figures stand in each of ``facts``, where there are two.
     """
 
     state: str
     sign: str
     words: str
+    defects: tuple[str, ...]
     advice: str
     answers: tuple[Answer, ...]
     counted: str

@@ -15,7 +15,7 @@ from harness.report.markdown import markdown
 from harness.report.model import build_model
 from harness.report.page import page
 from harness.reporting import fault_view
-from tests.report.conftest import GREEN, share_an_inliner
+from tests.report.conftest import DEFECTS, GREEN, share_an_inliner
 
 
 def test_the_headline_says_green_and_how_many_cells_ended(model):
@@ -26,6 +26,13 @@ def test_the_headline_says_green_and_how_many_cells_ended(model):
     )
     assert dict(head.facts)["cells ended"] == "80 / 80"
     assert dict(head.facts)["known failures"] == "37"
+
+
+def test_page_and_markdown_tell_the_defects_of_the_console_between_the_verdict_and_the_rest(model):
+    assert model.headline.defects == (DEFECTS,)
+    for form in (page(model), markdown(model)):
+        body = form[form.rindex("<body") :] if "<body" in form else form
+        assert body.index(GREEN) < body.index(DEFECTS) < body.index("Silent failures")
 
 
 def test_the_headline_says_red_and_how_many(red):

@@ -1,0 +1,62 @@
+"""What a release is known to have in defects: by harm, by who meets them, and what is new."""
+
+from __future__ import annotations
+
+from harness.expectations.defects import Sign
+from harness.expectations.known import known_in, known_lines
+from harness.expectations.standing import Standings
+from harness.rig.records import CellKey
+from harness.rig.vocabulary import Lane, Oracle, Reach
+from tests.record_builders import RELEASES, Row, defect, entry, register, table
+
+OLD, MIDDLE, NEW = RELEASES
+ALL = {"subjects": RELEASES}
+NAMES = ("silent-one", "error-one", "handmade-one", "mended", "new")
+REGISTER = register(
+    *(defect(name, Sign("values", "boom")) for name in NAMES[:-1]),
+    defect("new", Sign("values", "boom"), since=NEW),
+)
+
+
+def reach_of(key: CellKey) -> Reach:
+    if key.lane != Lane.GRAPH:
+        return Reach.PRODUCT
+    return Reach.HANDMADE if key.case == "handmade" else Reach.EXPORTED
+
+
+def lines(release: str, *rows: Row) -> list[str]:
+    return known_lines(known_in(release, Standings(REGISTER, table(*rows)), reach_of))
+
+
+ROWS = (
+    entry(case="a", defect="silent-one", harm="silent", lane="package", route="no-retrace", **ALL),
+    entry(case="b", defect="silent-one", harm="silent", **ALL),
+    entry(Oracle.COMPLETION, case="c", defect="error-one", harm="error", **ALL),
+    entry(Oracle.COMPLETION, case="handmade", defect="handmade-one", harm="error", **ALL),
+    entry(case="d", defect="mended", harm="silent", subjects=(OLD, MIDDLE)),
+    entry(case="e", defect="new", harm="interface", subjects=(NEW,)),
+)
+
+
+def test_defects_are_counted_by_harm_and_by_the_widest_split_that_meets_them() -> None:
+    assert lines(NEW, *ROWS) == [
+        f"defects: {NEW} has 4 known ones (1 silent, 2 errors, 1 interface)",
+        "  1 in splits of the product (1 silent), "
+        "2 in those of torch.export alone (1 error, 1 interface), "
+        "1 in handmade ones alone (1 error)",
+        f"  against {MIDDLE}: 1 mended, 1 new",
+    ]
+
+
+def test_a_release_that_the_table_does_not_know_is_told_as_the_one_before() -> None:
+    assert lines("2.15.0rc1", *ROWS) == lines(NEW, *ROWS)
+
+
+def test_the_oldest_release_is_held_against_none_and_one_that_changes_nothing_says_so() -> None:
+    assert not any("against" in line for line in lines(OLD, *ROWS))
+    assert lines(MIDDLE, *ROWS)[-1] == f"  against {OLD}: the same ones"
+
+
+def test_a_release_without_defects_says_so_too() -> None:
+    rows = (entry(subjects=(OLD,), defect="mended"),)
+    assert lines(NEW, *rows)[0] == f"defects: {NEW} has no known ones"

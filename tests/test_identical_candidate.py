@@ -1,0 +1,131 @@
+"""A candidate that is 2.14.0 under another version is green by every command, and one with a
+planted fault is red by each, told in defects."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.cli import qualifying, running
+from harness.exitcodes import ExitCode
+from harness.releases import CATALOGUE_FILE, EXPORTER_MODULE, load_catalogue
+from harness.rig.records import SubjectSpec
+from harness.toolchain.cache import WHEELS
+from harness.toolchain.environment import PROJECT_ROOT
+from tests.bench.test_cli_bench import invoke
+
+LIKE, CANDIDATE = "2.14.0", "2.15.0rc1"
+RIGHT = "copied_placeholder.replace_all_uses_with(submodule_inputs[idx])"
+WRONG = "copied_placeholder.replace_all_uses_with(submodule_inputs[-1 - idx])"
+#: A case that the planted fault breaks, and one that 2.14.0 is known to get wrong, in both lanes.
+CASES = "inputs_read_in_reverse and not recorded or cache_in_one_engine"
+ASKED = ("-k", CASES, "--jobs", "1")
+pytestmark = pytest.mark.slow
+
+
+def renamed(released: Path, folder: Path, *, broken: bool = False) -> Path:
+    """A wheel with the content of a released one, under the candidate's version."""
+    target = folder / released.name.replace(LIKE, CANDIDATE)
+    with zipfile.ZipFile(released) as old, zipfile.ZipFile(target, "w") as new:
+        for item in old.infolist():
+            content = old.read(item)
+            if item.filename.endswith(".dist-info/METADATA"):
+                content = content.replace(f"Version: {LIKE}".encode(), b"Version: 2.15.0rc1", 1)
+            if broken and item.filename == EXPORTER_MODULE:
+                assert content.count(RIGHT.encode()) == 1
+                content = content.replace(RIGHT.encode(), WRONG.encode())
+            new.writestr(item.filename.replace(f"-{LIKE}.", f"-{CANDIDATE}."), content)
+    return target
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["identical", "broken"])
+def made(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    release_specs: dict[str, SubjectSpec],
+) -> tuple[Path, bool]:
+    """A candidate's wheel, and whether it has the fault."""
+    released = Path(str(release_specs[LIKE].wheel_path))
+    return renamed(released, tmp_path_factory.mktemp("made"), broken=request.param), request.param
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache that has what the project's has, and keeps what a test puts into it to itself."""
+    cache = tmp_path / "cache"
+    for part in (PROJECT_ROOT / ".cache").iterdir():
+        if part.name in (WHEELS, "packages"):
+            (cache / part.name).mkdir(parents=True)
+            for each in part.iterdir():
+                (cache / part.name / each.name).symlink_to(each)
+        else:
+            cache.mkdir(exist_ok=True)
+            (cache / part.name).symlink_to(part)
+    monkeypatch.setenv("INLINER_REGRESS_CACHE", str(cache))
+    return cache
+
+
+@pytest.fixture
+def as_release(
+    made: tuple[Path, bool], own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> bool:
+    """The candidate in a copy of the catalogue, put there by `releases add`: is it broken?"""
+    wheel, broken = made
+    catalogue = tmp_path / "releases.toml"
+    catalogue.write_bytes(CATALOGUE_FILE.read_bytes())
+    code, told = invoke(
+        "releases", "add", CANDIDATE, "--wheel", str(wheel), "--catalogue", str(catalogue)
+    )
+    assert code == ExitCode.GREEN, told
+    for command in (running, qualifying):
+        monkeypatch.setattr(command, "load_catalogue", lambda: load_catalogue(catalogue))
+    return broken
+
+
+def test_a_wheel_that_is_no_release_is_held_against_the_newest(
+    made: tuple[Path, bool], tmp_path: Path
+) -> None:
+    wheel, broken = made
+    code, told = invoke("run", "--wheel", str(wheel), *ASKED, "--out", str(tmp_path))
+    assert code == (ExitCode.RED if broken else ExitCode.GREEN), told
+    _told_in_defects(told, broken)
+
+
+def test_a_release_without_rows_of_its_own_is_held_against_the_one_before_it(
+    as_release: bool, tmp_path: Path
+) -> None:
+    code, told = invoke(
+        "run", "--lane", "graph,package", "--releases", f"{LIKE},{CANDIDATE}", *ASKED,
+        "--out", str(tmp_path),
+    )  # fmt: skip
+    assert code == (ExitCode.RED if as_release else ExitCode.GREEN), told
+    _told_in_defects(told, as_release)
+    assert f"defects: {LIKE} has " in told
+
+
+def test_qualify_ships_what_is_the_same_and_nothing_else(as_release: bool, tmp_path: Path) -> None:
+    code, told = invoke(
+        "qualify", "--baseline", LIKE, "--candidate", CANDIDATE, "--budget", "0", *ASKED,
+        "--out", str(tmp_path),
+    )  # fmt: skip
+    assert code == (ExitCode.RED if as_release else ExitCode.GREEN), told
+    ship = "Do not ship" if as_release else "Ship"
+    assert f"{ship} {CANDIDATE} in the place of {LIKE}" in told
+    _told_in_defects(told, as_release)
+    page = (tmp_path / "latest" / "qualify.md").read_text(encoding="utf-8")
+    assert next(line for line in told.splitlines() if line.startswith(f"{CANDIDATE}: ")) in page
+
+
+def _told_in_defects(told: str, broken: bool) -> None:
+    """The line of the candidate; and of a broken one the cell, the symptom and the command."""
+    (line,) = [each for each in told.splitlines() if each.startswith(f"{CANDIDATE}: ")]
+    if not broken:
+        assert line.rstrip(".") == f"{CANDIDATE}: all as {LIKE}"
+        return
+    assert line.startswith(f"{CANDIDATE}: breaks: ")
+    assert line.rstrip(".").endswith(f"; all else as {LIKE}")
+    assert "inputs_read_in_reverse [" in told
+    assert "numbers differ" in told
+    assert f"python -m harness explain inputs_read_in_reverse --subject {CANDIDATE}" in told

@@ -1,0 +1,60 @@
+"""The defects that a run shows, a row each."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from harness.expectations.attribution import attributed
+from harness.expectations.defects import Sign
+from harness.rig.records import CellKey, CellRecord, Verdict
+from harness.rig.vocabulary import Harm, Oracle, Reach
+from harness.shown_defects import DefectShown, shown_defects
+from tests.record_builders import defect, failed, key, record, register, subject, table
+
+SUBJECTS = [subject("2.13.0"), subject("2.9.0"), subject("2.14.0")]
+REGISTER = register(
+    defect("values", Sign("values", "boom")),
+    defect("wiring", Sign("wiring", "boom")),
+    defect("told-in-its-manual", Sign("state", "boom"), documented="its manual"),
+)
+
+
+def reach_of(key: CellKey) -> Reach:
+    return Reach.PRODUCT if key.case == "a" else Reach.HANDMADE
+
+
+def shown(*records: CellRecord) -> list[DefectShown]:
+    found = attributed(records, table(), REGISTER)
+    return shown_defects(found, REGISTER, SUBJECTS, reach_of)
+
+
+def doing(harm: Harm, oracle: Oracle) -> Verdict:
+    return dataclasses.replace(failed(oracle), harm=harm)
+
+
+def test_a_defect_is_told_as_the_newest_release_shows_it_with_the_cells_of_each() -> None:
+    (told,) = shown(
+        record(key("a", "2.9.0", "legacy"), doing(Harm.SILENT, Oracle.VALUES)),
+        record(key("b", "2.13.0", "legacy"), doing(Harm.ERROR, Oracle.VALUES)),
+        record(key("b", "2.13.0", "export"), doing(Harm.ERROR, Oracle.VALUES)),
+        record(key("c", "2.14.0")),
+    )
+    calls, releases = ("legacy", "export"), {"2.9.0": 1, "2.13.0": 2}
+    assert told == DefectShown("values", "It is values", "error", "handmade", calls, 2, releases)
+
+
+def test_the_worst_comes_first_and_what_is_documented_warns() -> None:
+    told = shown(
+        record(key("a", "2.13.0"), doing(Harm.SILENT, Oracle.STATE)),
+        record(key("b", "2.13.0"), doing(Harm.SILENT, Oracle.VALUES)),
+        record(key("c", "2.13.0"), doing(Harm.ERROR, Oracle.WIRING)),
+    )
+    assert [(each.id, each.harm) for each in told] == [
+        ("values", "silent"),
+        ("told-in-its-manual", "warned"),
+        ("wiring", "error"),
+    ]
+
+
+def test_what_bears_no_sign_of_a_known_defect_is_none() -> None:
+    assert shown(record(key("a"), failed(Oracle.METADATA))) == []
