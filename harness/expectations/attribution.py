@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.expectations.defects import Register
-from harness.expectations.naming import due_to
 from harness.expectations.facts import UNSUPPORTED, Fact, facts_in, facts_of, place_of
+from harness.expectations.naming import due_to
 from harness.expectations.table import UNKNOWN, Table
 from harness.findings import CellClass, Finding
 from harness.rig.record_json import TOO_OLD

@@ -7,7 +7,6 @@ from harness.expectations.facts import Fact, Place
 from harness.expectations.table import Table
 from harness.rig.vocabulary import Oracle
 
-
 #: Of these a failure says what is wrong, and not why.
 _ALIKE = frozenset({Oracle.VALUES, Oracle.WIRING})
 
@@ -19,8 +18,8 @@ def due_to(
 
     A release that the table knows has what is alive in it. What it does not know, a candidate or
     a release to come, may bring back what was fixed: the same finding in the same cell of any
-    release tells its defect, and else the signs do, whenever their defects were fixed. Wrong numbers
-    and wrong wires bear the same signs whatever their cause, so that of these signs tell nothing.
+    release tells its defect, and else the signs do, whenever their defects were fixed. Wrong
+    numbers and wrong wires look alike whatever their cause is: their signs alone tell nothing.
 
     Args:
         subject: as the record names it.

@@ -10,13 +10,16 @@ from harness.expectations.naming import brought_back, due_to
 from harness.rig.vocabulary import Oracle
 from tests.record_builders import RELEASES, defect, entry, failed, key, record, register, table
 
-OLD = defect("old", Sign("values", "boom"), fixed_in="2.13.0")
-NEW = defect("new", Sign("values", "boom"))
+BOTH = (Sign("values", "boom"), Sign("completion", "boom"))
+OLD = defect("old", *BOTH, fixed_in="2.13.0")
+NEW = defect("new", *BOTH)
 ROW = entry(subjects=RELEASES[:1], defect="old")
 
 
-def named(subject: str, case: str = "a", like: str = "") -> list[str]:
-    place, fact = entry(case=case)[0].place, entry()[0].fact
+def named(
+    subject: str, case: str = "a", like: str = "", oracle: Oracle = Oracle.VALUES
+) -> list[str]:
+    place, fact = entry(case=case)[0].place, entry(oracle)[0].fact
     return [each.id for each in due_to(place, fact, subject, table(ROW), register(OLD, NEW), like)]
 
 
@@ -30,7 +33,11 @@ def test_a_candidate_and_a_release_to_come_bring_back_what_their_cell_showed(
     subject: str, like: str
 ) -> None:
     assert named(subject, like=like) == ["old"]
-    assert named(subject, "b", like) == ["old", "new"]  # openly ambiguous
+    assert named(subject, "b", like, Oracle.COMPLETION) == ["old", "new"]  # openly ambiguous
+
+
+def test_wrong_numbers_that_no_release_showed_there_are_of_no_known_defect() -> None:
+    assert named("file:1a", "b", "2.14.0") == []
 
 
 def test_what_a_candidate_brings_back_is_said_with_the_release_that_fixed_it() -> None:
