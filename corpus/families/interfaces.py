@@ -12,6 +12,7 @@ from corpus.inputs import floats, keyword_floats
 from corpus.structures import DataPair, NamedPair
 
 RELU = "aten.relu.default"
+STRUCTURES = ["corpus.structures"]  # who loads a program has to know its containers
 
 
 class Keywords(torch.nn.Module):
@@ -181,6 +182,7 @@ def _containers(generator: torch.Generator, size: int | None) -> Inputs:
     catches="a list, a named tuple, a dataclass and None as arguments, bound in another order",
     fallback=[RELU],
     wiring=True,
+    imports=STRUCTURES,
 )
 def containers_as_inputs() -> Program:
     return Program(_containers, model=Containers())
@@ -197,6 +199,7 @@ class ContainersOut(torch.nn.Module):
     catches="a named tuple, None and a dataclass that the model returns, and that come back flat",
     fallback=[RELU],
     wiring=True,
+    imports=STRUCTURES,
 )
 def containers_as_outputs() -> Program:
     return Program(floats((2, 8)), model=ContainersOut())
@@ -296,6 +299,7 @@ def _everything(generator: torch.Generator, size: int | None) -> Inputs:
         "aten.randint_like.low_dtype",
     ],
     wiring=True,
+    imports=STRUCTURES,
 )
 def every_interface_at_once() -> Program:
     return Program(_everything, model=Everything())

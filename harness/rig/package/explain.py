@@ -39,15 +39,15 @@ def story(request: Mapping[str, Any]) -> Iterator[str]:
     """
     release, builder = request["release"], request["builder"]
     package = open_package(request)
-    elsewhere.load(request.get("corpus", ()))
-    case = find_case(request["case"])
-    mode, lane = request["capture"], Lane.PACKAGE.value
-    keys = [
-        CellKey(case.name, mode, release, route, lane=lane, builder=builder)
-        for route in request["routes"]
-    ]
-    # Before anything is compiled: programs are loaded where nothing was.
+    # Before any case is imported or compiled: programs are loaded where nothing was.
     with contextlib.closing(FreshLoader(package)) as loader:
+        elsewhere.load(request.get("corpus", ()))
+        case = find_case(request["case"])
+        mode, lane = request["capture"], Lane.PACKAGE.value
+        keys = [
+            CellKey(case.name, mode, release, route, lane=lane, builder=builder)
+            for route in request["routes"]
+        ]
         try:
             prepared = prepare_with(package, case, mode, int(request["seed"]), StageClock())
         except NotPrepared as reason:
