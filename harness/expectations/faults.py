@@ -171,7 +171,7 @@ def _of_releases(defect: Defect, standings: Standings) -> Iterator[Fault]:
 
 
 def _of_fix(defect: Defect, entries: dict[Entry, frozenset[str]], table: Table) -> Iterator[Fault]:
-    """The cases that had a defect, and that nobody asks in the release that mends it.
+    """A defect of which no case is asked in the release that mends it.
 
     Those that are asked there pass, or end by another defect: a row of this one is a fault itself.
     """
@@ -183,9 +183,8 @@ def _of_fix(defect: Defect, entries: dict[Entry, frozenset[str]], table: Table) 
     for entry in entries if fixed else ():
         place = dataclasses.replace(entry.place, environment=PINNED)
         of_case[place.case] = of_case.get(place.case, False) or _asked(place, fixed, table)
-    unasked = sorted(case for case, asked in of_case.items() if not asked)
-    if unasked:
-        yield Fault(defect.id, f"{defect.id}: fixed_in {defect.fixed_in}, and {unasked[0]} is not "
+    if of_case and not any(of_case.values()):
+        yield Fault(defect.id, f"{defect.id}: fixed_in {defect.fixed_in}, and {min(of_case)} is not "
                     "asked there; ask it, or correct fixed_in")  # fmt: skip
 
 

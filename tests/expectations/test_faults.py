@@ -94,6 +94,7 @@ def test_what_a_release_mends_is_asked_there() -> None:
     assert of(asked=RELEASES[:2]) == wrong
     cannot = entry("unsupported", "no op", subjects=("2.14.0",), defect="")
     assert of(cannot) == wrong
+    assert of(cannot, entry(case="b", subjects=RELEASES[:2])) == []
 
 
 def test_a_call_that_avoids_a_defect_is_asked_and_passes_where_it_shows() -> None:

@@ -26,6 +26,7 @@ from harness.rig.engines.contract import (
     Contract,
     UnsupportedSegment,
     binding_of,
+    fraction_binding,
 )
 from harness.rig.engines.writes import writes_of
 
@@ -81,7 +82,10 @@ def build_segment_engine(
         what = f"{name}: {role} {node.name}"
         if "val" not in node.meta:
             raise UnsupportedSegment(f"{what} has no metadata, so no engine can be built for it")
-        return binding_of(node.meta["val"], what, doubles_as_floats=doubles_as_floats)
+        value = node.meta["val"]
+        if role == "input" and isinstance(value, torch.SymFloat):
+            return fraction_binding(value)  # what a release takes, and no release gives back
+        return binding_of(value, what, doubles_as_floats=doubles_as_floats)
 
     contract = Contract(
         tuple(bound(node, "input") for node in placeholders),

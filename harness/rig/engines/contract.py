@@ -65,9 +65,10 @@ class Dim:
 class Binding:
     """One input or output: its type and its dimensions.
 
-    ``number`` is what a size may be, where the binding stands for one. TensorRT has tensors for
-    sizes (`is_shape_tensor`): the runtime takes a number's value out of whatever holds it, and
-    gives one back as a tensor of one element, where the segment has an integer. ``inside`` is the
+    ``number`` is what a size or a fraction may be, where the binding stands for one. TensorRT has
+    tensors for sizes (`is_shape_tensor`): the runtime takes a number's value out of whatever holds
+    it, and gives one back as a tensor of one element, where the segment has an integer. A fraction
+    is a float32 of one element (`construct_submodule_inputs`, 2.10.0 to 2.14.0). ``inside`` is the
     type that the segment has, where the engine has another.
     """
 
@@ -76,11 +77,13 @@ class Binding:
     number: Dim | None = None
     inside: torch.dtype | None = None
 
-    def into_segment(self, tensor: torch.Tensor) -> torch.Tensor | int:
+    def into_segment(self, tensor: torch.Tensor) -> torch.Tensor | float:
         """What the segment is called with for a tensor that is bound here."""
-        return int(tensor) if self.number is not None else tensor.to(self.inside or self.dtype)
+        if self.number is not None:
+            return tensor.item()
+        return tensor.to(self.inside or self.dtype)
 
-    def out_of_segment(self, value: torch.Tensor | int) -> torch.Tensor:
+    def out_of_segment(self, value: torch.Tensor | float) -> torch.Tensor:
         """What the engine returns for what the segment returned: fresh, contiguous memory."""
         if not isinstance(value, torch.Tensor):
             return torch.tensor([value], dtype=self.dtype)
@@ -138,6 +141,11 @@ def binding_of(value: Any, what: str, *, doubles_as_floats: bool = False) -> Bin
     return Binding(value.dtype, dims)
 
 
+def fraction_binding(value: torch.SymFloat) -> Binding:
+    """The binding for a fraction that is an engine's input: any float32."""
+    return Binding(torch.float32, (), number=Dim(value.node.expr, -math.inf, math.inf))
+
+
 def check_inputs(contract: Contract, inputs: Sequence[torch.Tensor], name: str) -> None:
     """Raise EngineRefusal unless a real engine of this contract would take ``inputs``."""
     if len(inputs) != len(contract.inputs):
@@ -167,9 +175,9 @@ def check_inputs(contract: Contract, inputs: Sequence[torch.Tensor], name: str) 
 
 def _check_number(tensor: torch.Tensor, number: Dim, where: str) -> None:
     # Its shape is nobody's matter: setup_input_tensors copies what is in it to the host.
-    if not number.low <= int(tensor) <= number.high:
+    if not number.low <= tensor.item() <= number.high:
         raise EngineRefusal(
-            f"{where} is {int(tensor)}, outside its profile [{number.low}, {number.high}]"
+            f"{where} is {tensor.item()}, outside its profile [{number.low}, {number.high}]"
         )
 
 

@@ -90,25 +90,27 @@ def _flat_inputs(program: ExportedProgram, call: Inputs) -> list[Any]:
 
 def _bind_symbols(
     program: ExportedProgram, values: Mapping[Node, Any]
-) -> dict[sympy.Symbol, sympy.Integer]:
+) -> dict[sympy.Symbol, sympy.Number]:
     """What every symbol is in this run: read off the first value that has it.
 
-    That is a placeholder for a dynamic dimension, and for a size that the data decide the op that
-    makes it.
+    That is a placeholder for a dynamic dimension, and for a size or a fraction that the data decide
+    the op that makes it.
     """
-    sizes: dict[sympy.Symbol, sympy.Integer] = {}
+    sizes: dict[sympy.Symbol, sympy.Number] = {}
     for node, value in values.items():
         meta = node.meta.get("val")
         for stated, actual in _sizes_of(meta, value):
-            if isinstance(stated, torch.SymInt) and isinstance(stated.node.expr, sympy.Symbol):
-                sizes.setdefault(stated.node.expr, sympy.Integer(int(actual)))
+            if isinstance(stated.node.expr, sympy.Symbol):
+                sizes.setdefault(stated.node.expr, sympy.sympify(actual))
     return sizes
 
 
 def _sizes_of(meta: Any, value: Any) -> list[tuple[Any, Any]]:
+    """The symbolic numbers of a node's metadata, each with what it is in this run."""
     if isinstance(meta, torch.Tensor) and isinstance(value, torch.Tensor):
-        return list(zip(meta.shape, value.shape, strict=False))
-    if isinstance(meta, torch.SymInt) and isinstance(value, int):
+        pairs = list(zip(meta.shape, value.shape, strict=False))
+        return [(size, actual) for size, actual in pairs if isinstance(size, torch.SymInt)]
+    if isinstance(meta, torch.SymInt | torch.SymFloat) and isinstance(value, int | float):
         return [(meta, value)]
     return []
 
@@ -142,7 +144,7 @@ def _role(node: Node) -> str:
 _Said = Iterator[tuple[str, str]]  # of class and detail
 
 
-def _mismatches(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Integer]) -> _Said:
+def _mismatches(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Number]) -> _Said:
     """What is wrong with ``meta`` for ``value``: nothing, or mostly one thing."""
     if isinstance(value, torch.Tensor):
         yield from _tensor_mismatches(meta, value, sizes)
@@ -156,7 +158,7 @@ def _mismatches(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Intege
 
 
 def _list_mismatches(
-    meta: Any, value: Sequence[Any], sizes: Mapping[sympy.Symbol, sympy.Integer]
+    meta: Any, value: Sequence[Any], sizes: Mapping[sympy.Symbol, sympy.Number]
 ) -> _Said:
     if not isinstance(meta, tuple | list):
         yield f"a {type(meta).__name__} for a list", ""
@@ -172,7 +174,7 @@ def _list_mismatches(
 
 
 def _tensor_mismatches(
-    meta: Any, value: torch.Tensor, sizes: Mapping[sympy.Symbol, sympy.Integer]
+    meta: Any, value: torch.Tensor, sizes: Mapping[sympy.Symbol, sympy.Number]
 ) -> _Said:
     if meta is None:
         yield "no value", ""
@@ -190,7 +192,7 @@ def _tensor_mismatches(
             yield "another shape", f"{shape}, should be {tuple(value.shape)}"
 
 
-def _stride_mismatch(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Integer]) -> _Said:
+def _stride_mismatch(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Number]) -> _Said:
     if not isinstance(value, torch.Tensor):
         return
     stride = tuple(_evaluate(step, sizes) for step in meta.stride())
@@ -198,7 +200,7 @@ def _stride_mismatch(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.I
         yield "another stride", f"{stride}, should be {value.stride()}"
 
 
-def _evaluate(size: Any, sizes: Mapping[sympy.Symbol, sympy.Integer]) -> Any:
+def _evaluate(size: Any, sizes: Mapping[sympy.Symbol, sympy.Number]) -> Any:
     """A symbolic number in this run. Never compared as it is: that would add a guard."""
     if not isinstance(size, torch.SymInt | torch.SymFloat | torch.SymBool):
         return size

@@ -11,7 +11,7 @@ from harness.rig.engines.builder import (
     payload_contract,
     real_engine_bytes,
 )
-from harness.rig.engines.contract import UnsupportedSegment
+from harness.rig.engines.contract import UnsupportedSegment, fraction_binding
 
 
 def exported(model: torch.nn.Module, *inputs: torch.Tensor) -> GraphModule:
@@ -78,3 +78,20 @@ class TestBehindRealBytes:
     def test_bytes_without_a_segment_are_told_so(self) -> None:
         with pytest.raises(ValueError, match="no segment in these engine bytes"):
             load_segment(b"real engine")
+
+
+def test_a_fraction_is_given_to_an_engine_as_a_float32_of_any_size() -> None:
+    class Scaled(torch.nn.Module):
+        def forward(self, x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+            return x * by.item()
+
+    program = torch.export.export(Scaled(), (torch.ones(3), torch.tensor(0.5)))
+    (number,) = (
+        node.meta["val"]
+        for node in program.graph.nodes
+        if isinstance(node.meta.get("val"), torch.SymFloat)
+    )
+    binding = fraction_binding(number)
+    given = torch.tensor(0.37)
+    assert binding.dtype is given.dtype
+    assert binding.into_segment(given) == given.item()

@@ -156,3 +156,13 @@ def test_a_program_that_takes_a_named_tuple_is_asked_like_any_other(
     node = node_of(program, name)
     node.meta["val"] = change(node.meta["val"])
     assert {f.kind for f in metadata.check_program(program, call, Stage.LOAD)} == found
+
+
+def test_a_fraction_that_the_data_decide_is_what_its_op_made_of_them() -> None:
+    class Scaled(torch.nn.Module):
+        def forward(self, x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+            return x * by.item()
+
+    given = (torch.ones(3), torch.tensor(0.37))
+    program = torch.export.export(Scaled(), given)
+    assert list(metadata.check_program(program, Inputs(given), Stage.LOAD)) == []
