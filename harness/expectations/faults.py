@@ -184,7 +184,8 @@ def _of_fix(defect: Defect, entries: dict[Entry, frozenset[str]], table: Table) 
         place = dataclasses.replace(entry.place, environment=PINNED)
         of_case[place.case] = of_case.get(place.case, False) or _asked(place, fixed, table)
     if of_case and not any(of_case.values()):
-        yield Fault(defect.id, f"{defect.id}: fixed_in {defect.fixed_in}, and {min(of_case)} is not "
+        first = min(of_case)
+        yield Fault(defect.id, f"{defect.id}: fixed_in {defect.fixed_in}, and {first} is not "
                     "asked there; ask it, or correct fixed_in")  # fmt: skip
 
 
