@@ -35,10 +35,10 @@ ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
 # Found through the line above; none of them needs more than the standard library.
-from harness.cuda import first_device, refuse_for_rtx  # noqa: E402
-from harness.errors import Unavailable  # noqa: E402
-from harness.exitcodes import ExitCode  # noqa: E402
-from harness.pip_settings import left_out, uv_variables  # noqa: E402
+from harness.base.errors import Unavailable  # noqa: E402
+from harness.base.exit_codes import ExitCode  # noqa: E402
+from harness.machine.cuda import first_device, refuse_for_rtx  # noqa: E402
+from harness.machine.pip_settings import left_out, uv_variables  # noqa: E402
 
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 # Real engines too: TensorRT-RTX builds them on a CPU. Of the newest two releases.

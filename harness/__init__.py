@@ -21,6 +21,6 @@ def open_run(run: str | Path = "results/latest") -> RunFrames:
     """
     # Here and not at the top: a worker and the noxfile import this package, and need no pandas.
     from harness.report.run_frames import read_frames
-    from harness.store import RunFolder
+    from harness.runs.run_folder import RunFolder
 
     return read_frames(RunFolder.open(run).path)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.releases import Catalogue, load_catalogue
-from harness.rig.records import SubjectSpec
-from harness.subjects import release_subject
+from harness.catalogue.releases import Catalogue, load_catalogue
+from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.records import SubjectSpec
 from tests.fetched import FETCHED
 
 

@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.releases import EXPORTER_MODULE, Api, Pins, Release, inliner_id
+from harness.catalogue.releases import EXPORTER_MODULE, Api, Pins, Release, inliner_id
 
 EXPORTER = b"""\
 def transform(gm): ...

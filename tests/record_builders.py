@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.expectations.defects import Defect, Register, Sign
-from harness.expectations.facts import Fact, Place
-from harness.expectations.table import Entry, Table, asked_of
-from harness.plan import PlannedCell
-from harness.provenance import Provenance
-from harness.rig.records import (
+from harness.register.defects import Defect, Register, Sign
+from harness.register.facts import Fact, Place
+from harness.register.table import Entry, Table, asked_of
+from harness.runs.plan import PlannedCell
+from harness.runs.provenance import Provenance
+from harness.wire.records import (
     CaseInfo,
     CellKey,
     CellRecord,
@@ -18,7 +18,7 @@ from harness.rig.records import (
     not_applicable,
     passed,
 )
-from harness.rig.vocabulary import CellState, Oracle, Outcome, Stage, SubjectKind, Symptom
+from harness.wire.vocabulary import CellState, Oracle, Outcome, Stage, SubjectKind, Symptom
 
 SYMPTOMS = {
     Oracle.VALUES: Symptom.WRONG_VALUES,

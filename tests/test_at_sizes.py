@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.at_sizes import (
+from harness.bench.at_sizes import (
     NAMES,
     STEPS,
     AtSizes,
@@ -14,7 +14,7 @@ from harness.at_sizes import (
     plan_at_sizes,
     unmeasured,
 )
-from harness.report.qualify_page import sizes_sentence
+from harness.report.pages.qualify_page import sizes_sentence
 from harness.stats.verdicts import Change
 from tests.bench.recorded import record
 from tests.record_builders import subject

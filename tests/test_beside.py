@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.beside import beside
-from harness.errors import SurroundingsError
+from harness.base.errors import SurroundingsError
+from harness.base.fork import beside
 
 
 def test_what_a_fork_writes_is_there_when_the_body_is_left(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.candidate import Comparison, compare
-from harness.findings import CellClass
-from harness.rig.records import CellRecord, Verdict, not_applicable, passed
-from harness.rig.vocabulary import Oracle, Stage, gates
+from harness.gate.candidate import Comparison, compare
+from harness.gate.findings import CellClass
+from harness.wire.records import CellRecord, Verdict, not_applicable, passed
+from harness.wire.vocabulary import Oracle, Stage, gates
 from tests.record_builders import failed, key, record, stopped, unsupported
 
 FILE, LIKE = key("a", "file:1a"), key("a", "2.14.0")

@@ -7,11 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalogue_entry import entry_for, subject_for_wheel, to_toml
-from harness.errors import UsageError
-from harness.releases import CATALOGUE_FILE, EXPORTER_MODULE, Catalogue, Release, load_catalogue
-from harness.rig.records import SubjectSpec
+from harness.base.errors import UsageError
+from harness.catalogue.entry import entry_for, subject_for_wheel, to_toml
+from harness.catalogue.releases import (
+    CATALOGUE_FILE,
+    EXPORTER_MODULE,
+    Catalogue,
+    Release,
+    load_catalogue,
+)
 from harness.toolchain import Toolchain
+from harness.wire.records import SubjectSpec
 from tests.fake_releases import FULL_EXPORTER, full_wheel, make_release, with_changes
 
 METADATA = "torch_tensorrt-9.1.0.dist-info/METADATA"

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from harness import cli
+from harness.catalogue.releases import CATALOGUE_FILE, load_catalogue
 from harness.cli import cataloguing, running
-from harness.releases import CATALOGUE_FILE, load_catalogue
-from harness.rig.vocabulary import SubjectKind
-from harness.run import RunOptions
-from harness.store import RunFolder
+from harness.run.run import RunOptions
+from harness.runs.run_folder import RunFolder
 from harness.toolchain import Toolchain
+from harness.wire.vocabulary import SubjectKind
 from tests.record_builders import key, planned, provenance, subject
 
 Run = Callable[..., tuple[int, str]]

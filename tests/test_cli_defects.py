@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from harness.cli import defects, expecting
-from harness.expectations.attribution import (
+from harness.expectations import EXPECTATIONS
+from harness.gate.attribution import (
     attributed,
     deviation,
     difference,
     difference_line,
     shown_lines,
 )
-from harness.expectations.defects import Sign
-from harness.expectations.reading import EXPECTATIONS
-from harness.expectations.review import review
-from harness.expectations.standing import Standings, State, worst_harm
-from harness.expectations.table import Table, read_table
-from harness.rig.vocabulary import Harm, Oracle
+from harness.register.defects import Sign
+from harness.register.review import review
+from harness.register.standing import Standings, State, worst_harm
+from harness.register.table import Table, read_table
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.vocabulary import Harm, Oracle
 from tests.record_builders import (
     RELEASES,
     defect,

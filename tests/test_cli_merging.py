@@ -13,9 +13,9 @@ import pytest
 
 import harness
 from harness import cli
-from harness.rig.records import CellKey, CellRecord, passed
-from harness.rig.vocabulary import Oracle
-from harness.store import RunFolder, RunState
+from harness.runs.run_folder import RunFolder, RunState
+from harness.wire.records import CellKey, CellRecord, passed
+from harness.wire.vocabulary import Oracle
 from tests.record_builders import failed, planned, provenance
 
 PUBLISHED = sorted((Path(__file__).parents[1] / "results" / "published").glob("*/run.json"))

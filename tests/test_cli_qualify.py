@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.exit_codes import ExitCode
 from harness.bench.bench import reopen
-from harness.exitcodes import ExitCode
 from tests.bench.test_cli_bench import invoke
 
 CASE = "buffer_returned"  # an error up to 2.13.0

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from harness.coverage import Space, cover, read_extraction, to_json, to_lines
-from harness.errors import SurroundingsError
+from harness.base.errors import SurroundingsError
+from harness.corpus_checks.coverage import Space, cover, read_extraction, to_json, to_lines
 
 AXES = {
     "size": {"size/small": "a small one", "size/large": "a large one"},

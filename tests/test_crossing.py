@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.corpus_client import read_corpus
-from harness.crossing import (
+from harness.base.errors import SurroundingsError, UsageError
+from harness.catalogue.releases import Catalogue
+from harness.crossing.expected import CROSSING_FILE, read_classes
+from harness.crossing.folder import CrossingJournal, open_crossing
+from harness.crossing.judge import (
     CASES,
     NOT_SAVED,
     ROUTES,
@@ -25,17 +28,14 @@ from harness.crossing import (
     saving_routes,
     settle,
 )
-from harness.crossing_folder import CrossingJournal, open_crossing
-from harness.crossing_stations import Station
-from harness.errors import SurroundingsError, UsageError
-from harness.expectations.crossing_file import CROSSING_FILE, read_classes
-from harness.findings import CellClass, Gate
-from harness.provenance import Provenance, collect_provenance
-from harness.releases import Catalogue
-from harness.rig.records import CaseInfo
-from harness.rig.vocabulary import Lane
+from harness.gate.findings import CellClass, Gate
+from harness.runs.provenance import Provenance, collect_provenance
+from harness.subjects.stations import Station
 from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.rig_client import read_corpus
+from harness.wire.records import CaseInfo
+from harness.wire.vocabulary import Lane
 
 STATIC = CaseInfo("static", "f", "product", "c", lanes=("package",))
 DYNAMIC = dataclasses.replace(STATIC, name="dynamic", dynamic=True)

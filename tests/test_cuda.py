@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cuda import Device, first_device
-from harness.errors import Unavailable
+from harness.base.errors import Unavailable
+from harness.machine.cuda import Device, first_device
 from tests import fake_drivers
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from harness.expectations.facts import Place
-from harness.expectations.reading import read_expectations
-from harness.expectations.standing import Standing, Standings, State
-from harness.expectations.table import Entry
-from harness.releases import Catalogue
-from harness.report.cause_views import Script
-from harness.reproduction import Wanted, package_scripts_for, scripts_for
-from harness.rig.vocabulary import Lane
-from harness.subjects import release_subject
+from harness.catalogue.releases import Catalogue
+from harness.register.facts import Place
+from harness.register.reading import read_expectations
+from harness.register.standing import Standing, Standings, State
+from harness.register.table import Entry
+from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
+from harness.report.sections.cause_views import Script
+from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
+from harness.wire.vocabulary import Lane
 
 KNOWN = read_expectations()
 STANDINGS = Standings(KNOWN.register, KNOWN.table)

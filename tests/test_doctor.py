@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import doctor
-from harness.cuda import Device
-from harness.doctor import Finding
-from harness.engine_lane import Installed
-from harness.releases import Release, load_catalogue
+from harness.catalogue.releases import Release, load_catalogue
+from harness.machine.cuda import Device
+from harness.run.doctor import Finding
+from harness.run.run import doctor
+from harness.subjects.engine_lane import Installed
 from harness.toolchain import Toolchain
 from tests.fake_releases import make_release, script
 
@@ -149,5 +149,7 @@ class TestBindings:
 
 
 def test_the_controllers_side_imports_no_torch() -> None:
-    code = "import sys, harness.doctor, harness.subjects; sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys, harness.run.doctor, harness.subjects.specs; sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

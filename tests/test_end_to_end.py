@@ -15,11 +15,11 @@ import pandas as pd
 import psutil
 import pytest
 
-from harness.rig.record_json import cell_from_json
-from harness.rig.records import SubjectSpec
-from harness.store import RunFolder
+from harness.runs.run_folder import RunFolder
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.record_json import cell_from_json
+from harness.wire.records import SubjectSpec
 
 RELEASES = "2.10.0,2.13.0,2.14.0"
 FEW = ("relu_once~", "pr_4360~")

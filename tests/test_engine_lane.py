@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from harness.corpus_client import ask_rig
-from harness.cuda import Device
-from harness.engine_lane import Installed, installed, preflight
-from harness.errors import Unavailable
+from harness.base.errors import Unavailable
+from harness.machine.cuda import Device
+from harness.subjects.engine_lane import Installed, installed, preflight
+from harness.toolchain.rig_client import ask_rig
 from tests import fake_drivers
 
 L4, H100 = Device("NVIDIA L4", (8, 9)), Device("NVIDIA H100", (9, 0))

@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-import harness.run
-from harness.cuda import Device
-from harness.engine_lane import Installed
-from harness.errors import UsageError
-from harness.exitcodes import ExitCode
-from harness.findings import Gate
-from harness.releases import Catalogue
-from harness.reporting import write_run_report
-from harness.run import RunOptions, resume, run
+import harness.run.run
+from harness.base.errors import UsageError
+from harness.base.exit_codes import ExitCode
+from harness.catalogue.releases import Catalogue
+from harness.gate.findings import Gate
+from harness.machine.cuda import Device
+from harness.report.run_report import write_run_report
+from harness.run.run import RunOptions, resume, run
+from harness.subjects.engine_lane import Installed
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.workers.process import PackageSetup
@@ -51,8 +51,8 @@ def on_the_cpu(toolchain: Toolchain, catalogue: Catalogue, monkeypatch: pytest.M
         assert (given["site"], given["device"], given["executor"]) == (None, "cuda", "cuda")
         return PackageSetup(**{**given, "site": site, "device": "cpu"})
 
-    monkeypatch.setattr(harness.run, "preflight", lambda _: FOUND)
-    monkeypatch.setattr(harness.run, "PackageSetup", setup)
+    monkeypatch.setattr(harness.run.run, "preflight", lambda _: FOUND)
+    monkeypatch.setattr(harness.run.run, "PackageSetup", setup)
 
 
 def asked(folder: Path, **more: Any) -> RunOptions:
@@ -93,12 +93,12 @@ def test_a_run_that_goes_on_asks_what_is_missing_with_the_engines_that_it_had(
     folder = run(options, toolchain, catalogue, Silent()).folder
     (folder.path / "journal.jsonl").write_bytes(b"")
     other = dataclasses.replace(FOUND, tensorrt="11.1.0.106")
-    monkeypatch.setattr(harness.run, "preflight", lambda _: other)
+    monkeypatch.setattr(harness.run.run, "preflight", lambda _: other)
     with pytest.raises(
         UsageError, match=r"the run has engines of tensorrt-11\.0\.0\.114 of 2\.13\.0"
     ):
         resume(str(folder.path), options, toolchain, catalogue, Silent())
-    monkeypatch.setattr(harness.run, "preflight", lambda _: FOUND)
+    monkeypatch.setattr(harness.run.run, "preflight", lambda _: FOUND)
     judged = resume(str(folder.path), options, toolchain, catalogue, Silent())
     labels = {record.key.route: record.label for record in judged.records.values()}
     assert labels == {"compile": "ok", "retrace": "ok"}

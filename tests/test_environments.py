@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments import installed_bytes, matched_name, pins_torch, releases_in
-from harness.errors import UsageError
-from harness.releases import load_catalogue
+from harness.base.errors import UsageError
+from harness.catalogue.environments import installed_bytes, matched_name, pins_torch, releases_in
+from harness.catalogue.releases import load_catalogue
 
 CATALOGUE = load_catalogue()
 

@@ -8,17 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.exitcodes import ExitCode
-from harness.expectations.absorb import absorb
-from harness.expectations.facts import UNSUPPORTED
-from harness.expectations.faults import Fault
-from harness.expectations.table import ALL, Table
-from harness.findings import Places, exit_code, explain_command, mistakes
-from harness.gate import CellClass, Finding, Gate, GateReport, first_screen, judge
-from harness.rig.record_json import SINCE_SCHEMA_2, TOO_OLD
-from harness.rig.records import CellKey, CellRecord, Verdict, not_applicable, passed
-from harness.rig.vocabulary import CellState, Harm, Lane, Oracle, Stage, SubjectKind, Symptom, gates
+from harness.base.errors import UsageError
+from harness.base.exit_codes import ExitCode
+from harness.gate.findings import Places, exit_code, explain_command, mistakes
+from harness.gate.judge import CellClass, Finding, Gate, GateReport, first_screen, judge
+from harness.register.absorb import absorb
+from harness.register.facts import UNSUPPORTED
+from harness.register.faults import Fault
+from harness.register.table import ALL, Table
+from harness.wire.record_json import SINCE_SCHEMA_2, TOO_OLD
+from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable, passed
+from harness.wire.vocabulary import (
+    CellState,
+    Harm,
+    Lane,
+    Oracle,
+    Stage,
+    SubjectKind,
+    Symptom,
+    gates,
+)
 from tests.record_builders import (
     Row,
     by_id,

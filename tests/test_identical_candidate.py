@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.exit_codes import ExitCode
+from harness.catalogue.releases import CATALOGUE_FILE, EXPORTER_MODULE, load_catalogue
 from harness.cli import qualifying, running
-from harness.exitcodes import ExitCode
-from harness.releases import CATALOGUE_FILE, EXPORTER_MODULE, load_catalogue
-from harness.rig.records import SubjectSpec
 from harness.toolchain.cache import WHEELS
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.records import SubjectSpec
 from tests.bench.test_cli_bench import invoke
 
 LIKE, CANDIDATE = "2.14.0", "2.15.0rc1"

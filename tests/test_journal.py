@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SurroundingsError, UsageError
-from harness.journal import (
+from harness.base.errors import SurroundingsError, UsageError
+from harness.runs.journal import (
     Journal,
     JournalReading,
     encode_line,
@@ -24,7 +24,7 @@ from harness.journal import (
     payload_of,
     read_journal,
 )
-from harness.rig.record_json import SCHEMA
+from harness.wire.record_json import SCHEMA
 
 payloads = st.lists(
     st.dictionaries(st.text(max_size=4), st.text(max_size=12) | st.integers() | st.none()).map(
@@ -171,8 +171,8 @@ def test_a_write_in_several_parts_is_one_line(
 _WRITER = """
 import sys
 from pathlib import Path
-from harness.journal import Journal
-from harness.rig.record_json import SCHEMA
+from harness.runs.journal import Journal
+from harness.wire.record_json import SCHEMA
 start = int(sys.argv[2])
 with Journal(Path(sys.argv[1])) as journal:
     for n in range(start, start + 10_000_000):

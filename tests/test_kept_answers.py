@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import kept_answers
-from harness.corpus_client import read_corpus
-from harness.errors import SurroundingsError
-from harness.kept_answers import kept
+from harness.base.errors import SurroundingsError
+from harness.toolchain import kept_answers
 from harness.toolchain.cache import ANSWERS
+from harness.toolchain.kept_answers import kept
+from harness.toolchain.rig_client import read_corpus
 
 
 class Rig:

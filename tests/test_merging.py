@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.merging import Part, merge
-from harness.provenance import Provenance, provenance_from_json, provenance_to_json
-from harness.rig.records import CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
-from harness.rig.vocabulary import CUDA, Oracle
-from harness.sources import environment_bytes_in, tensorrt_in, torch_in
+from harness.base.errors import UsageError
+from harness.runs.merging import Part, merge
+from harness.runs.provenance import Provenance, provenance_from_json, provenance_to_json
+from harness.runs.sources import environment_bytes_in, tensorrt_in, torch_in
+from harness.wire.records import CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
+from harness.wire.vocabulary import CUDA, Oracle
 from tests.record_builders import by_id, failed, planned, provenance, record, subject
 
 PINNED = "pinned"

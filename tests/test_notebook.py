@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.errors import UsageError
-from harness.plan import PlannedCell
+from harness.base.errors import UsageError
 from harness.report.write import write_report
-from harness.store import RunFolder
+from harness.runs.plan import PlannedCell
+from harness.runs.run_folder import RunFolder
 from tests.record_builders import provenance
 from tests.report.conftest import full_run
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness.cuda import Device
-from harness.errors import Unavailable
+from harness.base.errors import Unavailable
+from harness.machine.cuda import Device
 
 NOXFILE = Path(__file__).resolve().parents[1] / "noxfile.py"
 

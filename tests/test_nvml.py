@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.nvml import Gpu, NvmlError, read_gpus
+from harness.machine.nvml import Gpu, NvmlError, read_gpus
 from tests import fake_drivers
 
 

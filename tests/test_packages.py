@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from harness.cuda import Device
-from harness.engine_lane import Installed
-from harness.errors import Unavailable, UsageError
-from harness.packages import with_installed, with_packages
-from harness.releases import Catalogue, load_catalogue
-from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import Lane
-from harness.subjects import builtin_subjects, release_subject, torch_subject
+from harness.base.errors import Unavailable, UsageError
+from harness.catalogue.releases import Catalogue, load_catalogue
+from harness.machine.cuda import Device
+from harness.subjects.engine_lane import Installed
+from harness.subjects.packages import with_installed, with_packages
+from harness.subjects.specs import builtin_subjects, release_subject, torch_subject
 from harness.toolchain import PackageSite, Toolchain
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import Lane
 
 
 class Sites:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.errors import SurroundingsError
-from harness.pictures import MOST, of_packages, picture_from_json, with_pictures, worst
-from harness.report.cause_views import LiveCause
+from harness.base.errors import SurroundingsError
 from harness.report.model import ReportModel
+from harness.report.pictures import MOST, of_packages, picture_from_json, with_pictures, worst
+from harness.report.sections.cause_views import LiveCause
 from tests.report.conftest import full_run
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.pip_settings import left_out, uv_variables
+from harness.machine.pip_settings import left_out, uv_variables
 
 LISTED = r"""WARNING: something that pip has to say
 :env:.disable-pip-version-check='1'

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.corpus_client import select_cases
-from harness.errors import UsageError
-from harness.plan import (
+from harness.base.errors import UsageError
+from harness.runs.plan import (
     PlannedCell,
     derived,
     make_plan,
@@ -20,8 +19,9 @@ from harness.plan import (
     plan_to_jsonl,
     shard,
 )
-from harness.rig.records import CaseInfo, PackageSpec, SubjectSpec
-from harness.rig.vocabulary import CellState, Lane, Oracle
+from harness.toolchain.rig_client import select_cases
+from harness.wire.records import CaseInfo, PackageSpec, SubjectSpec
+from harness.wire.vocabulary import CellState, Lane, Oracle
 from tests.record_builders import by_id, case, failed, record, subject
 
 OLD = subject("2.12.0", "legacy", "export", inliner_id="F", hypothetical_routes=("export",))

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import harness.provenance
-from harness.nvml import read_gpus
-from harness.provenance import (
+import harness.runs.provenance
+from harness.machine.nvml import read_gpus
+from harness.runs.provenance import (
     Provenance,
     collect_provenance,
     provenance_from_json,
@@ -20,7 +20,7 @@ from harness.provenance import (
     resume_mismatch,
     resume_warnings,
 )
-from harness.rig.record_json import SCHEMA, UnknownSchema
+from harness.wire.record_json import SCHEMA, UnknownSchema
 from tests import fake_drivers
 from tests.record_builders import provenance, subject
 
@@ -86,7 +86,7 @@ def test_a_hanging_git_does_not_hang_the_run(
     fake.write_text("#!/bin/sh\nexec /bin/sleep 30\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(fake.parent))
-    monkeypatch.setattr(harness.provenance, "_GIT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(harness.runs.provenance, "_GIT_TIMEOUT_S", 0.2)
     assert collect(tmp_path).harness_commit is None
 
 
@@ -108,7 +108,7 @@ def test_gpus_are_recorded_and_a_library_that_fails_is_told_and_ends_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = fake_drivers.nvml(tmp_path)
-    monkeypatch.setattr(harness.provenance, "read_gpus", lambda: read_gpus(library))
+    monkeypatch.setattr(harness.runs.provenance, "read_gpus", lambda: read_gpus(library))
     found = collect(tmp_path)
     assert found.gpu == "Fake L4 and Fake A10"
     data = json.loads(json.dumps(provenance_to_json(found)))
@@ -120,7 +120,7 @@ def test_gpus_are_recorded_and_a_library_that_fails_is_told_and_ends_no_run(
     assert provenance_from_json(data, "run.json") == found
     (tmp_path / "broken").mkdir()
     broken = fake_drivers.nvml(tmp_path / "broken", init=18)
-    monkeypatch.setattr(harness.provenance, "read_gpus", lambda: read_gpus(broken))
+    monkeypatch.setattr(harness.runs.provenance, "read_gpus", lambda: read_gpus(broken))
     assert collect(tmp_path).gpu == "NVML failed: nvmlInit_v2: version mismatch (18)"
 
 
@@ -136,7 +136,7 @@ def test_torch_is_described_without_being_imported(tmp_path: Path) -> None:
     (tmp_path / "torch-9.8.7.dist-info" / "METADATA").write_text("Name: torch\nVersion: 9.8.7\n")
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import harness.provenance as p; print(p._installed_torch())"
+        "import harness.runs.provenance as p; print(p._installed_torch())"
     )
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert said.stdout.strip() == "('9.8.7+cpu', 'git_version abc, debug False')"

@@ -8,22 +8,22 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.at_sizes import AtSize, AtSizes
-from harness.expectations.attribution import Attributed
-from harness.expectations.facts import Fact
-from harness.gpu_runs import GpuRun
-from harness.qualify import Decision, Harm, Qualification, harm_of, qualify
-from harness.report.qualify_page import (
+from harness.bench.at_sizes import AtSize, AtSizes
+from harness.gate.attribution import Attributed
+from harness.gate.qualify import Decision, Harm, Qualification, harm_of, qualify
+from harness.register.facts import Fact
+from harness.report.pages.qualify_page import (
     Beside,
     qualification_html,
     qualification_markdown,
     verdict_of,
 )
-from harness.rig.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
-from harness.rig.vocabulary import NOT_COMPILED, Lane, Oracle, Reach, Route, SubjectKind
-from harness.rig.vocabulary import Harm as Graded
+from harness.runs.gpu_runs import GpuRun
 from harness.stats.intervals import Estimate
 from harness.stats.verdicts import Change
+from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
+from harness.wire.vocabulary import NOT_COMPILED, Lane, Oracle, Reach, Route, SubjectKind
+from harness.wire.vocabulary import Harm as Graded
 from tests.record_builders import (
     case,
     defect,

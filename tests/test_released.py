@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import SurroundingsError, UsageError
+from harness.base.errors import SurroundingsError, UsageError
 from harness.toolchain import Toolchain
 from tests.fake_releases import FULL_EXPORTER, full_wheel, make_release, script
 

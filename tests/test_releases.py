@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import SurroundingsError, UsageError
-from harness.releases import (
+from harness.base.errors import SurroundingsError, UsageError
+from harness.catalogue.releases import (
     CATALOGUE_FILE,
     EXPORTER_MODULE,
     Catalogue,

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from harness import reproduction
-from harness.errors import SurroundingsError
-from harness.findings import Places
-from harness.report.cause_views import LiveCause, Script
-from harness.report.markdown import markdown
+from harness.base.errors import SurroundingsError
+from harness.gate.findings import Places
+from harness.report import reproduction
 from harness.report.model import ReportModel
-from harness.report.page import page
+from harness.report.pages.markdown import markdown
+from harness.report.pages.page import page
+from harness.report.reproduction import Wanted, reproduce_command, script_from_json, with_scripts
+from harness.report.sections.cause_views import LiveCause, Script
 from harness.report.write import write_report
-from harness.reproduction import Wanted, reproduce_command, script_from_json, with_scripts
-from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import SubjectKind
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 from tests.report.conftest import full_run
 
 MADE = Script(

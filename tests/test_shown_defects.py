@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.expectations.attribution import attributed
-from harness.expectations.defects import Sign
-from harness.rig.records import CellKey, CellRecord, Verdict
-from harness.rig.vocabulary import Harm, Oracle, Reach
-from harness.shown_defects import DefectShown, shown_defects
+from harness.gate.attribution import attributed
+from harness.gate.shown_defects import DefectShown, shown_defects
+from harness.register.defects import Sign
+from harness.wire.records import CellKey, CellRecord, Verdict
+from harness.wire.vocabulary import Harm, Oracle, Reach
 from tests.record_builders import defect, failed, key, record, register, subject, table
 
 SUBJECTS = [subject("2.13.0"), subject("2.9.0"), subject("2.14.0")]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
-from harness.journal import Journal
-from harness.rig.record_json import SCHEMA
-from harness.spent import SPENT_FILE, Spent, read_spent, spent_log
+from harness.base.errors import UsageError
+from harness.runs.journal import Journal
+from harness.runs.spent import SPENT_FILE, Spent, read_spent, spent_log
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.record_json import SCHEMA
 
 
 def test_what_jobs_told_is_summed_over_a_resume(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_the_most_that_each_worker_held_is_kept_and_read_back(tmp_path: Path) ->
 def test_a_process_holds_some_megabytes_and_what_it_gave_back_still_counts() -> None:
     # In a fresh one: this one may have held more, and have given it back.
     script = (
-        "from harness.spent import own_peak_bytes\n"
+        "from harness.runs.spent import own_peak_bytes\n"
         "before = own_peak_bytes()\n"
         "held = bytearray(64 * 2**20)\n"
         "held[:: 2**12] = b'x' * len(held[:: 2**12])\n"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.errors import SurroundingsError
 from harness.cli.common import add_step_summary
-from harness.errors import SurroundingsError
 
 
 def test_the_report_is_added_to_what_the_job_has_said(

@@ -14,13 +14,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.errors import SurroundingsError, UsageError
-from harness.journal import Journal
-from harness.plan import PlannedCell, make_plan
-from harness.provenance import Provenance
-from harness.rig.record_json import SCHEMA, to_json
-from harness.rig.vocabulary import Harm, Oracle, Stage
-from harness.store import RunFolder, RunState
+from harness.base.errors import SurroundingsError, UsageError
+from harness.runs.journal import Journal
+from harness.runs.plan import PlannedCell, make_plan
+from harness.runs.provenance import Provenance
+from harness.runs.run_folder import RunFolder, RunState
+from harness.wire.record_json import SCHEMA, to_json
+from harness.wire.vocabulary import Harm, Oracle, Stage
 from tests.record_builders import case, failed, key, provenance, record, stopped, subject
 from tests.record_builders import unsupported as not_asked
 
@@ -181,7 +181,7 @@ def test_two_writers_never_write_one_run(run: RunFolder) -> None:
 _HOLDER = """
 import sys, time
 from pathlib import Path
-from harness.store import RunFolder, RunState
+from harness.runs.run_folder import RunFolder, RunState
 run = RunFolder.open(Path(sys.argv[1]))
 run.write_state(RunState.RUNNING)
 print("held", flush=True)

@@ -9,13 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import SurroundingsError, UsageError
-from harness.plan import make_plan
-from harness.releases import load_catalogue
-from harness.rig.record_json import subject_from_json, to_json
-from harness.rig.records import CaseInfo, SubjectSpec
-from harness.rig.vocabulary import SubjectKind
-from harness.subjects import (
+from harness.base.errors import SurroundingsError, UsageError
+from harness.catalogue.releases import load_catalogue
+from harness.runs.plan import make_plan
+from harness.subjects.specs import (
     REQUIRED_CALLS,
     builtin_subjects,
     exporter_subject,
@@ -23,6 +20,9 @@ from harness.subjects import (
     torch_subject,
     wheel_subject,
 )
+from harness.wire.record_json import subject_from_json, to_json
+from harness.wire.records import CaseInfo, SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 from tests.fake_releases import EXPORTER, make_release, with_changes
 
 

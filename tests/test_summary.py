@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.gate import judge
-from harness.plan import PlannedCell, make_plan
-from harness.rig.records import CellRecord
-from harness.rig.vocabulary import Oracle, Stage
-from harness.shown_defects import DefectShown
-from harness.spent import Spent
-from harness.summary import summarise
+from harness.gate.judge import judge
+from harness.gate.shown_defects import DefectShown
+from harness.gate.summary import summarise
+from harness.runs.plan import PlannedCell, make_plan
+from harness.runs.spent import Spent
+from harness.wire.records import CellRecord
+from harness.wire.vocabulary import Oracle, Stage
 from tests.record_builders import (
     Row,
     by_id,

@@ -20,8 +20,8 @@ import filelock
 import pytest
 from torch.utils.cpp_extension import include_paths
 
-from harness.errors import SurroundingsError, Unavailable, UsageError
-from harness.releases import Release
+from harness.base.errors import SurroundingsError, Unavailable, UsageError
+from harness.catalogue.releases import Release
 from harness.toolchain import EnvironmentFacts, Toolchain, clean
 from harness.toolchain.cache import guarded, locked
 from harness.toolchain.environment import PROJECT_ROOT
@@ -336,7 +336,7 @@ class TestPipsLastWord:
 class TestPythonEnvironment:
     def test_the_probe_needs_torch_alone_and_finds_the_headers_that_torch_names(self) -> None:
         """torch's own list is in a module that needs setuptools; torch 2.9 does not ask for it."""
-        run = "import runpy; runpy.run_module('harness.rig.probe', run_name='__main__')"
+        run = "import runpy; runpy.run_module('harness.rig.questions.probe', run_name='__main__')"
         without = f"import sys; sys.modules['setuptools'] = None; {run}"
         command = [sys.executable, "-c", without]
         told = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, check=True)

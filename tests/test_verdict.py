@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from harness.rig.records import CellKey, CellRecord
-from harness.rig.vocabulary import Harm, Lane, Oracle, Reach, SubjectKind
-from harness.verdict import Remaining, counts_by_lane, remaining, verdict_words
+from harness.gate.verdict import Remaining, counts_by_lane, remaining, verdict_words
+from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import Harm, Lane, Oracle, Reach, SubjectKind
 from tests.record_builders import failed, key, record, stopped, subject, unsupported
 
 SUBJECTS = [

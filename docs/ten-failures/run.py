@@ -18,8 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from harness.catalogue.releases import load_catalogue
 from harness.cli.common import toolchain_for
-from harness.releases import load_catalogue
 from harness.rig.package.opening import open_package
 
 RELEASE = "2.14.0"

@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from harness.base.errors import SurroundingsError, UsageError
 from harness.bench.options import BenchOptions, subjects_of
 from harness.bench.process import FreshZygotes, Zygote
 from harness.bench.sampling import Asked
 from harness.bench.whole_packages import StationSetup, whole_packages
-from harness.choosing import found_again
-from harness.crossing_stations import Station, stations_of, toolchains_of
-from harness.errors import SurroundingsError, UsageError
-from harness.provenance import Provenance
-from harness.releases import Catalogue, Release
-from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import Lane
+from harness.catalogue.releases import Catalogue, Release
+from harness.runs.provenance import Provenance
+from harness.subjects.choosing import found_again
+from harness.subjects.stations import Station, stations_of, toolchains_of
 from harness.toolchain import Toolchain
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import Lane
 from harness.workers.process import WorkerSetup
 
 

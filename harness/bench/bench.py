@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from harness.base.errors import SurroundingsError, UsageError
 from harness.bench import plan as plans
 from harness.bench.asking import Running, Workers, workers_again, workers_for
 from harness.bench.folder import BenchFolder
@@ -20,12 +21,11 @@ from harness.bench.options import BenchOptions, check, make_plan, provenance_of
 from harness.bench.plan import BenchCell, BenchPlan
 from harness.bench.samples import Samples, read_samples
 from harness.bench.sampling import Sampling
-from harness.corpus_client import Corpus, read_corpus
-from harness.errors import SurroundingsError, UsageError
-from harness.provenance import Provenance, resume_mismatch
-from harness.releases import Catalogue
-from harness.rig.record_json import SCHEMA
+from harness.catalogue.releases import Catalogue
+from harness.runs.provenance import Provenance, resume_mismatch
 from harness.toolchain import Toolchain
+from harness.toolchain.rig_client import Corpus, read_corpus
+from harness.wire.record_json import SCHEMA
 
 MEMORY_KEPT = 0.2  # of what is free, for everything else
 

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
+from harness.base.errors import UsageError
 from harness.bench.bench import JudgedBench
 from harness.bench.judging import Gate
 from harness.bench.machine import unlike
 from harness.bench.plan import CANDIDATE
-from harness.errors import UsageError
-from harness.rig.vocabulary import Lane
 from harness.stats.changes import ChangePoint, change_points
 from harness.stats.intervals import Estimate, welch_interval
 from harness.stats.verdicts import Change, judge
+from harness.wire.vocabulary import Lane
 
 
 @dataclass(frozen=True)

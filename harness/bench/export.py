@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.bench.plan import AGAIN, BASELINE, CANDIDATE, BenchPlan
 from harness.bench.samples import CellSamples, Samples
-from harness.provenance import Provenance
+from harness.runs.provenance import Provenance
 
 PYPERF_VERSION = "1.0"  # of its file format
 ASV_API_VERSION = 2

@@ -18,17 +18,17 @@ from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
-from harness.atomic import replace_file, replace_link, written_to
+from harness.base.errors import UsageError
+from harness.base.files import replace_file, replace_link, written_to
 from harness.bench.plan import BenchPlan, plan_from_json, plan_to_json
-from harness.errors import UsageError
-from harness.journal import Journal, JournalReading, read_journal
-from harness.provenance import (
+from harness.runs.journal import Journal, JournalReading, read_journal
+from harness.runs.provenance import (
     Provenance,
     provenance_from_json,
     provenance_to_json,
     with_fresh_id,
 )
-from harness.rig.record_json import SCHEMA, UnknownSchema
+from harness.wire.record_json import SCHEMA, UnknownSchema
 
 LATEST = "latest-bench"
 PREFIX = "bench-"

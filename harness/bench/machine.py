@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from harness.provenance import Provenance
+from harness.runs.provenance import Provenance
 
 LOAD_FLAG = 0.5  # of the cores, busy with something else
 STEAL_FLAG = 0.02  # of the time, taken by the host

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.errors import UsageError
-from harness.rig.bench.records import PASSES, USER_PASSES, Metric, UserMetric
-from harness.rig.vocabulary import Lane
+from harness.base.errors import UsageError
+from harness.wire.bench_records import PASSES, USER_PASSES, Metric, UserMetric
+from harness.wire.vocabulary import Lane
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.bench.machine import flags, stolen
 from harness.bench.samples import Samples
-from harness.provenance import Provenance
+from harness.runs.provenance import Provenance
 
 OVERHEAD_S = 5e-6  # of a timed region
 TIMED_SHARE = 0.85

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from harness.base.errors import SurroundingsError, UsageError
 from harness.bench import plan as plans
 from harness.bench.measures import Measures, measures_of
 from harness.bench.plan import BenchCell, BenchPlan
-from harness.choosing import choose_subjects
-from harness.corpus_client import Corpus
-from harness.errors import SurroundingsError, UsageError
-from harness.provenance import Provenance, collect_provenance
-from harness.releases import Catalogue
-from harness.rig.bench.records import USER_PASSES
-from harness.rig.records import CaseInfo, SubjectSpec
-from harness.rig.vocabulary import SEGMENT, Lane, SubjectKind
-from harness.subjects import BUILTIN_SUBJECTS
+from harness.catalogue.releases import Catalogue
+from harness.runs.provenance import Provenance, collect_provenance
+from harness.subjects.choosing import choose_subjects
+from harness.subjects.specs import BUILTIN_SUBJECTS
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.rig_client import Corpus
+from harness.wire.bench_records import USER_PASSES
+from harness.wire.records import CaseInfo, SubjectSpec
+from harness.wire.vocabulary import SEGMENT, Lane, SubjectKind
 
 
 @dataclass(frozen=True)

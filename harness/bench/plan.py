@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from harness.base.errors import UsageError
 from harness.bench.measures import ALL_STAGES
-from harness.errors import UsageError
-from harness.rig.bench.records import IMPORTED, Arm, BenchCase, passes_for
-from harness.rig.record_json import SCHEMA, check_schema
-from harness.rig.records import CaseInfo
-from harness.rig.vocabulary import SEGMENT, Lane
 from harness.stats.blocks import log_ratio
+from harness.wire.bench_records import IMPORTED, Arm, BenchCase, passes_for
+from harness.wire.record_json import SCHEMA, check_schema
+from harness.wire.records import CaseInfo
+from harness.wire.vocabulary import SEGMENT, Lane
 
 BASELINE, CANDIDATE, AGAIN = "baseline", "candidate", "again"
 ARMS: Final = (BASELINE, CANDIDATE, AGAIN)

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from harness.errors import SurroundingsError
-from harness.rig.bench.records import BenchCase
+from harness.base.errors import SurroundingsError
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.bench_records import BenchCase
 from harness.workers.process import Setup
 from harness.workers.surroundings import environment, temporary_folder
 

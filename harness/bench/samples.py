@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from harness.base.errors import UsageError
 from harness.bench.plan import ARMS, BASELINE, BenchPlan
-from harness.errors import UsageError
 from harness.stats.blocks import Block
 
 

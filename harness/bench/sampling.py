@@ -24,10 +24,10 @@ from harness.bench.machine import look
 from harness.bench.plan import ARMS, BASELINE, BenchCell, BenchPlan
 from harness.bench.process import JobFailed
 from harness.bench.samples import CellSamples, Samples
-from harness.rig.bench.records import BenchCase
-from harness.rig.record_json import SCHEMA
 from harness.stats.sequential import decided_early
 from harness.stats.steady import warm_up_needed
+from harness.wire.bench_records import BenchCase
+from harness.wire.record_json import SCHEMA
 
 PILOT_CALLS, SWEEP_PILOT_CALLS = 5, 2
 MOST_WARM_UP = 2

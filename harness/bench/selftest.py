@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from harness.base.errors import UsageError
 from harness.bench.judging import BenchReport, judge_bench
 from harness.bench.plan import BASELINE, CANDIDATE, Bands, BenchCell, BenchPlan
 from harness.bench.samples import CellSamples, Samples, pooled, read_samples
 from harness.bench.sampling import Asked, Sampling
-from harness.errors import UsageError
-from harness.rig.bench.records import BenchCase
-from harness.rig.record_json import SCHEMA
 from harness.stats import rivals
 from harness.stats.verdicts import Change
+from harness.wire.bench_records import BenchCase
+from harness.wire.record_json import SCHEMA
 
 AA = "A/A"
 INJECTED = 0.05  # of the stage's median

@@ -19,7 +19,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from harness.atomic import replace_file, replace_link, written_to
+from harness.base.errors import SurroundingsError, UsageError
+from harness.base.files import replace_file, replace_link, written_to
 from harness.bench.asking import setup_for
 from harness.bench.bench import session_line
 from harness.bench.machine import unlike
@@ -27,20 +28,19 @@ from harness.bench.options import BenchOptions, provenance_of, subjects_of
 from harness.bench.process import Zygote
 from harness.bench.selftest import Campaign, Campaigns, SelftestPlan, run_campaigns
 from harness.bench.selftest_table import lines, result_of
-from harness.choosing import found_again
-from harness.corpus_client import read_corpus
-from harness.errors import SurroundingsError, UsageError
-from harness.journal import Journal, read_journal
-from harness.provenance import (
+from harness.catalogue.releases import Catalogue
+from harness.runs.journal import Journal, read_journal
+from harness.runs.provenance import (
     Provenance,
     provenance_from_json,
     provenance_to_json,
     resume_mismatch,
 )
-from harness.releases import Catalogue
-from harness.rig.record_json import SCHEMA, check_schema
-from harness.rig.records import SubjectSpec
+from harness.subjects.choosing import found_again
 from harness.toolchain import Toolchain
+from harness.toolchain.rig_client import read_corpus
+from harness.wire.record_json import SCHEMA, check_schema
+from harness.wire.records import SubjectSpec
 
 LATEST, PREFIX = "latest-selftest", "selftest-"
 Progress = Callable[[Campaign], None]

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from harness.bench.process import ANSWER_TIMEOUT_S, Zygote, ask_fresh
-from harness.rig.bench.records import IMPORTED, Arm, BenchCase, arm_of
-from harness.rig.bench.turns import Call, take_turns
+from harness.wire.bench_records import IMPORTED, Arm, BenchCase, arm_of
+from harness.wire.bench_turns import Call, take_turns
 from harness.workers.process import PackageSetup
 
 IMPORTING = "harness.rig.bench.importing"

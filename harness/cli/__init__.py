@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import typer
 
+from harness.base.errors import SurroundingsError, Unavailable, UsageError
+from harness.base.exit_codes import ExitCode
 from harness.cli.common import INTERRUPTED, err, fail
-from harness.errors import SurroundingsError, Unavailable, UsageError
-from harness.exitcodes import ExitCode
 
 HELP = "Sends split models through the inliners of Torch-TensorRT and judges what comes back."
 
@@ -71,7 +71,7 @@ def _no_options() -> None:
 
 
 def main() -> None:
-    """Run the command line; every way to end has its exit code (`harness.exitcodes`)."""
+    """Run the command line; every way to end has its exit code (`harness.base.exit_codes`)."""
     try:
         # Not standalone: typer would turn every exception into exit code 1, which means red here.
         code = application(sys.argv[1:])(standalone_mode=False)

@@ -11,15 +11,15 @@ from typing import Annotated
 
 import typer
 
-from harness.acceptance import whole_run_differences
-from harness.choosing import choose_subjects
+from harness.base.exit_codes import ExitCode
+from harness.campaigns.acceptance import whole_run_differences
+from harness.catalogue.releases import load_catalogue
 from harness.cli.common import Offline, Wheelhouse, err, tell, toolchain_for
-from harness.exitcodes import ExitCode
-from harness.judged_run import raise_if_nothing_ran
-from harness.progress import progress_for
-from harness.releases import load_catalogue
-from harness.rig.records import CellRecord
-from harness.run import RunOptions, run
+from harness.run.judged_run import raise_if_nothing_ran
+from harness.run.progress import progress_for
+from harness.run.run import RunOptions, run
+from harness.subjects.choosing import choose_subjects
+from harness.wire.records import CellRecord
 
 
 def acceptance_command(

@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from harness.atomic import replace_file
+from harness.base.errors import UsageError
+from harness.base.files import replace_file
 from harness.bench.bench import (
     JudgedBench,
     bench,
@@ -29,7 +30,7 @@ from harness.bench.samples import Samples
 from harness.bench.selftest import Campaign, SelftestPlan, called_by_us
 from harness.bench.selftest_run import SelftestFolder, begin, go_on
 from harness.bench.words import change, comparison_lines, first_screen
-from harness.benching import write_bench
+from harness.catalogue.releases import load_catalogue
 from harness.cli.common import (
     RESULTS,
     CorpusPlaces,
@@ -44,11 +45,10 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
-from harness.corpus_client import absolute
-from harness.errors import UsageError
-from harness.releases import load_catalogue
-from harness.rig.vocabulary import SEGMENT, Lane
-from harness.subjects import BUILTIN_SUBJECTS
+from harness.report.benching import write_bench
+from harness.subjects.specs import BUILTIN_SUBJECTS
+from harness.toolchain.rig_client import absolute
+from harness.wire.vocabulary import SEGMENT, Lane
 
 _TOLD_EVERY_S = 10.0
 

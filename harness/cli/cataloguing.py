@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 from packaging.version import Version
 
-from harness.atomic import replace_file
-from harness.catalogue_entry import checked_version, entry_for
+from harness.base.errors import UsageError
+from harness.base.files import replace_file
+from harness.catalogue.entry import checked_version, entry_for
+from harness.catalogue.releases import CATALOGUE_FILE, Release, load_catalogue
 from harness.cli.common import Offline, Wheelhouse, tell, toolchain_for
-from harness.errors import UsageError
-from harness.releases import CATALOGUE_FILE, Release, load_catalogue
 
 releases_app = typer.Typer(invoke_without_command=True, help="The catalogue of releases.")
 

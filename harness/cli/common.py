@@ -11,13 +11,13 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from harness.atomic import written_to
-from harness.corpus_client import Corpus, read_corpus
-from harness.errors import UsageError
-from harness.exitcodes import ExitCode
-from harness.plan import CAPTURES
+from harness.base.errors import UsageError
+from harness.base.exit_codes import ExitCode
+from harness.base.files import written_to
+from harness.runs.plan import CAPTURES
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.rig_client import Corpus, read_corpus
 
 RESULTS = Path("results")
 INTERRUPTED = "interrupted; what has ended is kept"

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.atomic import replace_file
+from harness.base.errors import SurroundingsError
+from harness.base.exit_codes import ExitCode
+from harness.base.files import replace_file
 from harness.cli.common import err, tell, toolchain_for
-from harness.corpus_client import ask_rig
-from harness.coverage import cover, read_extraction, to_json, to_lines
-from harness.errors import SurroundingsError
-from harness.exitcodes import ExitCode
+from harness.corpus_checks.coverage import cover, read_extraction, to_json, to_lines
 from harness.toolchain.cache import CHOOSE, guarded
+from harness.toolchain.rig_client import ask_rig
 
 
 def coverage_command(

@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
-from harness.atomic import replace_file
+from harness.base.errors import UsageError
+from harness.base.files import replace_file
+from harness.catalogue.releases import Catalogue, Release, load_catalogue
 from harness.cli.common import (
     RESULTS,
     Offline,
@@ -20,8 +22,9 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
-from harness.corpus_client import read_corpus, select_cases
-from harness.crossing import (
+from harness.crossing.expected import CROSSING_FILE, read_classes
+from harness.crossing.folder import CrossingJournal, open_crossing
+from harness.crossing.judge import (
     CASES,
     ROUTES,
     idle_parts,
@@ -30,23 +33,20 @@ from harness.crossing import (
     saving_routes,
     settle,
 )
-from harness.crossing_folder import CrossingJournal, open_crossing
-from harness.crossing_run import cross
-from harness.crossing_stations import stations_of, toolchains_of
-from harness.errors import UsageError
-from harness.expectations.crossing_file import CROSSING_FILE, read_classes
-from harness.provenance import collect_provenance, provenance_to_json
-from harness.releases import Catalogue, Release, load_catalogue
-from harness.report.crossing_page import (
+from harness.crossing.run import cross
+from harness.report.pages.crossing_page import (
     CrossingView,
     crossing_html,
     crossing_markdown,
     headline,
     table_files,
 )
-from harness.rig.records import CaseInfo
-from harness.rig.vocabulary import Lane
+from harness.runs.provenance import collect_provenance, provenance_to_json
+from harness.subjects.stations import stations_of, toolchains_of
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.rig_client import read_corpus, select_cases
+from harness.wire.records import CaseInfo
+from harness.wire.vocabulary import Lane
 
 _SHOWN = 12
 

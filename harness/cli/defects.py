@@ -8,15 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
+from harness.base.errors import UsageError
+from harness.base.exit_codes import ExitCode
 from harness.cli.common import ExpectationsFolder, tell
-from harness.errors import UsageError
-from harness.exitcodes import ExitCode
-from harness.expectations.defects import Defect
-from harness.expectations.facts import NONSTRICT
-from harness.expectations.known import changes_in
-from harness.expectations.reading import EXPECTATIONS, read_expectations
-from harness.expectations.standing import Standing, Standings, State, is_ordinary
-from harness.rig.vocabulary import Route
+from harness.expectations import EXPECTATIONS
+from harness.gate.known import changes_in
+from harness.register.defects import Defect
+from harness.register.facts import NONSTRICT
+from harness.register.reading import read_expectations
+from harness.register.standing import Standing, Standings, State, is_ordinary
+from harness.wire.vocabulary import Route
 
 #: What users write, by the routes of the package lane; and those of the graph lane behind them.
 CALLS = {

@@ -8,17 +8,18 @@ from typing import Annotated
 
 import typer
 
+from harness.base.errors import SurroundingsError, UsageError
+from harness.base.exit_codes import ExitCode
 from harness.cli.common import RESULTS, ExpectationsFolder, Out, tell
-from harness.errors import SurroundingsError, UsageError
-from harness.exitcodes import ExitCode
-from harness.expectations.absorb import absorb, accepted
-from harness.expectations.defects import DEFECTS_FILE, read_register
-from harness.expectations.facts import place_of
-from harness.expectations.faults import faults_of
-from harness.expectations.reading import EXPECTATIONS, TABLE_FOLDER
-from harness.expectations.review import review
-from harness.expectations.table import Table, read_table, write_table
-from harness.store import RunFolder
+from harness.expectations import EXPECTATIONS
+from harness.register.absorb import absorb, accepted
+from harness.register.defects import DEFECTS_FILE, read_register
+from harness.register.facts import place_of
+from harness.register.faults import faults_of
+from harness.register.reading import TABLE_FOLDER
+from harness.register.review import review
+from harness.register.table import Table, read_table, write_table
+from harness.runs.run_folder import RunFolder
 
 
 def expected_command(

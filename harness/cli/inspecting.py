@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from harness import doctor as checks
-from harness.choosing import choose_subjects
+from harness.base.errors import SurroundingsError, UsageError
+from harness.base.exit_codes import ExitCode
+from harness.catalogue.releases import load_catalogue
 from harness.cli.common import (
     RESULTS,
     Capture,
@@ -29,19 +30,18 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
-from harness.corpus_client import absolute, ask_rig, select_cases, split_text
-from harness.errors import SurroundingsError, UsageError
-from harness.exitcodes import ExitCode
-from harness.expectations.defects import read_register
-from harness.expectations.facts import Place
-from harness.expectations.reading import read_expectations
-from harness.releases import load_catalogue
-from harness.rig.record_json import to_json
-from harness.rig.records import CaseInfo, SubjectSpec
-from harness.rig.vocabulary import DYNAMIC_ROUTES, Lane, Route, SubjectKind
-from harness.store import LATEST, RunFolder
-from harness.subjects import builtin_subjects, torch_subject
+from harness.register.defects import read_register
+from harness.register.facts import Place
+from harness.register.reading import read_expectations
+from harness.run import doctor as checks
+from harness.runs.run_folder import LATEST, RunFolder
+from harness.subjects.choosing import choose_subjects
+from harness.subjects.specs import builtin_subjects, torch_subject
 from harness.toolchain import Toolchain, clean
+from harness.toolchain.rig_client import absolute, ask_rig, select_cases, split_text
+from harness.wire.record_json import to_json
+from harness.wire.records import CaseInfo, SubjectSpec
+from harness.wire.vocabulary import DYNAMIC_ROUTES, Lane, Route, SubjectKind
 
 
 def list_command(

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from harness.base.exit_codes import ExitCode
+from harness.catalogue.releases import load_catalogue
 from harness.cli.common import (
     Offline,
     Wheelhouse,
@@ -20,9 +22,7 @@ from harness.cli.common import (
     toolchain_for,
 )
 from harness.cli.recording import record_command
-from harness.corpus_client import ask_rig, select_cases
-from harness.exitcodes import ExitCode
-from harness.expectations.corpus_lock import (
+from harness.corpus_checks.lock import (
     LOCK_FILE,
     CorpusLock,
     Seen,
@@ -31,10 +31,10 @@ from harness.expectations.corpus_lock import (
     read_lock,
     write_lock,
 )
-from harness.releases import load_catalogue
-from harness.rig.records import CaseInfo
-from harness.rig.vocabulary import Lane, SplitSeen
 from harness.toolchain import PackageSite
+from harness.toolchain.rig_client import ask_rig, select_cases
+from harness.wire.records import CaseInfo
+from harness.wire.vocabulary import Lane, SplitSeen
 
 corpus_app = typer.Typer(help="The corpus lock: the same programs on every machine.")
 corpus_app.command("record")(record_command)

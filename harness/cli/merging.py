@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
+from harness.catalogue.releases import load_catalogue
 from harness.cli.common import RESULTS, ExpectationsFolder, Out, tell, toolchain_for
 from harness.cli.running import show_verdict
-from harness.expectations.reading import EXPECTATIONS
-from harness.judged_run import JudgedRun, reopen, summary_of
-from harness.merging import Part, merge
-from harness.releases import load_catalogue
-from harness.store import RunFolder, RunState
+from harness.expectations import EXPECTATIONS
+from harness.run.judged_run import JudgedRun, reopen, summary_of
+from harness.runs.merging import Part, merge
+from harness.runs.run_folder import RunFolder, RunState
 
 
 def merge_command(

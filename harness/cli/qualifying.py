@@ -11,13 +11,21 @@ from typing import Annotated
 
 import typer
 
-from harness.at_sizes import BUDGET_S, AtSizes, at_sizes, common_route, plan_at_sizes, unmeasured
-from harness.atomic import replace_file
+from harness.base.errors import SurroundingsError, UsageError
+from harness.base.exit_codes import ExitCode
+from harness.base.files import replace_file
 from harness.bench.asking import inliner_workers
+from harness.bench.at_sizes import (
+    BUDGET_S,
+    AtSizes,
+    at_sizes,
+    common_route,
+    plan_at_sizes,
+    unmeasured,
+)
 from harness.bench.bench import measure
 from harness.bench.folder import BenchFolder
-from harness.benching import write_bench
-from harness.choosing import found_again, likes
+from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.cli.benching import teller
 from harness.cli.common import (
     RESULTS,
@@ -29,18 +37,12 @@ from harness.cli.common import (
     toolchain_for,
 )
 from harness.cli.results import current_summary
-from harness.errors import SurroundingsError, UsageError
-from harness.exitcodes import ExitCode
-from harness.expectations.attribution import difference, difference_line
-from harness.findings import Gate
-from harness.gpu_runs import last_gpu_run
-from harness.judged_run import JudgedRun, raise_if_nothing_ran
-from harness.progress import progress_for
-from harness.provenance import provenance_to_json
-from harness.qualify import Decision, Qualification, qualify
-from harness.reach import reach_in
-from harness.releases import Catalogue, load_catalogue
-from harness.report.qualify_page import (
+from harness.gate.attribution import difference, difference_line
+from harness.gate.findings import Gate
+from harness.gate.qualify import Decision, Qualification, qualify
+from harness.gate.reach import reach_in
+from harness.report.benching import write_bench
+from harness.report.pages.qualify_page import (
     Beside,
     qualification_html,
     qualification_markdown,
@@ -48,11 +50,16 @@ from harness.report.qualify_page import (
     sizes_sentence,
     verdict_of,
 )
-from harness.reporting import write_run_report
-from harness.rig.vocabulary import Lane, SubjectKind
-from harness.run import RunOptions, run
+from harness.report.run_report import write_run_report
+from harness.run.judged_run import JudgedRun, raise_if_nothing_ran
+from harness.run.progress import progress_for
+from harness.run.run import RunOptions, run
+from harness.runs.gpu_runs import last_gpu_run
+from harness.runs.provenance import provenance_to_json
+from harness.subjects.choosing import found_again, likes
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.vocabulary import Lane, SubjectKind
 
 _EXIT_CODES = {
     Decision.SHIP: ExitCode.GREEN,

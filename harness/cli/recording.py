@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from harness.atomic import replace_file
+from harness.base.exit_codes import ExitCode
+from harness.base.files import replace_file
+from harness.catalogue.releases import load_catalogue
 from harness.cli.common import Offline, Wheelhouse, err, tell, toolchain_for
-from harness.corpus_client import ask_rig
-from harness.exitcodes import ExitCode
-from harness.releases import load_catalogue
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.rig_client import ask_rig
 
 RECORDED = PROJECT_ROOT / "corpus" / "recorded"
 

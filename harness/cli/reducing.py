@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from harness.atomic import replace_file
+from harness.base.errors import UsageError
+from harness.base.files import replace_file
 from harness.cli.common import (
     RESULTS,
     Capture,
@@ -25,11 +26,10 @@ from harness.cli.common import (
     toolchain_for,
 )
 from harness.cli.inspecting import subject_for
-from harness.corpus_client import absolute, ask_rig
-from harness.errors import UsageError
-from harness.rig.record_json import to_json
-from harness.rig.vocabulary import Oracle
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.rig_client import absolute, ask_rig
+from harness.wire.record_json import to_json
+from harness.wire.vocabulary import Oracle
 
 FOUND = PROJECT_ROOT / "corpus" / "found"
 

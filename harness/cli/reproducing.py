@@ -9,7 +9,10 @@ from typing import Annotated
 
 import typer
 
-from harness.atomic import replace_file
+from harness.base.errors import UsageError
+from harness.base.exit_codes import ExitCode
+from harness.base.files import replace_file
+from harness.catalogue.releases import load_catalogue
 from harness.cli.common import (
     RESULTS,
     Capture,
@@ -31,14 +34,11 @@ from harness.cli.inspecting import (
     routes_of,
     subject_for,
 )
-from harness.corpus_client import absolute
-from harness.errors import UsageError
-from harness.exitcodes import ExitCode
-from harness.releases import load_catalogue
-from harness.reproduction import Wanted, package_scripts_for, scripts_for
-from harness.rig.vocabulary import Lane, SubjectKind
-from harness.store import LATEST
-from harness.subjects import release_subject
+from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
+from harness.runs.run_folder import LATEST
+from harness.subjects.specs import release_subject
+from harness.toolchain.rig_client import absolute
+from harness.wire.vocabulary import Lane, SubjectKind
 
 
 def reproduce_command(

@@ -10,6 +10,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from harness.base.exit_codes import ExitCode
+from harness.catalogue.releases import load_catalogue
+from harness.catalogue.subject_order import ordered_subjects
 from harness.cli.common import (
     RESULTS,
     Out,
@@ -20,18 +23,15 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
-from harness.defect_lines import screen_of
-from harness.exitcodes import ExitCode
-from harness.findings import exit_code, mistakes
-from harness.judged_run import JudgedRun, reopen, summary_of
-from harness.pictures import with_pictures
-from harness.releases import load_catalogue
+from harness.gate.findings import exit_code, mistakes
 from harness.report import text
 from harness.report.model import ReportModel
-from harness.reporting import read_summary, write_run_report
-from harness.reproduction import with_scripts
-from harness.spent import read_spent
-from harness.subject_order import ordered_subjects
+from harness.report.pictures import with_pictures
+from harness.report.reproduction import with_scripts
+from harness.report.run_report import read_summary, write_run_report
+from harness.run.defect_lines import screen_of
+from harness.run.judged_run import JudgedRun, reopen, summary_of
+from harness.runs.spent import read_spent
 
 
 def summary_command(

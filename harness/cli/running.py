@@ -10,6 +10,9 @@ from typing import Annotated
 
 import typer
 
+from harness.base.errors import UsageError
+from harness.base.exit_codes import ExitCode
+from harness.catalogue.releases import load_catalogue
 from harness.cli.common import (
     INTERRUPTED,
     RESULTS,
@@ -28,17 +31,14 @@ from harness.cli.common import (
     toolchain_for,
 )
 from harness.cli.results import current_summary, tell_gate
-from harness.corpus_client import absolute
-from harness.errors import UsageError
-from harness.exitcodes import ExitCode
-from harness.expectations.reading import EXPECTATIONS
-from harness.judged_run import JudgedRun, raise_if_nothing_ran
-from harness.progress import progress_for
-from harness.releases import load_catalogue
-from harness.reporting import write_run_report
-from harness.rig.vocabulary import PINNED, SEGMENT, Lane
-from harness.run import RunOptions, resume, run
-from harness.store import LATEST
+from harness.expectations import EXPECTATIONS
+from harness.report.run_report import write_run_report
+from harness.run.judged_run import JudgedRun, raise_if_nothing_ran
+from harness.run.progress import progress_for
+from harness.run.run import RunOptions, resume, run
+from harness.runs.run_folder import LATEST
+from harness.toolchain.rig_client import absolute
+from harness.wire.vocabulary import PINNED, SEGMENT, Lane
 
 ON_RESUME = frozenset(
     ("jobs", "timeout", "share", "resume_run", "out_dir", "wheelhouse", "offline", "expectations")

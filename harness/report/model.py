@@ -12,29 +12,33 @@ from typing import Any
 
 import pandas as pd
 
-from harness.report import tables, text
-from harness.report.answers import UNJUDGED, answers
-from harness.report.cause_views import CauseView, FindingView, LiveCause, Script
-from harness.report.causes import gone_causes, live_causes, smallest_first
-from harness.report.environment import compared_in, environments, torches_running
-from harness.report.frames import (
+from harness.catalogue.subject_order import ordered_subjects
+from harness.gate.verdict import counts_by_lane
+from harness.report import text
+from harness.report.frames import tables
+from harness.report.frames.frames import (
     MISSING,
     cell_frame,
     sample_frame,
     verdict_frame,
 )
-from harness.report.headline import EXPECTATIONS, headline
-from harness.report.limits import MOST_ROWS
-from harness.report.matrix import build_matrix
-from harness.report.matrix_views import Matrix
-from harness.report.measure_views import MeasureRow, UnflattenRow
-from harness.report.neighbours import NeighbourView, neighbours
-from harness.report.over_steps import OverSteps, over_steps
-from harness.report.package_lane import in_lane, package_answers, package_lanes
-from harness.report.package_views import PackageLane
-from harness.report.picture_views import Picture
-from harness.report.provenance import with_sources
-from harness.report.rows import (
+from harness.report.frames.limits import MOST_ROWS
+from harness.report.frames.matrix_views import Matrix
+from harness.report.frames.measure_views import MeasureRow, UnflattenRow
+from harness.report.run_frames import RunFrames, matrix_frame, summary_frame
+from harness.report.sections.answers import UNJUDGED, answers
+from harness.report.sections.cause_views import CauseView, FindingView, LiveCause, Script
+from harness.report.sections.causes import gone_causes, live_causes, smallest_first
+from harness.report.sections.environment import compared_in, environments, torches_running
+from harness.report.sections.headline import EXPECTATIONS, headline
+from harness.report.sections.matrix import build_matrix
+from harness.report.sections.neighbours import NeighbourView, neighbours
+from harness.report.sections.over_steps import OverSteps, over_steps
+from harness.report.sections.package_lane import in_lane, package_answers, package_lanes
+from harness.report.sections.package_views import PackageLane
+from harness.report.sections.picture_views import Picture
+from harness.report.sections.provenance import with_sources
+from harness.report.sections.rows import (
     comparison,
     control,
     failing_cells,
@@ -42,12 +46,11 @@ from harness.report.rows import (
     hypothetical_rows,
     measure_rows,
 )
-from harness.report.run_frames import RunFrames, matrix_frame, summary_frame
-from harness.report.scope import compared_words, scope_words
-from harness.report.unflattening import unflatten_rows
-from harness.report.version_matrix import version_matrix
-from harness.report.version_views import VersionBlock
-from harness.report.views import (
+from harness.report.sections.scope import compared_words, scope_words
+from harness.report.sections.unflattening import unflatten_rows
+from harness.report.sections.version_matrix import version_matrix
+from harness.report.sections.version_views import VersionBlock
+from harness.report.sections.views import (
     Comparison,
     Control,
     FailingList,
@@ -56,10 +59,8 @@ from harness.report.views import (
     HypotheticalRow,
     Provenance,
 )
-from harness.rig.records import CaseInfo, CellKey, CellRecord, SubjectSpec
-from harness.rig.vocabulary import EMULATED, Lane, SubjectKind
-from harness.subject_order import ordered_subjects
-from harness.verdict import counts_by_lane
+from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
+from harness.wire.vocabulary import EMULATED, Lane, SubjectKind
 
 __all__ = ["EXPECTATIONS", "CauseView", "FindingView", "ReportModel", "build_model"]
 

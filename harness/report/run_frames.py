@@ -10,13 +10,13 @@ from typing import Any
 
 import pandas as pd
 
-from harness.errors import UsageError
-from harness.report.frames import STANDINGS
-from harness.report.matrix import short_id
-from harness.report.matrix_views import Matrix
-from harness.report.measure_views import MeasureRow, Quartiles
-from harness.report.tables import LATENCY_STAGES, UNEXPECTED
-from harness.rig.records import SubjectSpec
+from harness.base.errors import UsageError
+from harness.report.frames.frames import STANDINGS
+from harness.report.frames.matrix_views import Matrix
+from harness.report.frames.measure_views import MeasureRow, Quartiles
+from harness.report.frames.tables import LATENCY_STAGES, UNEXPECTED
+from harness.report.sections.matrix import short_id
+from harness.wire.records import SubjectSpec
 
 FRAMES_FOLDER = "frames"
 MOST_CSV_ROWS = 250_000

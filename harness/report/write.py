@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.atomic import replace_file, written_to
-from harness.beside import beside
-from harness.report import plots, version_plot
-from harness.report.markdown import markdown
+from harness.base.files import replace_file, written_to
+from harness.base.fork import beside
+from harness.report.draw import plots, version_plot
 from harness.report.model import ReportModel
-from harness.report.page import draw, page
+from harness.report.pages.markdown import markdown
+from harness.report.pages.page import draw, page
 from harness.report.run_frames import FRAMES_FOLDER, frame_files
-from harness.report.version_csv import version_csv
+from harness.report.sections.version_csv import version_csv
 
 SCRIPTS_FOLDER = "reproduce"
 PICTURES = ("matrix.svg", "matrix.png", "version-matrix.png")

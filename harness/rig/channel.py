@@ -27,8 +27,8 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TextIO
 
-from harness.rig.record_json import to_json
-from harness.rig.records import CellKey, CellRecord
+from harness.wire.record_json import to_json
+from harness.wire.records import CellKey, CellRecord
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 

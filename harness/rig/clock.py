@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 
 class StageClock:

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from harness.errors import UsageError
-from harness.releases import Release
-from harness.rig.vocabulary import SEGMENT
+from harness.base.errors import UsageError
+from harness.catalogue.bindings import Bindings, choose, load_bindings
+from harness.catalogue.releases import Release
 from harness.toolchain import native
-from harness.toolchain.bindings import Bindings, choose, load_bindings
 from harness.toolchain.cache import ENGINES, clean
 from harness.toolchain.environment import EnvironmentFacts, probe
 from harness.toolchain.package_site import PackageSite, package_site, pinned_tensorrt
 from harness.toolchain.released import released_wheel
 from harness.toolchain.wheels import HashedWheel, WheelSource
+from harness.wire.vocabulary import SEGMENT
 
 __all__ = ["EnvironmentFacts", "PackageSite", "Toolchain", "clean"]
 

@@ -7,7 +7,6 @@ made under a temporary name and moved into place.
 from __future__ import annotations
 
 import errno
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from typing import Final
 
 import filelock
 
-from harness.errors import SurroundingsError
+from harness.base.errors import SurroundingsError
 
 WHEELS: Final = "wheels"
 NATIVE: Final = "native"
@@ -76,16 +75,6 @@ def workspace(folder: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as temporary:
             yield Path(temporary)
-
-
-def sha256_of(path: Path) -> str:
-    """The file's SHA-256, as hex.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def clean(cache: Path, *, wheels: bool = True, native: bool = True, packages: bool = True) -> int:

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from harness.errors import SurroundingsError
+from harness.base.errors import SurroundingsError
 
 PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
-PROBE_MODULE: Final = "harness.rig.probe"
+PROBE_MODULE: Final = "harness.rig.questions.probe"
 _PROBE_TIMEOUT_S: Final = 300.0
 
 
 @dataclass(frozen=True)
 class EnvironmentFacts:
-    """What `harness.rig.probe` found; its fields are the probe's keys."""
+    """What `harness.rig.questions.probe` found; its fields are the probe's keys."""
 
     python_version: str
     platform: str

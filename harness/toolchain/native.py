@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from harness.errors import SurroundingsError
+from harness.base.errors import SurroundingsError
 from harness.toolchain.cache import NATIVE, guarded, locked, workspace
 from harness.toolchain.environment import PROJECT_ROOT, EnvironmentFacts
 

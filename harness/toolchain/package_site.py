@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from harness.errors import SurroundingsError, Unavailable
-from harness.releases import Release
-from harness.rig.vocabulary import SEGMENT
-from harness.toolchain.bindings import Bindings, WheelFile
-from harness.toolchain.cache import PACKAGES, guarded, locked, sha256_of, workspace
+from harness.base.errors import SurroundingsError, Unavailable
+from harness.base.files import sha256_of
+from harness.catalogue.bindings import Bindings, WheelFile
+from harness.catalogue.releases import Release
+from harness.toolchain.cache import PACKAGES, guarded, locked, workspace
 from harness.toolchain.environment import EnvironmentFacts
 from harness.toolchain.native import RUNTIME_SOURCE, Compiler
 from harness.toolchain.unpacking import (
@@ -41,6 +41,7 @@ from harness.toolchain.unpacking import (
     unpack_release,
 )
 from harness.toolchain.wheels import WheelSource
+from harness.wire.vocabulary import SEGMENT
 
 STUB_SOURCE: Final = Path(__file__).with_name("stub_libraries.cpp")
 SITE_FILE: Final = "site.json"

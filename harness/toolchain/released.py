@@ -16,8 +16,8 @@ from typing import Final
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
-from harness.errors import SurroundingsError, Unavailable, UsageError
-from harness.releases import is_linux_wheel, is_wheel_of
+from harness.base.errors import SurroundingsError, Unavailable, UsageError
+from harness.catalogue.releases import is_linux_wheel, is_wheel_of
 from harness.toolchain.cache import WHEELS, guarded, locked, workspace
 from harness.toolchain.wheels import (
     WheelSource,

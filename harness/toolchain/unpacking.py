@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from harness.errors import SurroundingsError
+from harness.base.errors import SurroundingsError
 
 _LEFT_OUT: Final = ("torch_tensorrt/bin/", "torch_tensorrt/include/", "torch_tensorrt/lib/")
 

@@ -16,8 +16,9 @@ from typing import Final, Protocol
 
 from packaging.utils import parse_wheel_filename
 
-from harness.errors import SurroundingsError, Unavailable, UsageError
-from harness.toolchain.cache import WHEELS, guarded, locked, sha256_of, workspace
+from harness.base.errors import SurroundingsError, Unavailable, UsageError
+from harness.base.files import sha256_of
+from harness.toolchain.cache import WHEELS, guarded, locked, workspace
 
 DOWNLOAD_TIMEOUT_S: Final = 600.0
 # What pip prints when the failure is this machine's, and not a question that went unanswered.

@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.plan import PlannedCell
-from harness.rig.records import CellKey, CellRecord, Verdict, not_applicable
-from harness.rig.vocabulary import CellState, Oracle, Outcome, Stage, Symptom
+from harness.runs.plan import PlannedCell
+from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable
+from harness.wire.vocabulary import CellState, Oracle, Outcome, Stage, Symptom
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.errors import SurroundingsError, UsageError
-from harness.rig.record_json import cell_from_json
-from harness.rig.records import CellRecord
-from harness.rig.vocabulary import Stage, SubjectKind, Symptom
-from harness.spent import Spent
+from harness.base.errors import SurroundingsError, UsageError
+from harness.runs.spent import Spent
+from harness.wire.record_json import cell_from_json
+from harness.wire.records import CellRecord
+from harness.wire.vocabulary import Stage, SubjectKind, Symptom
 from harness.workers.jobs import Job, broken_off, settle_second_attempt
 from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Final
 
-from harness.rig.record_json import to_json
-from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import EMULATED
 from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.record_json import to_json
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import EMULATED
 from harness.workers.surroundings import environment, temporary_folder
 
 _LINE_LIMIT_BYTES: Final = 64 * 1024 * 1024
@@ -55,7 +55,7 @@ class PackageSetup(Setup):
     executor: str = EMULATED
     device: str = "cpu"
 
-    module = "harness.rig.package.worker"
+    module = "harness.rig.workers.package_lane"
 
     def message(self) -> dict[str, Any]:
         return {
@@ -78,7 +78,7 @@ class WorkerSetup(Setup):
     corpus: Sequence[str] = ()
     share: bool = True
 
-    module = "harness.rig.worker"
+    module = "harness.rig.workers.graph_lane"
 
     def message(self) -> dict[str, Any]:
         return {

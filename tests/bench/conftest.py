@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.bench.process import Zygote
-from harness.rig.records import SubjectSpec
+from harness.wire.records import SubjectSpec
 from harness.workers.process import WorkerSetup
 
 

@@ -13,10 +13,10 @@ from harness.bench.machine import MachineState
 from harness.bench.plan import BenchPlan
 from harness.bench.samples import read_samples
 from harness.bench.sampling import Sampling
-from harness.provenance import Provenance
-from harness.rig.record_json import SCHEMA
-from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import SubjectKind
+from harness.runs.provenance import Provenance
+from harness.wire.record_json import SCHEMA
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 from tests.bench.simulated import Simulated
 
 QUIET = asdict(MachineState(0.5, 0.0, 2600.0, None, None))

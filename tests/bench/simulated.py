@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.bench.plan import Bands, BenchCell, BenchPlan
 from harness.bench.process import JobFailed
-from harness.rig.bench.records import BenchCase
+from harness.wire.bench_records import BenchCase
 
 METRICS = ("save", "load-warm")
 BYTES = {"file": 1e5, "engines": 5e4, "save-peak": 1e7, "load-peak": 2e7, "after-load": 1e6}

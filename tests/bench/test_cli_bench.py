@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from harness.base.errors import UsageError
 from harness.bench.bench import reopen
 from harness.bench.selftest_run import SelftestFolder
 from harness.cli import application
-from harness.errors import UsageError
 from tests.bench.recorded import record
 from tests.bench.simulated import plan_of
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.errors import UsageError
 from harness.bench.bench import like_recorded, refuse_unlike
 from harness.bench.compare import compare, trend
 from harness.bench.judging import Gate
 from harness.bench.options import BenchOptions
-from harness.errors import UsageError
-from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import SubjectKind
 from harness.stats.verdicts import Change
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 from tests.bench.recorded import record
 from tests.bench.simulated import plan_of
 

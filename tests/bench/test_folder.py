@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from harness.base.errors import UsageError
 from harness.bench.bench import reopen
 from harness.bench.folder import BenchFolder
-from harness.benching import write_bench
-from harness.errors import UsageError
+from harness.report.benching import write_bench
 from tests.bench.recorded import provenance_of, record
 from tests.bench.simulated import plan_of
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.base.errors import UsageError
 from harness.bench.measures import GRAPH, PACKAGE
 from harness.bench.options import BenchOptions, check, make_plan
 from harness.bench.plan import (
@@ -19,9 +20,8 @@ from harness.bench.plan import (
     plan_from_json,
     plan_to_json,
 )
-from harness.corpus_client import Corpus
-from harness.errors import UsageError
-from harness.rig.bench.records import (
+from harness.toolchain.rig_client import Corpus
+from harness.wire.bench_records import (
     PASSES,
     USER_PASSES,
     BenchCase,
@@ -29,9 +29,9 @@ from harness.rig.bench.records import (
     UserMetric,
     passes_for,
 )
-from harness.rig.record_json import UnknownSchema
-from harness.rig.records import CaseInfo, PackageSpec, SubjectSpec
-from harness.rig.vocabulary import SubjectKind
+from harness.wire.record_json import UnknownSchema
+from harness.wire.records import CaseInfo, PackageSpec, SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 from tests.bench.simulated import plan_of
 
 CASE = CaseInfo("yolo_chunk", "real architectures", "exported", "x")

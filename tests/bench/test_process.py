@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from harness.base.errors import SurroundingsError
 from harness.bench.process import FreshZygotes, JobFailed, Zygote
-from harness.errors import SurroundingsError
-from harness.rig.bench.records import PASSES, Arm, BenchCase, Metric, Size
-from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import SubjectKind
+from harness.wire.bench_records import PASSES, Arm, BenchCase, Metric, Size
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 from harness.workers.process import WorkerSetup
 
 CASE = BenchCase("relu_four_steps")

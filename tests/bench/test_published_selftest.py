@@ -8,7 +8,7 @@ import pytest
 
 from harness.bench.selftest_run import SelftestFolder
 from harness.bench.selftest_table import lines, result_of
-from harness.report.standing import block
+from harness.report.sections.standing import block
 from harness.toolchain.environment import PROJECT_ROOT
 
 FOLDERS = [

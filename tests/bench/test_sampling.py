@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from harness.base.errors import UsageError
 from harness.bench.judging import Gate, judge_bench
 from harness.bench.plan import ARMS, IMPORT_CELL, BenchCell, BenchPlan
 from harness.bench.samples import Samples, read_samples
 from harness.bench.sampling import SWEEP_BLOCKS, Sampling, chosen_calls
-from harness.errors import UsageError
-from harness.rig.bench.records import BenchCase
 from harness.stats.sequential import INTERIM_LOOKS
 from harness.stats.verdicts import Change
+from harness.wire.bench_records import BenchCase
 from tests.bench.simulated import Simulated, plan_of
 
 PLENTY = 10**12

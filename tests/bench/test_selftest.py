@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.base.errors import UsageError
 from harness.bench.selftest import (
     AA,
     Campaign,
@@ -17,8 +18,7 @@ from harness.bench.selftest import (
     run_campaigns,
 )
 from harness.bench.selftest_table import OURS, lines, result_of
-from harness.errors import UsageError
-from harness.rig.bench.records import BenchCase
+from harness.wire.bench_records import BenchCase
 from tests.bench.simulated import Simulated
 
 PLAN = SelftestPlan(

@@ -16,10 +16,10 @@ from harness.bench import whole_packages
 from harness.bench.asking import Running, workers_for
 from harness.bench.options import BenchOptions
 from harness.bench.process import JobFailed
-from harness.releases import Catalogue
-from harness.rig.bench.records import IMPORTED, Arm, BenchCase, UserMetric
-from harness.rig.bench.turns import take_turns
+from harness.catalogue.releases import Catalogue
 from harness.toolchain import Toolchain
+from harness.wire.bench_records import IMPORTED, Arm, BenchCase, UserMetric
+from harness.wire.bench_turns import take_turns
 from tests.bench.recorded import provenance_of
 from tests.bench.simulated import plan_of
 

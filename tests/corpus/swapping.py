@@ -11,13 +11,13 @@ import torch
 from torch.fx import GraphModule, Node
 
 from corpus.case import Case, Inputs
-from harness.rig.capture import capture
+from harness.rig.capture.capture import capture
+from harness.rig.capture.split import split_module
 from harness.rig.oracles.reading import GraphReader
 from harness.rig.oracles.terms import Kind, Term, TermTable
 from harness.rig.oracles.values import Observed, observe
 from harness.rig.oracles.wiring import compare, reference_reading
-from harness.rig.split import split_module
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 # Bit for bit, in floating point too. `add` with an `alpha` other than 1 does not.
 COMMUTE = frozenset({"aten.add.Tensor", "aten.mul.Tensor", "aten.bitwise_and.Tensor"})

@@ -11,9 +11,9 @@ from torch.fx import GraphModule
 from torch.fx.node import _get_qualified_name
 
 from corpus.case import Case, Family, Program, all_cases
-from harness.rig.capture import capture
+from harness.rig.capture.capture import capture
+from harness.rig.capture.split import split_module
 from harness.rig.engines.builder import build_segment_engine
-from harness.rig.split import split_module
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = [case for case in all_cases() if case.family is Family.ARCHITECTURES]

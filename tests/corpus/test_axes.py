@@ -11,7 +11,7 @@ from corpus.axes.catalogue import AXES, UNREACHABLE, VALUES
 from corpus.axes.impossible import RULES, all_pairs, impossible_pairs, reason_against
 from corpus.axes.view import SplitView
 from corpus.case import Inputs, find_case
-from harness.rig.coverage import view_of
+from harness.rig.questions.coverage import view_of
 
 # A value, a case that has it, and one that has not.
 TABLE = {

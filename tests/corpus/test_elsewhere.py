@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from corpus import elsewhere
-from harness.corpus_client import ask_rig, read_corpus, split_text
-from harness.errors import SurroundingsError, UsageError
-from harness.rig.record_json import to_json
-from harness.subjects import builtin_subjects
+from harness.base.errors import SurroundingsError, UsageError
+from harness.subjects.specs import builtin_subjects
 from harness.toolchain import Toolchain
+from harness.toolchain.rig_client import ask_rig, read_corpus, split_text
+from harness.wire.record_json import to_json
 
 OWN_CASES = """
 import torch

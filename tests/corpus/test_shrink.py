@@ -13,7 +13,7 @@ from corpus.blueprints import AttributeKind, Blueprint, Form, FormKind, Ref, Ste
 from corpus.case import Case, Family, all_cases, find_case
 from corpus.draft import Draft, item, tuple_of
 from corpus.shrink import pruned, size, smaller
-from harness.rig.reduce import reduced
+from harness.rig.questions.reduce import reduced
 
 
 def sample() -> Blueprint:

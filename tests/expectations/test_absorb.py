@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.expectations.absorb import absorb, accepted
-from harness.expectations.defects import Sign
-from harness.expectations.table import ALL, Table, rows_of
-from harness.rig.records import CellKey, CellRecord
-from harness.rig.vocabulary import Harm, Lane, Oracle, Stage, SubjectKind
+from harness.register.absorb import absorb, accepted
+from harness.register.defects import Sign
+from harness.register.table import ALL, Table, rows_of
+from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import Harm, Lane, Oracle, Stage, SubjectKind
 from tests.record_builders import (
     defect,
     entry,

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness.corpus_client import read_corpus
-from harness.errors import UsageError
-from harness.expectations.corpus_lock import (
+from harness.base.errors import UsageError
+from harness.corpus_checks.lock import (
     CorpusLock,
     close,
     differences,
@@ -22,9 +21,10 @@ from harness.expectations.corpus_lock import (
     read_lock,
     write_lock,
 )
-from harness.rig.vocabulary import Lane
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.rig_client import read_corpus
+from harness.wire.vocabulary import Lane
 
 ROW: Mapping[str, Any] = {
     "case": "a_case",

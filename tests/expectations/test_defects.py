@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import SurroundingsError
-from harness.expectations.defects import Register, Sign, read_register
-from harness.expectations.facts import Fact, Place
+from harness.base.errors import SurroundingsError
+from harness.register.defects import Register, Sign, read_register
+from harness.register.facts import Fact, Place
 from tests.record_builders import defect
 
 GOOD = """schema = 1

@@ -6,12 +6,12 @@ import dataclasses
 
 import pytest
 
-from harness.expectations.defects import Defect, Sign
-from harness.expectations.faults import faults_of
-from harness.expectations.review import review
-from harness.expectations.standing import Standing, Standings, State
-from harness.expectations.table import ALL, Table, asked_of
-from harness.rig.vocabulary import Oracle
+from harness.register.defects import Defect, Sign
+from harness.register.faults import faults_of
+from harness.register.review import review
+from harness.register.standing import Standing, Standings, State
+from harness.register.table import ALL, Table, asked_of
+from harness.wire.vocabulary import Oracle
 from tests.record_builders import RELEASES, Row, case, defect, entry, register, subject, table
 
 SIGN = Sign("values", "boom")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harness.expectations.defects import Sign
-from harness.expectations.known import known_in, known_lines
-from harness.expectations.standing import Standings
-from harness.rig.records import CellKey
-from harness.rig.vocabulary import Lane, Oracle, Reach
+from harness.gate.known import known_in, known_lines
+from harness.register.defects import Sign
+from harness.register.standing import Standings
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import Lane, Oracle, Reach
 from tests.record_builders import RELEASES, Row, defect, entry, register, table
 
 OLD, MIDDLE, NEW = RELEASES

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.expectations.attribution import attributed
-from harness.expectations.defects import Sign
-from harness.expectations.naming import brought_back, due_to
-from harness.rig.vocabulary import Oracle
+from harness.gate.attribution import attributed
+from harness.register.defects import Sign
+from harness.register.naming import brought_back, due_to
+from harness.wire.vocabulary import Oracle
 from tests.record_builders import RELEASES, defect, entry, failed, key, record, register, table
 
 BOTH = (Sign("values", "boom"), Sign("completion", "boom"))

@@ -13,26 +13,26 @@ from collections.abc import Iterable
 
 import pytest
 
-from harness.choosing import likes
-from harness.corpus_client import read_corpus
-from harness.expectations.absorb import absorb
-from harness.expectations.defects import Register
-from harness.expectations.facts import UNSUPPORTED, Fact, Place, place_of
-from harness.expectations.faults import faults_of
-from harness.expectations.naming import due_to
-from harness.expectations.reading import read_expectations
-from harness.expectations.selectors import NAMED_SUBJECTS
-from harness.expectations.table import ALL, UNKNOWN, Entry, Table, asked_of, table_texts
-from harness.findings import CellClass, Gate, GateReport
-from harness.gate import judge
-from harness.plan import CAPTURES, PlannedCell, make_plan
-from harness.releases import load_catalogue
-from harness.rig.record_json import TOO_OLD
-from harness.rig.records import CellKey, CellRecord, Verdict
-from harness.rig.vocabulary import PINNED, SEGMENT, Harm, Oracle, Outcome, Route, Stage, Symptom
-from harness.store import RunFolder, RunState
-from harness.subjects import known_subjects
+from harness.catalogue.releases import load_catalogue
+from harness.gate.findings import CellClass, Gate, GateReport
+from harness.gate.judge import judge
+from harness.register.absorb import absorb
+from harness.register.defects import Register
+from harness.register.facts import UNSUPPORTED, Fact, Place, place_of
+from harness.register.faults import faults_of
+from harness.register.naming import due_to
+from harness.register.reading import read_expectations
+from harness.register.selectors import NAMED_SUBJECTS
+from harness.register.table import ALL, UNKNOWN, Entry, Table, asked_of, table_texts
+from harness.runs.plan import CAPTURES, PlannedCell, make_plan
+from harness.runs.run_folder import RunFolder, RunState
+from harness.subjects.choosing import likes
+from harness.subjects.specs import known_subjects
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.rig_client import read_corpus
+from harness.wire.record_json import TOO_OLD
+from harness.wire.records import CellKey, CellRecord, Verdict
+from harness.wire.vocabulary import PINNED, SEGMENT, Harm, Oracle, Outcome, Route, Stage, Symptom
 from tests.record_builders import record, unsupported
 
 PUBLISHED = PROJECT_ROOT / "results" / "published"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SurroundingsError
-from harness.expectations.facts import Place, facts_in, masked
-from harness.expectations.table import (
+from harness.base.errors import SurroundingsError
+from harness.register.facts import Place, facts_in, masked
+from harness.register.table import (
     ALL,
     Table,
     filled,
@@ -21,7 +21,7 @@ from harness.expectations.table import (
     table_texts,
     write_table,
 )
-from harness.rig.vocabulary import Oracle
+from harness.wire.vocabulary import Oracle
 from tests.record_builders import RELEASES, entry, failed, table
 
 ROWS = (

@@ -16,9 +16,9 @@ from typing import Final
 
 import pytest
 
-from harness.expectations.defects import Defect
-from harness.expectations.reading import read_expectations
-from harness.releases import Catalogue
+from harness.catalogue.releases import Catalogue
+from harness.register.defects import Defect
+from harness.register.reading import read_expectations
 from harness.toolchain import Toolchain
 
 REGISTER = read_expectations(undecided=True).register

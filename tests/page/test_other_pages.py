@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.report.bench_page import bench_page
-from harness.report.crossing_page import crossing_html
-from harness.report.qualify_page import qualification_html
+from harness.report.pages.bench_page import bench_page
+from harness.report.pages.crossing_page import crossing_html
+from harness.report.pages.qualify_page import qualification_html
 from tests.bench.recorded import record
 from tests.bench.simulated import plan_of
 from tests.page.checks import (

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from harness.report.cause_views import CauseView, FindingView, ShownBy
 from harness.report.model import ReportModel, build_model
-from harness.rig.records import (
+from harness.report.sections.cause_views import CauseView, FindingView, ShownBy
+from harness.wire.records import (
     CaseInfo,
     CellKey,
     CellRecord,
@@ -25,7 +25,7 @@ from harness.rig.records import (
     not_applicable,
     passed,
 )
-from harness.rig.vocabulary import CellState, Oracle, Outcome, Stage, SubjectKind, Symptom
+from harness.wire.vocabulary import CellState, Oracle, Outcome, Stage, SubjectKind, Symptom
 
 FAMILIES = (
     "multi_output_engines",

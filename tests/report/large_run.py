@@ -13,15 +13,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from harness.journal import encode_line
-from harness.plan import PlannedCell, plan_to_jsonl
-from harness.provenance import provenance_from_json, provenance_to_json
-from harness.record_table import read_parquet
-from harness.rig.record_json import to_json
-from harness.rig.records import CellRecord, SubjectSpec
-from harness.rig.vocabulary import SubjectKind
-from harness.store import RunState
+from harness.runs.journal import encode_line
+from harness.runs.plan import PlannedCell, plan_to_jsonl
+from harness.runs.provenance import provenance_from_json, provenance_to_json
+from harness.runs.record_table import read_parquet
+from harness.runs.run_folder import RunState
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.record_json import to_json
+from harness.wire.records import CellRecord, SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 
 CELLS: Final = 100_000
 PUBLISHED: Final = PROJECT_ROOT / "results" / "published"

@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from harness.report.answers import answers, route_states, silent_failures
-from harness.report.frames import cell_frame, verdict_frame
-from harness.rig.records import CellRecord
-from harness.rig.vocabulary import CellState, Oracle
+from harness.report.frames.frames import cell_frame, verdict_frame
+from harness.report.sections.answers import answers, route_states, silent_failures
+from harness.wire.records import CellRecord
+from harness.wire.vocabulary import CellState, Oracle
 from tests.report.conftest import verdicts
 
 RELEASES = ["2.10.0", "2.13.0", "2.14.0"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from harness.bench.judging import Gate
 from harness.bench.plan import IMPORT_CELL, BenchCell
-from harness.report.bench_page import bench_markdown, bench_page
-from harness.rig.bench.records import BenchCase
+from harness.report.pages.bench_page import bench_markdown, bench_page
+from harness.wire.bench_records import BenchCase
 from tests.bench.recorded import record
 from tests.bench.simulated import plan_of
 

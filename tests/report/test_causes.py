@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from harness.report.causes import live_causes, smallest_first
-from harness.report.frames import cell_frame
+from harness.report.frames.frames import cell_frame
+from harness.report.sections.causes import live_causes, smallest_first
 
 
 def live(run, subject="2.14.0", causes=None):

@@ -6,8 +6,8 @@ import io
 
 import pyarrow.parquet as pq
 
-from harness.crossing import FailureClass, Pair, judge_pairs
-from harness.report.crossing_page import (
+from harness.crossing.judge import FailureClass, Pair, judge_pairs
+from harness.report.pages.crossing_page import (
     CrossingView,
     crossing_html,
     crossing_markdown,

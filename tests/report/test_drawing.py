@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.report.drawing import ACROSS, MOST_BOXES, caption, drawing, places, sentence
-from harness.report.page import page
-from harness.report.picture_views import Box, Picture, Wire, WrongWire
+from harness.report.draw.drawing import ACROSS, MOST_BOXES, caption, drawing, places, sentence
+from harness.report.pages.page import page
+from harness.report.sections.picture_views import Box, Picture, Wire, WrongWire
 
 PICTURE = Picture(
     boxes=(

@@ -9,13 +9,13 @@ import re
 
 import pytest
 
-from harness.report.markdown import markdown
-from harness.report.page import page
-from harness.report.standing import HEADS, standing
-from harness.report.version_csv import version_csv
-from harness.rig.vocabulary import Lane, Oracle
-from harness.subject_order import ordered_subjects
-from harness.verdict import by_lane
+from harness.catalogue.subject_order import ordered_subjects
+from harness.gate.verdict import by_lane
+from harness.report.pages.markdown import markdown
+from harness.report.pages.page import page
+from harness.report.sections.standing import HEADS, standing
+from harness.report.sections.version_csv import version_csv
+from harness.wire.vocabulary import Lane, Oracle
 from tests.report.conftest import Run, full_run
 from tests.report.whole_packages import alone as lane_alone
 from tests.report.whole_packages import with_engines, with_packages

@@ -2,17 +2,17 @@
 
 import dataclasses
 
-from harness.report.environment import (
+from harness.report.frames.frames import cell_frame
+from harness.report.pages.junit import junit
+from harness.report.sections.environment import (
     Compared,
     compared_in,
     compared_kind,
     environments,
     torches_running,
 )
-from harness.report.frames import cell_frame
-from harness.report.junit import junit
-from harness.rig.records import CellKey
-from harness.rig.vocabulary import Lane
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import Lane
 
 
 def elsewhere(run, *releases, alone=False):

@@ -1,9 +1,9 @@
 """The frames: one row a thing, nothing lost, ordered as the report shows it."""
 
-from harness.report.frames import cell_frame, sample_frame, verdict_frame
-from harness.rig.records import CellKey
-from harness.rig.vocabulary import Oracle
-from harness.subject_order import ordered_subjects
+from harness.catalogue.subject_order import ordered_subjects
+from harness.report.frames.frames import cell_frame, sample_frame, verdict_frame
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import Oracle
 
 ORDER = ["2.10.0", "2.13.0", "2.14.0", "name-matching", "positional", "torch"]
 

@@ -9,10 +9,10 @@ import io
 import pandas as pd
 import pytest
 
-from harness.report.harms import Harms, harms_of
-from harness.report.version_csv import version_csv
-from harness.rig.records import CellRecord
-from harness.rig.vocabulary import Harm, Lane, Oracle
+from harness.report.frames.harms import Harms, harms_of
+from harness.report.sections.version_csv import version_csv
+from harness.wire.records import CellRecord
+from harness.wire.vocabulary import Harm, Lane, Oracle
 from tests.report.conftest import Run, full_run, verdicts
 from tests.report.whole_packages import with_packages
 

@@ -4,9 +4,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from harness.report.junit import junit
-from harness.rig.records import CellKey
-from harness.rig.vocabulary import Oracle
+from harness.report.pages.junit import junit
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import Oracle
 
 
 def cases_of(run):

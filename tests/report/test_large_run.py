@@ -14,13 +14,16 @@ import pandas as pd
 import psutil
 import pytest
 
-from harness.report import limits, model, package_lane, plots, run_frames, version_plot
-from harness.report.limits import LISTED_IN_ALL, MOST_ROWS, most_of_each
-from harness.report.markdown import COMMENT_LIMIT, markdown
-from harness.report.page import anchor, page
-from harness.report.rows import SHOWN_CELLS, failing_subjects
+from harness.report import model, run_frames
+from harness.report.draw import plots, version_plot
+from harness.report.frames.frames import limits
+from harness.report.frames.limits import LISTED_IN_ALL, MOST_ROWS, most_of_each
+from harness.report.pages.markdown import COMMENT_LIMIT, markdown
+from harness.report.pages.page import anchor, page
 from harness.report.run_frames import RunFrames, frame_files, read_frames
-from harness.report.views import FailingGroup, FailingSubject
+from harness.report.sections import package_lane
+from harness.report.sections.rows import SHOWN_CELLS, failing_subjects
+from harness.report.sections.views import FailingGroup, FailingSubject
 from harness.toolchain.environment import PROJECT_ROOT
 from tests.report.conftest import Run, full_run
 from tests.report.large_run import CELLS, newest_published, write_large_run
@@ -123,7 +126,7 @@ def test_a_page_holds_the_newest_rows_and_counts_what_it_leaves_out(
     older = cells["subject"].isin(["2.10.0", "2.13.0"]) & ~cells["hypothetical"]
     failing = int((cells["standing"] == "failing")[older].sum())
     assert f'data-elsewhere="{failing} more cells in frames/cells.csv"' in cut
-    monkeypatch.setattr("harness.report.markdown._LENGTHS", ((60, 4),))
+    monkeypatch.setattr("harness.report.pages.markdown._LENGTHS", ((60, 4),))
     assert "2 older rows in `report.html`" in markdown(built)
 
 

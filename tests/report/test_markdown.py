@@ -4,7 +4,7 @@ import dataclasses
 
 from markdown_it import MarkdownIt
 
-from harness.report.markdown import COMMENT_LIMIT, cell_code, code, escaped, markdown
+from harness.report.pages.markdown import COMMENT_LIMIT, cell_code, code, escaped, markdown
 from tests.report.conftest import GREEN, share_an_inliner
 
 

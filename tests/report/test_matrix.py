@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from harness.report.matrix import grouped
-from harness.rig.vocabulary import SubjectKind
+from harness.report.sections.matrix import grouped
+from harness.wire.vocabulary import SubjectKind
 from tests.report.conftest import release, share_an_inliner
 
 

@@ -5,16 +5,16 @@ import re
 
 import pytest
 
-from harness.expectations.faults import Fault
-from harness.expectations.table import Table
-from harness.findings import Gate, first_screen
-from harness.gate import judge
-from harness.plan import PlannedCell
+from harness.gate.findings import Gate, first_screen
+from harness.gate.judge import judge
+from harness.register.faults import Fault
+from harness.register.table import Table
 from harness.report import text
-from harness.report.markdown import markdown
 from harness.report.model import build_model
-from harness.report.page import page
-from harness.reporting import fault_view
+from harness.report.pages.markdown import markdown
+from harness.report.pages.page import page
+from harness.report.run_report import fault_view
+from harness.runs.plan import PlannedCell
 from tests.report.conftest import DEFECTS, GREEN, share_an_inliner
 
 

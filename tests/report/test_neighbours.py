@@ -2,13 +2,12 @@
 
 import dataclasses
 
-from harness.report import tables
-from harness.report.frames import cell_frame, verdict_frame
-from harness.report.markdown import markdown
-from harness.report.neighbours import Move, measured_once, neighbours
-from harness.report.page import page
-from harness.rig.records import CellRecord
-from harness.rig.vocabulary import CellState, Oracle
+from harness.report.frames.frames import cell_frame, tables, verdict_frame
+from harness.report.pages.markdown import markdown
+from harness.report.pages.page import page
+from harness.report.sections.neighbours import Move, measured_once, neighbours
+from harness.wire.records import CellRecord
+from harness.wire.vocabulary import CellState, Oracle
 from tests.report.conftest import change, share_an_inliner
 
 RELEASES = ["2.10.0", "2.13.0", "2.14.0"]

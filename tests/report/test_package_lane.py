@@ -5,9 +5,9 @@ import dataclasses
 
 import pytest
 
-from harness.report.markdown import markdown
-from harness.report.page import page
-from harness.rig.vocabulary import Lane, Oracle, Symptom
+from harness.report.pages.markdown import markdown
+from harness.report.pages.page import page
+from harness.wire.vocabulary import Lane, Oracle, Symptom
 from tests.report.conftest import Run, full_run
 from tests.report.whole_packages import alone as lane_alone
 from tests.report.whole_packages import with_packages

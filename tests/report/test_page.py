@@ -9,10 +9,10 @@ import pytest
 from markupsafe import escape
 
 from harness.report import style
-from harness.report.cause_views import FindingView
-from harness.report.matrix_views import MatrixGroup
-from harness.report.page import anchor, beneath, environment, page, together
-from harness.rig.vocabulary import Oracle
+from harness.report.frames.matrix_views import MatrixGroup
+from harness.report.pages.page import anchor, beneath, environment, page, together
+from harness.report.sections.cause_views import FindingView
+from harness.wire.vocabulary import Oracle
 from tests.report.conftest import GREEN, share_an_inliner
 
 VOID = {"meta", "link", "br", "col", "hr", "img", "input"}

@@ -4,7 +4,8 @@ import xml.etree.ElementTree as ET
 
 import matplotlib as mpl
 
-from harness.report import plots, style
+from harness.report import style
+from harness.report.draw import plots
 from tests.report.conftest import share_an_inliner
 
 

@@ -1,6 +1,6 @@
 """Provenance as rows: of a merged run, each source is told by itself."""
 
-from harness.report.provenance import with_sources
+from harness.report.sections.provenance import with_sources
 
 
 def source(name, environment, torch):

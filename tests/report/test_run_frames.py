@@ -5,7 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from harness.errors import UsageError
+from harness.base.errors import UsageError
 from harness.report.run_frames import RunFrames, frame_files, read_frames
 from harness.report.write import write_report
 

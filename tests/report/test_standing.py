@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from harness.report.standing import HEADS, block, standing
-from harness.rig.records import CellKey, SubjectSpec
-from harness.rig.vocabulary import Lane, Oracle, Reach, SubjectKind
+from harness.report.sections.standing import HEADS, block, standing
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.records import CellKey, SubjectSpec
+from harness.wire.vocabulary import Lane, Oracle, Reach, SubjectKind
 from tests.record_builders import failed, key, record
 
 OLD = SubjectSpec("2.12.0", SubjectKind.RELEASE, ("legacy", "export"))

@@ -2,8 +2,8 @@
 
 import re
 
-from harness.report import plots
-from harness.report.step_plot import step_figure
+from harness.report.draw import plots
+from harness.report.draw.step_plot import step_figure
 from tests.report.test_plots import words
 
 

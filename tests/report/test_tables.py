@@ -2,10 +2,9 @@
 
 import pytest
 
-from harness.report import tables
-from harness.report.frames import cell_frame, sample_frame, verdict_frame
-from harness.rig.records import CellKey
-from harness.rig.vocabulary import Oracle
+from harness.report.frames.frames import cell_frame, sample_frame, tables, verdict_frame
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import Oracle
 
 
 def matrix_of(run):

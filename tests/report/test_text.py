@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.report import text
-from harness.report.matrix_views import MatrixCell
-from harness.report.provenance import flatten
+from harness.report.frames.matrix_views import MatrixCell
+from harness.report.sections.provenance import flatten
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 from itertools import pairwise
 
-from harness.report.frames import verdict_frame
-from harness.report.markdown import markdown
-from harness.report.page import page
-from harness.report.unflattening import unflatten_rows
-from harness.rig.records import CellKey
-from harness.rig.vocabulary import Oracle
+from harness.report.frames.frames import verdict_frame
+from harness.report.pages.markdown import markdown
+from harness.report.pages.page import page
+from harness.report.sections.unflattening import unflatten_rows
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import Oracle
 
 
 def rows_of(run):

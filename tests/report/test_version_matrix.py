@@ -6,15 +6,15 @@ import io
 
 import pytest
 
-from harness.report.harms import Harms
-from harness.report.markdown import markdown
-from harness.report.page import page
-from harness.report.plots import svg
-from harness.report.version_csv import version_csv
-from harness.report.version_matrix import changed
-from harness.report.version_plot import version_figure
-from harness.rig.records import CaseInfo
-from harness.rig.vocabulary import Lane, Oracle, SubjectKind
+from harness.report.draw.plots import svg
+from harness.report.draw.version_plot import version_figure
+from harness.report.frames.harms import Harms
+from harness.report.pages.markdown import markdown
+from harness.report.pages.page import page
+from harness.report.sections.version_csv import version_csv
+from harness.report.sections.version_matrix import changed
+from harness.wire.records import CaseInfo
+from harness.wire.vocabulary import Lane, Oracle, SubjectKind
 from tests.report.conftest import verdicts
 
 RTX = "tensorrt-rtx-"

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from harness.errors import SurroundingsError
+from harness.base.errors import SurroundingsError
 from harness.report.write import write_report
 
 NAMES = ["cells", "verdicts", "timings", "matrix", "summary"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.rig.records import CaseInfo, CellKey, PackageSpec
-from harness.rig.vocabulary import CUDA, EMULATED, Lane, Oracle
+from harness.wire.records import CaseInfo, CellKey, PackageSpec
+from harness.wire.vocabulary import CUDA, EMULATED, Lane, Oracle
 from tests.report.conftest import Run
 
 CALLS = ("no-retrace", "no-retrace-export", "retrace")

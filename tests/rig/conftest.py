@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from corpus.case import find_case
+from harness.rig.cell.prepare import PreparedCase, prepare
 from harness.rig.clock import StageClock
 from harness.rig.engines.emulated import load_runtime
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
-from harness.rig.prepare import PreparedCase, prepare
-from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import SubjectKind
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 
 
 @pytest.fixture(scope="session", autouse=True)

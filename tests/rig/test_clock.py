@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from harness.rig.clock import StageClock
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 NAP_S = 0.01
 

@@ -8,15 +8,15 @@ from collections.abc import Callable
 import pytest
 from torch.export import ExportedProgram
 
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import PreparedCase
+from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
 from harness.rig.engines.crossed import is_placeholder
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.inliners.release import ReleaseInliner
-from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, CellRecord
-from harness.rig.sharing import Shared
-from harness.rig.vocabulary import Oracle, Outcome, Route
+from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import Oracle, Outcome, Route
 
 Prepared = Callable[[str], PreparedCase]
 RIGHT = "2.10.0"  # all of what comes back is right, but for the place of the engines

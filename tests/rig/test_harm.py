@@ -7,10 +7,10 @@ import warnings
 
 import pytest
 
-from harness.rig.harm import DAMAGED, announced, harm_of
+from harness.rig.cell.harm import DAMAGED, announced, harm_of
+from harness.rig.cell.warned import recorded_warnings
 from harness.rig.oracles.finding import Finding
-from harness.rig.vocabulary import Harm, Oracle, Stage
-from harness.rig.warned import recorded_warnings
+from harness.wire.vocabulary import Harm, Oracle, Stage
 
 COPYBACK = (
     "Module has non-KV mutable buffer(s) needing copy-back, but retrace=False with "

@@ -10,14 +10,14 @@ import pytest
 
 from corpus.case import Family, all_cases, find_case
 from corpus.quick import QUICK
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import PreparedCase
+from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
-from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, SubjectSpec
-from harness.rig.sharing import Shared
-from harness.rig.vocabulary import SubjectKind
+from harness.wire.records import CellKey, SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 from tests.mutants import MUTANTS, Mutant
 
 Prepared = Callable[[str], PreparedCase]

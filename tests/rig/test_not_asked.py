@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import torch
 
+from harness.rig.cell.not_asked import not_asked
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.engines.contract import EngineRefusal
 from harness.rig.engines.module import EngineModule, engine_children
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.loader import load_inliner
-from harness.rig.not_asked import not_asked
-from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, CellRecord, SubjectSpec
-from harness.rig.vocabulary import CellState, SubjectKind
+from harness.wire.records import CellKey, CellRecord, SubjectSpec
+from harness.wire.vocabulary import CellState, SubjectKind
 from tests.mutants import Mutant
 
 Prepared = Callable[[str], PreparedCase]

@@ -11,13 +11,13 @@ import torch
 
 from corpus.case import Case, Family, Inputs, Origin, Program
 from corpus.inputs import DYNAMIC, floats
+from harness.rig.cell.pipeline import inline_again, run_cell
+from harness.rig.cell.prepare import PreparedCase, prepare
+from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
-from harness.rig.pipeline import inline_again, run_cell
-from harness.rig.prepare import PreparedCase, prepare
-from harness.rig.records import CellKey, CellRecord
-from harness.rig.sharing import Shared
-from harness.rig.vocabulary import Oracle, Route
+from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import Oracle, Route
 
 
 class WritesToItsInput(torch.nn.Module):

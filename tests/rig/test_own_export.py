@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.inliners.release import ReleaseInliner
-from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, SubjectSpec, Verdict
-from harness.rig.vocabulary import Oracle, SubjectKind
+from harness.wire.records import CellKey, SubjectSpec, Verdict
+from harness.wire.vocabulary import Oracle, SubjectKind
 from tests.mutants import Mutant
 
 Prepared = Callable[[str], PreparedCase]

@@ -12,9 +12,9 @@ from torch.fx import GraphModule
 from torch.fx.passes.tools_common import CALLABLE_NODE_OPS
 
 from corpus.case import Case, Origin, cases_of, find_case
-from harness.releases import load_catalogue
-from harness.rig.capture import CapturedProgram, capture
-from harness.rig.split import split_module
+from harness.catalogue.releases import load_catalogue
+from harness.rig.capture.capture import CapturedProgram, capture
+from harness.rig.capture.split import split_module
 from harness.toolchain import Toolchain
 from tests.fetched import FETCHED
 from tests.rig.partitioners import Partition, load_partition

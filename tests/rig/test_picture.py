@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from torch.fx import GraphModule
 
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles.reading import Reading
 from harness.rig.oracles.wiring import reference_reading
-from harness.rig.picture import RETURNS, BoxReader, picture, split_graph
-from harness.rig.prepare import PreparedCase
+from harness.rig.questions.picture import RETURNS, BoxReader, picture, split_graph
 
 CASE = "inputs_read_in_reverse"
 

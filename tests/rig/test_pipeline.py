@@ -13,6 +13,8 @@ from torch.fx import GraphModule
 
 from corpus.case import Case, Family, Origin, Program, cases_of
 from corpus.inputs import floats
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import PreparedCase, fingerprint, prepare
 from harness.rig.clock import StageClock
 from harness.rig.engines.builder import payload_digest
 from harness.rig.engines.emulated import engine_payload, run_counts
@@ -21,10 +23,8 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.oracles import structure
 from harness.rig.oracles.wiring import check_inlined
-from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase, fingerprint, prepare
-from harness.rig.records import CellKey, CellRecord
-from harness.rig.vocabulary import Oracle, Outcome, Route, Stage
+from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import Oracle, Outcome, Route, Stage
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]

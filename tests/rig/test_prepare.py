@@ -9,11 +9,11 @@ import torch
 
 from corpus.case import Case, Family, Origin, Program
 from corpus.inputs import floats
+from harness.rig.cell.pipeline import ended_before_routes
+from harness.rig.cell.prepare import NotPrepared, PreparedCase, WrongSplit, prepare
 from harness.rig.clock import StageClock
-from harness.rig.pipeline import ended_before_routes
-from harness.rig.prepare import NotPrepared, PreparedCase, WrongSplit, prepare
-from harness.rig.records import CellKey
-from harness.rig.vocabulary import CellState
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import CellState
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from harness.journal import encode_line
-from harness.rig.record_json import SCHEMA, cell_from_json, cell_from_text, to_json, words
-from harness.rig.records import CellRecord
-from harness.rig.vocabulary import Oracle
+from harness.runs.journal import encode_line
+from harness.wire.record_json import SCHEMA, cell_from_json, cell_from_text, to_json, words
+from harness.wire.records import CellRecord
+from harness.wire.vocabulary import Oracle
 from tests.record_builders import failed, key, record
 
 

@@ -10,8 +10,8 @@ from corpus.recorded_difference import difference
 from corpus.recorded_values import CannotRecord
 from corpus.recording import Recording
 from corpus.to_record import TO_RECORD
-from harness.rig.recording import GraphRecorder, calling_convention, own_split
-from harness.rig.split import split_module
+from harness.rig.capture.split import split_module
+from harness.rig.questions.recording import GraphRecorder, calling_convention, own_split
 from tests.rig.conftest import prepared_case
 
 CASES = [case for case in all_cases() if case.family is Family.RECORDED]

@@ -16,12 +16,12 @@ from corpus.blueprint_cases import blueprint_of
 from corpus.blueprints import Blueprint, Form, FormKind, from_json, packed, value
 from corpus.case import Case, Family, Origin
 from corpus.draft import Draft
-from harness.rig import reduce as reducing
-from harness.rig.record_json import to_json
-from harness.rig.records import SubjectSpec
-from harness.rig.reduce import NothingToReduce, failures_of
-from harness.rig.vocabulary import SubjectKind
+from harness.rig.questions import reduce as reducing
+from harness.rig.questions.reduce import NothingToReduce, failures_of
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.record_json import to_json
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 
 SUBJECT = SubjectSpec("name-matching", SubjectKind.BUILTIN, ("export",))
 
@@ -77,7 +77,7 @@ def test_a_failure_of_another_message_is_not_the_same(blueprint: Blueprint) -> N
 def run(library: Path, case: str) -> subprocess.CompletedProcess[str]:
     asked = json.dumps(request(case=case, library=str(library)))
     return subprocess.run(
-        [sys.executable, "-m", "harness.rig.reduce"],
+        [sys.executable, "-m", "harness.rig.questions.reduce"],
         cwd=PROJECT_ROOT, input=asked, capture_output=True, text=True, check=False,
     )  # fmt: skip
 

@@ -13,14 +13,14 @@ import torch
 from torch.fx import GraphModule
 
 from corpus.structures import NamedPair
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import PreparedCase
+from harness.rig.cell.sharing import Shared, graph_lines, module_identity, program_identity
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
-from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, CellRecord
-from harness.rig.sharing import Shared, graph_lines, module_identity, program_identity
-from harness.rig.vocabulary import Oracle, Outcome
+from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import Oracle, Outcome
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]

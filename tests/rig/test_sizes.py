@@ -13,15 +13,15 @@ from torch.fx import GraphModule
 
 from corpus.case import Case, Family, Inputs, Origin, Program
 from corpus.inputs import DYNAMIC, floats
-from harness.rig.capture import capture
+from harness.rig.capture.capture import capture
+from harness.rig.capture.sizes import apart, user_values
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import PreparedCase, prepare
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles.values import observe
-from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase, prepare
-from harness.rig.records import CellKey, CellRecord
-from harness.rig.sizes import apart, user_values
-from harness.rig.vocabulary import Oracle, Route
+from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import Oracle, Route
 
 Prepared = Callable[[str], PreparedCase]
 BOUNDS = (1, 8)

@@ -5,8 +5,8 @@ import torch
 from torch.fx import GraphModule
 
 from corpus.case import find_case
-from harness.rig.capture import capture
-from harness.rig.split import require_fallbacks, split_module
+from harness.rig.capture.capture import capture
+from harness.rig.capture.split import require_fallbacks, split_module
 
 RELU = "aten.relu.default"
 

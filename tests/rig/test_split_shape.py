@@ -8,9 +8,9 @@ import torch
 from torch.fx import GraphModule
 
 from corpus.case import find_case
-from harness.rig.capture import capture
-from harness.rig.split import split_module
-from harness.rig.split_shape import shape_of
+from harness.rig.capture.capture import capture
+from harness.rig.capture.split import split_module
+from harness.rig.capture.split_shape import shape_of
 
 
 def split_of(name: str, mode: str = "nonstrict") -> GraphModule:

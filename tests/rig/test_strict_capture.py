@@ -11,14 +11,14 @@ from functools import cache
 import pytest
 
 from corpus.case import find_case
-from harness.expectations.table import read_table
-from harness.rig.capture import capture
+from harness.register.table import read_table
+from harness.rig.capture.capture import capture
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import PreparedCase, prepare
+from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
-from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase, prepare
-from harness.rig.records import CellKey, Verdict
-from harness.rig.sharing import Shared
+from harness.wire.records import CellKey, Verdict
 from tests.chosen import quick_first
 
 NAMES = [

@@ -20,11 +20,11 @@ from torch.export import ExportedProgram, FlatArgsAdapter
 from torch.export.unflatten import InterpreterModuleDispatcher, _disable_interpreter
 
 from corpus.case import Family, Inputs, all_cases
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.engines.contract import EngineRefusal
 from harness.rig.engines.module import EngineModule, engine_children
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles.values import observe
-from harness.rig.prepare import PreparedCase
 
 Prepared = Callable[[str], PreparedCase]
 

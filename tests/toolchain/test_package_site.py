@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from harness.errors import SurroundingsError, Unavailable, UsageError
-from harness.releases import Release, load_catalogue
+from harness.base.errors import SurroundingsError, Unavailable, UsageError
+from harness.catalogue.bindings import Bindings, WheelFile, choose, load_bindings
+from harness.catalogue.releases import Release, load_catalogue
 from harness.toolchain import EnvironmentFacts, PackageSite, clean
-from harness.toolchain.bindings import Bindings, WheelFile, choose, load_bindings
 from harness.toolchain.native import Compiler
 from harness.toolchain.package_site import engine_layout, package_site
 from harness.toolchain.wheels import WheelSource

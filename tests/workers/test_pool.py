@@ -13,11 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.errors import SurroundingsError
-from harness.plan import PlannedCell
-from harness.rig.records import CellKey, CellRecord
-from harness.rig.vocabulary import Oracle
-from harness.spent import Spent
+from harness.base.errors import SurroundingsError
+from harness.runs.plan import PlannedCell
+from harness.runs.spent import Spent
+from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import Oracle
 from harness.workers.jobs import make_jobs
 from harness.workers.pool import PoolResult, run_jobs
 from harness.workers.process import WorkerSetup

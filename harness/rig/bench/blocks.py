@@ -19,9 +19,9 @@ from harness.rig.bench.forked import Child
 from harness.rig.bench.measuring import TimedCalls, Worker
 from harness.rig.bench.page_cache import drop_from_cache, resident_share
 from harness.rig.bench.prepared import Measured
-from harness.rig.bench.records import Arm
-from harness.rig.bench.turns import ArmSamples, Call, take_turns
 from harness.rig.inliners.protocol import Inliner
+from harness.wire.bench_records import Arm
+from harness.wire.bench_turns import ArmSamples, Call, take_turns
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
     python -m harness.rig.bench.importing       started by harness.bench, never by hand
 
 In:   {"setup": as `open_package` takes it, "arm": Arm}
-Out:  what one call of a worker answers, as `harness.rig.bench.turns` says
+Out:  what one call of a worker answers, as `harness.wire.bench_turns` says
 
 What comes before the first import is the start of Python, and is not in it. The emulation's own
 stand-ins are in the package's seconds: their modules are imported here, behind torch, because they
@@ -16,9 +16,9 @@ import json
 import sys
 import time
 
-from harness.rig.bench.records import UserMetric, arm_of
-from harness.rig.bench.turns import wait_as_told
 from harness.rig.channel import die_with_parent, private_channel, send
+from harness.wire.bench_records import UserMetric, arm_of
+from harness.wire.bench_turns import wait_as_told
 
 
 def main() -> None:

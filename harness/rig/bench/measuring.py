@@ -21,11 +21,11 @@ from torch.export import ExportedProgram
 
 from harness.rig.bench.page_cache import drop_from_cache
 from harness.rig.bench.prepared import Measured
-from harness.rig.bench.records import INLINE_PARTS, Arm, Metric
-from harness.rig.bench.turns import wait_as_told
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining
-from harness.rig.vocabulary import Route, Stage
+from harness.wire.bench_records import INLINE_PARTS, Arm, Metric
+from harness.wire.bench_turns import wait_as_told
+from harness.wire.vocabulary import Route, Stage
 
 T = TypeVar("T")
 _OVERHEAD_BATCHES, _OVERHEAD_SAMPLES = 20, 200

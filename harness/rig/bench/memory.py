@@ -19,10 +19,10 @@ import torch
 
 from harness.rig.bench.forked import Child
 from harness.rig.bench.prepared import Measured
-from harness.rig.bench.records import Arm, Size
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining
-from harness.rig.vocabulary import Route
+from harness.wire.bench_records import Arm, Size
+from harness.wire.vocabulary import Route
 
 _STATM = Path("/proc/self/statm")
 _KIB = 1024

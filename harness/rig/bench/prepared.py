@@ -8,13 +8,13 @@ from typing import Any
 from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs, find_case
-from harness.rig.bench.records import BenchCase
 from harness.rig.bench.sweeps import ballast_of, sweep_case
-from harness.rig.capture import capture
+from harness.rig.capture.capture import capture
+from harness.rig.capture.split import split_module
 from harness.rig.clock import StageClock
 from harness.rig.engines.module import compile_engines
-from harness.rig.split import split_module
-from harness.rig.vocabulary import Stage
+from harness.wire.bench_records import BenchCase
+from harness.wire.vocabulary import Stage
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Measured:
 
 
 def make_ready(asked: BenchCase, seed: int) -> Measured:
-    """Capture, split and compile; nothing is judged, which `harness.rig.prepare` is for.
+    """Capture, split and compile; nothing is judged, which `harness.rig.cell.prepare` is for.
 
     Raises:
         Exception: whatever a stage raises.

@@ -29,9 +29,9 @@ from typing import Any, Protocol
 from harness.rig.bench.answering import answer_jobs
 from harness.rig.bench.blocks import one_call
 from harness.rig.bench.forked import Child, ChildFailed, Serve, one_line
-from harness.rig.bench.records import arm_of, case_of
 from harness.rig.bench.user import Compiled, UserWorker, compiled_case
 from harness.rig.package.opening import open_package
+from harness.wire.bench_records import arm_of, case_of
 
 
 class Asked(Protocol):

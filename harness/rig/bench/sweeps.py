@@ -12,7 +12,7 @@ from corpus.case import Case, Family, Origin, Program
 from corpus.families.alternating_relu import RELU, Alternating
 from corpus.families.scale import FanOut
 from corpus.inputs import floats
-from harness.rig.bench.records import BenchCase
+from harness.wire.bench_records import BenchCase
 
 LINEAR = "aten.linear.default"
 BALLAST = "ballast"

@@ -16,12 +16,12 @@ from torch.fx import GraphModule
 from corpus.case import find_case
 from harness.rig.bench.measuring import TimedCalls
 from harness.rig.bench.page_cache import drop_from_cache
-from harness.rig.bench.records import Arm, UserMetric
-from harness.rig.capture import CapturedProgram, capture
+from harness.rig.capture.capture import CapturedProgram, capture
 from harness.rig.clock import StageClock
 from harness.rig.package.compiling import compile_like_a_user, engine_bytes_of
 from harness.rig.package.saving import user_arguments
-from harness.rig.vocabulary import Route, Stage
+from harness.wire.bench_records import Arm, UserMetric
+from harness.wire.vocabulary import Route, Stage
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,11 @@ from harness.rig.bench.blocks import BlockJob, run_alone, run_block
 from harness.rig.bench.forked import Child
 from harness.rig.bench.memory import sizes_of
 from harness.rig.bench.prepared import Measured, make_ready
-from harness.rig.bench.records import arm_of, case_of
 from harness.rig.engines.emulated import load_runtime
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner, LoadError
-from harness.rig.record_json import subject_from_json
+from harness.wire.bench_records import arm_of, case_of
+from harness.wire.record_json import subject_from_json
 
 
 class CaseServer:

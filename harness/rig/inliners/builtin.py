@@ -23,7 +23,7 @@ from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.inliners.passes import given_by, run_torch_export, timed_passes
 from harness.rig.inliners.protocol import Inlining
-from harness.rig.vocabulary import Route, Stage
+from harness.wire.vocabulary import Route, Stage
 
 ENGINE_PREFIX = "_run_on_acc"
 FALLBACK_PREFIX = "_run_on_gpu"

@@ -6,8 +6,8 @@ from harness.rig.inliners.builtin import WIRINGS, BuiltinInliner
 from harness.rig.inliners.control import NoInliner
 from harness.rig.inliners.protocol import Inliner, LoadError
 from harness.rig.inliners.release import ReleaseInliner
-from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import SubjectKind
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 
 
 def load_inliner(spec: SubjectSpec) -> Inliner:

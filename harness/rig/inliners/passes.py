@@ -21,7 +21,7 @@ from torch.fx import GraphModule
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Given, Inlining
-from harness.rig.vocabulary import CROSS_ARGUMENTS, Route, Stage
+from harness.wire.vocabulary import CROSS_ARGUMENTS, Route, Stage
 
 
 @contextmanager

@@ -38,8 +38,8 @@ from harness.rig.inliners.passes import (
 )
 from harness.rig.inliners.protocol import Inlining, LoadError
 from harness.rig.inliners.surroundings import EXPORTER, PACKAGE, load_shape_analysis, stand_ins
-from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import REQUIRED_CALLS, Route, SubjectKind
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import REQUIRED_CALLS, Route, SubjectKind
 
 
 class ReleaseInliner:

@@ -7,8 +7,8 @@ import re
 import traceback
 
 from harness.rig.frames import TORCH, UPSTREAM, frames_of, package_of
-from harness.rig.records import Verdict, passed
-from harness.rig.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
+from harness.wire.records import Verdict, passed
+from harness.wire.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
 
 MAX_MESSAGE = 300  # characters
 MAX_FRAMES = 6

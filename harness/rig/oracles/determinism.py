@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from harness.rig.oracles.finding import Finding
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 Lines = Sequence[str]
 

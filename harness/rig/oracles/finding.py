@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from harness.rig.records import Verdict, passed
-from harness.rig.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
+from harness.wire.records import Verdict, passed
+from harness.wire.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
 
 MAX_EVIDENCE = 12  # findings spelled out in a verdict's evidence
 

@@ -20,7 +20,7 @@ from torch.fx import Interpreter, Node
 
 from corpus.case import Inputs
 from harness.rig.oracles.finding import Finding
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 
 class _Recorder(Interpreter):

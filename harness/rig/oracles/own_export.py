@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from harness.rig.oracles.determinism import Lines, first_difference
 from harness.rig.oracles.finding import Finding
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 
 def check(parts: Lines, own: Lines) -> Iterator[Finding]:

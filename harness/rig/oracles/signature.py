@@ -14,7 +14,7 @@ from torch.utils._sympy.numbers import int_oo
 
 from corpus.case import Inputs
 from harness.rig.oracles.finding import Finding
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 
 def expected_specs(example: Inputs, returned: Any) -> tuple[pytree.TreeSpec, pytree.TreeSpec]:

@@ -34,7 +34,7 @@ from harness.rig.engines.module import is_engine_child
 from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import Reading
 from harness.rig.oracles.terms import Kind, labels
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 Digest = Callable[[torch.Tensor], str]
 Slots = tuple[str, ...]

@@ -9,7 +9,7 @@ from torch.export.graph_signature import InputKind
 from torch.fx import Graph, GraphModule
 
 from harness.rig.oracles.finding import Finding
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 
 def placeholder_names(graph: Graph) -> list[str]:

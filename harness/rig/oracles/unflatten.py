@@ -17,7 +17,7 @@ from corpus.case import Inputs
 from harness.rig.oracles.completion import normalise
 from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.values import Observed, observe
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 CHILD_PREFIX = "_run_on_"
 

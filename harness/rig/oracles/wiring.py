@@ -14,7 +14,7 @@ from torch.fx import GraphModule
 from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import GraphReader, Reading
 from harness.rig.oracles.terms import Term, differences
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 
 def reference_reading(reader: GraphReader, split: GraphModule) -> tuple[Reading, int]:

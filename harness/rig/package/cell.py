@@ -10,21 +10,21 @@ from pathlib import Path
 
 import torch
 
-from harness.rig import judging
+from harness.rig.cell import judging
+from harness.rig.cell.disk import CameBack, compare_archives
+from harness.rig.cell.not_asked import not_asked
+from harness.rig.cell.pipeline import is_full_disk, unsupported
+from harness.rig.cell.prepare import PreparedCase
+from harness.rig.cell.warned import recorded_warnings
 from harness.rig.clock import StageClock
-from harness.rig.disk import CameBack, compare_archives
 from harness.rig.inliners.protocol import Inlining
-from harness.rig.not_asked import not_asked
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Answer, Answers, Finding
 from harness.rig.oracles.values import NOTHING_COMPARED, Observed
 from harness.rig.package.loading import Loaded, Loader
 from harness.rig.package.saving import save_like_a_user
-from harness.rig.pipeline import is_full_disk, unsupported
-from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, CellRecord, Verdict
-from harness.rig.vocabulary import NOT_COMPILED, CellState, Oracle, Route, Stage
-from harness.rig.warned import recorded_warnings
+from harness.wire.records import CellKey, CellRecord, Verdict
+from harness.wire.vocabulary import NOT_COMPILED, CellState, Oracle, Route, Stage
 
 _WRONG_SINCE = "the compiled module computes something else in memory, and so does what it saves"
 _DAMAGED = Finding(Stage.SAVE, "saving changed the module it was given")

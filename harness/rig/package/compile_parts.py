@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from harness.rig.package import engine_cache
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 COMPILER = "torch_tensorrt.dynamo._compiler"
 

@@ -14,7 +14,9 @@ import torch.utils._pytree as pytree
 from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs
-from harness.rig.capture import CapturedProgram, capture, on_device
+from harness.rig.capture.capture import CapturedProgram, capture, on_device
+from harness.rig.cell.prepare import NotPrepared, PreparedCase, hold
+from harness.rig.cell.warned import recorded_warnings
 from harness.rig.clock import StageClock
 from harness.rig.engines.builder import real_engine_bytes
 from harness.rig.engines.emulated import engine_payload
@@ -24,9 +26,7 @@ from harness.rig.package.askable import refits_refused, require_askable
 from harness.rig.package.compile_parts import timed_parts
 from harness.rig.package.executor import EMULATED_EXECUTOR, Executor
 from harness.rig.package.fallbacks import fallbacks_required
-from harness.rig.prepare import NotPrepared, PreparedCase, hold
-from harness.rig.vocabulary import Stage
-from harness.rig.warned import recorded_warnings
+from harness.wire.vocabulary import Stage
 
 GETITEM = "_operator.getitem"
 

@@ -10,7 +10,7 @@ from types import ModuleType
 
 from harness.rig.package.patches import PATCHES, patches_for
 from harness.rig.package.site import read_site
-from harness.rig.vocabulary import SEGMENT
+from harness.wire.vocabulary import SEGMENT
 
 
 def import_package(

@@ -15,7 +15,7 @@ from typing import Any
 from torch.fx import Graph
 from torch.fx.node import _get_qualified_name
 
-from harness.rig.functional_export import CannotAsk
+from harness.rig.capture.functional_export import CannotAsk
 from harness.rig.package.compile_parts import COMPILER
 
 _PREFIX = "torch.ops."

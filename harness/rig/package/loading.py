@@ -24,12 +24,12 @@ from typing import Any, Protocol
 import torch
 
 from corpus.case import Inputs
+from harness.rig.cell.warned import recorded_warnings
 from harness.rig.engines.watching import WatchedEngines
 from harness.rig.oracles import completion
 from harness.rig.oracles.values import Observed, observe
-from harness.rig.records import Verdict
-from harness.rig.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
-from harness.rig.warned import recorded_warnings
+from harness.wire.records import Verdict
+from harness.wire.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
 
 
 @dataclass(frozen=True)

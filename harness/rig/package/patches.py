@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from harness.rig.package import interpreters, stand_ins
 from harness.rig.package.site import Site
-from harness.rig.vocabulary import RTX, SEGMENT
+from harness.wire.vocabulary import RTX, SEGMENT
 
 Version = tuple[int, int, int]
 _ALL = frozenset({SEGMENT, RTX})

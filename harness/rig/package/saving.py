@@ -19,13 +19,13 @@ import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from harness.rig.capture import CapturedProgram
+from harness.rig.capture.capture import CapturedProgram
+from harness.rig.cell.disk import CameBack, second_archive
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
-from harness.rig.disk import CameBack, second_archive
 from harness.rig.inliners.passes import timed_passes
 from harness.rig.inliners.protocol import Inlining
-from harness.rig.prepare import PreparedCase
-from harness.rig.vocabulary import Route, Stage
+from harness.wire.vocabulary import Route, Stage
 
 #: What a user adds to `torch_tensorrt.save(module, file, arg_inputs=..., kwarg_inputs=...)`.
 ARGUMENTS: dict[Route, dict[str, Any]] = {

@@ -17,18 +17,18 @@ from torch.fx import GraphModule
 
 from corpus import elsewhere
 from corpus.case import Case, find_case
+from harness.rig.capture.split import split_module
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import NotPrepared, PreparedCase, prepare
 from harness.rig.clock import StageClock
 from harness.rig.engines.emulated import load_runtime
 from harness.rig.inliners.loader import load_inliner
-from harness.rig.pipeline import run_cell
-from harness.rig.prepare import NotPrepared, PreparedCase, prepare
-from harness.rig.record_json import subject_from_json
-from harness.rig.records import CellKey, CellRecord, SubjectSpec, Verdict
 from harness.rig.reproduce.code import Unwritable
 from harness.rig.reproduce.script import ASKED, Shown, script
 from harness.rig.reproduce.trial import Trials
-from harness.rig.split import split_module
-from harness.rig.vocabulary import Oracle, SubjectKind
+from harness.wire.record_json import subject_from_json
+from harness.wire.records import CellKey, CellRecord, SubjectSpec, Verdict
+from harness.wire.vocabulary import Oracle, SubjectKind
 
 #: Which of several failures of a cell a script shows: what a reader believes at once comes first.
 _ORDER: Final = [

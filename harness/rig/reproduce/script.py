@@ -15,12 +15,12 @@ from typing import Any, Final
 import torch
 from torch.fx import GraphModule
 
-from harness.rig.capture import CapturedProgram
+from harness.rig.capture.capture import CapturedProgram
 from harness.rig.inliners import surroundings
-from harness.rig.records import Verdict
 from harness.rig.reproduce import checks, engines, package_way, way
 from harness.rig.reproduce.code import WHOLE, CaseWriter
-from harness.rig.vocabulary import Oracle, Stage
+from harness.wire.records import Verdict
+from harness.wire.vocabulary import Oracle, Stage
 
 _WIDTH: Final = 98
 _WORTH_A_TITLE: Final = 10  # lines

@@ -12,9 +12,9 @@ import torch
 from harness.rig.bench.measuring import Worker
 from harness.rig.bench.page_cache import drop_from_cache, resident_share
 from harness.rig.bench.prepared import Measured, make_ready
-from harness.rig.bench.records import INLINE_PARTS, Arm, BenchCase, Metric
+from harness.rig.cell.sharing import program_identity
 from harness.rig.inliners.protocol import Inliner
-from harness.rig.sharing import program_identity
+from harness.wire.bench_records import INLINE_PARTS, Arm, BenchCase, Metric
 
 ARM = Arm("baseline", "2.14.0", "export")
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from harness.engine_lane import preflight
-from harness.errors import Unavailable
-from harness.releases import Catalogue
-from harness.rig.vocabulary import CUDA, EMULATED
+from harness.base.errors import Unavailable
+from harness.catalogue.releases import Catalogue
+from harness.subjects.engine_lane import preflight
 from harness.toolchain import Toolchain
+from harness.wire.vocabulary import CUDA, EMULATED
 from tests.rig.engines.conformance import ALIASED_FACTS, FACTS
 
 PROGRAM = Path(__file__).with_name("conformance.py")

@@ -14,11 +14,11 @@ import pytest
 import torch
 from torch.fx import GraphModule
 
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.engines import emulated
 from harness.rig.engines.builder import build_segment_engine
 from harness.rig.engines.contract import Contract
 from harness.rig.engines.emulated import engine_payload, engine_slots, make_engine, run_counts
-from harness.rig.prepare import PreparedCase
 
 
 class Transposing(torch.nn.Module):

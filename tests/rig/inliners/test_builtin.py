@@ -9,13 +9,13 @@ import pytest
 from torch.fx import GraphModule
 
 from corpus.case import cases_of
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
-from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey
-from harness.rig.vocabulary import Oracle
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import Oracle
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]

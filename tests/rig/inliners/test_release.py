@@ -16,15 +16,15 @@ import torch
 from packaging.version import Version
 from torch.export import ExportedProgram
 
-from harness.catalogue_entry import subject_for_wheel
-from harness.releases import load_catalogue
+from harness.catalogue.entry import subject_for_wheel
+from harness.catalogue.releases import load_catalogue
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining, LoadError
 from harness.rig.inliners.release import ReleaseInliner
-from harness.rig.prepare import PreparedCase
-from harness.rig.records import SubjectSpec
-from harness.rig.vocabulary import Route, Stage
-from harness.subjects import wheel_subject
+from harness.subjects.specs import wheel_subject
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import Route, Stage
 from tests.fetched import FETCHED
 
 Prepared = Callable[[str], PreparedCase]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from torch.fx.experimental import proxy_tensor
 
+from harness.catalogue.wheel_text import LEANS_ON, STAND_INS
 from harness.rig.inliners import surroundings
 from harness.rig.inliners.protocol import Inliner
-from harness.wheel_text import LEANS_ON, STAND_INS
 
 WHEEL = Path("a.whl")
 

@@ -5,14 +5,14 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Finding, verdict_of
-from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey
-from harness.rig.vocabulary import Oracle, Outcome, Stage, Symptom
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import Oracle, Outcome, Stage, Symptom
 
 
 def raised(error: Exception) -> Exception:

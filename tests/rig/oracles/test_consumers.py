@@ -18,9 +18,10 @@ from torch.fx import Node
 from corpus.case import Case, Family, Inputs, Origin, Program, find_case
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
-from harness.expectations.reading import read_expectations
+from harness.register.reading import read_expectations
+from harness.rig.cell.harm import harm_of
+from harness.rig.cell.prepare import prepare
 from harness.rig.clock import StageClock
-from harness.rig.harm import harm_of
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.oracles import metadata
 from harness.rig.oracles.consumers import (
@@ -32,8 +33,7 @@ from harness.rig.oracles.consumers import (
     right_twin,
 )
 from harness.rig.oracles.finding import Finding
-from harness.rig.prepare import prepare
-from harness.rig.vocabulary import Harm, Oracle, Route, Stage
+from harness.wire.vocabulary import Harm, Oracle, Route, Stage
 
 NEWEST = 2  # releases
 QUICK = [name for name in CONSUMERS if name != "AOTInductor"]  # which starts a compiler

@@ -11,15 +11,15 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import PreparedCase
+from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.oracles.determinism import check_saves, check_transform
-from harness.rig.pipeline import run_cell
-from harness.rig.prepare import PreparedCase
-from harness.rig.records import CellKey, Verdict
-from harness.rig.sharing import Shared
-from harness.rig.vocabulary import Oracle, Route, Stage
+from harness.wire.records import CellKey, Verdict
+from harness.wire.vocabulary import Oracle, Route, Stage
 
 Prepared = Callable[[str], PreparedCase]
 

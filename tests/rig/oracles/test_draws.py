@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from corpus.case import Inputs
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles import draws
 from harness.rig.oracles.values import observe
-from harness.rig.prepare import PreparedCase
 
 Prepared = Callable[[str], PreparedCase]
 Function = Callable[[torch.Tensor], torch.Tensor]

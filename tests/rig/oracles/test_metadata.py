@@ -11,7 +11,7 @@ from torch.fx import Node
 from corpus.case import Inputs
 from corpus.structures import NamedPair
 from harness.rig.oracles import metadata
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 CALL = Inputs((torch.randn(4, 2),))
 

@@ -15,7 +15,7 @@ from torch.fx import GraphModule
 
 from harness.rig.oracles.reading import GraphReader
 from harness.rig.oracles.wiring import check_program
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 X, Y = torch.randn(3, 4), torch.randn(3, 4)
 

@@ -9,7 +9,7 @@ from torch.export import ExportedProgram
 
 from corpus.case import Inputs
 from harness.rig.oracles import signature
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 BOUNDS = (1, 8)
 EXAMPLE = Inputs((torch.ones(3, 2),), {"b": torch.ones(2), "a": torch.ones(2)})

@@ -13,13 +13,13 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.engines.emulated import METADATA_SLOT, engine_slots
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles import state
 from harness.rig.oracles.state import ExpectedState, Held, Role, State
 from harness.rig.oracles.values import content_digest
-from harness.rig.prepare import PreparedCase
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 Prepared = Callable[[str], PreparedCase]
 ENGINE = "_run_on_acc_0_engine"

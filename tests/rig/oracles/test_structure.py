@@ -6,10 +6,10 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles import structure
-from harness.rig.prepare import PreparedCase
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 Prepared = Callable[[str], PreparedCase]
 

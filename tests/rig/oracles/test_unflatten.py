@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch.export import ExportedProgram
 
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles import unflatten
-from harness.rig.prepare import PreparedCase
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 Prepared = Callable[[str], PreparedCase]
 

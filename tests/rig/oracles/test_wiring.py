@@ -12,13 +12,13 @@ from torch.fx import GraphModule, Node
 
 from corpus.case import Family, cases_of
 from corpus.handmade import SplitBuilder
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.engines.module import compile_engines
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import GraphReader, Unreadable
 from harness.rig.oracles.wiring import check_inlined, check_program, reference_reading
-from harness.rig.prepare import PreparedCase
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]

@@ -19,14 +19,14 @@ import torch
 
 from corpus.case import Case, Family, Origin, Program
 from corpus.inputs import floats
+from harness.rig.cell.pipeline import ended_before_routes
+from harness.rig.cell.prepare import NotPrepared
 from harness.rig.clock import StageClock
 from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import prepare_with
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
-from harness.rig.pipeline import ended_before_routes
-from harness.rig.prepare import NotPrepared
-from harness.rig.records import CellKey
+from harness.wire.records import CellKey
 
 OP = "inliner_tests.halved.default"
 NORM = "aten.layer_norm.default"

@@ -16,16 +16,16 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from corpus.case import find_case
-from harness.releases import load_catalogue
+from harness.catalogue.releases import load_catalogue
+from harness.rig.cell.pipeline import ended_before_routes
+from harness.rig.cell.prepare import NotPrepared
 from harness.rig.clock import StageClock
 from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import prepare_with
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
-from harness.rig.pipeline import ended_before_routes
-from harness.rig.prepare import NotPrepared
-from harness.rig.records import CellKey, CellRecord
-from harness.rig.vocabulary import DYNAMIC_ROUTES, Route
+from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import DYNAMIC_ROUTES, Route
 
 
 def told(record: CellRecord) -> dict[str, Any]:

@@ -29,7 +29,7 @@ import torch
 import torch.utils._pytree as pytree
 
 from corpus.case import find_case
-from harness.rig.capture import CapturedProgram
+from harness.rig.capture.capture import CapturedProgram
 from harness.rig.clock import StageClock
 from harness.rig.engines import emulated
 from harness.rig.package import compiling, loading
@@ -39,8 +39,8 @@ from harness.rig.package.executor import CUDA_EXECUTOR, EMULATED_EXECUTOR, Execu
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
 from harness.rig.package.spawning import SpawningLoader
-from harness.rig.records import CellKey
-from harness.rig.vocabulary import CellState, Outcome
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import CellState, Outcome
 
 
 def swap_outputs(package: ModuleType) -> None:

@@ -7,12 +7,12 @@ import types
 import pytest
 
 from corpus.case import find_case
-from harness.rig.functional_export import CannotAsk
+from harness.rig.capture.functional_export import CannotAsk
+from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.package.askable import LACKING, refits_refused, require_askable
 from harness.rig.package.compiling import named_by_a_user
-from harness.rig.pipeline import ended_before_routes
-from harness.rig.records import CellKey
-from harness.rig.vocabulary import CellState, Stage
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import CellState, Stage
 
 
 def package(*, python_runtime: bool) -> types.ModuleType:

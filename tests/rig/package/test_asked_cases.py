@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.releases import Catalogue
+from harness.catalogue.releases import Catalogue
 from harness.rig.package.fallbacks import lost
 from harness.toolchain import Toolchain
 

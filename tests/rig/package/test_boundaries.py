@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.releases import Catalogue
+from harness.catalogue.releases import Catalogue
 from harness.toolchain import Toolchain
 
 PROGRAM = Path(__file__).with_name("boundaries.py")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.releases import Catalogue
-from harness.rig.vocabulary import Route
+from harness.catalogue.releases import Catalogue
 from harness.toolchain import PackageSite, Toolchain
+from harness.wire.vocabulary import Route
 
 PROGRAM = Path(__file__).with_name("faulty_cells.py")
 FAULTS = (

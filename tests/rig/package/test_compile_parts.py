@@ -12,7 +12,7 @@ import pytest
 from harness.rig.package import engine_cache
 from harness.rig.package.compile_parts import COMPILER, timed_parts
 from harness.rig.package.engine_cache import EngineBuild
-from harness.rig.vocabulary import Stage
+from harness.wire.vocabulary import Stage
 
 LOWERING_S, CONVERTING_S = 0.02, 0.05
 

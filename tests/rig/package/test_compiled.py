@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness.releases import Catalogue
+from harness.catalogue.releases import Catalogue
 from harness.toolchain import Toolchain
 
 PROGRAM = Path(__file__).with_name("compiled_cases.py")

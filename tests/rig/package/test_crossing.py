@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.crossing import Pair, Program
-from harness.crossing_folder import CrossingJournal
-from harness.crossing_run import PROGRAMS, cross
-from harness.crossing_stations import Station
-from harness.errors import SurroundingsError, UsageError
-from harness.releases import Catalogue
+from harness.base.errors import SurroundingsError, UsageError
+from harness.catalogue.releases import Catalogue
+from harness.crossing.folder import CrossingJournal
+from harness.crossing.judge import Pair, Program
+from harness.crossing.run import PROGRAMS, cross
+from harness.subjects.stations import Station
 from harness.toolchain import Toolchain
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from harness.releases import Catalogue
+from harness.catalogue.releases import Catalogue
 from harness.toolchain import Toolchain
 
 _WITHOUT_IMPORTS = """

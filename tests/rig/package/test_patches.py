@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness.releases import Catalogue
+from harness.catalogue.releases import Catalogue
 from harness.rig.package.patches import PATCHES, patches_for
 from harness.toolchain import PackageSite, Toolchain
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from corpus.recording import FOLDER
-from harness.releases import Catalogue
-from harness.rig.package.recording import partitioning_seen
+from harness.catalogue.releases import Catalogue
+from harness.rig.questions.package_recording import partitioning_seen
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 
@@ -26,7 +26,7 @@ def recorded_anew(
     site = toolchain.package_site(catalogue.newest)
     request = {"site": str(site.folder), "release": site.release, "builder": site.builder}
     done = subprocess.run(
-        [sys.executable, "-m", "harness.rig.package.recording"],
+        [sys.executable, "-m", "harness.rig.questions.package_recording"],
         cwd=PROJECT_ROOT,
         input=json.dumps({**request, "names": names}),
         capture_output=True,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.releases import Catalogue
-from harness.reproduction import Wanted, package_scripts_for
-from harness.subjects import release_subject
+from harness.catalogue.releases import Catalogue
+from harness.report.reproduction import Wanted, package_scripts_for
+from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 
 FAILURES = {

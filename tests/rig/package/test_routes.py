@@ -22,16 +22,16 @@ from typing import Any
 import pytest
 import torch
 
-from harness.releases import Catalogue, load_catalogue
+from harness.catalogue.releases import Catalogue, load_catalogue
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.inliners.passes import accepted
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.inliners.release import ReleaseInliner
 from harness.rig.package.saving import user_arguments
-from harness.rig.prepare import PreparedCase
-from harness.rig.vocabulary import DYNAMIC_ROUTES, Route
-from harness.subjects import release_subject
+from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
+from harness.wire.vocabulary import DYNAMIC_ROUTES, Route
 from tests.rig.calls_seen import Calls, calls_of
 
 Prepared = Callable[[str], PreparedCase]

@@ -10,10 +10,10 @@ import torch
 from torch.fx import GraphModule
 
 from corpus.case import Case, cases_of, find_case
-from harness.rig.capture import capture
+from harness.rig.capture.capture import capture
+from harness.rig.capture.split import split_module
 from harness.rig.reproduce.code import CaseWriter, Unwritable
 from harness.rig.reproduce.engines import numbered
-from harness.rig.split import split_module
 
 SOME = (
     "inputs_read_in_reverse",

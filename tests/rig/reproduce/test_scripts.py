@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from harness.rig.record_json import to_json
-from harness.rig.records import SubjectSpec
 from harness.rig.reproduce.answer import scripts
 from harness.rig.reproduce.trial import Trials
-from harness.rig.vocabulary import SubjectKind
+from harness.wire.record_json import to_json
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 
 Specs = dict[str, SubjectSpec]
 

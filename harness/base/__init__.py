@@ -1,0 +1,1 @@
+"""Helpers that know nothing of the domain; they import the standard library alone."""

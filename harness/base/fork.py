@@ -1,0 +1,39 @@
+"""Work in a second process meanwhile: a fork, which finds all that is there and copies none of it.
+
+What it makes it leaves on the disk. One at a time: a process is forked that has no other threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+
+from harness.base.errors import SurroundingsError
+
+_work: list[Callable[[], object]] = []  # of a fork alone: to be handed over, it would be pickled
+
+
+@contextmanager
+def beside(work: Callable[[], object]) -> Iterator[None]:
+    """Do ``work`` in a fork while the body runs; it has ended where the body is left.
+
+    Raises:
+        Exception: what ``work`` raised.
+        SurroundingsError: the fork was killed.
+    """
+    with ProcessPoolExecutor(1, get_context("fork"), _work.append, (work,)) as pool:
+        ended = pool.submit(_do)
+        yield
+    try:
+        ended.result()
+    except BrokenProcessPool as error:
+        raise SurroundingsError(
+            "a process that wrote a part of the report was killed; see whether memory is short"
+        ) from error
+
+
+def _do() -> None:
+    _work[-1]()

@@ -1,0 +1,1 @@
+"""Whole runs held against each other."""

@@ -1,0 +1,64 @@
+"""Whole runs held against each other: no subject's verdict may depend on who is judged beside it.
+
+A run of all subjects is compared with one in the opposite order and with one of each subject alone,
+cell by cell; times are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.wire.records import CellRecord
+
+#: Judges subjects in the order in which they are named; the records by cell.
+Run = Callable[[Sequence[str]], Mapping[str, CellRecord]]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A cell that ends in one way in the normal run, and in another in ``run``."""
+
+    cell: str
+    run: str
+    normal: str
+    other: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.cell}: {self.normal}; {self.run}: {self.other}"
+
+
+def whole_run_differences(subjects: Sequence[str], run: Run) -> Iterator[Difference]:
+    """Where another order, or a subject alone, gives other verdicts than the normal run.
+
+    Args:
+        subjects: by name, in the normal order.
+    """
+    normal = run(subjects)
+    yield from differences(normal, run(subjects[::-1]), "in the opposite order")
+    for subject in subjects:
+        of_it = {cell: record for cell, record in normal.items() if record.key.subject == subject}
+        yield from differences(of_it, run([subject]), "alone")
+
+
+def differences(
+    normal: Mapping[str, CellRecord], other: Mapping[str, CellRecord], name: str
+) -> Iterator[Difference]:
+    """The cells, by id, that do not end alike in two sets of records, or are in one alone."""
+    for cell in sorted({*normal, *other}):
+        ended, otherwise = verdicts_of(normal.get(cell)), verdicts_of(other.get(cell))
+        if ended != otherwise:
+            apart = {*ended} ^ {*otherwise}
+            one, two = (
+                "; ".join(each for each in side if each in apart) for side in (ended, otherwise)
+            )
+            yield Difference(cell, name, one, two)
+
+
+def verdicts_of(record: CellRecord | None) -> tuple[str, ...]:
+    """All that a record says of its subject; not its times and sizes, and who was measured."""
+    if record is None:
+        return ("no record",)
+    verdicts = (f"{each.oracle} {each.label} {each.message}".rstrip() for each in record.verdicts)
+    return (f"{record.state} {record.reason}".rstrip(), *verdicts)

@@ -1,0 +1,1 @@
+"""Which releases exist, and how they differ."""

@@ -1,0 +1,119 @@
+"""Which TensorRT bindings a release gets: the version that it names, or else the nearest there is.
+
+The catalogue, `bindings.toml`, has a file and its SHA-256 for each version and Python; its wheels
+come the way a release's does (wheelhouse, cache, pip), and are held against their hash.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from packaging.version import Version
+
+from harness.base.errors import Unavailable, UsageError
+from harness.base.toml_table import TomlTable
+from harness.wire.vocabulary import RTX, SEGMENT
+
+BINDINGS_FILE: Final = Path(__file__).with_name("bindings.toml")
+BINDINGS_SCHEMA: Final = 1
+
+
+@dataclass(frozen=True)
+class WheelFile:
+    """One file of the catalogue; a `HashedWheel`."""
+
+    wheel: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """A version of TensorRT for one Python; a `HashedWheel`, namely that of the bindings."""
+
+    version: str
+    python: str  # the interpreter's tag, such as cp311
+    wheel: str
+    sha256: str
+    libraries: WheelFile | None = None  # what is under them; None: stand-ins
+
+
+def load_bindings(path: Path = BINDINGS_FILE) -> Mapping[str, tuple[Bindings, ...]]:
+    """What the catalogue has for each builder.
+
+    Raises:
+        SurroundingsError: it cannot be read, or a table is not as it should be.
+    """
+    top = TomlTable.of_file(path, BINDINGS_SCHEMA)
+    segment = [
+        Bindings(version, python, *_file(table))
+        for version, pythons in top.table("bindings").tables().items()
+        for python, table in pythons.tables().items()
+    ]
+    rtx = []
+    for version, pythons in top.table("rtx").tables().items():
+        libraries = WheelFile(*_file(pythons.table("libraries")))
+        rtx += [
+            Bindings(version, python, *_file(table), libraries)
+            for python, table in pythons.tables().items()
+        ]
+    top.nothing_else()
+    return {SEGMENT: tuple(segment), RTX: tuple(rtx)}
+
+
+def rtx_versions() -> tuple[str, ...]:
+    """Every TensorRT-RTX that there is, oldest first.
+
+    Raises:
+        SurroundingsError: as `load_bindings`.
+    """
+    versions = {each.version for each in load_bindings()[RTX]}  # a version has a file for a Python
+    return tuple(sorted(versions, key=Version))
+
+
+def _file(table: TomlTable) -> tuple[str, str]:
+    found = (
+        table.text("wheel"),
+        table.text("sha256", lambda text: re.fullmatch(r"[0-9a-f]{64}", text)),
+    )
+    table.nothing_else()
+    return found
+
+
+def choose(
+    known: Sequence[Bindings], pinned: str, python: str, wanted: str | None = None
+) -> Bindings:
+    """The bindings for a release that names TensorRT ``pinned``, for an interpreter such as cp311.
+
+    Of the versions that agree with the pinned one in its three numbers, the newest; if there is
+    none, the nearest above it, and else the newest of all: bindings keep what older ones had.
+
+    Args:
+        wanted: take exactly this version instead.
+
+    Raises:
+        Unavailable: there are none for this Python.
+        UsageError: there is no version ``wanted``.
+    """
+    fitting = sorted(
+        (each for each in known if each.python == python), key=lambda each: Version(each.version)
+    )
+    if not fitting:
+        pythons = ", ".join(sorted({each.python for each in known}))
+        raise Unavailable(f"no TensorRT bindings for {python}; there are some for {pythons}")
+    if wanted is not None:
+        exact = [each for each in fitting if each.version == wanted]
+        if not exact:
+            versions = ", ".join(each.version for each in fitting)
+            raise UsageError(f"no TensorRT bindings {wanted} for {python}; known: {versions}")
+        return exact[0]
+    same = [each for each in fitting if _numbers(each.version) == _numbers(pinned)]
+    above = [each for each in fitting if _numbers(each.version) > _numbers(pinned)]
+    return same[-1] if same else above[0] if above else fitting[-1]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return Version(version).release[:3]

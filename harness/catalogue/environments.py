@@ -1,0 +1,69 @@
+"""Which torch a run has under it: the pinned one, or the one that the releases it judges pin."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from packaging.version import Version
+
+from harness.base.errors import UsageError
+from harness.catalogue.releases import Catalogue, Release
+from harness.wire.vocabulary import PINNED
+
+MATCHED: Final = "matched"
+
+
+def matched_name(torch_version: str) -> str:
+    """How cells name a matched environment, such as ``torch-2.14.0``, whatever torch's build is."""
+    return f"torch-{Version(torch_version).base_version}"
+
+
+def pins_torch(pinned: str, running: str) -> bool:
+    """Whether a torch is the one that is pinned; any patch release of it is."""
+    return Version(pinned).release[:2] == Version(running).release[:2]
+
+
+def releases_in(environment: str, asked: str, running: str, catalogue: Catalogue) -> str:
+    """The releases of a run as `Catalogue.select` takes them; in a matched environment its own.
+
+    Raises:
+        UsageError: no such environment or release, or one that pins another torch.
+    """
+    if environment == PINNED:
+        return asked
+    if environment != MATCHED:
+        raise UsageError(f"--environment {environment!r}: {PINNED} or {MATCHED}")
+    chosen = catalogue.select(asked) if asked else tuple(catalogue)
+    fitting = [release for release in chosen if pins_torch(release.pins.torch, running)]
+    if not fitting or (asked and len(fitting) < len(chosen)):
+        raise UsageError(
+            f"--environment {MATCHED}: torch {running} is installed here, but "
+            f"{_pinned(release for release in chosen if release not in fitting)}; "
+            "`nox -s stack` makes an environment for each release"
+        )
+    return ",".join(release.version for release in fitting)
+
+
+def installed_bytes(prefix: Path) -> int:
+    """What lies below a folder, in bytes on the disk; a file with several names counts once."""
+    seen: dict[tuple[int, int], int] = {}
+    for entry in _files(prefix):
+        found = entry.stat(follow_symlinks=False)
+        seen[found.st_dev, found.st_ino] = found.st_blocks * 512
+    return sum(seen.values())
+
+
+def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(Path(entry.path))
+            else:
+                yield entry
+
+
+def _pinned(releases: Iterator[Release] | Sequence[Release]) -> str:
+    return ", ".join(f"{release.version} pins {release.pins.torch}" for release in releases)

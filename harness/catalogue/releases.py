@@ -1,0 +1,298 @@
+"""The catalogue of releases: what `releases.toml` says, checked, and questions about it.
+
+A release's inliner is named by its *inliner id*. Two releases that load the same modules with the
+same bytes have one id, so they are executed once and reported twice.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+from harness.base.errors import SurroundingsError, UsageError
+from harness.base.toml_table import TomlTable
+from harness.wire.vocabulary import Route
+
+CATALOGUE_FILE: Final = Path(__file__).with_name("releases.toml")
+CATALOGUE_SCHEMA: Final = 1
+EXPORTER_MODULE: Final = "torch_tensorrt/dynamo/_exporter.py"
+
+INLINING_ROUTES: Final = (Route.LEGACY.value, Route.EXPORT.value)
+# Of a call with dynamic shapes, or without inputs, that not every release knows: from 2.11 on.
+NEWER_ROUTES: Final = (Route.LEGACY_NO_INPUTS.value, Route.LEGACY_DYNAMIC.value)
+ROUTES: Final = (*INLINING_ROUTES, *NEWER_ROUTES, Route.CROSS.value)  # the last from 2.6 on
+PACKAGE_LANE_SINCE: Final = Version("2.7.0")
+_NOTHING_REPLACED: Final[Mapping[str, bytes]] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Pins:
+    """The versions that a release was built for; ``tensorrt_rtx`` is empty where none is named."""
+
+    torch: str
+    tensorrt: str
+    tensorrt_rtx: str
+    cuda: str
+
+
+@dataclass(frozen=True)
+class Api:
+    """The keyword arguments that a release's functions take beside the module."""
+
+    transform: tuple[str, ...]
+    create_trt_exp_program: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Release:
+    """One table of the catalogue; `releases.toml` says what each field means."""
+
+    version: str
+    wheel: str
+    sha256: str
+    abi: str
+    pins: Pins
+    modules: tuple[str, ...]
+    inliner_id: str
+    save_retraces: bool
+    reachable: tuple[str, ...]
+    hypothetical: tuple[str, ...]
+    api: Api
+
+    @property
+    def routes(self) -> tuple[str, ...]:
+        """Reachable and hypothetical routes, always in the same order."""
+        taken = (*self.reachable, *self.hypothetical)
+        return tuple(route for route in ROUTES if route in taken)
+
+    @property
+    def package_routes(self) -> tuple[str, ...]:
+        """What a user of the whole package calls: `compile`, and each way to save what it returns.
+
+        Empty before 2.7.0, where the lane begins.
+
+        Up to 2.6.1 `compile` leaves a call of torch's own `_guards_fn` in the split module that
+        torch 2.9 and later put into it, which is no defect of theirs.
+
+        From 2.11 on `torch_tensorrt.save` takes the shapes and the choice of an exporter, which it
+        hands to `create_trt_exp_program` in their turn.
+        """
+        if Version(self.version) < PACKAGE_LANE_SINCE:
+            return ()
+        routes = [Route.COMPILE, Route.NO_RETRACE, Route.RETRACE]
+        if "dynamic_shapes" in self.api.create_trt_exp_program:
+            routes += [
+                Route.NO_RETRACE_NO_INPUTS,
+                Route.NO_RETRACE_EXPORT,
+                Route.RETRACE_DYNAMIC,
+                Route.RETRACE_DYNAMIC_LEGACY,
+            ]
+        return tuple(route.value for route in routes)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The known releases, oldest first."""
+
+    releases: tuple[Release, ...]
+
+    def __iter__(self) -> Iterator[Release]:
+        return iter(self.releases)
+
+    def __len__(self) -> int:
+        return len(self.releases)
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        return tuple(release.version for release in self.releases)
+
+    @property
+    def newest(self) -> Release:
+        return self.releases[-1]
+
+    def get(self, version: str) -> Release:
+        """The release of exactly this version.
+
+        Raises:
+            UsageError: the catalogue has none; it names those that it has.
+        """
+        for release in self.releases:
+            if release.version == version:
+                return release
+        close = difflib.get_close_matches(version, self.versions, n=1, cutoff=0.6)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise UsageError(
+            f"unknown release {version!r}; {hint}known: {', '.join(self.versions)}; for a new one: "
+            "python -m harness releases add VERSION, or --wheel FILE where a command takes it"
+        )
+
+    def select(self, expression: str) -> tuple[Release, ...]:
+        """The releases meant by ``2.10.0,2.13.0`` or by one specifier such as ``>=2.9,<2.14``.
+
+        Oldest first and each once, in whatever order they were asked for.
+
+        Raises:
+            UsageError: it does not parse, names an unknown release, or matches none.
+        """
+        parts = [part.strip() for part in expression.split(",")]
+        # A specifier's clauses are joined by commas too; only their operators tell them apart.
+        if any(re.match(r"[<>=!~]", part) for part in parts):
+            chosen = set(self._matching(expression))
+        elif all(parts):
+            chosen = {self.get(part) for part in parts}
+        else:
+            raise UsageError(
+                f"releases {expression!r}: an empty name; "
+                f'write "2.10.0,2.13.0" or one specifier such as ">=2.9,<2.14"'
+            )
+        return tuple(release for release in self.releases if release in chosen)
+
+    def _matching(self, expression: str) -> Iterable[Release]:
+        try:
+            specifier = SpecifierSet(expression)
+        except InvalidSpecifier as error:
+            raise UsageError(
+                f"releases {expression!r} is neither a list of versions nor one specifier "
+                f'({error}); write "2.10.0,2.13.0" or ">=2.9,<2.14"'
+            ) from error
+        matching = [r for r in self.releases if specifier.contains(r.version, prereleases=True)]
+        if not matching:
+            raise UsageError(
+                f"releases {expression!r} matches no release; known: {', '.join(self.versions)}"
+            )
+        return matching
+
+    def groups(self) -> tuple[tuple[Release, ...], ...]:
+        """Releases that share an inliner, together; oldest first within and among groups."""
+        by_id: dict[str, list[Release]] = {}
+        for release in self.releases:
+            by_id.setdefault(release.inliner_id, []).append(release)
+        return tuple(tuple(group) for group in by_id.values())
+
+
+def inliner_id(
+    wheel_path: Path,
+    modules: Iterable[str],
+    replaced: Mapping[str, bytes] = _NOTHING_REPLACED,
+) -> str:
+    """SHA-256 over every module that is loaded for an inliner, as hex.
+
+    Hashed are, in the order of their paths: the path in UTF-8, a zero byte, the length in bytes as
+    a decimal number, a zero byte, the content. The wheel is read as a zip, never unpacked, and is
+    not opened when every module is replaced.
+
+    Args:
+        wheel_path: where the modules are read from.
+        modules: their paths inside the wheel.
+        replaced: bytes that stand in for a module of the wheel, by its path.
+
+    Raises:
+        SurroundingsError: the wheel cannot be read, or lacks a module.
+    """
+    paths = sorted(set(modules))
+    contents = dict(replaced)
+    contents.update(_read_modules(wheel_path, [path for path in paths if path not in replaced]))
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(f"{path}\0{len(contents[path])}\0".encode())
+        digest.update(contents[path])
+    return digest.hexdigest()
+
+
+def _read_modules(wheel_path: Path, paths: list[str]) -> dict[str, bytes]:
+    if not paths:
+        return {}
+    try:
+        with zipfile.ZipFile(wheel_path) as wheel:
+            return {path: wheel.read(path) for path in paths}
+    except KeyError as error:
+        raise SurroundingsError(
+            f"{wheel_path}: no module {error.args[0]}; correct `modules` in {CATALOGUE_FILE.name}"
+        ) from error
+    except (OSError, zipfile.BadZipFile) as error:
+        raise SurroundingsError(
+            f"{wheel_path}: cannot be read as a wheel ({error}); delete it and fetch it again"
+        ) from error
+
+
+def load_catalogue(path: Path = CATALOGUE_FILE) -> Catalogue:
+    """Read and check a catalogue.
+
+    Raises:
+        SurroundingsError: it cannot be read, or a table is not as it should be; the message names
+            the file, the table and the key.
+    """
+    top = TomlTable.of_file(path, CATALOGUE_SCHEMA)
+    tables = top.table("release").tables()
+    top.nothing_else()
+    if not tables:
+        raise top.wrong("no release at all")
+    releases = [_release(version, table) for version, table in tables.items()]
+    return Catalogue(tuple(sorted(releases, key=lambda release: Version(release.version))))
+
+
+def _release(version: str, table: TomlTable) -> Release:
+    pins, api = table.table("pins"), table.table("api")
+    release = Release(
+        version=version,
+        wheel=table.text("wheel", lambda name: is_wheel_of(name, version)),
+        sha256=table.text("sha256", _is_sha256),
+        abi=table.text("abi", str.isdecimal),
+        pins=Pins(
+            torch=pins.text("torch"),
+            tensorrt=pins.text("tensorrt"),
+            tensorrt_rtx=pins.text("tensorrt_rtx", lambda _: True),
+            cuda=pins.text("cuda"),
+        ),
+        modules=table.texts("modules"),
+        inliner_id=table.text("inliner_id", _is_sha256),
+        save_retraces=table.take("save_retraces", bool),
+        reachable=table.texts("reachable"),
+        hypothetical=table.texts("hypothetical"),
+        api=Api(api.texts("transform"), api.texts("create_trt_exp_program")),
+    )
+    for part in (pins, api, table):
+        part.nothing_else()
+    if EXPORTER_MODULE not in release.modules:
+        raise table.wrong(f"key 'modules' lacks {EXPORTER_MODULE}")
+    shared_out = [*release.reachable, *release.hypothetical]
+    twice = len(set(shared_out)) < len(shared_out)
+    if twice or not set(INLINING_ROUTES) <= set(shared_out) <= set(ROUTES):
+        raise table.wrong(
+            f"keys 'reachable' and 'hypothetical' must share out {' and '.join(INLINING_ROUTES)}, "
+            f"and may have {', '.join((*NEWER_ROUTES, Route.CROSS))}"
+        )
+    return release
+
+
+def _is_sha256(text: str) -> bool:
+    return re.fullmatch(r"[0-9a-f]{64}", text) is not None
+
+
+def is_wheel_of(name: str, version: str) -> bool:
+    """Whether a file name is that of a wheel of this version of Torch-TensorRT."""
+    try:
+        project, found, _, _ = parse_wheel_filename(name)
+        return project == "torch-tensorrt" and found == Version(version)
+    except (InvalidWheelFilename, InvalidVersion):
+        return False
+
+
+def is_linux_wheel(name: str) -> bool:
+    """Whether a file name is that of a wheel for Linux on x86_64."""
+    try:
+        _, _, _, tags = parse_wheel_filename(name)
+    except InvalidWheelFilename:
+        return False
+    return any(re.fullmatch(r"(many)?linux.*_x86_64", tag.platform) for tag in tags)

@@ -1,0 +1,1 @@
+"""The corpus held against its lock and its space."""

@@ -1,0 +1,1 @@
+"""Programs saved by one release and loaded by another."""

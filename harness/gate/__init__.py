@@ -1,0 +1,1 @@
+"""What was expected, what happened, and the verdict."""

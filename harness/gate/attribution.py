@@ -1,0 +1,240 @@
+"""Which defect each observed failure is due to: by the table, and else by the defects' signs."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harness.gate.findings import CellClass, Finding
+from harness.gate.verdict import HARM_WORDS
+from harness.register.defects import Register
+from harness.register.facts import UNSUPPORTED, Fact, facts_in, facts_of, place_of
+from harness.register.naming import due_to
+from harness.register.table import UNKNOWN, Table
+from harness.wire.record_json import TOO_OLD
+from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import CellState, Harm, Oracle
+
+
+@dataclass(frozen=True)
+class Attributed:
+    """One fact of one cell and its defect; ``defect`` is empty where none is known.
+
+    ``expected``: the table says so. Else it is what the signs say, outright or not at all.
+    """
+
+    key: CellKey
+    fact: Fact
+    defect: str
+    expected: bool
+
+
+def attributed(
+    records: Iterable[CellRecord],
+    table: Table,
+    register: Register,
+    likes: Mapping[str, str] | None = None,
+) -> list[Attributed]:
+    """Every failure of the judged cells, each fact with its defect."""
+    found = []
+    for record in records:
+        if record.hypothetical or record.state is not CellState.ENDED or not record.failures:
+            continue
+        key, place = record.key, place_of(record.key)
+        subject = table.stands_for(key.subject, (likes or {}).get(key.subject, ""))
+        known = table.expected(place, subject)
+        for fact in facts_of(record):
+            entry = known.get(fact.seen)
+            if entry is not None and entry.defect in register.by_id:
+                found.append(Attributed(key, fact, entry.defect, expected=True))
+                continue
+            like = (likes or {}).get(key.subject, "")
+            found_out = due_to(place, fact, key.subject, table, register, like)
+            named = found_out[0].id if len(found_out) == 1 else ""
+            found.append(Attributed(key, fact, named, expected=False))
+    return found
+
+
+def defects_told(
+    finding: Finding, table: Table, register: Register, like: str | None = None
+) -> Finding:
+    """A finding with the known defects that it may be due to; ``like`` is of a candidate."""
+    if finding.cell_class is CellClass.MISSING or finding.verdict is None:
+        return finding
+    place = place_of(finding.key)
+    subject = table.stands_for(finding.subject, like or "")
+    expected = table.expected(place, subject)
+    seen: dict[str, None] = dict.fromkeys(finding.defects)
+    facts = list(facts_in(finding.verdict)) if finding.verdict.failed else []
+    if like:
+        for entry in expected.values():
+            shown = entry.fact.seen in {fact.seen for fact in facts}
+            if entry.fact.oracle == finding.oracle and not shown:
+                seen[entry.defect] = None
+    for fact in facts:
+        if fact.seen not in expected:
+            named = due_to(place, fact, finding.subject, table, register, like or "")
+            seen |= dict.fromkeys(UNKNOWN + each.id for each in named)
+    return dataclasses.replace(finding, defects=tuple(seen))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a candidate does otherwise than what it is like, in defects and cells.
+
+    Each is by the id of a defect, or by what a failure says that bears the signs of none.
+    ``hidden`` are those whose cells end earlier now, which mends nothing; ``otherwise`` those that
+    show in the same cells by other failures.
+    """
+
+    mended: Mapping[str, int]
+    partly: Mapping[str, int]
+    hidden: Mapping[str, int]
+    otherwise: Mapping[str, int]
+    broken: Mapping[str, int]
+
+
+#: So many defects are named of each kind of difference.
+_MOST: Final = 6
+#: What is said of each place, by what makes a fact the same: the name of a defect, or the fact.
+_Named = dict[CellKey, dict[tuple[str, str, str], str]]
+
+
+def difference(
+    candidate: str, like: str, records: Iterable[CellRecord], table: Table, register: Register
+) -> Difference:
+    """A candidate against a release of the same run, told in defects."""
+    mine: _Named = {}
+    theirs: _Named = {}
+    chosen = [record for record in records if record.key.subject in (candidate, like)]
+    for record in chosen:
+        if record.state is CellState.ENDED and not record.hypothetical:
+            whose = mine if record.key.subject == candidate else theirs
+            whose[dataclasses.replace(record.key, subject="")] = {}
+    for each in attributed(chosen, table, register, {candidate: like}):
+        whose = mine if each.key.subject == candidate else theirs
+        place = dataclasses.replace(each.key, subject="")
+        whose[place][each.fact.seen] = each.defect or each.fact.text
+    return _difference(mine, theirs, _mended_in(candidate, register))
+
+
+def deviation(
+    subject: str, records: Iterable[CellRecord], table: Table, register: Register
+) -> Difference:
+    """A release against what the table expects of it, told in defects."""
+    mine: _Named = {}
+    theirs: _Named = {}
+    whose = table.stands_for(subject)
+    chosen = [record for record in records if record.key.subject == subject]
+    for record in chosen:
+        if record.state is CellState.ENDED and not record.hypothetical:
+            too_old = {each.oracle for each in record.verdicts if each.message == TOO_OLD}
+            mine[record.key] = {}
+            theirs[record.key] = {
+                seen: entry.defect
+                for seen, entry in table.expected(place_of(record.key), whose).items()
+                if seen[0] not in (*too_old, UNSUPPORTED)
+            }
+    for each in attributed(chosen, table, register):
+        mine[each.key][each.fact.seen] = each.defect or each.fact.text
+    return _difference(mine, theirs, _mended_in(subject, register))
+
+
+def _mended_in(subject: str, register: Register) -> frozenset[str]:
+    return frozenset(each.id for each in register.defects if not each.alive_in(subject))
+
+
+def _difference(mine: _Named, theirs: _Named, mended: Collection[str]) -> Difference:
+    """What shows in the one and not in the other, of the places that both have.
+
+    Args:
+        mended: defects that the register knows to be mended, whatever ends before them now.
+    """
+    gone, hidden, otherwise, left, new = (defaultdict[str, set[CellKey]](set) for _ in range(5))
+    for place in mine.keys() & theirs.keys():
+        here, there = mine[place], theirs[place]
+        ends = any(seen[0] == Oracle.COMPLETION for seen in here.keys() - there.keys())
+        for name in {*here.values(), *there.values()}:
+            shown = {seen for seen in here if here[seen] == name}
+            known = {seen for seen in there if there[seen] == name}
+            if shown and known:
+                (left if shown == known else otherwise)[name].add(place)
+            elif shown:
+                new[name].add(place)
+            else:
+                (hidden if ends and name not in mended else gone)[name].add(place)
+    kept = {*left, *otherwise, *new, *hidden}
+    return Difference(
+        mended=_counts(gone, without=kept),
+        partly={name: count for name, count in _counts(gone).items() if name in kept},
+        hidden=_counts(hidden),
+        otherwise=_counts(otherwise),
+        broken=_counts(new),
+    )
+
+
+def _counts(places: Mapping[str, set[CellKey]], without: Collection[str] = ()) -> dict[str, int]:
+    return {name: len(of) for name, of in sorted(places.items()) if name not in without}
+
+
+def difference_line(told: Difference, like: str) -> str:
+    """The difference in one line: ``mends: A, B; breaks: C in 3 cells; all else as 2.14.0``."""
+    parts = [f"mends: {_listed(told.mended, counted=False)}"] if told.mended else []
+    for what, of in (
+        ("mends in part", told.partly),
+        ("hides", told.hidden),
+        ("shows otherwise", told.otherwise),
+        ("breaks", told.broken),
+    ):
+        if of:
+            parts.append(f"{what}: {_listed(of)}")
+    return "; ".join([*parts, f"all else as {like}" if parts else f"all as {like}"])
+
+
+def shown_lines(shown: Iterable[Attributed], releases: Sequence[str]) -> list[str]:
+    """The defects that releases show, each with its cells and its worst harm.
+
+    Neighbours that are alike share a line; those that show nothing have none.
+
+    Args:
+        releases: the oldest first.
+    """
+    of: dict[str, dict[str, list[Attributed]]] = {name: defaultdict(list) for name in releases}
+    for each in shown:
+        if each.key.subject in of:
+            of[each.key.subject][each.defect].append(each)
+    lines = []
+    for told, group in itertools.groupby(releases, key=lambda name: _shown(of[name])):
+        names = list(group)
+        if told:
+            span = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+            lines.append(f"defects in {span}: {told}")
+    return lines
+
+
+def _shown(defects: Mapping[str, Sequence[Attributed]]) -> str:
+    """``wired-by-name in 3 cells (silent), one-output-list in 1 cell (cosmetic)``."""
+    parts = []
+    for name in sorted(defects, key=lambda name: (not name, name)):  # what is unknown comes last
+        harms = [Harm(each.fact.harm) for each in defects[name] if each.fact.harm]
+        worst = min(harms, key=lambda harm: harm.severity, default=None)
+        cells = len({each.key for each in defects[name]})
+        counted = f"{name or 'what is none of these for sure'}{_in_cells(cells)}"
+        parts.append(f"{counted} ({HARM_WORDS[worst]})" if worst else counted)
+    return ", ".join(parts)
+
+
+def _listed(cells: Mapping[str, int], *, counted: bool = True) -> str:
+    """The names with the most cells, and how many more there are."""
+    most = sorted(cells, key=lambda name: -cells[name])[:_MOST]
+    told = [f"{name}{_in_cells(cells[name]) if counted else ''}" for name in most]
+    more = len(cells) - len(most)
+    return ", ".join(told) + (f" and {more} more" if more else "")
+
+
+def _in_cells(count: int) -> str:
+    return f" in {count} cell{'s' if count > 1 else ''}"

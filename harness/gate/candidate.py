@@ -1,0 +1,134 @@
+"""A subject without a version, held against a release in the same run, cell by cell.
+
+Such a subject has no rows: nobody has listed what a working tree's exporter does wrong. What it
+must not be is worse than the release on any oracle.
+
+An oracle that was not asked of the release, because the release did not get that far, is a
+special case: the candidate got further, and what fails there was hidden before. That turns the
+gate red but for metadata, because a program that is silently wrong is worse than none.
+
+To be unflattened is asked for, and worse is a note, where it is a capability and no defect.
+
+Of the kinds of failure that one oracle found, fewer are better and another one is worse.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from harness.gate.findings import CellClass, Finding, said
+from harness.wire.records import CellRecord, Verdict
+from harness.wire.vocabulary import CellState, Oracle, Outcome, gates
+
+_NOTED_WHEN_NEWLY_VISIBLE = (Oracle.METADATA, Oracle.UNFLATTEN)
+_NOT_SERIALIZED = "SerializeError: "  # its text is a node as the graph prints it
+_NODE_NAME = re.compile(r"%\w+|(?<=Failed serializing node )\w+")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What became of a candidate's cell, and what there is to say about it."""
+
+    cell_class: CellClass
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    good_news: tuple[Finding, ...] = ()
+
+
+def compare(candidate: CellRecord, like: CellRecord | None) -> Comparison:
+    """Hold a candidate's ended or unsupported cell against the release's; ``like`` None: absent."""
+    if like is None:
+        reason = "the release that it is held against has no such cell"
+        return _undecided(candidate, CellClass.MISSING, reason)
+    asked = candidate.state is CellState.ENDED
+    if asked and like.state is CellState.ENDED:
+        return _compare_verdicts(candidate, like)
+    if asked:
+        reason = f"{like.key.subject} could not be asked, so it is held against nothing"
+        return _undecided(candidate, CellClass.UNSUPPORTED, f"{reason}: {like.reason}")
+    if like.state is CellState.UNSUPPORTED and like.reason == candidate.reason:
+        # Not asked of the release either, for the same reason: the table decides there.
+        return Comparison(CellClass.UNSUPPORTED)
+    reason = f"could not be asked: {candidate.reason}"
+    return _undecided(candidate, CellClass.UNSUPPORTED, reason)
+
+
+def _undecided(candidate: CellRecord, cell_class: CellClass, reason: str) -> Comparison:
+    return Comparison(cell_class, findings=(Finding(candidate.key, cell_class, reason),))
+
+
+def _compare_verdicts(candidate: CellRecord, like: CellRecord) -> Comparison:
+    findings: list[Finding] = []
+    notes: list[Finding] = []
+    good_news: list[Finding] = []
+    lost: list[tuple[Verdict, Finding]] = []
+    release = like.key.subject
+    further = _got_further(candidate, like)
+    for oracle in Oracle:
+        verdict, other = candidate.verdict(oracle), like.verdict(oracle)
+        if verdict.outcome is Outcome.NOT_APPLICABLE:
+            if other.outcome is not Outcome.NOT_APPLICABLE:
+                reason = f"not asked ({verdict.message}), but {release} is {said(other)}"
+                lost.append((other, _finding(candidate, verdict, reason)))
+        elif not verdict.failed:
+            if other.failed:
+                reason = f"passes, but {release} has {said(other)}"
+                good_news.append(_finding(candidate, verdict, reason, CellClass.OK))
+        elif other.outcome is Outcome.NOT_APPLICABLE and further:
+            reason = f"newly visible: {said(verdict)}; {release} did not get so far"
+            red = oracle not in _NOTED_WHEN_NEWLY_VISIBLE
+            (findings if red else notes).append(_finding(candidate, verdict, reason))
+        elif not other.failed:
+            reason = f"worse than {release}: {said(verdict)}, but {release} is {said(other)}"
+            defect = gates(oracle, candidate.key.route)
+            (findings if defect else notes).append(_finding(candidate, verdict, reason))
+        elif _fails_less(verdict, other):
+            reason = f"fails less: {said(verdict)}, but {release} has {said(other)}"
+            good_news.append(_finding(candidate, verdict, reason, CellClass.EXPECTED_FAILURE))
+        elif not _same(verdict, other) and gates(oracle, candidate.key.route):
+            reason = f"fails differently: {said(verdict)}, but {release} has {said(other)}"
+            findings.append(_finding(candidate, verdict, reason))
+    # A question that was lost is mostly the consequence of a failure that is a finding already.
+    consequence = bool(findings)
+    for other, finding in lost:
+        (notes if consequence or other.failed else findings).append(finding)
+    return Comparison(
+        _class_of(candidate, findings), tuple(findings), tuple(notes), tuple(good_news)
+    )
+
+
+def _got_further(candidate: CellRecord, like: CellRecord) -> bool:
+    completed = candidate.verdict(Oracle.COMPLETION).outcome is Outcome.OK
+    return completed and like.verdict(Oracle.COMPLETION).failed
+
+
+def _same(verdict: Verdict, other: Verdict) -> bool:
+    return (verdict.label, _unnamed(verdict.message)) == (other.label, _unnamed(other.message))
+
+
+def _unnamed(message: str) -> str:
+    """A message without the names of nodes, which are any inliner's own business."""
+    return _NODE_NAME.sub("%", message) if message.startswith(_NOT_SERIALIZED) else message
+
+
+def _fails_less(verdict: Verdict, other: Verdict) -> bool:
+    """Whether only kinds are gone. What completion says is one error's text, and no kinds."""
+    if verdict.oracle is Oracle.COMPLETION or verdict.label != other.label:
+        return False
+    return set(verdict.message.split("; ")) < set(other.message.split("; "))
+
+
+def _class_of(candidate: CellRecord, findings: list[Finding]) -> CellClass:
+    if findings:
+        return CellClass.UNEXPECTED_FAILURE
+    return CellClass.EXPECTED_FAILURE if candidate.failures else CellClass.OK
+
+
+def _finding(
+    candidate: CellRecord,
+    verdict: Verdict,
+    reason: str,
+    cell_class: CellClass = CellClass.UNEXPECTED_FAILURE,
+) -> Finding:
+    return Finding(candidate.key, cell_class, reason, verdict.oracle, verdict)

@@ -1,0 +1,280 @@
+"""The gate's words: what becomes of a cell, of an oracle's verdict, and of a run."""
+
+from __future__ import annotations
+
+import enum
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from harness.base.exit_codes import ExitCode
+from harness.gate.mistakes import told
+from harness.gate.verdict import counts_by_lane, verdict_words
+from harness.register.faults import Fault
+from harness.wire.records import CellKey, Verdict
+from harness.wire.vocabulary import Harm, Lane, Oracle
+
+
+class Gate(enum.StrEnum):
+    """A run's verdict."""
+
+    GREEN = "green"
+    RED = "red"
+    INCONCLUSIVE = "inconclusive"
+    FAILED = "failed"
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode[self.name]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a run's cases, candidates and folder are, for the commands that it prints.
+
+    ``corpus`` is empty for the project's own cases, ``out`` for the folder where runs are by
+    default. Only ``candidates``, which are in no catalogue, are looked up in the run itself.
+    ``declared`` has the file and line of each case that is not the project's own.
+    """
+
+    corpus: tuple[str, ...] = ()
+    declared: Mapping[str, str] = field(default_factory=dict)
+    out: str = ""
+    candidates: frozenset[str] = frozenset()
+
+    def options(self, subject: str) -> str:
+        """What `explain` needs beside case and subject."""
+        words = [word for place in self.corpus for word in ("--corpus", place)]
+        if subject in self.candidates:
+            words += self._out_words
+        return _as_options(words)
+
+    def options_of_run(self, subject: str, run: str) -> str:
+        """What `reproduce` needs beside case and subject, of a run by its id."""
+        words = [word for place in self.corpus for word in ("--corpus", place)]
+        if subject in self.candidates:
+            words += ["--run", str(Path(self.out, run))]
+        return _as_options(words)
+
+    @property
+    def of_run(self) -> str:
+        """What a command that names the run needs beside its id."""
+        return _as_options(self._out_words)
+
+    @property
+    def _out_words(self) -> list[str]:
+        return ["--out", self.out] if self.out else []
+
+
+def _as_options(words: Sequence[str]) -> str:
+    return f" {shlex.join(words)}" if words else ""
+
+
+HERE: Final = Places()
+
+
+class CellClass(enum.StrEnum):
+    """What became of a cell. Order is precedence: a cell has the first that applies."""
+
+    MISSING = "missing"
+    UNSUPPORTED = "unsupported"
+    UNEXPECTED_FAILURE = "unexpected_failure"
+    UNEXPECTED_PASS = "unexpected_pass"
+    EXPECTED_FAILURE = "expected_failure"
+    OK = "ok"
+
+    @property
+    def precedence(self) -> int:
+        """0 for the one that wins over all."""
+        return list(CellClass).index(self)
+
+
+#: The order in which findings are shown: news of a subject before news of the harness.
+_SHOWN = (
+    CellClass.UNEXPECTED_FAILURE,
+    CellClass.UNEXPECTED_PASS,
+    CellClass.MISSING,
+    CellClass.UNSUPPORTED,
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a person should look at.
+
+    ``oracle`` and ``verdict`` are None where the cell as a whole is meant (missing, unsupported).
+    ``defects`` are the ids of known defects: those that are expected here and do not show, and,
+    with a ``?`` before them, those whose signs a failure bears. ``torchs_own``: plain
+    ``torch.export`` of this case fails the same oracle with the same symptom. ``of_case``: why
+    nobody could be asked about this case; ``key`` is then the first cell that shows it.
+    """
+
+    key: CellKey
+    cell_class: CellClass
+    reason: str
+    oracle: Oracle | None = None
+    verdict: Verdict | None = None
+    defects: tuple[str, ...] = ()
+    torchs_own: bool = False
+    of_case: str = ""
+
+    @property
+    def case(self) -> str:
+        return self.key.case
+
+    @property
+    def subject(self) -> str:
+        return self.key.subject
+
+    @property
+    def route(self) -> str:
+        return self.key.route
+
+    @property
+    def is_cosmetic(self) -> bool:
+        """Whether it is a failure that is seen on an object in memory alone."""
+        return self.verdict is not None and self.verdict.harm is Harm.COSMETIC
+
+    @property
+    def urgency(self) -> tuple[int, int, CellKey]:
+        """Sorts the worst first: by class, then by the oracle's severity, then by cell."""
+        shown = _SHOWN.index(self.cell_class) if self.cell_class in _SHOWN else len(_SHOWN)
+        severity = self.oracle.severity if self.oracle else len(Oracle)
+        return shown, severity, self.key
+
+
+@dataclass(frozen=True)
+class GateReport:
+    """A judged run.
+
+    ``classes`` has every planned cell, by ``cell_id``. ``findings`` (worst first) are what keeps
+    the gate from green, and so are ``faults``. ``notes`` are findings about a candidate
+    that do not: newly visible failures of the lesser oracles, and questions that were lost.
+    ``good_news`` is where a candidate is better than what it is held against; ``lane_of`` tells
+    every planned cell's lane, by ``cell_id``.
+    """
+
+    gate: Gate
+    classes: Mapping[str, CellClass]
+    findings: tuple[Finding, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    good_news: tuple[Finding, ...] = ()
+    lane_of: Mapping[str, Lane] = field(default_factory=dict)
+
+    def count(self, cell_class: CellClass) -> int:
+        return Counter(self.classes.values())[cell_class]
+
+    @property
+    def counts(self) -> dict[Lane, Counter[str]]:
+        """Of each planned lane: how many cells are ``planned``, and how many of each class."""
+        return counts_by_lane(self.classes, self.lane_of)
+
+
+def said(verdict: Verdict) -> str:
+    """A verdict in a sentence."""
+    return f"{verdict.label}: {verdict.message}" if verdict.message else verdict.label
+
+
+def gate_line(report: GateReport) -> str:
+    """The gate in the words of the reports."""
+    words = verdict_words(report.gate.value, report.counts, len(report.faults))
+    return f"gate: {words[:1].lower()}{words[1:]}"
+
+
+def cells_line(counts: Mapping[Lane, Mapping[str, int]]) -> str:
+    """What became of the cells behind a verdict, lane by lane."""
+    parts = []
+    for lane, of in counts.items():
+        named = ["planned", *(cell_class.value for cell_class in reversed(CellClass))]
+        shown = ", ".join(f"{name.replace('_', ' ')} {of[name]:,}" for name in named if of[name])
+        parts.append(f"{f'{lane} lane ' if len(counts) > 1 else ''}{shown}")
+    return f"cells: {'; '.join(parts) or 'none'}"
+
+
+def first_screen(
+    report: GateReport,
+    defects: Sequence[str] = (),
+    limit: int = 8,
+    run: str = "latest",
+    places: Places = HERE,
+) -> list[str]:
+    """What a person sees first, as plain lines: the gate, defects, the worst findings, what to do.
+
+    Args:
+        defects: the run in defects, as `harness.run.defect_lines` tells it.
+        limit: how many findings to show.
+        run: the run as the commands shall name it.
+        places: where they find what it is of.
+    """
+    lines = [gate_line(report), *defects, cells_line(report.counts)]
+    findings: Sequence[Finding] = report.findings
+    if exit_code(report, places) is ExitCode.USAGE:  # as is told in the place of the gate
+        lines = lines[1:]
+        findings = [finding for finding in findings if not mistake(finding, places)]
+    for finding in findings[:limit]:
+        lines.append(f"  {_describe(finding, places)}")
+        lines.append(f"      {explain_command(finding.key, places)}")
+    if len(findings) > limit:
+        lines.append(f"  and {len(findings) - limit} more findings")
+    lines += [f"  expectations: {fault.reason}" for fault in report.faults[:limit]]
+    if len(report.faults) > limit:
+        lines.append(f"  and {len(report.faults) - limit} more faults in the expectations")
+    if report.good_news:
+        lines.append(f"  good news: {len(report.good_news)} verdicts are better than before")
+    gated = [each for each in report.findings if each.subject not in places.candidates]
+    if gated and not places.corpus:
+        lines.append(
+            f"to expect what it shows: python -m harness expected --update {run}{places.of_run}"
+        )
+    return lines
+
+
+def exit_code(report: GateReport, places: Places) -> ExitCode:
+    """The gate's, or wrong use where nothing is red and a case of a user's own is a mistake."""
+    wrong = report.gate is Gate.INCONCLUSIVE and mistakes(report, places)
+    return ExitCode.USAGE if wrong else report.gate.exit_code
+
+
+def mistakes(report: GateReport, places: Places) -> tuple[str, ...]:
+    """What a user has to write otherwise in cases of his own, a line a case."""
+    found = (mistake(finding, places) for finding in report.findings)
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def mistake(finding: Finding, places: Places) -> str:
+    """What is wrong with a user's own case, if that is the finding; else empty."""
+    declared_at = places.declared.get(finding.case, "")
+    return told(finding.case, finding.of_case, declared_at) if declared_at else ""
+
+
+def explain_command(key: CellKey, places: Places = HERE) -> str:
+    """The command that shows one cell; of one on a GPU it runs again, as `explain` emulates."""
+    if key.lane == Lane.ENGINE:
+        return (
+            f"python -m harness run --lane {key.lane} --environment matched "
+            f"--releases {key.subject} --routes {key.route} -k {key.case}"
+        )
+    command = f"python -m harness explain {key.case} --subject {key.subject} --route {key.route}"
+    capture = "" if key.capture == "nonstrict" else f" --capture {key.capture}"
+    return f"{command}{capture}{places.options(key.subject)}"
+
+
+def _describe(finding: Finding, places: Places) -> str:
+    wrong = mistake(finding, places)
+    if wrong:
+        return f"{finding.cell_class}: {wrong}"
+    oracle = finding.oracle.value if finding.oracle else finding.cell_class.value
+    own = " (torch's own: plain torch.export fails likewise)" if finding.torchs_own else ""
+    where = f"{finding.case} [{finding.subject} {finding.route}]"
+    known = [name.removeprefix("?") for name in finding.defects if name.startswith("?")]
+    like = f" (as the known defect {' or '.join(known)})" if known else ""
+    return f"{oracle}: {where}: {_shortened(finding.reason)}{own}{like}"
+
+
+def _shortened(text: str, limit: int = 300) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 3] + "..."

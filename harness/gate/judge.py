@@ -1,0 +1,379 @@
+"""Expected against observed: the class of every cell, the findings, and a run's verdict. Pure.
+
+Green: every planned cell ended, and shows exactly the facts that the expected table has of it.
+Red: a fact that the table does not expect, or one that it expects and that does not show, or a
+table and a register that contradict each other (`expectations.faults`). Inconclusive: something
+could not be asked, and the table does not know it (a row too many is red). Failed: a cell is
+missing, a fault of the harness that says nothing of the subjects. Failed wins over red, and red
+over inconclusive.
+
+A package's cell that could not be asked because compile failed is as its compile cell is. What
+cannot be asked of a case, whoever is asked, is one finding about that case.
+
+Hypothetical cells, which no user can reach, are classed and never judged. But they too must end:
+whether a harness ran its cells has nothing to do with who can reach them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from harness.base.errors import UsageError
+from harness.gate.attribution import defects_told
+from harness.gate.candidate import Comparison, compare
+from harness.gate.findings import CellClass, Finding, Gate, GateReport, first_screen, said
+from harness.gate.whole_cases import whole_cases
+from harness.register.defects import Register
+from harness.register.facts import UNSUPPORTED, facts_in, facts_of, place_of
+from harness.register.faults import Fault
+from harness.register.table import Entry, Table
+from harness.runs.plan import PlannedCell
+from harness.wire.record_json import TOO_OLD
+from harness.wire.records import CellKey, CellRecord, SubjectSpec, Verdict
+from harness.wire.vocabulary import (
+    CellState,
+    Lane,
+    Oracle,
+    Outcome,
+    Route,
+    Stage,
+    SubjectKind,
+    Symptom,
+    is_asked,
+)
+
+__all__ = ["CellClass", "Finding", "Gate", "GateReport", "first_screen", "judge"]
+
+_ORACLES = tuple(Oracle)
+_Expected = Mapping[tuple[str, str, str], Entry]
+#: Where a case ends before anybody, the control among them, has asked torch.export for a program.
+_NO_EXPORT = frozenset({Stage.SPLIT, Stage.COMPILE})
+
+
+def judge(
+    plan: Sequence[PlannedCell],
+    records: Mapping[str, CellRecord],
+    table: Table,
+    subjects: Collection[SubjectSpec],
+    likes: Mapping[str, str] | None = None,
+    faults: Sequence[Fault] = (),
+    register: Register | None = None,
+    cosmetic_is_told: bool = False,
+) -> GateReport:
+    """Judge a run.
+
+    Args:
+        records: the ended cells by ``cell_id``.
+        table: what is expected; a release that it does not know is held against the one before.
+        likes: for each subject of kind FILE, the subject that it is held against.
+        faults: what is wrong with the table and the register themselves.
+        register: names the known defects that a finding may be due to.
+        cosmetic_is_told: a cosmetic failure that the table does not expect is a note, and no
+            finding: where nobody has written a table yet.
+
+    Raises:
+        UsageError: a FILE subject of the plan has no partner in ``likes``.
+    """
+    partners = _partners(plan, subjects, likes or {})
+    controls = _control_failures(records.values())
+    nothing_found: dict[tuple[object, ...], Comparison] = {}
+    judged: dict[str, Comparison] = {}
+    for cell in plan:
+        record, partner = records.get(cell.key.cell_id), partners.get(cell.key.subject)
+        expected: _Expected = {}
+        if partner is None and not cell.hypothetical:
+            whose = table.stands_for(cell.key.subject)
+            expected = table.expected(place_of(cell.key), whose)
+        # Most cells are alike, with nothing to say about them: those are judged once.
+        kind = (cell.key,) if expected or partner else _kind(cell, record)
+        result = nothing_found.get(kind) or _judge(cell, record, expected, partner, records)
+        if cosmetic_is_told and record is not None and partner is None:
+            result = _without_cosmetic(result, record)
+        if not (result.findings or result.notes or result.good_news):
+            nothing_found[kind] = result
+        judged[cell.key.cell_id] = result
+    unlisted = {
+        cell_id
+        for cell_id, result in judged.items()
+        if result.findings and result.cell_class is CellClass.UNSUPPORTED
+    }
+    whole = whole_cases(plan, records, unlisted, subjects)
+    classes = {cell_id: result.cell_class for cell_id, result in judged.items()}
+
+    def told(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        known = [
+            defects_told(finding, table, register or Register(), partners.get(finding.subject))
+            for finding in findings
+        ]
+        return _marked(known, controls)
+
+    findings = [
+        finding
+        for cell_id, result in judged.items()
+        for finding in result.findings
+        if cell_id not in whole
+    ]
+    findings += [finding for finding in whole.values() if finding is not None]
+    return GateReport(
+        gate=_gate(classes.values(), findings, faults),
+        classes=classes,
+        faults=tuple(faults),
+        findings=told(findings),
+        notes=told([note for result in judged.values() for note in result.notes]),
+        good_news=told([good for result in judged.values() for good in result.good_news]),
+        lane_of={cell.key.cell_id: Lane(cell.key.lane) for cell in plan},
+    )
+
+
+def _kind(cell: PlannedCell, record: CellRecord | None) -> tuple[object, ...]:
+    """What the judgement of a cell of which nothing is expected depends on, but for its name."""
+    if record is None or record.state is CellState.UNSUPPORTED:
+        return (cell.key,)
+    # Equal verdicts are one object where they were read, and to compare objects is fast.
+    return cell.key.route, cell.hypothetical, tuple(map(id, record.verdicts))
+
+
+def _judge(
+    cell: PlannedCell,
+    record: CellRecord | None,
+    expected: _Expected,
+    partner: str | None,
+    records: Mapping[str, CellRecord],
+) -> Comparison:
+    """One cell; ``partner`` is the subject that it is held against, if that is not the table."""
+    fault = _fault(record)
+    if fault or record is None:
+        finding = Finding(cell.key, CellClass.MISSING, fault)
+        return Comparison(CellClass.MISSING, findings=(finding,))
+    if cell.hypothetical:
+        return Comparison(_class_unjudged(record))
+    if partner is not None:
+        other = records.get(dataclasses.replace(cell.key, subject=partner).cell_id)
+        return compare(record, None if _fault(other) else other)
+    if record.state is CellState.UNSUPPORTED:
+        return _judge_unsupported(record, expected, records)
+    return _judge_by_table(record, expected)
+
+
+def _judge_unsupported(
+    record: CellRecord, expected: _Expected, records: Mapping[str, CellRecord]
+) -> Comparison:
+    if record.rests_on_compile:
+        compiled = records.get(_compile_cell(record.key).cell_id)
+        if compiled is not None and compiled.failures:
+            settings = place_of(record.key).settings
+            own = [entry for entry in expected.values() if entry.place.settings == settings]
+            if not own:
+                return Comparison(CellClass.UNSUPPORTED)
+            reason = f"expected {_listed(own)}, but compile fails before it"
+            return _differs(record, CellClass.UNEXPECTED_PASS, reason)
+    elif expected and facts_of(record)[0].seen in expected:
+        other = [entry for seen, entry in expected.items() if seen != facts_of(record)[0].seen]
+        if not other:
+            return Comparison(CellClass.UNSUPPORTED)
+        reason = f"expected {_listed(other)}, but could not be asked: {record.reason}"
+        return _differs(record, CellClass.UNEXPECTED_PASS, reason)
+    return _undecided(record, f"could not be asked: {record.reason}")
+
+
+def _compile_cell(key: CellKey) -> CellKey:
+    return dataclasses.replace(key, route=Route.COMPILE.value)
+
+
+def _differs(record: CellRecord, cell_class: CellClass, reason: str) -> Comparison:
+    return Comparison(cell_class, findings=(Finding(record.key, cell_class, reason),))
+
+
+def _listed(entries: Iterable[Entry]) -> str:
+    return " and ".join(f"{entry.fact.text} ({entry.defect})" for entry in entries)
+
+
+def _judge_by_table(record: CellRecord, expected: _Expected) -> Comparison:
+    findings = []
+    unknown = [verdict for verdict in record.verdicts if verdict.message == TOO_OLD]
+    not_asked = expected_unsupported(expected)
+    if not_asked:
+        reason = f"was asked, but cannot be by the table: {not_asked[0].fact.says}"
+        return _differs(record, CellClass.UNEXPECTED_PASS, reason)
+    failed = {verdict.oracle for verdict in record.failures}
+    for oracle in sorted(failed | {Oracle(seen[0]) for seen in expected}, key=_ORACLES.index):
+        verdict = record.verdict(oracle)
+        if verdict not in unknown:
+            entries = [entry for seen, entry in expected.items() if seen[0] == oracle]
+            deviation = _judge_verdict(record.key, verdict, entries)
+            if deviation is not None:
+                findings.append(deviation)
+    told = {finding.oracle for finding in findings}
+    findings.extend(finding for finding in _unasked(record) if finding.oracle not in told)
+    if unknown and not findings:
+        names = ", ".join(verdict.oracle.value for verdict in unknown)
+        return _undecided(record, f"{names}: {TOO_OLD}")
+    classes = [finding.cell_class for finding in findings]
+    classes.append(_class_unjudged(record))
+    return Comparison(min(classes, key=lambda each: each.precedence), findings=tuple(findings))
+
+
+def _without_cosmetic(result: Comparison, record: CellRecord) -> Comparison:
+    """A cell's judgement, with its cosmetic failures told as notes."""
+    notes = tuple(each for each in result.findings if each.is_cosmetic)
+    findings = tuple(each for each in result.findings if not each.is_cosmetic)
+    cell_class = result.cell_class if findings else _class_unjudged(record)
+    return Comparison(cell_class, findings, notes) if notes else result
+
+
+def expected_unsupported(expected: _Expected) -> list[Entry]:
+    """The entries that say why a cell cannot be asked."""
+    return [entry for entry in expected.values() if entry.fact.oracle == UNSUPPORTED]
+
+
+def _undecided(record: CellRecord, reason: str) -> Comparison:
+    finding = Finding(record.key, CellClass.UNSUPPORTED, reason)
+    return Comparison(CellClass.UNSUPPORTED, findings=(finding,))
+
+
+def _unasked(record: CellRecord) -> list[Finding]:
+    """Oracles that were not asked of a cell that completed: a skipped comparison is no pass.
+
+    A program that ended early has nothing to ask about; any other n/a hides something.
+    """
+    if record.state is not CellState.ENDED or record.verdict(Oracle.COMPLETION).failed:
+        return []
+    return [
+        Finding(
+            record.key,
+            CellClass.UNEXPECTED_FAILURE,
+            f"completed, but was not asked: {verdict.message}",
+            verdict.oracle,
+            verdict,
+        )
+        for verdict in record.verdicts
+        if verdict.outcome is Outcome.NOT_APPLICABLE
+        and is_asked(verdict.oracle, record.key.route)
+        and verdict.message != TOO_OLD
+    ]
+
+
+def _judge_verdict(key: CellKey, verdict: Verdict, entries: Sequence[Entry]) -> Finding | None:
+    """None if the verdict says exactly what is expected of it."""
+    facts = list(dict.fromkeys(facts_in(verdict))) if verdict.failed else []
+    seen = {fact.seen: fact for fact in facts}
+    known = {entry.fact.seen: entry for entry in entries}
+    new = [fact for fact in facts if fact.seen not in known]
+    gone = [entry for entry in entries if entry.fact.seen not in seen]
+    harms = [
+        f"{fact.says}: {fact.harm}, and not {known[fact.seen].fact.harm}"
+        for fact in facts
+        if fact.seen in known
+        and fact.harm
+        and known[fact.seen].fact.harm
+        and fact.harm != known[fact.seen].fact.harm
+    ]
+    if not (new or gone or harms):
+        return None
+    ids = tuple(dict.fromkeys(entry.defect for entry in gone))
+    listed = _listed(entries)
+    if new:
+        cell_class = CellClass.UNEXPECTED_FAILURE
+        but = f"; expected {listed}" if entries else ""
+        reason = f"not expected: {said(verdict)}{but}"
+    elif harms:
+        cell_class = CellClass.UNEXPECTED_FAILURE
+        reason = f"another harm than expected: {'; '.join(harms)}"
+    elif verdict.failed:
+        cell_class = CellClass.UNEXPECTED_PASS
+        reason = f"fails less than expected: {_listed(gone)} does not show; saw {said(verdict)}"
+    elif verdict.outcome is Outcome.OK:
+        cell_class, reason = CellClass.UNEXPECTED_PASS, f"passes, but expected {listed}"
+    else:
+        reason = f"expected {listed}, but was not asked: {verdict.message}"
+        cell_class = CellClass.UNEXPECTED_PASS
+    return Finding(key, cell_class, reason, verdict.oracle, verdict, ids)
+
+
+def _class_unjudged(record: CellRecord) -> CellClass:
+    """A cell's class when all that it shows is as expected."""
+    if record.state is CellState.UNSUPPORTED:
+        return CellClass.UNSUPPORTED
+    return CellClass.OK if record.right else CellClass.EXPECTED_FAILURE
+
+
+def _fault(record: CellRecord | None) -> str:
+    """Why a cell counts as missing, or "".
+
+    A record can be there and say nothing. Without this check a worker that answers with no
+    verdicts, or all n/a, would be green.
+    """
+    if record is None:
+        return "planned, but has no record"
+    if record.state is CellState.UNSUPPORTED:
+        return ""
+    if record.verdict(Oracle.COMPLETION).outcome is Outcome.NOT_APPLICABLE:
+        return "its record does not say whether it completed"
+    if tuple(verdict.oracle for verdict in record.verdicts) == _ORACLES:  # as mostly
+        return ""
+    twice = [o for o, n in Counter(verdict.oracle for verdict in record.verdicts).items() if n > 1]
+    if twice:
+        return f"its record has two verdicts of one oracle: {twice[0].value}"
+    speaking = {verdict.oracle for verdict in record.verdicts}
+    silent = [oracle.value for oracle in Oracle if oracle not in speaking]
+    if silent:
+        return f"its record has no verdict of: {', '.join(silent)}"
+    return ""
+
+
+def _gate(
+    classes: Collection[CellClass], findings: Collection[Finding], faults: Collection[Fault]
+) -> Gate:
+    if not classes or CellClass.MISSING in classes:  # nothing asked is nothing proved
+        return Gate.FAILED
+    if faults or {CellClass.UNEXPECTED_FAILURE, CellClass.UNEXPECTED_PASS} & set(classes):
+        return Gate.RED
+    # What is left of findings can only be unsupported cells that nobody listed.
+    return Gate.INCONCLUSIVE if findings else Gate.GREEN
+
+
+def _partners(
+    plan: Sequence[PlannedCell], subjects: Iterable[SubjectSpec], likes: Mapping[str, str]
+) -> dict[str, str]:
+    files = {spec.subject for spec in subjects if spec.kind is SubjectKind.FILE}
+    planned = files & {cell.key.subject for cell in plan}
+    alone = sorted(planned - set(likes))
+    if alone:
+        raise UsageError(f"{alone[0]} has no release to be held against; name one with --like")
+    return {subject: likes[subject] for subject in planned}
+
+
+def _control_failures(
+    records: Iterable[CellRecord],
+) -> dict[tuple[str, str, str], frozenset[tuple[Oracle, Symptom | None]]]:
+    """What plain torch.export fails, by (case, capture, environment)."""
+    return {
+        _control(record.key): frozenset(
+            (v.oracle, v.symptom) for v in record.failures if v.stage not in _NO_EXPORT
+        )
+        for record in records
+        if record.key.route == Route.PLAIN.value
+    }
+
+
+def _control(key: CellKey) -> tuple[str, str, str]:
+    return key.case, key.capture, key.environment
+
+
+def _marked(
+    findings: Iterable[Finding],
+    controls: Mapping[tuple[str, str, str], frozenset[tuple[Oracle, Symptom | None]]],
+) -> tuple[Finding, ...]:
+    """The findings, worst first, each told whether plain torch.export fails likewise."""
+    marked = [
+        dataclasses.replace(finding, torchs_own=True)
+        if finding.verdict is not None
+        and finding.verdict.failed
+        and (finding.verdict.oracle, finding.verdict.symptom)
+        in controls.get(_control(finding.key), frozenset())
+        else finding
+        for finding in findings
+    ]
+    return tuple(sorted(marked, key=lambda finding: finding.urgency))

@@ -1,0 +1,147 @@
+"""What a release is known to get wrong, counted: its defects by harm and by who meets them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from harness.gate.verdict import ReachOf
+from harness.register.standing import Standing, Standings, State
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import Harm, Lane, Reach
+
+#: One and several defects of a harm, as they are told.
+_HARMS: Final[Mapping[str, tuple[str, str]]] = {
+    Harm.SILENT.value: ("silent", "silent"),
+    Harm.WARNED.value: ("announced", "announced"),
+    Harm.ERROR.value: ("error", "errors"),
+    Harm.INTERFACE.value: ("interface", "interface"),
+    Harm.COSMETIC.value: ("cosmetic", "cosmetic"),
+    "": ("of unknown harm", "of unknown harm"),
+}
+_SPLITS: Final[Mapping[Reach, str]] = {
+    Reach.PRODUCT: "in splits of the product",
+    Reach.EXPORTED: "in those of torch.export alone",
+    Reach.HANDMADE: "in handmade ones alone",
+}
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What became of the defects of the release before: each defect as the newer one has it.
+
+    ``uncovered`` are those that others hid before, and ``hidden`` those that others hide now.
+    """
+
+    before: str
+    mended: tuple[Standing, ...]
+    new: tuple[Standing, ...]
+    uncovered: tuple[Standing, ...]
+    hidden: tuple[Standing, ...]
+    kept: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """The defects that a release shows by the table, and what it changed; None for the oldest.
+
+    ``by_reach`` counts each defect once, where its worst reader meets it: by reach, then by harm.
+    """
+
+    release: str
+    by_reach: Mapping[Reach, Mapping[str, int]]
+    hidden: int
+    changes: Changes | None
+
+
+def changes_in(standings: Standings, release: str) -> Changes | None:
+    """What a release changed; None for the oldest one that the table knows."""
+    before = standings.before(release)
+    if before is None:
+        return None
+    now = {each.defect.id: each for each in standings.having(release, State.SHOWN)}
+    was = {each.defect.id: each for each in standings.having(before, State.SHOWN)}
+    hidden = {each.defect.id: each for each in standings.having(release, State.HIDDEN)}
+    came = [each for name, each in now.items() if name not in was]
+    return Changes(
+        before=before,
+        mended=tuple(each for name, each in was.items() if name not in now and name not in hidden),
+        new=tuple(each for each in came if each.defect.since == release),
+        uncovered=tuple(each for each in came if each.defect.since != release),
+        hidden=tuple(each for name, each in hidden.items() if name in was),
+        kept=len(now.keys() & was.keys()),
+    )
+
+
+def known_in(release: str, standings: Standings, reach_of: ReachOf) -> Known:
+    """What a release is known to have; of one that the table does not know, the one before it.
+
+    Args:
+        reach_of: who makes the split of a cell of any case that the table names.
+    """
+    by_reach: dict[Reach, Counter[str]] = {reach: Counter() for reach in Reach}
+    shown = standings.having(release, State.SHOWN)
+    for each in shown:
+        by_reach[_reach(each, reach_of)][each.harm] += 1
+    told = shown[0].release if shown else release
+    return Known(
+        release=told,
+        by_reach=by_reach,
+        hidden=len(standings.having(release, State.HIDDEN)),
+        changes=changes_in(standings, told),
+    )
+
+
+def _reach(each: Standing, reach_of: ReachOf) -> Reach:
+    """The first of the reaches that a defect's cells have; a whole package's is the product."""
+    if set(each.lanes) != {Lane.GRAPH.value}:
+        return Reach.PRODUCT
+    keys = (CellKey(case, "nonstrict", each.release, each.routes[0]) for case in each.cases)
+    return min(map(reach_of, keys), key=list(Reach).index)
+
+
+def known_lines(known: Known) -> list[str]:
+    """The defects of a release in up to three lines: by harm, by who meets them, what changed."""
+    harms = sum((Counter(of) for of in known.by_reach.values()), Counter[str]())
+    total = harms.total()
+    hides = f", and {known.hidden} that others hide" if known.hidden else ""
+    name = known.release
+    lines = [f"defects: {name} has {_ones(total)}{_in_brackets(harms)}{hides}"]
+    reaches = [
+        f"{sum(of.values())} {_SPLITS[reach]}{_in_brackets(of)}"
+        for reach, of in known.by_reach.items()
+        if of
+    ]
+    if reaches:
+        lines.append(f"  {', '.join(reaches)}")
+    changes = known.changes
+    if changes is not None:
+        counts = {
+            "mended": changes.mended,
+            "new": changes.new,
+            "uncovered": changes.uncovered,
+            "now hidden": changes.hidden,
+        }
+        parts = [f"{len(of)} {what}" for what, of in counts.items() if of]
+        lines.append(f"  against {changes.before}: {', '.join(parts) or 'the same ones'}")
+    return lines
+
+
+def _ones(count: int) -> str:
+    return f"{count} known one{'' if count == 1 else 's'}" if count else "no known ones"
+
+
+def _in_brackets(harms: Mapping[str, int]) -> str:
+    told = harm_words(harms)
+    return f" ({told})" if told else ""
+
+
+def harm_words(harms: Mapping[str, int]) -> str:
+    """``2 silent, 1 error``: how many defects do which harm, the worst first."""
+    return ", ".join(
+        f"{harms[harm]} {one if harms[harm] == 1 else several}"
+        for harm, (one, several) in _HARMS.items()
+        if harms.get(harm)
+    )

@@ -1,0 +1,333 @@
+"""Whether a candidate may be shipped in the place of a baseline: two subjects of one run. Pure.
+
+A cell does its user one of five harms, from none to the worst: nothing; a *lesser* one (the numbers
+are right, and structure, signature, state or metadata is not); an *error* in place of a program; a
+*warned* one, a program that computes something else and says so; a *silent* one, the same without a
+word. The candidate is held against the baseline cell by cell, and what counts is the harm, not the
+wording of a message.
+
+A new silent or warned harm or a new error in a split that the product or `torch.export` makes
+forbids to ship. In a handmade split, which today's splitter does not emit, it is told and does not.
+What could not be asked of one of the two alone leaves the question open.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from harness.gate.attribution import Attributed
+from harness.gate.findings import explain_command
+from harness.gate.verdict import ReachOf, by_lane
+from harness.register.defects import Defect, Register
+from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
+from harness.wire.vocabulary import CellState, Oracle, Reach
+from harness.wire.vocabulary import Harm as Graded
+
+
+class Harm(enum.IntEnum):
+    """What a cell does to its user, worst last."""
+
+    NONE = 0
+    LESSER = 1
+    ERROR = 2
+    WARNED = 3
+    SILENT = 4
+
+
+#: What forbids to ship where it is new, worst first.
+FORBIDDING: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR)
+#: Whose splits it forbids in: those that somebody makes.
+MADE: Final = (Reach.PRODUCT, Reach.EXPORTED)
+
+
+_HARMS: Final = {
+    Graded.SILENT: Harm.SILENT,
+    Graded.WARNED: Harm.WARNED,
+    Graded.ERROR: Harm.ERROR,
+    Graded.INTERFACE: Harm.LESSER,
+    Graded.COSMETIC: Harm.NONE,
+}
+
+
+class Decision(enum.StrEnum):
+    SHIP = "ship"
+    DO_NOT_SHIP = "do not ship"
+    OPEN = "open"  # something could not be asked
+
+
+@dataclass(frozen=True)
+class Change:
+    """One cell that does another harm than it did. ``message`` is of the worse side."""
+
+    key: CellKey  # of the candidate
+    family: str
+    reach: Reach
+    before: Harm
+    after: Harm
+    message: str
+    options: str = ""  # that a command needs, to find the run again
+
+    @property
+    def handmade(self) -> bool:
+        return self.reach is Reach.HANDMADE
+
+    @property
+    def command(self) -> str:
+        return f"{explain_command(self.key)} {self.options}".rstrip()
+
+
+@dataclass(frozen=True)
+class ShownDefect:
+    """A defect, and in how many cells it shows."""
+
+    defect: Defect
+    cells: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measure of the cells that both completed, by lane and route: medians, and how many.
+
+    Seconds are of one run each, so they are no more than a hint: `nox -s bench` measures.
+    """
+
+    lane: str
+    route: str
+    what: str
+    unit: str
+    before: float
+    after: float
+    cells: int
+
+    @property
+    def ratio(self) -> float | None:
+        return self.after / self.before if self.before else None
+
+
+@dataclass(frozen=True)
+class Qualification:
+    """All that the page tells."""
+
+    baseline: SubjectSpec
+    candidate: SubjectSpec
+    compared: int
+    lanes: tuple[str, ...]  # of the cells compared
+    executed_once: int  # of the cells compared, those that one execution speaks of for both
+    changes: tuple[Change, ...]
+    not_asked: tuple[tuple[str, int], ...]  # a reason, and how many cells
+    only: tuple[tuple[str, str, str, int], ...]  # lane and route that one of them has: whose, cells
+    measured: tuple[Measured, ...]
+    causes_gone: tuple[ShownDefect, ...]
+    causes_new: tuple[ShownDefect, ...]
+
+    def worse(self, harm: Harm, *reaches: Reach) -> tuple[Change, ...]:
+        """The cells of splits of these reaches that now do this harm, and did a smaller one."""
+        return tuple(
+            change
+            for change in self.changes
+            if change.after is harm and change.after > change.before and change.reach in reaches
+        )
+
+    @property
+    def better(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.after < change.before)
+
+    @property
+    def stoppers(self) -> tuple[Change, ...]:
+        return self._forbidding(*MADE)
+
+    @property
+    def warnings(self) -> tuple[Change, ...]:
+        return self._forbidding(Reach.HANDMADE)
+
+    def _forbidding(self, *reaches: Reach) -> tuple[Change, ...]:
+        return tuple(change for harm in FORBIDDING for change in self.worse(harm, *reaches))
+
+    @property
+    def lesser(self) -> tuple[Change, ...]:
+        return self.worse(Harm.LESSER, *Reach)
+
+    @property
+    def decision(self) -> Decision:
+        """A stopper stops, whatever else could not be asked."""
+        if self.stoppers:
+            return Decision.DO_NOT_SHIP
+        if not self.compared or self.not_asked:
+            return Decision.OPEN
+        return Decision.SHIP
+
+
+def qualify(
+    records: Iterable[CellRecord],
+    cases: Iterable[CaseInfo],
+    baseline: SubjectSpec,
+    candidate: SubjectSpec,
+    shown: Sequence[Attributed] = (),
+    register: Register | None = None,
+    options: str = "",
+    reach_of: ReachOf = by_lane,
+) -> Qualification:
+    """Hold a candidate against a baseline.
+
+    Args:
+        records: of one run that had both; hypothetical cells are left out.
+        cases: at least those of the records.
+        shown: the failures of that run, each with its defect of ``register``.
+        options: what a command that shows a cell needs, to find the run again.
+        reach_of: who makes the split of a cell.
+    """
+    described = {case.name: case for case in cases}
+    mine: dict[CellKey, CellRecord] = {}
+    theirs: dict[CellKey, CellRecord] = {}
+    for record in records:
+        if record.hypothetical:
+            continue
+        place = dataclasses.replace(record.key, subject="")
+        if record.key.subject == candidate.subject:
+            mine[place] = record
+        elif record.key.subject == baseline.subject:
+            theirs[place] = record
+    both = [place for place in mine if place in theirs]
+    asked = [
+        place
+        for place in both
+        if mine[place].state is CellState.ENDED and theirs[place].state is CellState.ENDED
+    ]
+    known, names = register or Register(), (candidate.subject, baseline.subject)
+    return Qualification(
+        baseline=baseline,
+        candidate=candidate,
+        compared=len(asked),
+        lanes=tuple(sorted({place.lane for place in asked})),
+        executed_once=sum(mine[place].measured_as == theirs[place].measured_as for place in asked),
+        changes=tuple(_changes(asked, theirs, mine, described, options, reach_of)),
+        not_asked=_not_asked(mine, theirs),
+        only=_only(mine, theirs, candidate.subject, baseline.subject),
+        measured=tuple(_measured(asked, theirs, mine)),
+        causes_gone=_defects_of(shown, known, *names[::-1], asked),
+        causes_new=_defects_of(shown, known, *names, asked),
+    )
+
+
+def harm_of(record: CellRecord) -> Harm:
+    """What an ended cell does to its user."""
+    if record.right or record.harm is None:
+        return Harm.NONE
+    return _HARMS[record.harm]
+
+
+def _changes(
+    places: Iterable[CellKey],
+    before: Mapping[CellKey, CellRecord],
+    after: Mapping[CellKey, CellRecord],
+    cases: Mapping[str, CaseInfo],
+    options: str,
+    reach_of: ReachOf,
+) -> list[Change]:
+    found = []
+    for place in places:
+        one, other = before[place], after[place]
+        was, is_now = harm_of(one), harm_of(other)
+        if was is is_now:
+            continue
+        worse = other if is_now > was else one
+        told = worse.met
+        assert told is not None
+        family, reach = cases[place.case].family, reach_of(other.key)
+        message = f"{told.label}: {told.message}"
+        found.append(Change(other.key, family, reach, was, is_now, message, options))
+    order = list(Reach)
+    return sorted(found, key=lambda change: (-change.after, order.index(change.reach), change.key))
+
+
+def _not_asked(
+    mine: Mapping[CellKey, CellRecord], theirs: Mapping[CellKey, CellRecord]
+) -> tuple[tuple[str, int], ...]:
+    """Why which cells could not be asked, and how many.
+
+    Not told: what rests on a failed `compile`, which is compared itself; and what ends before any
+    inliner, for both alike: that is a fact about the case, and none about one of the two.
+    """
+    reasons: Counter[str] = Counter()
+    for own, others in ((mine, theirs), (theirs, mine)):
+        for place, record in own.items():
+            other = others.get(place)
+            alike = other is not None and (other.state, other.reason) == (
+                record.state,
+                record.reason,
+            )
+            if record.state is CellState.UNSUPPORTED and not (record.rests_on_compile or alike):
+                reasons[f"{record.key.subject}, {record.key.lane} lane: {record.reason}"] += 1
+    return tuple(reasons.items())
+
+
+def _only(
+    mine: Mapping[CellKey, CellRecord],
+    theirs: Mapping[CellKey, CellRecord],
+    candidate: str,
+    baseline: str,
+) -> tuple[tuple[str, str, str, int], ...]:
+    counts: dict[tuple[str, str, str], int] = {}
+    for whose, has, has_not in ((candidate, mine, theirs), (baseline, theirs, mine)):
+        for place in has:
+            if place not in has_not:
+                where = (whose, place.lane, place.route)
+                counts[where] = counts.get(where, 0) + 1
+    return tuple((*where, count) for where, count in counts.items())
+
+
+def _measured(
+    places: Iterable[CellKey],
+    before: Mapping[CellKey, CellRecord],
+    after: Mapping[CellKey, CellRecord],
+) -> list[Measured]:
+    ways: dict[tuple[str, str], list[tuple[CellRecord, CellRecord]]] = {}
+    for place in places:
+        pair = before[place], after[place]
+        if all(not record.verdict(Oracle.COMPLETION).failed for record in pair):
+            ways.setdefault((place.lane, place.route), []).append(pair)
+    found = []
+    for (lane, route), pairs in ways.items():
+        sizes = [(one.archive_bytes, other.archive_bytes) for one, other in pairs]
+        found += _medians(lane, route, "file size", "bytes", sizes)
+        for stage in ("save", "load"):
+            seconds = [(one.seconds.get(stage), other.seconds.get(stage)) for one, other in pairs]
+            found += _medians(lane, route, stage, "s", seconds)
+    return found
+
+
+def _medians(
+    lane: str,
+    route: str,
+    what: str,
+    unit: str,
+    pairs: Iterable[tuple[float | None, float | None]],
+) -> list[Measured]:
+    known = [(one, other) for one, other in pairs if one is not None and other is not None]
+    if not known:
+        return []
+    before, after = median(one for one, _ in known), median(other for _, other in known)
+    return [Measured(lane, route, what, unit, before, after, len(known))]
+
+
+def _defects_of(
+    shown: Iterable[Attributed], register: Register, of: str, not_of: str, asked: Sequence[CellKey]
+) -> tuple[ShownDefect, ...]:
+    """The defects that one subject shows in cells that both were asked, and the other in none."""
+    places: dict[str, dict[str, set[CellKey]]] = {of: {}, not_of: {}}
+    both = set(asked)
+    for each in shown:
+        place = dataclasses.replace(each.key, subject="")
+        if each.defect and each.key.subject in places and place in both:
+            places[each.key.subject].setdefault(each.defect, set()).add(place)
+    return tuple(
+        ShownDefect(register.by_id[name], len(cells))
+        for name, cells in sorted(places[of].items())
+        if name not in places[not_of]
+    )

@@ -1,0 +1,89 @@
+"""The defects that a run shows, a row each, for ``summary.json``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.catalogue.subject_order import ordered_subjects
+from harness.gate.attribution import Attributed
+from harness.gate.verdict import ReachOf
+from harness.register.defects import Defect, Register
+from harness.register.standing import worst_harm
+from harness.wire.records import CellKey, SubjectSpec
+from harness.wire.vocabulary import Harm, Reach, Route
+
+
+@dataclass(frozen=True)
+class DefectShown:
+    """A defect as a run shows it.
+
+    ``releases`` has the cells of each subject that shows it, the oldest first. Harm (the worst),
+    reach (the widest), calls and cells are those of the last of these.
+    """
+
+    id: str
+    title: str
+    harm: str
+    reach: str
+    calls: tuple[str, ...]
+    cells: int
+    releases: dict[str, int]
+
+
+def shown_defects(
+    shown: Iterable[Attributed],
+    register: Register,
+    subjects: Sequence[SubjectSpec],
+    reach_of: ReachOf,
+) -> list[DefectShown]:
+    """The known defects that some failures are due to: the worst first, the widest first of those.
+
+    Args:
+        shown: the judged failures of a run.
+        subjects: those of the run.
+        reach_of: who makes the split of a cell.
+    """
+    of: dict[str, dict[str, list[Attributed]]] = defaultdict(lambda: defaultdict(list))
+    speaking: dict[tuple[CellKey, str], set[str]] = defaultdict(set)
+    for each in shown:
+        if each.defect:
+            of[each.defect][each.key.subject].append(each)
+            speaking[each.key, each.fact.oracle].add(each.defect)
+    order = [spec.subject for spec in ordered_subjects(subjects)]
+    found = []
+    for name, by_subject in of.items():
+        names = sorted(by_subject, key=order.index)
+        last = by_subject[names[-1]]
+        # A verdict has one harm, the worst of what it found: what it found of others may be that.
+        alone = [each for each in last if len(speaking[each.key, each.fact.oracle]) == 1]
+        defect = register.by_id[name]
+        found.append(_shown(defect, last, alone or last, by_subject, names, reach_of))
+    return sorted(found, key=_badness)
+
+
+def _shown(
+    defect: Defect,
+    last: Sequence[Attributed],
+    judged: Sequence[Attributed],
+    by_subject: dict[str, list[Attributed]],
+    names: Sequence[str],
+    reach_of: ReachOf,
+) -> DefectShown:
+    keys = {each.key for each in last}
+    routes = {key.route for key in keys}
+    return DefectShown(
+        id=defect.id,
+        title=defect.title,
+        harm=worst_harm((each.fact.harm for each in judged), defect),
+        reach=min(map(reach_of, keys), key=list(Reach).index).value,
+        calls=tuple(route.value for route in Route if route.value in routes),
+        cells=len(keys),
+        releases={name: len({each.key for each in by_subject[name]}) for name in names},
+    )
+
+
+def _badness(each: DefectShown) -> tuple[int, int, int, str]:
+    severity = Harm(each.harm).severity if each.harm else len(Harm)
+    return severity, list(Reach).index(Reach(each.reach)), -each.cells, each.id

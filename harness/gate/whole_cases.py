@@ -1,0 +1,53 @@
+"""Cases that nobody could be asked about: one fact about each, and not one about every cell."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+
+from harness.gate.findings import CellClass, Finding
+from harness.runs.plan import PlannedCell
+from harness.wire.records import CellRecord, SubjectSpec
+from harness.wire.vocabulary import NOT_COMPILED, CellState
+
+
+def whole_cases(
+    plan: Iterable[PlannedCell],
+    records: Mapping[str, CellRecord],
+    unlisted: Collection[str],
+    subjects: Iterable[SubjectSpec],
+) -> dict[str, Finding | None]:
+    """Of the cells of cases that nobody could be asked about: the first has the finding.
+
+    Args:
+        unlisted: the ids of the cells that something is to be told of.
+        subjects: of what one of these lacks here, no case is told.
+    """
+    here = {reason for spec in subjects for reason in _reasons_here(spec)}
+    of_case: dict[tuple[str, str], list[PlannedCell]] = defaultdict(list)
+    for cell in plan:
+        if _reason(records.get(cell.key.cell_id)) not in here:
+            of_case[cell.key.lane, cell.key.case].append(cell)
+    found: dict[str, Finding | None] = {}
+    for cells in of_case.values():
+        reasons = {_reason(records.get(cell.key.cell_id)) for cell in cells}
+        told = [cell for cell in cells if cell.key.cell_id in unlisted]
+        reason = reasons.pop() if len(reasons) == 1 else ""
+        if not reason or not told or reason.startswith(NOT_COMPILED):
+            continue
+        found |= dict.fromkeys([cell.key.cell_id for cell in told])
+        key = told[0].key
+        count = f"{len(told)} cell{'s' if len(told) > 1 else ''}"
+        said_of = f"the case cannot be asked ({count}): {reason}"
+        found[key.cell_id] = Finding(key, CellClass.UNSUPPORTED, said_of, of_case=reason)
+    return found
+
+
+def _reason(record: CellRecord | None) -> str:
+    """Why a cell could not be asked; empty if it was, or left no record."""
+    return record.reason if record and record.state is CellState.UNSUPPORTED else ""
+
+
+def _reasons_here(spec: SubjectSpec) -> list[str]:
+    lacking = [spec.unavailable, *(package.unavailable for package in spec.packages)]
+    return [reason for reason in lacking if reason]

@@ -1,0 +1,1 @@
+"""This computer: its GPU, its driver, its pip."""

@@ -1,0 +1,1 @@
+"""The register of defects and the table of expected findings."""

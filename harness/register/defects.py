@@ -1,0 +1,269 @@
+"""``defects.toml``: what is broken upstream and why, written once by people. Read and checked.
+
+A defect is the smallest thing that one change upstream would mend everywhere. Which cells fail by
+it stands in the expected table (`harness.register.table`), which a machine writes.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from packaging.version import Version
+
+from harness.base.toml_table import TomlTable
+from harness.expectations import EXPECTATIONS
+from harness.register.facts import Fact, Place
+from harness.register.selectors import parsed_version
+from harness.wire.vocabulary import Oracle, Route, Stage
+
+DEFECTS_FILE: Final = EXPECTATIONS / "defects.toml"
+DEFECTS_SCHEMA: Final = 1
+LONGEST_TITLE: Final = 80
+BLAMES: Final = (
+    "inliner",
+    "exporter",
+    "lowering",
+    "conversion",
+    "partitioner",
+    "packaging",
+    "torch",
+    "by design",
+)
+#: The built-in inliners are the algorithms of these releases, and torch is no release at all.
+_COUNTS_AS: Final = {"name-matching": "2.13.0", "positional": "2.14.0"}
+_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True)
+class Sign:
+    """What a defect says where it shows. It proposes a defect for a new failure, and proves none.
+
+    ``says`` matches a whole fact, whose numbers are ``#`` and whose quoted names are ``'*'``.
+    ``routes``, ``builders`` and ``cases`` are patterns; where there are none, anything fits.
+    """
+
+    oracle: str
+    says: str
+    at: str = ""
+    routes: tuple[str, ...] = ()
+    builders: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+
+    def fits(self, place: Place, fact: Fact) -> bool:
+        return (
+            self.oracle == fact.oracle
+            and self.at in ("", fact.stage)
+            and _matches(self.says, fact.says)
+            and (not self.routes or _reached(self.routes, place.route))
+            and _any(self.builders, place.builder)
+            and _any(self.cases, place.case)
+        )
+
+    def __str__(self) -> str:
+        return f"{self.oracle} /{self.says}/"
+
+
+@dataclass(frozen=True)
+class Defect:
+    """One defect. The file says what each field means."""
+
+    id: str
+    title: str
+    why: str
+    where: tuple[str, ...]
+    blame: str
+    minimal_case: str
+    workaround: str
+    signs: tuple[Sign, ...] = ()
+    upstream: tuple[str, ...] = ()
+    since: str = ""
+    fixed_in: str = ""
+    fixed_by: str = ""
+    documented: str = ""
+    avoid: tuple[str, ...] = ()
+    not_visible: str = ""
+    no_script: str = ""
+
+    def alive_in(self, subject: str) -> bool:
+        """Whether a subject may have it, by ``since`` and ``fixed_in``."""
+        version = parsed_version(_COUNTS_AS.get(subject, subject))
+        if version is None:
+            return True
+        return not (
+            (self.since and version < Version(self.since))
+            or (self.fixed_in and version >= Version(self.fixed_in))
+        )
+
+    def may_show(self, subject: str) -> bool:
+        """As `alive_in`; a control of torch's, which inlines nothing, shows torch's own alone."""
+        return self.alive_in(subject) and (subject != "torch" or self.blame in _NO_INLINER)
+
+    def signed(self, place: Place, fact: Fact) -> bool:
+        return any(sign.fits(place, fact) for sign in self.signs)
+
+
+_NO_INLINER: Final = ("torch", "partitioner", "conversion", "by design")
+
+
+@dataclass(frozen=True)
+class Register:
+    """All defects, in the order of the file."""
+
+    defects: tuple[Defect, ...] = ()
+
+    @functools.cached_property
+    def by_id(self) -> dict[str, Defect]:
+        return {defect.id: defect for defect in self.defects}
+
+    def candidates(self, place: Place, fact: Fact, subjects: Iterable[str]) -> list[Defect]:
+        """The defects that a fact may be due to in one of these subjects at least."""
+        asked = tuple(subjects)
+        return [
+            defect
+            for defect in self.defects
+            if any(defect.may_show(subject) for subject in asked) and defect.signed(place, fact)
+        ]
+
+
+def read_register(path: Path = DEFECTS_FILE) -> Register:
+    """Read a register.
+
+    Raises:
+        SurroundingsError: it cannot be read, or a defect is not as it should be; the message names
+            the file, the defect, the key, and what to write instead.
+    """
+    top = TomlTable.of_file(path, DEFECTS_SCHEMA)
+    tables = top.take("defect", list)
+    top.nothing_else()
+    defects: dict[str, Defect] = {}
+    for number, fields in enumerate(tables, start=1):
+        if not isinstance(fields, dict):
+            raise top.wrong(f"defect number {number} is not a table: write [[defect]] above it")
+        name = repr(fields["id"]) if "id" in fields else f"number {number}"
+        table = TomlTable(f"{path}: defect {name}", fields)
+        defect = _defect(table, fields)
+        if defect.id in defects:
+            raise table.wrong("its id is taken by an earlier defect; give it another")
+        defects[defect.id] = defect
+    return Register(tuple(defects.values()))
+
+
+def _defect(table: TomlTable, given: dict[str, object]) -> Defect:
+    def text(key: str) -> str:
+        return table.text(key) if key in given else ""
+
+    def texts(key: str) -> tuple[str, ...]:
+        return table.texts(key) if key in given else ()
+
+    defect = Defect(
+        id=table.text("id"),
+        title=table.text("title"),
+        why=table.text("why"),
+        where=table.texts("where"),
+        blame=table.text("blame"),
+        minimal_case=table.text("minimal_case"),
+        workaround=table.text("workaround"),
+        signs=_signs(table) if "signs" in given else (),
+        upstream=texts("upstream"),
+        since=text("since"),
+        fixed_in=text("fixed_in"),
+        fixed_by=text("fixed_by"),
+        documented=text("documented"),
+        avoid=texts("avoid"),
+        not_visible=text("not_visible"),
+        no_script=text("no_script"),
+    )
+    table.nothing_else()
+    _check(defect, table)
+    return defect
+
+
+def _check(defect: Defect, table: TomlTable) -> None:
+    if not _ID.fullmatch(defect.id):
+        raise table.wrong(f"id {defect.id!r}: write lower-case words with dashes between them")
+    if len(defect.title) > LONGEST_TITLE:
+        raise table.wrong(
+            f"its title has {len(defect.title)} characters; say it in {LONGEST_TITLE}, and the "
+            "mechanism in why"
+        )
+    if defect.blame not in BLAMES:
+        raise table.wrong(f"blame {defect.blame!r}: write one of {', '.join(BLAMES)}")
+    if not defect.where:
+        raise table.wrong("where is empty: name upstream's function and its file")
+    for key in ("since", "fixed_in"):
+        value = getattr(defect, key)
+        if value and parsed_version(value) is None:
+            raise table.wrong(f"{key} {value!r}: write a release, such as 2.14.0")
+    if defect.since and defect.fixed_in and Version(defect.since) >= Version(defect.fixed_in):
+        raise table.wrong(f"fixed_in {defect.fixed_in} is not after since {defect.since}")
+    if defect.fixed_by and not defect.fixed_in:
+        raise table.wrong("fixed_by without fixed_in: name the first release without the defect")
+    for key in ("fixed_in", "not_visible"):
+        if defect.no_script and getattr(defect, key):
+            raise table.wrong(
+                f"no_script beside {key}: only of a defect that the newest release shows or hides "
+                "is a script asked; take one of them out"
+            )
+    if not defect.signs and not defect.not_visible:
+        raise table.wrong(
+            "signs are missing: say what it looks like, or in not_visible why no cell"
+        )
+    for route in defect.avoid:
+        if route not in list(Route):
+            raise table.wrong(f"avoid: unknown route {route!r}; there are {', '.join(Route)}")
+
+
+def _signs(table: TomlTable) -> tuple[Sign, ...]:
+    signs = []
+    for number, fields in enumerate(table.take("signs", list), start=1):
+        if not isinstance(fields, dict):
+            raise table.wrong(f"sign number {number} is not a table")
+        one = TomlTable(f"{table.where}, sign {number}", fields)
+        sign = Sign(
+            oracle=one.text("oracle"),
+            says=one.text("says"),
+            at=one.text("at") if "at" in fields else "",
+            routes=one.texts("routes") if "routes" in fields else (),
+            builders=one.texts("builders") if "builders" in fields else (),
+            cases=one.texts("cases") if "cases" in fields else (),
+        )
+        one.nothing_else()
+        if sign.oracle not in list(Oracle):
+            raise one.wrong(f"unknown oracle {sign.oracle!r}; there are {', '.join(Oracle)}")
+        if sign.at and sign.at not in list(Stage):
+            raise one.wrong(f"unknown stage {sign.at!r}; there are {', '.join(Stage)}")
+        try:
+            re.compile(sign.says)
+        except re.error as error:
+            raise one.wrong(f"says is no regular expression: {error}") from error
+        if r"\d" in sign.says:
+            raise one.wrong(r"says: numbers are masked; write # for \d+")
+        signs.append(sign)
+    return tuple(signs)
+
+
+@functools.cache
+def _pattern(says: str) -> re.Pattern[str]:
+    return re.compile(says, re.DOTALL)
+
+
+@functools.cache
+def _matches(says: str, text: str) -> bool:
+    return _pattern(says).fullmatch(text) is not None
+
+
+@functools.cache
+def _any(patterns: tuple[str, ...], name: str) -> bool:
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+@functools.cache
+def _reached(routes: tuple[str, ...], route: str) -> bool:
+    """Whether one of these routes is meant; a route of the graph lane means the calls, too."""
+    return _any(routes, route) or (route in list(Route) and _any(routes, Route(route).reaches))

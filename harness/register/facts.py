@@ -1,0 +1,117 @@
+"""What a record says, as facts that a table can hold: one for each finding of a failed verdict.
+
+A verdict's message joins the kinds of finding by "; ". A cell may show two defects through one
+oracle, so that each kind is a fact of its own, and each fact has one cause. The text of an
+exception, which `completion` tells, is one fact as a whole. An exception without a text is told by
+where upstream raised it, as ``AssertionError in function: source line``: two bare assertions are
+two facts. The line's number and its file move between releases, and are no part of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from harness.wire.records import CellKey, CellRecord, Verdict
+from harness.wire.vocabulary import PINNED, SEGMENT, CellState, Lane, Oracle
+
+#: What stands in a fact's ``oracle`` where the question could not be asked.
+UNSUPPORTED: Final = CellState.UNSUPPORTED.value
+NONSTRICT: Final = "nonstrict"
+
+_DIGITS = re.compile(r"\d+")
+_QUOTED = re.compile(r"(type '[^']*')|(?<!\w)(?:'[^']*'|\"[^\"]*\"|`[^`]*`)(?!\w)")
+_KEEPS_QUOTES = re.compile(r"has no attribute|has no setter|cannot assign")
+_BARE = re.compile(r"\w+")  # the type of an exception that has no text
+_RAISED = re.compile(r"(?P<function>\S+) \(.*?:\d+\): (?P<source>.+)")
+_NODE_IN_FULL = re.compile(r"(?<=^SerializeError: Failed serializing node ).*", re.DOTALL)
+
+
+@dataclass(frozen=True, order=True)
+class Fact:
+    """One finding, free of numbers and of names in quotes.
+
+    ``oracle`` is an `Oracle`'s value or ``unsupported``; ``fails`` is ``symptom@stage``, and empty
+    for the latter. ``harm`` is empty in records of before harm was judged.
+    """
+
+    oracle: str
+    fails: str
+    says: str
+    harm: str = ""
+
+    @property
+    def seen(self) -> tuple[str, str, str]:
+        """What makes it the same fact, however much it harms."""
+        return self.oracle, self.fails, self.says
+
+    @property
+    def stage(self) -> str:
+        return self.fails.partition("@")[2]
+
+    @property
+    def text(self) -> str:
+        return f"{self.oracle} {self.fails}: {self.says}" if self.fails else self.says
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A cell's coordinates without its subject, as a table names them.
+
+    What is known of whole packages holds whoever runs their engines: the engine lane's cells are
+    the package lane's, with another builder.
+    """
+
+    lane: str
+    case: str
+    capture: str
+    route: str
+    builder: str = SEGMENT
+    environment: str = PINNED
+
+    @property
+    def settings(self) -> tuple[str, str, str]:
+        return self.capture, self.builder, self.environment
+
+
+def place_of(key: CellKey) -> Place:
+    lane = Lane.PACKAGE.value if key.lane == Lane.ENGINE else key.lane
+    return Place(lane, key.case, key.capture, key.route, key.builder, key.environment)
+
+
+def facts_of(record: CellRecord) -> tuple[Fact, ...]:
+    """The facts of an ended cell that a gate judges, or why it could not be asked."""
+    if record.state is CellState.UNSUPPORTED:
+        return (Fact(UNSUPPORTED, "", masked(record.reason)),)
+    return tuple(dict.fromkeys(fact for v in record.failures for fact in facts_in(v)))
+
+
+def facts_in(verdict: Verdict) -> Iterator[Fact]:
+    """The facts of one failed verdict."""
+    harm = verdict.harm.value if verdict.harm else ""
+    whole = verdict.oracle is Oracle.COMPLETION
+    for said in [_told(verdict)] if whole else verdict.message.split("; "):
+        yield Fact(verdict.oracle.value, verdict.label, masked(said), harm)
+
+
+def _told(verdict: Verdict) -> str:
+    """What was raised; where its text is empty, by whom and by which line of source."""
+    raised = _RAISED.fullmatch(verdict.raised)
+    if raised is None or not _BARE.fullmatch(verdict.message):
+        return verdict.message
+    return f"{verdict.message} in {raised['function']}: {raised['source']}"
+
+
+@functools.cache
+def masked(text: str) -> str:
+    """A finding without its numbers, and without the names that it quotes.
+
+    Types and attributes keep their names: they tell one defect from another.
+    """
+    line = _NODE_IN_FULL.sub("*", " ".join(text.split()))
+    if not _KEEPS_QUOTES.search(line):
+        line = _QUOTED.sub(lambda found: found[1] or "'*'", line)
+    return _DIGITS.sub("#", line)

@@ -1,0 +1,214 @@
+"""What is wrong with the register and the table themselves, whatever the subjects do.
+
+They are written apart, by people and by a machine, and each holds the other to its word. A row has
+a defect that is alive in its releases and bears a sign of it; a defect shows somewhere, its
+minimal case among that; it shows in every release that has it, or is hidden there behind others;
+what had it is asked in `fixed_in`; what `avoid` names is asked and passes where the defect shows;
+no sign is idle; no row speaks of a cell that is never asked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from harness.register.defects import Defect, Register
+from harness.register.facts import UNSUPPORTED, Place, place_of
+from harness.register.standing import Standings, State
+from harness.register.table import ALL, Entry, Table, asked_of, filled, ranges
+from harness.runs.plan import CAPTURES, make_plan
+from harness.wire.records import CaseInfo, SubjectSpec
+from harness.wire.vocabulary import PINNED, Route
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a defect or a row, and what to do, in one sentence."""
+
+    about: str  # the id of a defect, or a case
+    reason: str
+
+
+def faults_of(
+    register: Register,
+    table: Table,
+    cases: Sequence[CaseInfo] = (),
+    subjects: Sequence[SubjectSpec] = (),
+) -> tuple[Fault, ...]:
+    """Everything that contradicts itself.
+
+    Args:
+        cases: the whole corpus, not a run's part of it; none, and its names are not held against.
+        subjects: every release of the catalogue, and every named subject.
+    """
+    of_defect: dict[str, dict[Entry, frozenset[str]]] = defaultdict(dict)
+    for entry, names in table.entries.items():
+        if entry.fact.oracle != UNSUPPORTED and not entry.removed:
+            of_defect[entry.defect][entry] = names
+    found = list(_of_rows(register, table))
+    standings = Standings(register, table)
+    for defect in register.defects:
+        entries = of_defect.get(defect.id, {})
+        found += _of_defect(defect, entries, table)
+        if entries:
+            found += _of_releases(defect, standings)
+            found += _of_fix(defect, entries, table)
+    if cases:
+        found += _never_asked(table, cases, subjects)
+    return tuple(found)
+
+
+def _of_rows(register: Register, table: Table) -> Iterator[Fault]:
+    for entry, names in table.entries.items():
+        place = entry.place
+        where = f"{place.case} [{place.lane} {place.route}]"
+        if entry.removed:
+            told = [
+                table.expected(place, name, inherited=True).get(entry.fact.seen) for name in names
+            ]
+            if any(each is None or each.defect != entry.defect for each in told):
+                wrong = f"takes away {entry.fact.text}, which it does not inherit; delete the row"
+                yield Fault(place.case, f"{where}: {wrong}")
+        elif entry.fact.oracle == UNSUPPORTED:
+            if entry.defect:
+                wrong = "could not be asked, which is nobody's defect; leave the defect empty"
+                yield Fault(place.case, f"{where}: {wrong}")
+        else:
+            wrong = _wrong_defect(entry, names, register, table)
+            if wrong:
+                yield Fault(entry.defect, f"{where}: {wrong}")
+        right = filled(place, names & frozenset(table.asked.get(asked_of(place), ())), table)
+        if ALL not in names and right != names:
+            wrong = f"{ranges(names, table.releases)} has releases that are never asked"
+            instead = ranges(right, table.releases)
+            yield Fault(
+                place.case,
+                f"{where}: {wrong}; {f'write {instead!r}' if instead else 'delete the row'}",
+            )
+
+
+def _wrong_defect(entry: Entry, names: frozenset[str], register: Register, table: Table) -> str:
+    """What is wrong with the defect that an entry names, and what to do; else nothing."""
+    defect = register.by_id.get(entry.defect)
+    if defect is None:
+        return f"no defect is called {entry.defect!r}; write it into defects.toml, or name another"
+    if not defect.signed(entry.place, entry.fact):
+        return f"{defect.id} has no sign for {entry.fact.text}; add one, or name another defect"
+    dead = [name for name in names if not defect.may_show(name)]
+    if dead:
+        told = ranges(dead, table.releases)
+        return f"{defect.id} is not alive in {told}; correct since or fixed_in"
+    return ""
+
+
+def _of_defect(
+    defect: Defect, entries: dict[Entry, frozenset[str]], table: Table
+) -> Iterator[Fault]:
+    if not entries:
+        if not defect.not_visible:
+            yield Fault(defect.id, f"{defect.id} has no row: delete it, or say in not_visible why "
+                        "no cell shows it")  # fmt: skip
+        return
+    if defect.not_visible:
+        yield Fault(defect.id, f"{defect.id} is not_visible, and {len(entries)} rows show it: "
+                    "delete not_visible")  # fmt: skip
+    shown = [name for name in table.releases if any(name in names for names in entries.values())]
+    last = shown[-1] if shown else ""
+    cases = {entry.place.case for entry, names in entries.items() if not last or last in names}
+    if defect.minimal_case not in cases:
+        where = f" in {last}" if last else ""
+        yield Fault(defect.id, f"{defect.id}: its minimal case {defect.minimal_case} has no row"
+                    f"{where}; name another, such as {min(cases)}")  # fmt: skip
+    for sign in defect.signs:
+        if not any(sign.fits(entry.place, entry.fact) for entry in entries):
+            yield Fault(defect.id, f"{defect.id}: no row bears its sign {sign}; delete it")
+    for route in defect.avoid:
+        meets = [entry for entry in entries if _is_route(entry.place, route)]
+        if meets:
+            yield Fault(defect.id, f"{defect.id}: avoid has {route}, and {meets[0].place.case} "
+                        f"meets it by {meets[0].place.route}; take it out")  # fmt: skip
+        elif not any(_avoided(entry, names, route, table) for entry, names in entries.items()):
+            yield Fault(defect.id, f"{defect.id}: avoid has {route}, and nothing that shows the "
+                        f"defect is asked and passes by {route}; take it out")  # fmt: skip
+
+
+def _is_route(place: Place, route: str) -> bool:
+    return route == place.route or (
+        place.route in list(Route) and route == Route(place.route).reaches
+    )
+
+
+def _avoided(entry: Entry, names: frozenset[str], route: str, table: Table) -> bool:
+    """Whether a case that shows a defect comes to its end by another route."""
+    places = [dataclasses.replace(entry.place, route=each.value) for each in Route]
+    return any(
+        _asked(place, name, table) and not table.ends(place, name)
+        for place in places
+        if _is_route(place, route)
+        for name in (*names, "torch")
+    )
+
+
+def _asked(place: Place, subject: str, table: Table) -> bool:
+    unasked = any(seen[0] == UNSUPPORTED for seen in table.expected(place, subject))
+    return subject in table.asked.get(asked_of(place), ()) and not unasked
+
+
+def _of_releases(defect: Defect, standings: Standings) -> Iterator[Fault]:
+    """The releases that should have a defect, and whose cells pass that would show it."""
+    for release in () if defect.blame == "torch" else standings.releases:
+        passes = standings.of(defect.id, release).state is State.ABSENT
+        if passes and defect.alive_in(release):
+            if release == standings.releases[-1]:
+                wrong = f"no row is left in {release}; set fixed_in and fixed_by"
+            else:
+                wrong = f"no row in {release}, where its cells pass; correct since or fixed_in"
+            yield Fault(defect.id, f"{defect.id}: {wrong}")
+
+
+def _of_fix(defect: Defect, entries: dict[Entry, frozenset[str]], table: Table) -> Iterator[Fault]:
+    """A defect of which no case is asked in the release that mends it.
+
+    Those that are asked there pass, or end by another defect: a row of this one is a fault itself.
+    """
+    if not defect.fixed_in:
+        return
+    since = Version(defect.fixed_in)
+    fixed = next((name for name in table.releases if Version(name) >= since), "")
+    of_case: dict[str, bool] = {}
+    for entry in entries if fixed else ():
+        place = dataclasses.replace(entry.place, environment=PINNED)
+        of_case[place.case] = of_case.get(place.case, False) or _asked(place, fixed, table)
+    if of_case and not any(of_case.values()):
+        first = min(of_case)
+        yield Fault(defect.id, f"{defect.id}: fixed_in {defect.fixed_in}, and {first} is not "
+                    "asked there; ask it, or correct fixed_in")  # fmt: skip
+
+
+def _never_asked(
+    table: Table, cases: Sequence[CaseInfo], subjects: Sequence[SubjectSpec]
+) -> Iterator[Fault]:
+    """The rows of which no run has a judged cell."""
+    asked: dict[Place, set[str]] = defaultdict(set)
+    known = {case.name for case in cases}
+    for cell in make_plan(cases, subjects, CAPTURES):
+        if not cell.hypothetical:
+            asked[place_of(cell.key)].add(cell.key.subject)
+    told: Collection[str] = set()
+    for entry, names in table.entries.items():
+        place = entry.place
+        if place.case not in known:
+            if place.case not in told:
+                told = {*told, place.case}
+                yield Fault(place.case, f"{place.case}: the corpus has no such case; write the "
+                            "table anew from a run")  # fmt: skip
+            continue
+        if place.route == ALL or place.environment != PINNED:
+            continue
+        if not (asked[place] & names):
+            where = f"{place.case} [{place.lane} {place.route} {place.builder}]"
+            yield Fault(place.case, f"{where}: no run asks this; delete the row")

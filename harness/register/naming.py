@@ -1,0 +1,40 @@
+"""Which defect a failure may be due to that no row expects: a release's, or a candidate's."""
+
+from __future__ import annotations
+
+from harness.register.defects import Defect, Register
+from harness.register.facts import Fact, Place
+from harness.register.table import Table
+from harness.wire.vocabulary import Oracle
+
+#: Of these a failure says what is wrong, and not why.
+_ALIKE = frozenset({Oracle.VALUES, Oracle.WIRING})
+
+
+def due_to(
+    place: Place, fact: Fact, subject: str, table: Table, register: Register, like: str = ""
+) -> tuple[Defect, ...]:
+    """The defects that a failure may be due to: one where it is told outright, or several, or none.
+
+    A release that the table knows has what is alive in it. What it does not know, a candidate or
+    a release to come, may bring back what was fixed: the same finding in the same cell of any
+    release tells its defect, and else the signs do, whenever their defects were fixed. Wrong
+    numbers and wrong wires look alike whatever their cause is: their signs alone tell nothing.
+
+    Args:
+        subject: as the record names it.
+        like: the release that a candidate is held against.
+    """
+    if table.stands_for(subject, like) == subject:
+        return tuple(register.candidates(place, fact, [subject]))
+    told = [table.expected(place, release).get(fact.seen) for release in table.releases]
+    shown = {entry.defect for entry in told if entry is not None}
+    signed = [defect for defect in register.defects if defect.signed(place, fact)]
+    same = [defect for defect in signed if defect.id in shown]
+    return tuple(same or (() if fact.oracle in _ALIKE else signed))
+
+
+def brought_back(defect: Defect, like: str) -> str:
+    """``brings back X, fixed in 2.12.0``; nothing if the release that it is like has the defect."""
+    mended = bool(defect.fixed_in) and not defect.alive_in(like)
+    return f"brings back {defect.id}, fixed in {defect.fixed_in}" if mended else ""

@@ -1,0 +1,173 @@
+"""Which defect a release has, by the table alone: shown, hidden behind another, or not there."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.register.defects import Defect, Register
+from harness.register.facts import UNSUPPORTED
+from harness.register.table import Entry, Table, asked_of
+from harness.wire.vocabulary import PINNED, SEGMENT, Harm
+
+
+class State(enum.StrEnum):
+    SHOWN = "shown"
+    HIDDEN = "hidden"  # its cases end earlier, by other defects
+    ABSENT = "absent"
+    NOT_ASKED = "not asked"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One defect in one release. ``harm`` is the worst that it does by itself, or empty."""
+
+    defect: Defect
+    release: str
+    state: State
+    cells: int = 0
+    cases: tuple[str, ...] = ()
+    routes: tuple[str, ...] = ()
+    lanes: tuple[str, ...] = ()
+    harm: str = ""
+    behind: tuple[str, ...] = ()
+
+
+class Standings:
+    """All defects of a register in all releases of a table; the pinned environment's cells count.
+
+    A defect that shows elsewhere alone, in a matched environment or with a real builder, is told by
+    those cells. One that does not show in a release is hidden behind others if every cell that
+    shows it in the nearest release ends earlier by them; one such cell that does not, and it is
+    absent.
+    """
+
+    def __init__(self, register: Register, table: Table) -> None:
+        self._table = table
+        self.register = register
+        self._entries: dict[str, list[Entry]] = defaultdict(list)
+        for entry in table.entries:
+            if not entry.removed and entry.fact.oracle != UNSUPPORTED:
+                self._entries[entry.defect].append(entry)
+        for name, entries in self._entries.items():
+            ordinary = [entry for entry in entries if is_ordinary(entry)]
+            self._entries[name] = ordinary or entries
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        return self._table.releases
+
+    @functools.cache  # noqa: B019 - lives as long as a command
+    def of(self, name: str, release: str) -> Standing:
+        """A defect, by its id, in a release; of one that is new here, in the one before it."""
+        defect = self.register.by_id[name]
+        release = self._table.stands_for(release)
+        entries = self._entries.get(name, [])
+        shown = self.shown_by(name, release)
+        if shown:
+            return Standing(
+                defect=defect,
+                release=release,
+                state=State.SHOWN,
+                cells=len({entry.place for entry in shown}),
+                cases=tuple(sorted({entry.place.case for entry in shown})),
+                routes=tuple(sorted({entry.place.route for entry in shown})),
+                lanes=tuple(sorted({entry.place.lane for entry in shown})),
+                harm=worst_harm(self._harms(shown, release), defect),
+            )
+        places = {entry.place for entry in self._nearest(entries, release)}
+        if not any(self._asked(entry, release) for entry in entries):
+            return Standing(defect, release, State.NOT_ASKED)
+        behind: Counter[str] = Counter()
+        for place in places if defect.alive_in(release) else ():
+            ended = {each.defect for each in self._table.ends(place, release) if each.defect}
+            if not ended:
+                return Standing(defect, release, State.ABSENT)
+            behind.update(ended)
+        state = State.HIDDEN if behind else State.ABSENT
+        return Standing(defect, release, state, behind=tuple(n for n, _ in behind.most_common()))
+
+    def _nearest(self, entries: Sequence[Entry], release: str) -> list[Entry]:
+        """What shows a defect in the last release before one that has it, or the first after.
+
+        Of those that are asked in this one: there it would show again, or is hidden.
+        """
+        at = self.releases.index(release)
+        asked = [entry for entry in entries if self._asked(entry, release)]
+        for other in (*reversed(self.releases[:at]), *self.releases[at + 1 :]):
+            found = [entry for entry in asked if other in self._table.entries[entry]]
+            if found:
+                return found
+        return asked
+
+    def shown_by(self, name: str, release: str) -> list[Entry]:
+        """What shows a defect in a release: first its minimal case, then what does most harm.
+
+        Of what is alike in both, a cell comes first in which it stands alone.
+        """
+        release = self._table.stands_for(release)
+        shown = [
+            entry
+            for entry in self._entries.get(name, [])
+            if release in self._table.entries[entry] and self._asked(entry, release)
+        ]
+        minimal = self.register.by_id[name].minimal_case
+
+        def order(entry: Entry) -> tuple[object, ...]:
+            beside = self._table.expected(entry.place, release).values()
+            others = {other.defect for other in beside} - {name}
+            harm = _badness(entry.fact.harm)
+            return entry.place.case != minimal, harm, len(others), entry.place, entry.fact
+
+        return sorted(shown, key=order)
+
+    def _harms(self, shown: Sequence[Entry], release: str) -> list[str]:
+        """The harms of a defect where no other one speaks in the same verdict, if there is such.
+
+        A verdict has one harm, the worst of all that it found.
+        """
+        alone = [
+            entry
+            for entry in shown
+            if not any(
+                other.fact.oracle == entry.fact.oracle and other.defect != entry.defect
+                for other in self._table.expected(entry.place, release).values()
+            )
+        ]
+        return [entry.fact.harm for entry in alone or shown]
+
+    def _asked(self, entry: Entry, release: str) -> bool:
+        return release in self._table.asked.get(asked_of(entry.place), ())
+
+    def having(self, release: str, *states: State) -> list[Standing]:
+        """The defects that are in one of these states there, the worst first."""
+        found = (self.of(defect.id, release) for defect in self.register.defects)
+        return sorted(
+            (each for each in found if each.state in states),
+            key=lambda each: (_badness(each.harm), -each.cells, each.defect.id),
+        )
+
+    def before(self, release: str) -> str | None:
+        """The release before one that the table knows."""
+        at = self.releases.index(release)
+        return self.releases[at - 1] if at else None
+
+
+def worst_harm(harms: Iterable[str], defect: Defect) -> str:
+    """The worst of some harms, as a person sees it: what a release documents warns."""
+    known = {Harm(harm) for harm in harms if harm}
+    if defect.documented:
+        known = {Harm.WARNED if harm is Harm.SILENT else harm for harm in known}
+    return min(known, key=lambda harm: harm.severity).value if known else ""
+
+
+def _badness(harm: str) -> int:
+    return Harm(harm).severity if harm else len(Harm)
+
+
+def is_ordinary(entry: Entry) -> bool:
+    """Whether it is said of the pinned environment with segments for engines."""
+    return entry.place.environment == PINNED and entry.place.builder == SEGMENT

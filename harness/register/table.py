@@ -1,0 +1,401 @@
+"""The expected table: what fails, cell by cell, as a machine writes it. Read back exactly.
+
+A row is one fact (`harness.register.facts`) of a case by some routes over a range of releases,
+and the defect that it is due to. A range without an end holds for releases to come, until a run of
+one says otherwise. The rows of the pinned environment, segments for engines and ordinary capture
+are what all others inherit: those hold only what differs, and begin with a dash where they lack
+what they inherit.
+
+What could not be asked of a case, whoever is asked, is one row, ``unsupported``, of all routes and
+releases: ``*``.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import functools
+import io
+import itertools
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from packaging.version import Version
+
+from harness.base.errors import SurroundingsError
+from harness.expectations import EXPECTATIONS
+from harness.register.facts import NONSTRICT, UNSUPPORTED, Fact, Place
+from harness.register.selectors import NAMED_SUBJECTS, parsed_version
+from harness.wire.vocabulary import PINNED, SEGMENT, Harm, Lane, Oracle, Route
+
+EXPECTED_FOLDER: Final = EXPECTATIONS / "expected"
+ASKED_FILE: Final = "asked.csv"
+OVERLAYS: Final = ("environments", "builders")
+ALL: Final = "*"
+UNKNOWN: Final = "?"
+_COLUMNS: Final = (
+    "lane", "case", "capture", "routes", "builder", "environment", "releases",
+    "oracle", "fails", "says", "harm", "defect",
+)  # fmt: skip
+_ASKED_COLUMNS: Final = ("lane", "builder", "environment", "routes", "subjects")
+_DASH: Final = "-"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One fact of one place in some subjects: a row, taken apart by its routes and settings."""
+
+    place: Place
+    fact: Fact
+    defect: str
+    removed: bool = False  # inherited, and not there
+
+
+#: Entries, each with the subjects that it holds for. Those of `ALL` hold for every one.
+Entries = dict[Entry, frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """All entries, and of whom they speak.
+
+    ``asked`` has the subjects that runs have asked, by what `asked_of` says of a place.
+    """
+
+    entries: Mapping[Entry, frozenset[str]] = field(default_factory=dict)
+    asked: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+
+    @functools.cached_property
+    def releases(self) -> tuple[str, ...]:
+        """The releases that it knows, the oldest first."""
+        named = {name for names in self.asked.values() for name in names}
+        return tuple(sorted(named - set(NAMED_SUBJECTS), key=Version))
+
+    @functools.cached_property
+    def _by_case(self) -> dict[tuple[str, str], list[Entry]]:
+        found: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+        for entry in self.entries:
+            found[entry.place.lane, entry.place.case].append(entry)
+        for entries in found.values():
+            entries.sort(key=lambda entry: specificity(entry.place))
+        return found
+
+    def stands_for(self, subject: str, like: str = "") -> str:
+        """The release whose rows hold for a subject: its own, its like, or the one before."""
+        if subject in self.releases or subject in NAMED_SUBJECTS:
+            return subject
+        if like:
+            return self.stands_for(like)
+        version = parsed_version(subject)
+        if version is None:
+            return subject
+        before = [name for name in self.releases if Version(name) <= version]
+        return before[-1] if before else next(iter(self.releases), subject)
+
+    def expected(
+        self, place: Place, subject: str, *, inherited: bool = False
+    ) -> dict[tuple[str, str, str], Entry]:
+        """What a cell shows, by what makes a fact the same; ``subject`` as `stands_for` gives.
+
+        Args:
+            inherited: without what is said of the very settings of the place.
+        """
+        found: dict[tuple[str, str, str], Entry] = {}
+        for entry in self._by_case.get((place.lane, place.case), ()):
+            own = entry.place.settings == place.settings
+            if (own and inherited) or not _inherits(place, entry.place):
+                continue
+            subjects = self.entries[entry]
+            if subject not in subjects and ALL not in subjects:
+                continue
+            if entry.removed:
+                found.pop(entry.fact.seen, None)
+            else:
+                found[entry.fact.seen] = entry
+        # What cannot be asked takes the place of all that is inherited from plainer settings.
+        unasked = [specificity(e.place) for s, e in found.items() if s[0] == UNSUPPORTED]
+        least = max(unasked, default=0)
+        return {s: e for s, e in found.items() if specificity(e.place) >= least} if least else found
+
+    def ends(self, place: Place, subject: str) -> list[Entry]:
+        """What a cell gets no further than, so that other defects may be hidden behind it."""
+        here = [*self.expected(place, subject).values()]
+        if place.lane == Lane.PACKAGE and place.route != Route.COMPILE:
+            compiled = dataclasses.replace(place, route=Route.COMPILE.value)
+            here += self.expected(compiled, subject).values()
+        return [each for each in here if each.fact.oracle in (Oracle.COMPLETION, UNSUPPORTED)]
+
+    def with_defects(self, of: Mapping[Entry, str]) -> Table:
+        """The same table with other defects for some entries."""
+        entries: Entries = {}
+        for entry, subjects in self.entries.items():
+            told = dataclasses.replace(entry, defect=of.get(entry, entry.defect))
+            entries[told] = entries.get(told, frozenset()) | subjects
+        return dataclasses.replace(self, entries=entries)
+
+    @property
+    def undecided(self) -> list[Entry]:
+        """The entries whose defect a person has to name."""
+        return [entry for entry in self.entries if entry.defect.startswith(UNKNOWN)]
+
+
+def asked_of(place: Place) -> tuple[str, str, str, str]:
+    """What has subjects of its own: a lane with its builder and environment, by a route."""
+    return place.lane, place.builder, place.environment, place.route
+
+
+def specificity(place: Place) -> int:
+    """How many of its settings are not those that all others inherit."""
+    return sum(mine != default for mine, default in zip(place.settings, _DEFAULTS, strict=True))
+
+
+_DEFAULTS: Final = (NONSTRICT, SEGMENT, PINNED)
+
+
+def _inherits(place: Place, other: Place) -> bool:
+    """Whether what is said of another place holds here, unless it is said otherwise."""
+    return other.route in (ALL, place.route) and all(
+        theirs in (mine, default)
+        for mine, theirs, default in zip(place.settings, other.settings, _DEFAULTS, strict=True)
+    )
+
+
+def filled(place: Place, subjects: frozenset[str], table: Table) -> frozenset[str]:
+    """Subjects with the releases that nobody asks here, between two of them and after the last.
+
+    So a range is as wide as what was seen allows, and is open where it holds for the newest.
+    """
+    if ALL in subjects or place.environment != PINNED:  # where each has its own releases
+        return subjects
+    asked = table.asked.get(asked_of(place), ())
+    found, waiting = set(subjects), list[str]()
+    holds = False
+    for release in table.releases:
+        if release in subjects:
+            found.update(waiting)
+            waiting, holds = [], True
+        elif release in asked:
+            waiting, holds = [], False
+        elif holds:
+            waiting.append(release)
+    return frozenset(found.union(waiting))
+
+
+# ---------------------------------------------------------------------------------- as text
+
+
+@dataclass(frozen=True, order=True)
+class Row:
+    """A line of a file, in the order in which lines are sorted."""
+
+    lane: str
+    case: str
+    capture: str
+    routes: str
+    builder: str
+    environment: str
+    releases: str
+    oracle: str
+    fails: str
+    says: str
+    harm: str
+    defect: str
+
+
+def rows_of(table: Table) -> dict[str, list[Row]]:
+    """The rows of each file, by its name without ``.csv``."""
+    rows = {
+        Row(
+            lane=(_DASH if entry.removed else "") + entry.place.lane,
+            case=entry.place.case,
+            capture=entry.place.capture,
+            routes=entry.place.route,
+            builder=entry.place.builder,
+            environment=entry.place.environment,
+            releases=ranges(subjects, table.releases),
+            oracle=entry.fact.oracle,
+            fails=entry.fact.fails,
+            says=entry.fact.says,
+            harm=entry.fact.harm,
+            defect=entry.defect,
+        )
+        for entry, subjects in table.entries.items()
+    }
+    for column in ("routes", "builder", "environment"):
+        rows = _joined(rows, column)
+    files: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        files[_file_of(row)].append(row)
+    return {name: sorted(files[name], key=_shown_order) for name in sorted(files)}
+
+
+def _joined(rows: Iterable[Row], column: str) -> set[Row]:
+    """Rows that differ in one column alone as one row."""
+    alike: dict[Row, set[str]] = defaultdict(set)
+    for row in rows:
+        alike[dataclasses.replace(row, **{column: ""})].add(getattr(row, column))
+    return {
+        dataclasses.replace(row, **{column: "+".join(sorted(values))})
+        for row, values in alike.items()
+    }
+
+
+def _shown_order(row: Row) -> tuple[object, ...]:
+    return row.lane.lstrip(_DASH), row.case, row
+
+
+def _file_of(row: Row) -> str:
+    if row.builder != SEGMENT:
+        return "builders"
+    if row.environment != PINNED:
+        return "environments"
+    return row.lane.lstrip(_DASH)
+
+
+def table_texts(table: Table) -> dict[str, str]:
+    """The content of each file, by its name."""
+    texts = {f"{name}.csv": _csv(_COLUMNS, map(dataclasses.astuple, rows))
+             for name, rows in rows_of(table).items()}  # fmt: skip
+    routes: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for (*where, route), names in sorted(table.asked.items()):
+        routes[*where, " ".join(names)].append(route)
+    asked = sorted((*where, "+".join(of), names) for (*where, names), of in routes.items())
+    return {**texts, ASKED_FILE: _csv(_ASKED_COLUMNS, asked)}
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def write_table(table: Table, folder: Path = EXPECTED_FOLDER) -> None:
+    """Write every file; one that has no rows any more goes."""
+    folder.mkdir(exist_ok=True)
+    texts = table_texts(table)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    for path in folder.glob("*.csv"):
+        if path.name not in texts:
+            path.unlink()
+
+
+def read_table(folder: Path = EXPECTED_FOLDER, *, undecided: bool = False) -> Table:
+    """Read a table.
+
+    Args:
+        undecided: accept rows whose defect is not decided yet, as a run has just proposed them.
+
+    Raises:
+        SurroundingsError: a file cannot be read, or a row is not as it should be; the message
+            names the file, the line, and what to write instead.
+    """
+    asked = {
+        (*where, route): tuple(subjects.split())
+        for _, (*where, routes, subjects) in _lines(folder / ASKED_FILE, _ASKED_COLUMNS)
+        for route in routes.split("+")
+    }
+    known = Table({}, asked)
+    entries: Entries = {}
+    for path in sorted(folder.glob("*.csv")):
+        if path.name != ASKED_FILE:
+            for number, fields in _lines(path, _COLUMNS):
+                row = Row(*fields)
+                try:
+                    _read_row(row, known.releases, entries, path.stem, undecided=undecided)
+                except ValueError as error:
+                    raise SurroundingsError(
+                        f"{path}, line {number}: {error}; or write the table anew: "
+                        "python -m harness expected --update RUN"
+                    ) from error
+    return Table(entries, asked)
+
+
+def _lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            lines = list(csv.reader(stream))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SurroundingsError(f"{path}: cannot be read: {error}") from error
+    if not lines or lines[0] != list(columns):
+        raise SurroundingsError(f"{path}: its first line has to be {','.join(columns)}")
+    for number, fields in enumerate(lines[1:], start=2):
+        if len(fields) != len(columns):
+            raise SurroundingsError(
+                f"{path}, line {number}: {len(fields)} fields, but there are {len(columns)} columns"
+            )
+        yield number, fields
+
+
+def _read_row(
+    row: Row, releases: Sequence[str], entries: Entries, file: str, *, undecided: bool
+) -> None:
+    """Take a row apart into ``entries``. Raises ValueError with what is wrong."""
+    lane = row.lane.removeprefix(_DASH)
+    if lane not in (Lane.GRAPH, Lane.PACKAGE):
+        raise ValueError(f"unknown lane {row.lane!r}; write graph or package")
+    if row.oracle != UNSUPPORTED and row.oracle not in list(Oracle):
+        raise ValueError(f"unknown oracle {row.oracle!r}; there are {', '.join(Oracle)}")
+    if row.harm and row.harm not in list(Harm):
+        raise ValueError(f"unknown harm {row.harm!r}; there are {', '.join(Harm)}")
+    if row.defect.startswith(UNKNOWN) and not undecided:
+        raise ValueError(
+            f"{row.case}: the defect of {row.says!r} is not decided ({row.defect}); write the id "
+            "of a defect of defects.toml, and a new [[defect]] there if it is none of those"
+        )
+    if not row.defect and row.oracle != UNSUPPORTED:
+        raise ValueError(f"{row.case}: a row without a defect; write its id")
+    if file != _file_of(row):
+        raise ValueError(f"this row belongs into {_file_of(row)}.csv")
+    subjects = _subjects(row.releases, releases)
+    fact = Fact(row.oracle, row.fails, row.says, row.harm)
+    for route, builder, environment in itertools.product(
+        row.routes.split("+"), row.builder.split("+"), row.environment.split("+")
+    ):
+        place = Place(lane, row.case, row.capture, route, builder, environment)
+        entry = Entry(place, fact, row.defect, row.lane.startswith(_DASH))
+        if entries.get(entry, frozenset()) & subjects:
+            raise ValueError(f"{row.case}: another row says the same; delete one")
+        entries[entry] = entries.get(entry, frozenset()) | subjects
+
+
+def ranges(subjects: Collection[str], releases: Sequence[str]) -> str:
+    """Subjects as ranges over the known releases: ``2.3.0..2.10.0 2.12.0.. torch``."""
+    if ALL in subjects:
+        return ALL
+    parts, start = [], -1
+    for at, release in enumerate((*releases, "")):
+        if release in subjects and start < 0:
+            start = at
+        elif release not in subjects and start >= 0:
+            end = "" if at == len(releases) else releases[at - 1]
+            parts.append(f"{releases[start]}.." + end if end != releases[start] else end)
+            start = -1
+    return " ".join([*parts, *(name for name in NAMED_SUBJECTS if name in subjects)])
+
+
+def _subjects(text: str, releases: Sequence[str]) -> frozenset[str]:
+    if text == ALL:
+        return frozenset((ALL,))
+    found: set[str] = set()
+    for part in text.split(" "):
+        first, dots, last = part.partition("..")
+        if part in NAMED_SUBJECTS:
+            found.add(part)
+        elif first in releases and (last in releases or not last):
+            start = releases.index(first)
+            end = (releases.index(last) if last else len(releases) - 1) if dots else start
+            found.update(releases[start : end + 1])
+        else:
+            raise ValueError(
+                f"releases {part!r}: a release, a range of two such as 2.3.0..2.10.0, one without "
+                f"an end such as 2.11.0.., or one of {', '.join(NAMED_SUBJECTS)}"
+            )
+    if ranges(found, releases) != text:
+        raise ValueError(f"releases {text!r}: write {ranges(found, releases)!r}")
+    return frozenset(found)

@@ -1,0 +1,1 @@
+"""A run as typed frames, and what is counted in them."""

@@ -1,0 +1,1 @@
+"""The report as HTML, Markdown and junit."""

@@ -1,0 +1,302 @@
+"""The page that says ship or do not ship: Markdown for a release ticket, and HTML."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment
+
+from harness.bench import words
+from harness.bench.at_sizes import AtSize, AtSizes
+from harness.gate.qualify import FORBIDDING, MADE, Change, Decision, Harm, Measured, Qualification
+from harness.report import style
+from harness.report.pages import markdown, page
+from harness.runs.gpu_runs import GpuRun
+from harness.stats import verdicts
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import Lane, Reach, SubjectKind
+
+MOST = 25  # rows of a table in the Markdown form, which has to fit a ticket
+ID_SHOWN = 12  # digits of a hash
+
+HARMS = {
+    Harm.NONE: "right",
+    Harm.LESSER: "lesser",
+    Harm.ERROR: "an error",
+    Harm.WARNED: "wrong with a warning",
+    Harm.SILENT: "silently wrong",
+}
+ADVICE = {
+    "New silent harm": (
+        "These programs are saved, load and run, and compute something else than they should."
+    ),
+    "New announced harm": "These compute something else than they should too, and warn of it.",
+    "New errors": "These end in an error where the baseline gives a program.",
+    "New in handmade splits": (
+        "Wrong numbers or errors in graphs that today's splitter does not emit. They do not forbid "
+        "to ship, and whoever builds split modules by hand has to know."
+    ),
+    "New lesser harm": "The numbers are right; structure, signature, state or metadata is not.",
+}
+EMULATED = "Engines are emulated: no TensorRT engine ran."
+WORDS = {
+    "bytes": {verdicts.Change.REGRESSED: "larger", verdicts.Change.IMPROVED: "smaller"},
+    "s": {verdicts.Change.REGRESSED: "slower", verdicts.Change.IMPROVED: "faster"},
+}
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is told beside the cells. ``sizes``: None where nobody asked for it."""
+
+    sizes: AtSizes | None = None
+    gpu: GpuRun | None = None
+    unread: tuple[str, ...] = ()  # runs of which it is not known whether they were on a GPU
+    expression: str = ""  # of -k, which chose among the cases
+    defects: str = ""  # what the candidate does otherwise, in defects
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The first lines: what to do, and why. ``tone`` is a class of the page's style."""
+
+    words: str
+    why: str
+    tone: str
+
+
+def verdict_of(q: Qualification, beside: Beside = Beside()) -> Verdict:
+    """The decision in words; leave to ship says how far it goes."""
+    pair = f"{q.candidate.subject} in the place of {q.baseline.subject}"
+    silent, warned, errors = (len(q.worse(harm, *MADE)) for harm in FORBIDDING)
+    if q.decision is Decision.DO_NOT_SHIP:
+        announced = f", {warned} do so with a warning" if warned else ""
+        ended = f"{errors} newly end in an error."
+        why = f"{silent} cells newly compute something else{announced}, {ended}"
+        return Verdict(f"Do not ship {pair}", why, "red")
+    better = f"{len(q.better)} cells do less harm than they did, {len(q.lesser)} a lesser new one."
+    if q.decision is Decision.OPEN:
+        why = f"{_not_asked(q)}{q.compared:,} were asked. {better}"
+        return Verdict(f"Open: whether to ship {pair}", why, "inconclusive")
+    told = f" {len(q.warnings)} handmade cells are newly worse: see below." if q.warnings else ""
+    why = f"No new silent harm and no new error in {q.compared:,} cells. {better}{told}"
+    limited = beside.expression or len(q.lanes) == 1
+    so_far = f" (only: {_scope(q, beside)})" if limited else ""
+    return Verdict(f"Ship {pair}{so_far}", why, "green")
+
+
+def same_inliner(q: Qualification) -> str:
+    """That one measurement stands for both, or nothing."""
+    if not q.executed_once:
+        return ""
+    return (
+        f"Same inliner as the baseline: {q.executed_once:,} of {q.compared:,} cells were executed "
+        "once for both, and their figures are one measurement shown twice."
+    )
+
+
+def _not_asked(q: Qualification) -> str:
+    if not q.not_asked:
+        return ""
+    count = sum(count for _, count in q.not_asked)
+    more = len(q.not_asked) - 1
+    others = f"; {more} more under Not checked" if more else ""
+    return f"{count:,} cells could not be asked ({q.not_asked[0][0]}{others}), "
+
+
+def sizes_sentence(sizes: AtSizes | None) -> str:
+    """What the figures at three sizes come to; never that nothing changed where they cannot say."""
+    if sizes is None or not sizes.rows:
+        return "File size, peak memory and load time were not measured."
+    worse = [f"{row.what} at {row.steps} steps" for row in sizes.rows if row.worse]
+    better = sum(row.conclusive and row.change is verdicts.Change.IMPROVED for row in sizes.rows)
+    alike = sum(row.conclusive and row.change is verdicts.Change.EQUIVALENT for row in sizes.rows)
+    open_ = sum(not row.conclusive for row in sizes.rows)
+    said = (
+        f"{len(worse)} larger or slower" + (f" ({', '.join(worse)})" if worse else ""),
+        f"{better} smaller or faster",
+        f"{alike} at most {sizes.band_percent:g} % apart",
+        f"{open_} inconclusive",
+    )
+    return f"Size, memory and load time: of {len(sizes.rows)} figures {', '.join(said)}."
+
+
+def qualification_markdown(
+    q: Qualification, provenance: Mapping[str, Any], beside: Beside = Beside()
+) -> str:
+    """The page as Markdown, to be pasted into a release ticket."""
+    environment = markdown.environment()
+    return _rendered(environment, "qualify.md", q, provenance, beside, most=MOST)
+
+
+def qualification_html(
+    q: Qualification, provenance: Mapping[str, Any], beside: Beside = Beside()
+) -> str:
+    """The page as HTML: one file, no script, no network."""
+    return _rendered(page.environment(), "qualify.html", q, provenance, beside, most=None)
+
+
+def _rendered(
+    environment: Environment,
+    template: str,
+    q: Qualification,
+    provenance: Mapping[str, Any],
+    beside: Beside,
+    most: int | None,
+) -> str:
+    return environment.get_template(template).render(
+        q=q,
+        verdict=verdict_of(q, beside),
+        same_inliner=same_inliner(q),
+        defects=beside.defects,
+        scope=_scope(q, beside),
+        counts=_counts(q),
+        reaches=list(Reach),
+        worse=_worse(q),
+        fixed=list(_fixed(q)),
+        sizes=beside.sizes,
+        sizes_sentence=sizes_sentence(beside.sizes),
+        unchecked=list(_unchecked(q, beside)),
+        versions=list(_versions(q, provenance)),
+        most=most or len(q.changes) + len(q.causes_gone) + len(q.causes_new),
+        pins=_pins,
+        harm=HARMS.__getitem__,
+        amount=_amount,
+        ratio=_ratio,
+        said=_said,
+        interval=words.interval,
+        emulated=EMULATED,
+        style=style,
+    )
+
+
+def _worse(q: Qualification) -> list[tuple[str, str, Sequence[Change]]]:
+    found = (
+        *(q.worse(harm, *MADE) for harm in FORBIDDING),
+        q.warnings,
+        q.lesser,
+    )
+    return [
+        (title, advice, rows) for (title, advice), rows in zip(ADVICE.items(), found, strict=True)
+    ]
+
+
+def _counts(q: Qualification) -> list[tuple[str, list[int]]]:
+    """What changed, and in how many cells whose splits the product makes, export, and nobody."""
+    rows = [
+        (f"newly {HARMS[harm]}", [len(q.worse(harm, reach)) for reach in Reach])
+        for harm in (*FORBIDDING, Harm.LESSER)
+    ]
+    better = Counter(change.reach for change in q.better)
+    return [*rows, ("less harm than before", [better[reach] for reach in Reach])]
+
+
+def _fixed(q: Qualification) -> Iterator[tuple[str, str, str, int, int]]:
+    """What became better, by lane, route and what it was."""
+
+    def where(change: Change) -> tuple[str, str, Harm]:
+        return change.key.lane, change.key.route, change.before
+
+    for (lane, route, before), found in itertools.groupby(sorted(q.better, key=where), key=where):
+        changes = list(found)
+        cases = len({change.key.case for change in changes})
+        yield lane, route, HARMS[before], len(changes), cases
+
+
+def _scope(q: Qualification, beside: Beside) -> str:
+    lanes = f"{' and '.join(q.lanes) or 'no'} lane"
+    return f"{lanes}, cases of {_filter(beside)}" if beside.expression else lanes
+
+
+def _filter(beside: Beside) -> str:
+    return f'-k "{beside.expression}"'
+
+
+def _unchecked(q: Qualification, beside: Beside) -> Iterator[str]:
+    yield f"{EMULATED} The last run on a GPU: {_last_on_gpu(q, beside.gpu)}."
+    for run in beside.unread:
+        yield f"whether this was a run on a GPU: {run}"
+    for reason, count in q.not_asked:
+        yield f"{count} cells: {reason}"
+    for whose, lane, route, count in q.only:
+        yield f"{count} cells of {lane}: {route}: only {whose} can be asked"
+    if beside.expression:
+        yield f"every case that {_filter(beside)} does not match"
+    if Lane.PACKAGE.value not in q.lanes:
+        yield f"the package lane: {_why_no_package(q.candidate)}"
+    if beside.sizes is None:
+        yield "file size, peak memory and load time at three sizes: left out by --budget 0"
+    else:
+        yield from beside.sizes.missing
+        yield f"size, memory and load time by other routes than {beside.sizes.route}"
+    yield "how long inlining, exporting and saving take, with intervals: nox -s bench"
+
+
+def _why_no_package(candidate: SubjectSpec) -> str:
+    if candidate.kind is not SubjectKind.FILE:
+        return "no cell of it was compared"
+    if candidate.exporter_path is not None:
+        return "the candidate is one file, and no whole package"
+    return (
+        "--wheel asks the graph lane alone; for both, python -m harness releases add VERSION "
+        "--wheel FILE, and then --candidate VERSION"
+    )
+
+
+def _last_on_gpu(q: Qualification, run: GpuRun | None) -> str:
+    if run is None:
+        return "never, of all runs that lie here"
+    of_these = q.candidate.subject in run.subjects
+    theirs = "the candidate among them" if of_these else "the candidate is not among them"
+    return (
+        f"{run.day}, {run.cells} cells of {', '.join(run.subjects)} on {run.gpu} "
+        f"({run.run_id}); {theirs}"
+    )
+
+
+def _versions(q: Qualification, provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for spec in (q.baseline, q.candidate):
+        yield spec.subject, ", ".join(_resolved(spec))
+    for name in ("torch_version", "python", "os", "cpu_model", "corpus_digest", "harness_commit"):
+        if provenance.get(name):
+            yield name.replace("_", " "), str(provenance[name])
+
+
+def _resolved(spec: SubjectSpec) -> Iterator[str]:
+    """What stood for a subject: its code, and what its package ran with."""
+    yield f"inliner {(spec.inliner_id or 'none')[:ID_SHOWN]}"
+    if spec.wheel_sha256:
+        yield f"wheel {spec.wheel_sha256[:ID_SHOWN]}"
+    for package in spec.packages:
+        running = package.tensorrt_running or f"none: {package.unavailable}"
+        yield f"TensorRT {running} (builder {package.builder})"
+
+
+def _pins(spec: SubjectSpec) -> str:
+    pinned = [
+        f"{what} {version}"
+        for what, version in (("torch", spec.torch_pinned), ("TensorRT", spec.tensorrt_pinned))
+        if version
+    ]
+    return f"(pins {', '.join(pinned)})" if pinned else ""
+
+
+def _amount(value: float, unit: str) -> str:
+    if unit == "bytes":
+        return f"{value / 1000:,.1f} kB"
+    return f"{value * 1000:,.1f} ms"
+
+
+def _said(row: AtSize, band_percent: float) -> str:
+    if row.control_off:
+        return "A/A off: says nothing"
+    alike = {verdicts.Change.EQUIVALENT: f"at most {band_percent:g} % apart"}
+    return (alike | WORDS[row.unit]).get(row.change, row.change.value)
+
+
+def _ratio(row: Measured) -> str:
+    return "not measured" if row.ratio is None else f"{row.ratio:.2f}"

@@ -1,0 +1,139 @@
+"""Pictures of the worst causes: the rig is asked for their split graphs and wrong wires.
+
+It takes as long as importing torch, or a package, and running a cell for each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from harness.base.errors import SurroundingsError, Unavailable, UsageError
+from harness.catalogue.releases import Catalogue
+from harness.report.model import ReportModel
+from harness.report.sections.cause_views import LiveCause
+from harness.report.sections.causes import severity
+from harness.report.sections.picture_views import Box, Picture, Wire, WrongWire
+from harness.run.judged_run import JudgedRun
+from harness.runs.provenance import Provenance
+from harness.subjects.choosing import found_again
+from harness.toolchain import Toolchain
+from harness.toolchain.rig_client import ask_rig
+from harness.wire.record_json import to_json
+from harness.wire.vocabulary import Symptom
+
+MOST: Final = 12
+
+NEVER_AGAIN: Final = (Symptom.TIMEOUT, Symptom.KILLED)
+"""What is not run again for a picture or a script."""
+
+
+def with_pictures(
+    model: ReportModel, judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
+) -> ReportModel:
+    """The model with pictures of the worst causes, or with why it lacks some.
+
+    The graph lane's are drawn in one process, those that only packages show in one a release.
+    """
+    before, pictures, refused = judged.provenance, dict[str, Picture](), dict[str, None]()
+    asks: list[Callable[[], dict[str, Picture]]] = [
+        partial(_of_graph_lane, before, toolchain, catalogue, worst(model))
+    ]
+    for release, causes in of_packages(model).items():
+        asks.append(partial(_of_package, before, toolchain, catalogue, release, causes))
+    for ask in asks:
+        try:
+            pictures |= ask()
+        except (UsageError, SurroundingsError, Unavailable) as reason:
+            refused[str(reason)] = None
+    return dataclasses.replace(model, pictures=pictures, no_pictures="; ".join(refused))
+
+
+def _of_graph_lane(
+    before: Provenance, toolchain: Toolchain, catalogue: Catalogue, causes: Sequence[LiveCause]
+) -> dict[str, Picture]:
+    if not causes:
+        return {}
+    specs = {
+        spec.subject: spec
+        for spec in found_again(before, toolchain, catalogue)
+        if not spec.unavailable
+    }
+    shown = [cause for cause in causes if cause.subject in specs]
+    if not shown:
+        raise Unavailable("no inliner of theirs is at hand")
+    request = {
+        "library": str(toolchain.emulated_runtime()),
+        "corpus": before.corpus,
+        "wanted": [_wanted(cause) | {"subject": to_json(specs[cause.subject])} for cause in shown],
+    }
+    return _drawn(shown, before, toolchain, "picture", request)
+
+
+def _of_package(
+    before: Provenance,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    release: str,
+    causes: Sequence[LiveCause],
+) -> dict[str, Picture]:
+    site = toolchain.package_site(catalogue.get(release))
+    request = {
+        "site": str(site.folder),
+        "release": site.release,
+        "builder": site.builder,
+        "corpus": before.corpus,
+        "wanted": [_wanted(cause) for cause in causes],
+    }
+    return _drawn(causes, before, toolchain, "package.picture", request)
+
+
+def _wanted(cause: LiveCause) -> dict[str, Any]:
+    return {"case": cause.cases[0], "capture": cause.capture, "route": cause.route}
+
+
+def _drawn(
+    causes: Sequence[LiveCause],
+    before: Provenance,
+    toolchain: Toolchain,
+    module: str,
+    request: Mapping[str, Any],
+) -> dict[str, Picture]:
+    stdin = json.dumps({**request, "seed": before.seeds[0]})
+    answered = json.loads(ask_rig(toolchain.python, module, stdin=stdin))
+    return {cause.id: picture_from_json(data) for cause, data in zip(causes, answered, strict=True)}
+
+
+def worst(model: ReportModel) -> list[LiveCause]:
+    """The causes of the graph lane to be drawn, those of the newest release first among equals."""
+    causes = [cause for cause in _ended(model) if cause.cells]
+    return sorted(causes, key=lambda cause: severity(cause.oracle))[:MOST]
+
+
+def of_packages(model: ReportModel) -> dict[str, list[LiveCause]]:
+    """The causes that only packages show, by the release that shows them."""
+    found: dict[str, list[LiveCause]] = {}
+    for cause in _ended(model):
+        if not cause.cells:
+            found.setdefault(cause.subject, []).append(cause)
+    return found
+
+
+def _ended(model: ReportModel) -> list[LiveCause]:
+    causes = (*model.live, *model.gone)
+    return [cause for cause in causes if not cause.label.startswith(NEVER_AGAIN)]
+
+
+def picture_from_json(data: Mapping[str, Any]) -> Picture:
+    """A picture as `harness.rig.questions.picture` prints it."""
+    return Picture(
+        boxes=tuple(Box(**box) for box in data["boxes"]),
+        wires=tuple(Wire(**wire) for wire in data["wires"]),
+        wrong=tuple(WrongWire(**wire) for wire in data["wrong"]),
+        lost=tuple(data["lost"]),
+        raised=data["raised"],
+        unreadable=data["unreadable"],
+    )

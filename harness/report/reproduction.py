@@ -1,0 +1,195 @@
+"""Scripts that show a failure with torch and a wheel alone: asked of the rig, which tries each."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.base.errors import SurroundingsError, Unavailable, UsageError
+from harness.catalogue.releases import Catalogue, Release
+from harness.gate.findings import Places
+from harness.report.model import ReportModel
+from harness.report.pictures import NEVER_AGAIN, of_packages
+from harness.report.sections.cause_views import LiveCause, Script
+from harness.run.judged_run import JudgedRun
+from harness.runs.provenance import Provenance
+from harness.subjects.choosing import found_again
+from harness.toolchain import Toolchain
+from harness.toolchain.rig_client import ask_rig
+from harness.wire.record_json import to_json
+from harness.wire.records import SubjectSpec
+
+"""What is not run again for a script."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """A failure to be shown. ``labels`` are pairs of oracle and label; none for any that fails."""
+
+    case: str
+    capture: str
+    routes: tuple[str, ...]
+    subject: SubjectSpec
+    what: str = ""
+    file: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    options: str = ""  # what the command needs beside, to find the case and the candidate
+
+
+def scripts_for(
+    wanted: Sequence[Wanted], toolchain: Toolchain, corpus: Sequence[str] = (), seed: int = 0
+) -> list[Script]:
+    """A script for each failure of the graph lane, or why there is none.
+
+    Raises:
+        UsageError: a case or corpus is unknown.
+        SurroundingsError: the rig cannot be asked.
+    """
+    library = str(toolchain.emulated_runtime())
+    request = {"library": library, "corpus": list(corpus), "seed": seed}
+    return _asked(toolchain, "reproduce.answer", request, wanted)
+
+
+def package_scripts_for(
+    wanted: Sequence[Wanted],
+    toolchain: Toolchain,
+    release: Release,
+    corpus: Sequence[str] = (),
+    seed: int = 0,
+) -> list[Script]:
+    """A script for each failure of a release's package, or why there is none.
+
+    Raises:
+        Unavailable: the package cannot be had here.
+        SurroundingsError: the rig cannot be asked.
+    """
+    site = toolchain.package_site(release)
+    place = {"site": str(site.folder), "release": site.release, "builder": site.builder}
+    request = {**place, "corpus": list(corpus), "seed": seed}
+    return _asked(toolchain, "package.reproduce", request, wanted)
+
+
+def _asked(
+    toolchain: Toolchain, module: str, request: Mapping[str, Any], wanted: Sequence[Wanted]
+) -> list[Script]:
+    stdin = json.dumps({**request, "wanted": [_to_json(each) for each in wanted]})
+    answered = json.loads(ask_rig(toolchain.python, module, stdin=stdin))
+    return [
+        script_from_json(data, reproduce_command(each, data["route"] or each.routes[0]))
+        for each, data in zip(wanted, answered, strict=True)
+    ]
+
+
+def script_from_json(data: Mapping[str, Any], command: str) -> Script:
+    """A script as `harness.rig.reproduce.answer` prints it."""
+    return Script(
+        text=data["script"],
+        label=data["label"],
+        said=data["said"],
+        why_not=data["why_not"],
+        command=command,
+    )
+
+
+def reproduce_command(wanted: Wanted, route: str) -> str:
+    """What prints the script again."""
+    capture = "" if wanted.capture == "nonstrict" else f" --capture {wanted.capture}"
+    return (
+        f"python -m harness reproduce {wanted.case} --subject {wanted.subject.subject} "
+        f"--route {route}{capture}{wanted.options}"
+    )
+
+
+def with_scripts(
+    model: ReportModel, judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
+) -> ReportModel:
+    """The model with a script for every cause that one can show, and for the others why not."""
+    before, packages = judged.provenance, of_packages(model)
+    of_package_lane = {cause.id for causes in packages.values() for cause in causes}
+    rest = [cause for cause in (*model.live, *model.gone) if cause.id not in of_package_lane]
+    try:
+        scripts = _of_graph_lane(rest, judged, toolchain, catalogue)
+    except (UsageError, SurroundingsError, Unavailable) as reason:
+        return dataclasses.replace(model, no_scripts=str(reason))
+    for release, causes in packages.items():
+        scripts |= _of_package(causes, before, toolchain, catalogue, release)
+    return dataclasses.replace(model, scripts=scripts, no_scripts="")
+
+
+def _of_graph_lane(
+    causes: Sequence[LiveCause], judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
+) -> dict[str, Script]:
+    before = judged.provenance
+    specs = {spec.subject: spec for spec in found_again(before, toolchain, catalogue)}
+    scripts, asked = {}, []
+    for cause in causes:
+        if cause.label.startswith(NEVER_AGAIN):
+            scripts[cause.id] = _without("it does not end by itself")
+        elif specs[cause.subject].unavailable:
+            scripts[cause.id] = _without(f"the wheel of {cause.subject} is not at hand")
+        else:
+            asked.append(cause)
+    if not asked:
+        return scripts
+    wanted = [
+        _of_cause(
+            cause,
+            specs[cause.subject],
+            judged.places.options_of_run(cause.subject, before.run_id),
+        )
+        for cause in asked
+    ]
+    made = scripts_for(wanted, toolchain, before.corpus, before.seeds[0])
+    return scripts | {cause.id: script for cause, script in zip(asked, made, strict=True)}
+
+
+def _of_package(
+    causes: Sequence[LiveCause],
+    before: Provenance,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    name: str,
+) -> dict[str, Script]:
+    """As `_of_graph_lane`, of one release; that its package cannot be had is said at each."""
+    spec = next(spec for spec in before.subjects if spec.subject == name)
+    options = Places(corpus=before.corpus).options(name)
+    wanted = [_of_cause(cause, spec, options) for cause in causes]
+    try:
+        made = package_scripts_for(
+            wanted, toolchain, catalogue.get(name), before.corpus, before.seeds[0]
+        )
+    except (UsageError, SurroundingsError, Unavailable) as reason:
+        return {cause.id: _without(str(reason)) for cause in causes}
+    return {cause.id: script for cause, script in zip(causes, made, strict=True)}
+
+
+def _without(why: str) -> Script:
+    return Script("", "", "", why, "")
+
+
+def _of_cause(cause: LiveCause, spec: SubjectSpec, options: str = "") -> Wanted:
+    return Wanted(
+        case=cause.cases[0],
+        capture=cause.capture,
+        routes=(cause.route,),
+        subject=spec,
+        what=cause.why,
+        file=f"{cause.id}.py",
+        labels=tuple((entry.oracle, entry.label) for entry in cause.entries),
+        options=options,
+    )
+
+
+def _to_json(wanted: Wanted) -> dict[str, Any]:
+    return {
+        "case": wanted.case,
+        "capture": wanted.capture,
+        "routes": list(wanted.routes),
+        "subject": to_json(wanted.subject),
+        "what": wanted.what,
+        "file": wanted.file or f"{wanted.case}.py",
+        "labels": [list(pair) for pair in wanted.labels],
+        "command": reproduce_command(wanted, "{route}"),
+    }

@@ -1,0 +1,175 @@
+"""From a judged run to its report: gate and defects in the report's own words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.base.files import replace_file
+from harness.base.fork import beside
+from harness.gate.findings import Finding, Places, explain_command, mistake
+from harness.gate.reach import reach_in
+from harness.register.defects import Defect
+from harness.register.faults import Fault
+from harness.report.model import EXPECTATIONS, CauseView, FindingView, ReportModel, build_model
+from harness.report.pages.junit import junit
+from harness.report.sections.cause_views import ShownBy
+from harness.report.sections.standing import standing
+from harness.report.write import write_report
+from harness.run.defect_lines import defect_lines
+from harness.run.judged_run import JudgedRun
+from harness.runs.provenance import provenance_to_json
+
+TABLES = ("junit.xml", "standing.md")
+
+
+def write_run_report(
+    judged: JudgedRun,
+    summary: dict[str, Any],
+    with_evidence: Callable[[ReportModel], ReportModel] | None = None,
+) -> list[Path]:
+    """Write every form of a run's report into its folder.
+
+    Args:
+        with_evidence: adds pictures and scripts of causes; None for a report without them.
+
+    Raises:
+        SurroundingsError: the folder cannot be written.
+    """
+    folder = judged.folder.path
+    with beside(lambda: _write_tables(judged)):
+        model = report_model(judged, summary)
+        model = with_evidence(model) if with_evidence else model
+    written = write_report(folder, model)
+    return [*written, *(folder / name for name in TABLES)]
+
+
+def _write_tables(judged: JudgedRun) -> None:
+    """What is made of the records themselves."""
+    records = list(judged.records.values())
+    xml = junit(
+        [cell.key for cell in judged.plan],
+        records,
+        judged.cases,
+        judged.subjects,
+        _classes(judged),
+        provenance_to_json(judged.provenance),
+        [fault.reason for fault in judged.report.faults],
+        _told_defects(judged),
+    )
+    reach_of = reach_in(judged.cases, judged.provenance.corpus)
+    for name, text in zip(TABLES, (xml, standing(records, judged.subjects, reach_of)), strict=True):
+        replace_file(judged.folder.path / name, text.encode())
+
+
+def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
+    """What the report shows of a run."""
+    places = judged.places
+    return build_model(
+        plan=[cell.key for cell in judged.plan],
+        records=list(judged.records.values()),
+        cases=judged.cases,
+        subjects=judged.subjects,
+        gate=judged.report.gate.value,
+        classes=_classes(judged),
+        findings=[
+            *(finding_view(finding, places) for finding in judged.report.findings),
+            *(fault_view(fault) for fault in judged.report.faults),
+        ],
+        notes=[finding_view(finding, places) for finding in judged.report.notes],
+        good_news=[finding_view(finding, places) for finding in judged.report.good_news],
+        causes=causes_of(judged),
+        summary=summary,
+        provenance=provenance_to_json(judged.provenance),
+        defects=defect_lines(judged),
+        run=judged.folder.run_id,
+    )
+
+
+def read_summary(folder: Path) -> dict[str, Any] | None:
+    """A run's summary.json, or None for a run that did not come to its end."""
+    path = folder / "summary.json"
+    if not path.is_file():
+        return None
+    summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return summary
+
+
+def finding_view(finding: Finding, places: Places) -> FindingView:
+    """A finding of the gate in the report's words; one about a whole cell names its class."""
+    return FindingView(
+        case=finding.case,
+        subject=finding.subject,
+        route=finding.route,
+        oracle=finding.oracle.value if finding.oracle else finding.cell_class.value,
+        label=finding.verdict.label if finding.verdict else finding.cell_class.value,
+        reason=mistake(finding, places) or finding.reason,
+        command=explain_command(finding.key, places),
+        torchs_own=finding.torchs_own,
+    )
+
+
+def fault_view(fault: Fault) -> FindingView:
+    """A fault of register or table in the report's words: a defect stands where a case would."""
+    return FindingView(
+        case=fault.about,
+        subject="the expectations",
+        route="",
+        oracle=EXPECTATIONS,
+        label="not exact",
+        reason=fault.reason,
+        command="python -m harness expected --review",
+    )
+
+
+def _classes(judged: JudgedRun) -> dict[str, str]:
+    return {cell_id: found.value for cell_id, found in judged.report.classes.items()}
+
+
+def causes_of(judged: JudgedRun) -> list[CauseView]:
+    """The defects that this run shows, those with the most cells first."""
+    register = judged.expectations.register
+    shown: dict[str, list[ShownBy]] = {}
+    for each in judged.shown:
+        if each.defect:
+            seen = ShownBy(each.key, each.fact.oracle, each.fact.fails, each.fact.says)
+            shown.setdefault(each.defect, []).append(seen)
+    return [
+        _cause(register.by_id[name], cells, judged.places.options(""))
+        for name, cells in sorted(shown.items(), key=lambda item: -len(item[1]))
+    ]
+
+
+def _cause(defect: Defect, shown: Sequence[ShownBy], options: str) -> CauseView:
+    return CauseView(
+        id=defect.id,
+        title=defect.title,
+        why=defect.why,
+        where=defect.where,
+        upstream=defect.upstream,
+        workaround=defect.workaround,
+        minimal_case=defect.minimal_case,
+        shown=tuple(shown),
+        options=options,
+    )
+
+
+def _told_defects(judged: JudgedRun) -> list[tuple[str, str, str, str]]:
+    """Of each defect that is asked for here: id, title, what became of it, and how it fails."""
+    cells: dict[str, set[str]] = {}
+    for cause in causes_of(judged):
+        cells[cause.id] = {each.key.cell_id for each in cause.shown}
+    wrong: dict[str, list[str]] = {}
+    for finding in judged.report.findings:
+        for name in finding.defects:
+            wrong.setdefault(name.removeprefix("?"), []).append(finding.reason)
+    told = []
+    for defect in judged.expectations.register.defects:
+        count = len(cells.get(defect.id, ()))
+        reasons = wrong.get(defect.id, [])
+        if count or reasons:
+            failure = f"{len(reasons)} findings, such as: {reasons[0]}" if reasons else ""
+            told.append((defect.id, defect.title, f"shown by {count} cells", failure))
+    return told

@@ -1,0 +1,1 @@
+"""What each section of the report shows, built from frames."""

@@ -1,0 +1,118 @@
+"""The defects of a run as a report shows them: those of the newest release, and those that went."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+import pandas as pd
+
+from harness.report.sections.cause_views import CauseView, LiveCause, SeenAs, ShownBy
+from harness.wire.records import CaseInfo
+from harness.wire.vocabulary import Lane, Oracle, Route
+
+
+def live_causes(
+    causes: Sequence[CauseView], cells: Collection[str], subject: str, order: Sequence[str]
+) -> tuple[LiveCause, ...]:
+    """The causes that ``subject`` still has, worst first, as its own cells show them.
+
+    Args:
+        cells: the ids of the cells that count.
+        order: names of the cases, the smallest first.
+    """
+    found = (_shown(cause, cells, subject, order) for cause in causes)
+    live = [cause for cause in found if cause is not None]
+    return tuple(sorted(live, key=lambda cause: (severity(cause.oracle), cause.id)))
+
+
+def gone_causes(
+    causes: Sequence[CauseView],
+    cells: Collection[str],
+    releases: Sequence[str],
+    order: Sequence[str],
+) -> tuple[LiveCause, ...]:
+    """The causes that the newest release no longer has, each as the last one that had it shows it.
+
+    Args:
+        releases: those that were asked anything, the oldest first.
+    """
+    gone = []
+    for cause in causes:
+        found = (_shown(cause, cells, name, order) for name in reversed(releases))
+        last = next((each for each in found if each is not None), None)
+        if last is not None and last.subject != releases[-1]:
+            gone.append(last)
+    return tuple(sorted(gone, key=lambda cause: (severity(cause.oracle), -cause.cells, cause.id)))
+
+
+def smallest_first(cells: pd.DataFrame, cases: Sequence[CaseInfo]) -> list[str]:
+    """Cases by the bytes of their engines; in the order of the corpus where these are alike.
+
+    Engine bytes stand for the size of a program: they are known of programs that broke, too.
+    """
+    size = cells.groupby("case", observed=True)["engine_bytes"].min().dropna().to_dict()
+    return sorted((case.name for case in cases), key=lambda name: size.get(name, math.inf))
+
+
+def severity(oracle: str) -> int:
+    """0 for the worst; what is no oracle, such as a harness's own fault, comes last."""
+    return Oracle(oracle).severity if oracle in list(Oracle) else len(Oracle)
+
+
+def _shown(
+    cause: CauseView, cells: Collection[str], subject: str, order: Sequence[str]
+) -> LiveCause | None:
+    """A cause as a subject shows it; None where it does not."""
+    here = [each for each in cause.shown if each.key.subject == subject]
+    here = [each for each in here if each.key.cell_id in cells]
+    if not here:
+        return None
+    packages = {each.key.case for each in here if each.key.lane != Lane.GRAPH}
+    graph = {each.key.case for each in here if each.key.lane == Lane.GRAPH}
+    place = {name: at for at, name in enumerate(order)}
+    cases = sorted(
+        packages | graph,
+        key=lambda name: (name not in graph, name != cause.minimal_case, place[name]),
+    )
+    first = [each for each in here if each.key.case == cases[0]]
+    if cases[0] in graph:
+        first = [each for each in first if each.key.lane == Lane.GRAPH]
+    smallest = min(first, key=lambda each: (severity(each.oracle), each.key))
+    kinds: dict[tuple[str, str, str], list[ShownBy]] = {}
+    for each in here:
+        kinds.setdefault((each.oracle, each.label, each.says), []).append(each)
+    seen = [SeenAs(*kind, *_counts(shown)) for kind, shown in kinds.items()]
+    seen.sort(key=lambda kind: (severity(kind.oracle), -kind.cells, kind.says))
+    route = smallest.key.route
+    graph_cells, package_cells, engine_cells = _counts(here)
+    return LiveCause(
+        id=cause.id,
+        title=cause.title,
+        why=cause.why,
+        where=cause.where,
+        workaround=cause.workaround,
+        oracle=seen[0].oracle,
+        label=seen[0].label,
+        upstream=cause.upstream,
+        cells=graph_cells,
+        package_cells=package_cells,
+        engine_cells=engine_cells,
+        cases=tuple(cases),
+        routes=tuple(route.value for route in Route if route in {each.key.route for each in here}),
+        entries=tuple(seen),
+        subject=subject,
+        route=route,
+        capture=smallest.key.capture,
+        command=f"python -m harness explain {cases[0]} --subject {subject} --route {route}"
+        + cause.options,
+    )
+
+
+def _counts(shown: Sequence[ShownBy]) -> tuple[int, int, int]:
+    """Cells of the graph lane, the package lane and the engine lane."""
+    keys = {each.key for each in shown}
+    graph, package, engine = (
+        sum(key.lane == lane for key in keys) for lane in (Lane.GRAPH, Lane.PACKAGE, Lane.ENGINE)
+    )
+    return graph, package, engine

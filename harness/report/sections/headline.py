@@ -1,0 +1,137 @@
+"""The gate in words: what a tired engineer reads first.
+
+The gate itself is decided elsewhere; here its one word becomes a sentence, an advice and the
+facts that keep the sentence honest, such as what was not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pandas as pd
+
+from harness.gate.verdict import verdict_words
+from harness.report import text
+from harness.report.frames.frames import MISSING
+from harness.report.sections.cause_views import FindingView
+from harness.report.sections.views import Answer, Headline
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import EMULATED, NOT_COMPILED, SEGMENT, Lane, Oracle
+
+EXPECTATIONS = "expectations"
+"""What stands in a finding where an oracle would, if register or table is at fault."""
+
+_KINDS = (
+    " Silent: the program runs without a warning, and computes something else. Announced: the "
+    "same, with a warning. Error: there is no program, or one that raises. Interface: right "
+    "numbers, but packed otherwise, or what may be given or trained is not as it was."
+)
+MOST_REASONS: Final = 3  # why cells were not asked, spelled out
+SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
+
+
+def headline(
+    gate: str,
+    summary: Mapping[str, Any],
+    counts: Mapping[Lane, Mapping[str, int]],
+    plan: Sequence[CellKey],
+    cells: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    answers: tuple[Answer, ...],
+    findings: Sequence[FindingView],
+    defects: Sequence[str],
+    noted: bool = False,
+) -> Headline:
+    """Everything that the top of the report says; a broken harness answers nothing.
+
+    Args:
+        counts: as `verdict.counts_by_lane` gives them.
+        defects: the run in defects, as the console tells it.
+        noted: whether there are notes, which the gate does not count.
+    """
+    faults = sum(finding.oracle == EXPECTATIONS for finding in findings)
+    return Headline(
+        state=gate,
+        sign=SIGNS[gate],
+        words=verdict_words(gate, counts, faults),
+        defects=tuple(defects),
+        advice=_advice(gate, summary, bool(defects), noted),
+        answers=() if gate == "failed" else answers,
+        counted=f"in the {text.joined(list(counts))} lane" if len(counts) > 1 else "",
+        facts=_facts(counts, cells, summary),
+        not_checked=_not_checked(plan, cells, verdicts),
+    )
+
+
+def _advice(gate: str, summary: Mapping[str, Any], defects: bool, noted: bool) -> str:
+    if gate == "green":
+        kinds = _KINDS if defects else ""
+        but = ", or a note that the gate does not count" if noted else ""
+        return f"Every verdict is ok, or a known defect, where it is expected{but}.{kinds}"
+    if gate == "red":
+        return "Do not ship before what nobody expected is explained."
+    if gate == "inconclusive":
+        return "Nothing unexpected was seen, which is not enough: what was not asked may fail."
+    resume = " The run was interrupted: resume it." if summary["state"] == "interrupted" else ""
+    return f"Read nothing into the numbers below.{resume}"
+
+
+def _facts(
+    counts: Mapping[Lane, Mapping[str, int]], cells: pd.DataFrame, summary: Mapping[str, Any]
+) -> tuple[tuple[str, str], ...]:
+    """Figures of two lanes stand side by side, ``2,914 + 61``: their cells ask other things."""
+    wall = summary.get("seconds", {}).get("wall")
+
+    def apart(*names: str) -> str:
+        found = [sum(each[name] for name in names) for each in counts.values()]
+        return " + ".join(f"{count:,}" for count in found or [0])
+
+    lanes = cells.loc[cells["standing"] != MISSING, "lane"].value_counts()
+    ended = [f"{lanes.get(lane, 0):,} / {each['planned']:,}" for lane, each in counts.items()]
+    return (
+        ("cells ended", " + ".join(ended) or "0 / 0"),
+        ("ok", apart("ok")),
+        ("known failures", apart("expected_failure")),
+        ("unexpected", apart("unexpected_failure", "unexpected_pass")),
+        ("not asked", apart("unsupported")),
+        ("took", text.NOT_MEASURED if wall is None else f"{text.number(wall)} s"),
+    )
+
+
+def _not_checked(
+    plan: Sequence[CellKey], cells: pd.DataFrame, verdicts: pd.DataFrame
+) -> tuple[str, ...]:
+    lines = []
+    emulated = [key for key in plan if key.executor == EMULATED]
+    ran = len(plan) - len(emulated)
+    if emulated and ran:
+        lines.append(f"Engines of {text.plural(len(emulated), 'cell')} were emulated on a CPU.")
+    elif emulated:
+        lines.append("Engines were emulated on a CPU: no TensorRT engine ran.")
+    real = sum(key.builder != SEGMENT for key in emulated)
+    if real:
+        lines.append(f"TensorRT-RTX really built those of {real} cells; the rest are segments.")
+    elif emulated:
+        lines.append("None was built either: engine bytes are those of pickled segments.")
+    gated = verdicts[~verdicts["hypothetical"]]
+    judged = set(gated.loc[gated["outcome"] != "n/a", "oracle"])
+    silent = [oracle.value for oracle in Oracle if oracle.value not in judged]
+    if silent:
+        lines.append(f"No verdict at all of: {', '.join(silent)}.")
+    unasked = cells[cells["standing"] == "unsupported"]
+    resting = unasked["message"].astype("string").str.startswith(NOT_COMPILED)
+    if resting.any():
+        whose = "of a way to save what compile() did not make right"
+        lines.append(f"{text.plural(int(resting.sum()), 'cell')} {whose} were not asked.")
+    reasons = list(unasked[~resting].groupby("message", observed=True))
+    for reason, rows in reasons[:MOST_REASONS]:
+        who = text.listed(str(name) for name in rows["case"].unique())
+        lines.append(f"{text.plural(len(rows), 'cell')} not asked ({who}): {reason}.")
+    if len(reasons) > MOST_REASONS:
+        more = sum(len(rows) for _, rows in reasons[MOST_REASONS:])
+        lines.append(f"{text.plural(more, 'cell')} not asked for other reasons: see the cells.")
+    missing = int((cells["standing"] == "missing").sum())
+    if missing:
+        lines.append(f"{text.plural(missing, 'planned cell')} left no record.")
+    return tuple(lines)

@@ -1,0 +1,1 @@
+"""From a case to its captured program and its split module."""

@@ -1,0 +1,186 @@
+"""Capture: from a case to the graph that is split, and the inputs that it is called with."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch.export import ExportedProgram
+from torch.export.passes import move_to_device_pass
+from torch.fx import GraphModule
+
+from corpus.case import Case, Inputs, Program, is_from_elsewhere
+from harness.rig.capture.functional_export import functional_tracer
+from harness.rig.capture.sizes import apart, user_values
+from harness.rig.capture.split import require_fallbacks
+
+CALLS = 3  # seeded inputs that every program is run on
+
+
+@dataclass(frozen=True)
+class CapturedProgram:
+    """A case, built and captured once, to be shared by all its cells.
+
+    ``eager`` is what the values are held against: the model, or for a handmade case its split
+    module before any engine is built. ``exported`` is None for a handmade case.
+    """
+
+    case: Case
+    program: Program
+    eager: torch.nn.Module
+    exported: ExportedProgram | None
+    calls: tuple[Inputs, ...]
+    device: str = "cpu"
+
+    @property
+    def example(self) -> Inputs:
+        return self.calls[0]
+
+    @property
+    def given_to_save(self) -> Inputs:
+        """What `save` is given: the example, unless the case gives it otherwise."""
+        change = self.program.given_to_save
+        return self.example if change is None else change(self.example)
+
+    def fresh_module(self) -> GraphModule:
+        """A graph module of its own for a splitter to change.
+
+        Raises:
+            ValueError: a case from elsewhere sends an op to PyTorch that it has not. The project's
+                own name ops for several torches and lanes, and its lock holds their splits.
+        """
+        if self.exported is not None:
+            if is_from_elsewhere(self.case):
+                require_fallbacks(self.case.name, self.case.fallback, self.exported.graph)
+            return self.exported.module(check_guards=False)
+        assert self.program.split is not None
+        return copy.deepcopy(self.program.split)
+
+
+def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
+    """Build a case and capture it.
+
+    Args:
+        mode: "nonstrict", "strict", "functional", or "decomposed", which is nonstrict with
+            `run_decompositions` behind it; a case that has a mode of its own keeps to it.
+        seed: added to the case's own, for another set of inputs and weights.
+    """
+    for name in case.imports:
+        importlib.import_module(name)
+    torch.manual_seed(case.seed + seed)
+    program = case.build()
+    calls = tuple(_make_inputs(program, case.seed + seed, number) for number in range(CALLS))
+    if program.split is not None:
+        values = user_values(None, program.split.graph)
+        calls = _sizes_apart(program, values, calls)
+        return CapturedProgram(case, program, program.split.eval(), None, calls)
+    assert program.model is not None
+    model = program.model.eval()
+    _tell_state_apart(model)
+    mode = case.capture or mode
+    with functional_tracer() if mode == "functional" else contextlib.nullcontext():
+        exported = export_like_a_user(
+            model, calls[0], program.dynamic_shapes, strict=mode in ("strict", "functional")
+        )
+    if mode == "decomposed":
+        exported = exported.run_decompositions()
+    if program.before_compile is not None:
+        exported = program.before_compile(exported)
+    calls = _sizes_apart(program, user_values(exported, exported.graph), calls)
+    return CapturedProgram(case, program, model, exported, calls)
+
+
+def _sizes_apart(
+    program: Program, values: Sequence[Any], calls: tuple[Inputs, ...]
+) -> tuple[Inputs, ...]:
+    """The calls, of which the second tells independent dynamic dimensions apart if there are any.
+
+    The oracle on metadata holds it against that call. The last one is at the upper bound.
+    """
+    if program.bounds is None:
+        return calls
+    example, second, largest = calls
+    middle = _sizes(program)[0]
+    assert middle is not None
+    return example, apart(values, largest, program.bounds, middle) or second, largest
+
+
+def _tell_state_apart(model: torch.nn.Module) -> None:
+    """Add seeded noise to every parameter and buffer of a floating type.
+
+    A batch norm begins with zeros and ones, as does every other one: two that change places would
+    compute the same.
+    """
+    with torch.no_grad():
+        for tensor in [*model.parameters(), *model.buffers()]:
+            if tensor.is_floating_point():
+                tensor.add_(0.1 * torch.rand_like(tensor))
+
+
+def export_like_a_user(
+    model: torch.nn.Module, example: Inputs, dynamic_shapes: Any, *, strict: bool = False
+) -> ExportedProgram:
+    """`torch.export.export` with the arguments in the form that the case states them.
+
+    The program keeps them as its example: they are its own.
+    """
+    own = copy.deepcopy(example)
+    return torch.export.export(
+        model,
+        own.args,
+        dict(own.kwargs),
+        dynamic_shapes=dynamic_shapes,
+        strict=strict,
+    )
+
+
+def over_bound_inputs(captured: CapturedProgram) -> Inputs | None:
+    """Inputs one above the upper bound of every dynamic dimension, or None where there is none."""
+    bounds = captured.program.bounds
+    if bounds is None or captured.program.unbounded:
+        return None
+    generator = torch.Generator().manual_seed(captured.case.seed)
+    return _inputs_on(captured.program.inputs(generator, bounds[1] + 1), captured.device)
+
+
+def on_device(captured: CapturedProgram, device: str) -> CapturedProgram:
+    """The same program with everything that is computed with on a device.
+
+    It is captured first and moved then, by torch's own pass: what a model's code makes, such as a
+    constant, is moved as well.
+    """
+    assert captured.exported is not None
+    return dataclasses.replace(
+        captured,
+        exported=move_to_device_pass(captured.exported, device),
+        calls=tuple(_inputs_on(call, device) for call in captured.calls),
+        device=device,
+    )
+
+
+def _inputs_on(inputs: Inputs, device: str) -> Inputs:
+    args, kwargs = pytree.tree_map_only(
+        torch.Tensor, lambda tensor: tensor.to(device), (inputs.args, dict(inputs.kwargs))
+    )
+    return Inputs(args, kwargs)
+
+
+def _make_inputs(program: Program, seed: int, number: int) -> Inputs:
+    generator = torch.Generator().manual_seed(seed + number)
+    return program.inputs(generator, _sizes(program)[number])
+
+
+def _sizes(program: Program) -> Sequence[int | None]:
+    """Three sizes of the dynamic dimension, so that a specialised program shows."""
+    if program.bounds is None:
+        return (None,) * CALLS
+    low, high = program.bounds
+    middle = (low + high) // 2
+    return (middle, max(low, 2), high)

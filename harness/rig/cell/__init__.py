@@ -1,0 +1,1 @@
+"""One cell: prepared, sent through its stages, judged."""

@@ -1,0 +1,112 @@
+"""An exported program's way to disk and back: save, load, run."""
+
+from __future__ import annotations
+
+import filecmp
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from corpus.case import Inputs
+from harness.rig.clock import StageClock
+from harness.rig.oracles import values
+from harness.wire.vocabulary import Stage
+
+
+@dataclass
+class CameBack:
+    """What is there of a program, filled in as far as it got. All None: it was not exported.
+
+    ``come_back`` is what has to be done to the program once it is loaded: before that it holds no
+    engines, and there is nothing to ask it.
+    """
+
+    exported: ExportedProgram | None = None
+    come_back: Callable[[ExportedProgram], ExportedProgram] | None = None
+    reloaded: ExportedProgram | None = None
+    callable: Any = None
+    results: values.Observed | None = None
+    # What two archives of it load as, if their bytes differ.
+    saved_twice: tuple[ExportedProgram, ExportedProgram] | None = None
+    archive_bytes: int | None = None
+
+    @property
+    def programs(self) -> Iterator[tuple[ExportedProgram, Stage]]:
+        """The program before it was saved and after it came back, each with its stage."""
+        if self.exported is not None and self.come_back is None:
+            yield self.exported, Stage.EXPORT
+        if self.reloaded is not None:
+            yield self.reloaded, Stage.LOAD
+
+
+def send_to_disk(
+    back: CameBack, calls: tuple[Inputs, ...], archive: Path, clock: StageClock
+) -> None:
+    """Save ``back.exported`` as ``archive``, load it, and run what was loaded on every call.
+
+    Raises:
+        Exception: whatever a stage raises; ``back`` holds what came before.
+    """
+    with clock.during(Stage.SAVE):
+        torch.export.save(back.exported, archive)  # type: ignore[arg-type]
+    back.archive_bytes = archive.stat().st_size
+    with clock.during(Stage.LOAD):
+        reloaded = torch.export.load(archive)
+        back.reloaded = back.come_back(reloaded) if back.come_back else reloaded
+    with _state_put_back(back.reloaded), clock.during(Stage.RUN):
+        back.callable = back.reloaded.module()
+        back.results = values.observe(back.callable, calls)
+
+
+def save_again(back: CameBack, archive: Path, clock: StageClock) -> None:
+    """Save ``back.exported`` a second time; if that is another archive, load it and the first.
+
+    The first is loaded anew, since `ExportedProgram.module` leaves marks in a program.
+
+    Raises:
+        Exception: whatever saving and loading raise.
+    """
+    second = second_archive(archive)
+    with clock.during(Stage.SAVE):
+        torch.export.save(back.exported, second)  # type: ignore[arg-type]
+    compare_archives(back, archive, second, clock)
+
+
+def second_archive(archive: Path) -> Path:
+    """Where a program is saved once more: under the same name, which is inside an archive too."""
+    folder = archive.parent / "again"
+    folder.mkdir()
+    return folder / archive.name
+
+
+def compare_archives(back: CameBack, archive: Path, second: Path, clock: StageClock) -> None:
+    """Load two archives of one program if their bytes differ.
+
+    Raises:
+        Exception: whatever loading raises.
+    """
+    if not filecmp.cmp(archive, second, shallow=False):
+        with clock.during(Stage.LOAD):
+            back.saved_twice = (torch.export.load(archive), torch.export.load(second))
+
+
+@contextmanager
+def _state_put_back(program: ExportedProgram) -> Iterator[None]:
+    """Give a program its state back when its calls have written to it.
+
+    The module that runs shares it, and the other oracles judge the program as it was loaded. The
+    module cannot be copied instead: a copy has lost the hooks that check a call's inputs.
+    """
+    tensors = [*program.state_dict.values(), *program.constants.values()]
+    kept = [(item, item.clone()) for item in tensors if isinstance(item, torch.Tensor)]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for tensor, copied in kept:
+                tensor.copy_(copied)

@@ -1,0 +1,285 @@
+"""What the oracles say of a cell: of the module that the inliner made, and of its program.
+
+The two are asked apart, since each can be equal to what another inliner made: an answer is then
+given again, not worked out again (`sharing`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from harness.rig.cell.disk import CameBack
+from harness.rig.cell.harm import announced, harm_of
+from harness.rig.cell.prepare import PreparedCase
+from harness.rig.cell.sharing import module_lines, program_lines
+from harness.rig.oracles import (
+    completion,
+    determinism,
+    metadata,
+    signature,
+    state,
+    structure,
+    unflatten,
+    values,
+    wiring,
+)
+from harness.rig.oracles.copied_back import return_no_more
+from harness.rig.oracles.determinism import Lines
+from harness.rig.oracles.finding import Answer, Answers, Finding, verdict_of
+from harness.rig.oracles.reading import Unreadable
+from harness.wire.records import Verdict, not_applicable
+from harness.wire.vocabulary import Oracle, Route, Stage, Symptom
+
+SYMPTOMS = {
+    Oracle.VALUES: Symptom.WRONG_VALUES,
+    Oracle.WIRING: Symptom.WRONG_WIRING,
+    Oracle.STRUCTURE: Symptom.WRONG_STRUCTURE,
+    Oracle.SIGNATURE: Symptom.WRONG_SIGNATURE,
+    Oracle.STATE: Symptom.LOST_STATE,
+    Oracle.METADATA: Symptom.WRONG_METADATA,
+    Oracle.UNFLATTEN: Symptom.NOT_UNFLATTENABLE,
+    Oracle.DETERMINISM: Symptom.NONDETERMINISTIC,
+}
+
+
+Findings = Callable[[], Iterator[Finding]]
+
+
+def about_inlined(
+    prepared: PreparedCase,
+    inlined: GraphModule,
+    *,
+    finished: bool,
+    cleaned: bool,
+    ran: bool,
+) -> Answers:
+    """The oracles on the module that `transform` made.
+
+    Args:
+        finished: whether `transform` returned.
+        cleaned: whether it came as far as to clean the graph: from then on all wires are there.
+        ran: whether the program ran; one that did not proves nothing by its values.
+    """
+    questions: dict[Oracle, Findings] = {}
+    if ran:
+        questions[Oracle.VALUES] = lambda: _inlined_values(prepared, inlined)
+    if cleaned:
+        questions[Oracle.WIRING] = lambda: wiring.check_inlined(
+            prepared.reader, prepared.reading, prepared.user_inputs, inlined
+        )
+    if finished:
+        questions[Oracle.STRUCTURE] = lambda: structure.check_inlined(prepared.split, inlined)
+    return _ask(questions)
+
+
+def about_transform(lines: Lines, transform_again: Callable[[], GraphModule]) -> Answers:
+    """Whether `transform` makes the module that these lines identify once more."""
+    return _ask(
+        {
+            Oracle.DETERMINISM: lambda: determinism.check_transform(
+                lines, lambda: module_lines(transform_again())
+            )
+        }
+    )
+
+
+def about_program(prepared: PreparedCase, route: Route, back: CameBack) -> Answers:
+    """The oracles on an exported program, and on what came back of it from disk."""
+    questions: dict[Oracle, Findings] = {
+        Oracle.VALUES: lambda: _program_values(prepared, route, back),
+        Oracle.WIRING: lambda: _program_wiring(prepared, route, back),
+        Oracle.STRUCTURE: lambda: _each(back, structure.check_program),
+        Oracle.SIGNATURE: lambda: _signature(prepared, back),
+        Oracle.STATE: lambda: _state(prepared, route, back),
+        Oracle.METADATA: lambda: _metadata(prepared, back),
+        Oracle.UNFLATTEN: lambda: _unflatten(prepared, route, back),
+        Oracle.DETERMINISM: lambda: _saves(back),
+    }
+    return _ask(questions)
+
+
+def verdicts(
+    answers: Sequence[Answers],
+    ended: Verdict,
+    *,
+    reloaded: bool,
+    ran: bool,
+    warnings: Sequence[str] = (),
+) -> tuple[Verdict, ...]:
+    """One verdict an oracle, from all that was answered, in the order of severity.
+
+    What was found stands, however far the cell got; what found nothing has to have been asked in
+    full to be a pass.
+
+    Args:
+        ended: the verdict on completion.
+        reloaded: whether the program came back from disk.
+        ran: whether it ran.
+        warnings: what the release warned of on the way.
+    """
+    warned = announced(warnings)
+    not_reached = f"not reached: ended at {ended.stage if ended.failed else None}"
+
+    def verdict(oracle: Oracle) -> Verdict:
+        if oracle is Oracle.COMPLETION:
+            return ended
+        given = [answer[oracle] for answer in answers if oracle in answer]
+        found = [finding for answer in given for finding in answer.findings]
+        unreadable = next((answer.unreadable for answer in given if answer.unreadable), "")
+        if not found and unreadable:
+            return not_applicable(oracle, f"not readable: {unreadable}")
+        # A structure is there to be looked at as soon as the program is.
+        if found or (reloaded if oracle is Oracle.STRUCTURE else ran):
+            harm = harm_of(oracle, found, reloaded=ran, warned=warned)
+            return verdict_of(oracle, SYMPTOMS[oracle], found, harm)
+        return not_applicable(oracle, not_reached)
+
+    return tuple(verdict(oracle) for oracle in Oracle)
+
+
+def about_compiled(prepared: PreparedCase, warnings: Sequence[str] = ()) -> tuple[Verdict, ...]:
+    """One verdict an oracle on the compiled module in memory: what it returns, and no more."""
+    found = [*prepared.against_eager, *prepared.against_itself]
+    harm = harm_of(Oracle.VALUES, found, reloaded=True, warned=announced(warnings))
+    values_verdict = verdict_of(Oracle.VALUES, SYMPTOMS[Oracle.VALUES], found, harm)
+    asked = {Oracle.VALUES: values_verdict, Oracle.COMPLETION: completion.completed()}
+    return tuple(
+        asked.get(oracle) or not_applicable(oracle, "asked of saved programs alone")
+        for oracle in Oracle
+    )
+
+
+def _ask(questions: Mapping[Oracle, Findings]) -> Answers:
+    answers = {}
+    for oracle, find in questions.items():
+        found: list[Finding] = []
+        unreadable = ""
+        try:
+            found.extend(find())  # keeps what was found before it raised
+        except Unreadable as error:
+            unreadable = str(error)
+        answers[oracle] = Answer(tuple(found), unreadable)
+    return answers
+
+
+def _inlined_values(prepared: PreparedCase, inlined: GraphModule) -> Iterator[Finding]:
+    module = copy.deepcopy(inlined)  # running it may change state that is shared
+    return_no_more(module)
+    module.recompile()  # a transformed module still has the code of the split one
+    try:
+        results = values.observe(module, prepared.captured.calls)
+    except Exception as error:  # noqa: BLE001 - the subject's module, and so its verdict
+        kind = f"inlined module raises {type(error).__name__}"
+        yield Finding(Stage.INLINE_FALLBACKS, kind, str(error).partition("\n")[0])
+        return
+    yield from _from_reference(prepared, results, Stage.INLINE_FALLBACKS, "inlined module: ")
+
+
+def _program_values(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
+    if back.results is None:
+        return
+    if route is Route.PLAIN:
+        tolerance = prepared.case.eager_tolerance or None
+        yield from _differences(prepared.eager, back.results, Stage.RUN, "", tolerance)
+    else:
+        yield from _from_reference(prepared, back.results, Stage.RUN, "")
+
+
+def _from_reference(
+    prepared: PreparedCase, got: values.Observed, stage: Stage, whose: str
+) -> Iterator[Finding]:
+    """Bit for bit, unless the split module differs from itself, which has been told.
+
+    Where the compiled module is wrong in memory, a program that computes eager's numbers is right:
+    2.14 leaves it to what loads a program to write some buffers back.
+    """
+    if prepared.against_eager:
+        allowed = prepared.case.eager_tolerance
+        if prepared.eager.flat().difference(got.flat(), allowed) is None:
+            return
+    tolerance = prepared.case.eager_tolerance if prepared.against_itself else None
+    yield from _differences(prepared.reference, got, stage, whose, tolerance)
+
+
+def _differences(
+    expected: values.Observed,
+    got: values.Observed,
+    stage: Stage,
+    whose: str,
+    tolerance: float | None = None,
+) -> Iterator[Finding]:
+    for found in values.differences(expected, got, tolerance):
+        yield Finding(stage, f"{whose}{found.kind}", found.detail)
+
+
+def _program_wiring(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
+    if route is Route.PLAIN:
+        raise Unreadable("there is no split module to hold the model against")
+    reader, expected, inputs = prepared.reader, prepared.reading, prepared.user_inputs
+    for program, stage in back.programs:
+        yield from wiring.check_program(reader, expected, inputs, program, stage)
+
+
+def _each(
+    back: CameBack, check: Callable[[ExportedProgram, Stage], Iterator[Finding]]
+) -> Iterator[Finding]:
+    for program, stage in back.programs:
+        yield from check(program, stage)
+
+
+def _signature(prepared: PreparedCase, back: CameBack) -> Iterator[Finding]:
+    bounds = prepared.captured.program.stated_bounds
+    for program, stage in back.programs:
+        found = list(signature.check_program(program, prepared.specs, bounds, stage))
+        if found and prepared.packed_otherwise is not None:
+            # As the compiled module packs it, which is told of that module, and not of saving it.
+            found = list(signature.check_program(program, prepared.packed_otherwise, bounds, stage))
+        yield from found
+    if back.results is not None and prepared.over is not None:
+        yield from signature.check_refusal(back.callable, prepared.over)
+
+
+def _state(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
+    expected = prepared.model_state if route is Route.PLAIN else prepared.state
+    digest = prepared.reader.digest
+    for program, stage in back.programs:
+        yield from state.check_program(expected, program, digest, stage)
+    if back.results is not None:
+        yield from state.check_module(expected, back.callable, digest)
+
+
+def _unflatten(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
+    if back.results is None or back.reloaded is None:
+        return
+    calls = prepared.captured.calls
+    if route is Route.PLAIN:
+        tolerance = prepared.case.eager_tolerance or None
+        yield from unflatten.check_program(back.reloaded, calls, prepared.eager, tolerance)
+        return
+    children = unflatten.called_children(prepared.split) if route is Route.DIRECT else None
+    # A split module that is wrong in memory is nothing to hold a program against.
+    expected = back.results if prepared.against_eager else prepared.reference
+    yield from unflatten.check_program(
+        back.reloaded,
+        calls,
+        expected,
+        children=children,
+        first_call_only=route is not Route.DIRECT,
+    )
+
+
+def _saves(back: CameBack) -> Iterator[Finding]:
+    if back.saved_twice is not None:
+        first, second = map(program_lines, back.saved_twice)
+        yield from determinism.check_saves(first, second)
+
+
+def _metadata(prepared: PreparedCase, back: CameBack) -> Iterator[Finding]:
+    if back.results is None:
+        return  # a graph that does not run computes nothing to hold its metadata against
+    for program, stage in back.programs:
+        yield from metadata.check_program(program, prepared.captured.calls[1], stage)

@@ -1,0 +1,325 @@
+"""One cell, from a split module to the verdicts on the program that came back from disk."""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from harness.rig.capture.functional_export import CannotAsk
+from harness.rig.cell import judging
+from harness.rig.cell.disk import CameBack, save_again, send_to_disk
+from harness.rig.cell.harm import DAMAGED
+from harness.rig.cell.not_asked import not_asked
+from harness.rig.cell.prepare import PreparedCase
+from harness.rig.cell.refusal import own_line
+from harness.rig.cell.sharing import (
+    Exported,
+    Judged,
+    Shared,
+    computation_identity,
+    identity_of,
+    module_lines,
+    program_identity,
+    program_lines,
+)
+from harness.rig.cell.warned import recorded_warnings
+from harness.rig.clock import StageClock
+from harness.rig.engines.contract import UnsupportedSegment
+from harness.rig.inliners.passes import run_torch_export
+from harness.rig.inliners.protocol import (
+    Export,
+    Given,
+    Inlined,
+    Inliner,
+    Inlining,
+    InliningAlone,
+    OwnExport,
+)
+from harness.rig.oracles import completion, own_export
+from harness.rig.oracles.determinism import Lines
+from harness.rig.oracles.finding import Answer, Answers, Finding
+from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable
+from harness.wire.vocabulary import ENDS_AT, NOT_COMPILED, CellState, Lane, Oracle, Route, Stage
+
+_SHARED_STAGES = (Stage.SAVE, Stage.LOAD, Stage.RUN)
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+_DAMAGED = Finding(Stage.INLINE_ENGINES, DAMAGED)
+
+
+def run_cell(
+    prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock
+) -> CellRecord:
+    """Run one cell and judge it. An exception of an oracle is the harness's own and is raised."""
+    try:
+        return _run_and_judge(prepared, inliner, key, clock)
+    except CannotAsk as error:
+        prepared.look_for_damage()
+        return ended_before_routes(key, error, clock.stage or Stage.EXPORT)
+
+
+def _run_and_judge(
+    prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock
+) -> CellRecord:
+    route = Route(key.route)
+    inlining = Inlining(export=_sharing_export(prepared.shared))
+    module = prepared.torch_only() if route is Route.PLAIN else prepared.split
+    captured = prepared.captured
+    answers: list[Answers] = []
+    told: list[str] = []
+    try:
+        with recorded_warnings() as told:
+            exported = inliner.produce(
+                module,  # type: ignore[arg-type]  # the plain route exports a model, no graph module
+                route,
+                captured.given_to_save,
+                captured.program.dynamic_shapes,
+                clock,
+                inlining,
+            )
+            if inlining.own_export is not None:  # from here on it is the one that is judged
+                parts, exported = exported, _own_program(inlining.own_export, clock)
+                answers.append(_about_own_program(parts, exported))
+    except Exception as error:
+        if is_full_disk(error):
+            raise  # a full disk is nobody's verdict
+        ended = _ended_by(error, clock)
+        prepared.look_for_damage()
+        about_program = judging.about_program(prepared, route, CameBack())
+        judged = Judged(about_program, ended, reloaded=False, ran=False)
+    else:
+        back = CameBack(exported, inlining.come_back)
+        judged = _judge_program(prepared, inliner, route, back, clock)
+    answers.insert(0, judged.answers)
+    if inlining.inlined is not None:
+        # Half a module has nothing to be told apart by.
+        lines = module_lines(inlining.inlined) if inlining.finished else []
+        answers.insert(0, _about_inlined(prepared, route, inlining, judged, lines))
+        if inlining.finished and not prepared.damaged:
+            answers.append(_about_transform(prepared, inliner, route, lines, clock))
+    if prepared.damaged:
+        answers.append({Oracle.STRUCTURE: Answer((_DAMAGED,))})
+    return CellRecord(
+        key=key,
+        state=CellState.ENDED,
+        verdicts=judging.verdicts(
+            answers, judged.ended, reloaded=judged.reloaded, ran=judged.ran, warnings=told
+        ),
+        measured_as=key.subject,
+        seconds={stage.value: seconds for stage, seconds in clock.seconds.items()},
+        archive_bytes=judged.archive_bytes,
+        engine_bytes=None if route is Route.PLAIN else prepared.engine_bytes,
+        steps=None if route is Route.PLAIN else prepared.steps,
+        logged=tuple(told),
+        ended_at_unix_s=time.time(),
+    )
+
+
+def unsupported(key: CellKey, reason: str) -> CellRecord:
+    """The record of a cell whose question could not be asked."""
+    return CellRecord(
+        key=key,
+        state=CellState.UNSUPPORTED,
+        reason=reason,
+        measured_as=key.subject,
+        ended_at_unix_s=time.time(),
+    )
+
+
+def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> CellRecord:
+    """The record of a cell whose case could not be captured, split or compiled.
+
+    That is one fact about the case, whoever its subject and whichever its route, and so is a
+    segment that no engine can be emulated for. What a package does not compile otherwise is a
+    verdict on `compile`; there is nothing to ask of the ways to save it.
+    """
+    missing = str(error) if isinstance(error, CannotAsk) else not_asked(error)
+    if missing is not None:
+        return unsupported(key, missing)
+    of_case = key.lane == Lane.GRAPH or isinstance(error, UnsupportedSegment)
+    if of_case or stage is not Stage.COMPILE:
+        said = f"{completion.normalise(error)}{own_line(error)}"
+        return unsupported(key, f"{ENDS_AT}{stage}: {said}")
+    if key.route != Route.COMPILE:
+        return unsupported(key, f"{NOT_COMPILED} ends in {completion.normalise(error)}")
+    others = [
+        not_applicable(oracle, f"not reached: ended at {stage}")
+        for oracle in Oracle
+        if oracle is not Oracle.COMPLETION
+    ]
+    return CellRecord(
+        key=key,
+        state=CellState.ENDED,
+        verdicts=(completion.ended_by(error, stage), *others),
+        measured_as=key.subject,
+        ended_at_unix_s=time.time(),
+    )
+
+
+def _judge_program(
+    prepared: PreparedCase, inliner: Inliner, route: Route, back: CameBack, clock: StageClock
+) -> Judged:
+    """Send a program to disk and back and judge it, or say what became of an equal one."""
+    shared = None if prepared.look_for_damage() else prepared.shared
+    if shared is None:
+        return _send_and_judge(prepared, route, back, clock)
+    # The controls are asked more, or otherwise, and a cross-compiled program comes back by the
+    # release's own code: an equal program of another route is no answer.
+    asked = route.value if route in (Route.PLAIN, Route.DIRECT) else "inlined"
+    if route is Route.CROSS:
+        asked = f"{route} {inliner.name}"
+    assert back.exported is not None
+    identity = f"{asked} {program_identity(back.exported)}"
+    known = shared.programs.get(identity)
+    if known is not None:
+        clock.credit(known.seconds)
+        return known
+    shared.programs[identity] = _send_and_judge(prepared, route, back, clock)
+    return shared.programs[identity]
+
+
+def _send_and_judge(
+    prepared: PreparedCase, route: Route, back: CameBack, clock: StageClock
+) -> Judged:
+    ended = completion.completed()
+    # Outside of what is judged: a machine without a temporary folder is nobody's verdict.
+    with tempfile.TemporaryDirectory(prefix="cell-") as folder:
+        try:
+            archive = Path(folder) / "program.pt2"
+            send_to_disk(back, prepared.captured.calls, archive, clock)
+            save_again(back, archive, clock.again())
+        except Exception as error:
+            if is_full_disk(error):
+                raise
+            ended = _ended_by(error, clock)
+    return Judged(
+        judging.about_program(prepared, route, back),
+        ended,
+        reloaded=back.reloaded is not None,
+        ran=back.results is not None,
+        seconds={stage: clock.seconds[stage] for stage in _SHARED_STAGES if stage in clock.seconds},
+        archive_bytes=back.archive_bytes,
+    )
+
+
+def inline_again(
+    inliner: Inliner, prepared: PreparedCase, route: Route, clock: StageClock
+) -> GraphModule:
+    """The module that an inliner makes of the split, and no program.
+
+    Raises:
+        Exception: whatever `transform` raises.
+    """
+    inlining = InliningAlone()
+    captured = prepared.captured
+    shapes = captured.program.dynamic_shapes
+    with suppress(Inlined):
+        inliner.produce(prepared.split, route, captured.given_to_save, shapes, clock, inlining)
+    assert inlining.inlined is not None
+    return inlining.inlined
+
+
+def _about_inlined(
+    prepared: PreparedCase,
+    route: Route,
+    inlining: Inlining,
+    judged: Judged,
+    lines: Lines,
+) -> Answers:
+    inlined = inlining.inlined
+    assert inlined is not None
+    ran = judged.ran and route is not Route.CROSS  # a placeholder for an engine cannot run
+
+    def ask() -> Answers:
+        return judging.about_inlined(
+            prepared,
+            inlined,
+            finished=inlining.finished,
+            cleaned=inlining.finished or judged.ended.stage is Stage.CLEAN,
+            ran=ran,
+        )
+
+    shared = None if prepared.damaged else prepared.shared
+    if shared is None or not lines:
+        return ask()
+    identity = f"{ran} {identity_of(lines)}"
+    if identity not in shared.inlined:
+        shared.inlined[identity] = ask()
+    return shared.inlined[identity]
+
+
+def _own_program(export: OwnExport, clock: StageClock) -> ExportedProgram:
+    with clock.again().during(Stage.EXPORT):
+        program = export()
+    if not isinstance(program, ExportedProgram):
+        raise TypeError(f"export() returns a {type(program).__name__}, no ExportedProgram")
+    return program
+
+
+def _about_own_program(parts: ExportedProgram, own: ExportedProgram) -> Answers:
+    found = own_export.check(program_lines(parts), program_lines(own))
+    return {Oracle.STRUCTURE: Answer(tuple(found))}
+
+
+def _about_transform(
+    prepared: PreparedCase,
+    inliner: Inliner,
+    route: Route,
+    lines: Lines,
+    clock: StageClock,
+) -> Answers:
+    """Asked of every inliner, of equal ones too: that its work was equal once says nothing here."""
+
+    def ask() -> Answers:
+        def transform_again() -> GraphModule:
+            return inline_again(inliner, prepared, route, clock.again())
+
+        return judging.about_transform(lines, transform_again)
+
+    if prepared.shared is None:
+        return ask()
+    known = prepared.shared.transforms
+    identity = f"{inliner.name} {route is Route.CROSS}"
+    if identity not in known:
+        known[identity] = ask()
+    return known[identity]
+
+
+def _sharing_export(shared: Shared | None) -> Export | None:
+    """`torch.export.export`, once for all modules of one case that compute alike."""
+    if shared is None:
+        return None
+
+    def export(module: GraphModule, given: Given, clock: StageClock) -> ExportedProgram:
+        # By the route `cross` a release exports without inputs, which is another question.
+        inputs = f"{len(given.inputs.args)} {sorted(given.inputs.kwargs)}"
+        identity = f"{inputs} {computation_identity(module)}"
+        known = shared.exports.get(identity)
+        if known is not None:
+            clock.enter(Stage.EXPORT)
+            clock.leave()
+            clock.credit({Stage.EXPORT: known.seconds})
+            return known.program
+        program = run_torch_export(module, given, clock)
+        shared.exports[identity] = Exported(program, clock.seconds[Stage.EXPORT])
+        return program
+
+    return export
+
+
+def _ended_by(error: Exception, clock: StageClock) -> Verdict:
+    clock.leave()
+    missing = not_asked(error)
+    if missing is not None:
+        raise CannotAsk(missing) from error
+    return completion.ended_by(error, clock.stage or Stage.EXPORT)
+
+
+def is_full_disk(error: Exception) -> bool:
+    """Whether the machine, and nobody's program, is to blame."""
+    return isinstance(error, OSError) and error.errno in _NO_ROOM

@@ -1,0 +1,186 @@
+"""What is expensive and shared: a case captured, split and compiled once for all its cells."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from dataclasses import dataclass, field
+
+import torch
+import torch.utils._pytree as pytree
+from torch.fx import GraphModule
+
+from corpus.case import Case, Inputs
+from harness.rig.capture.capture import CapturedProgram, capture, over_bound_inputs
+from harness.rig.capture.split import split_module
+from harness.rig.cell.sharing import Shared, graph_lines
+from harness.rig.clock import StageClock
+from harness.rig.engines.module import compile_engines, engine_children
+from harness.rig.oracles.finding import Finding
+from harness.rig.oracles.reading import GraphReader, Reading
+from harness.rig.oracles.signature import expected_specs
+from harness.rig.oracles.state import ExpectedState, of_model, of_split
+from harness.rig.oracles.values import Observed, content_digest, differences, observe
+from harness.rig.oracles.wiring import reference_reading
+from harness.wire.vocabulary import Stage
+
+
+@dataclass
+class PreparedCase:
+    """One case in one capture mode, and what every cell of it is held against.
+
+    ``split`` is shared: a cell must leave it as it was, which ``fingerprint`` tells. ``steps`` is
+    how many engines and fallbacks it has, whatever a cell does to it. ``reference``
+    holds the split module's own results, one a call; ``against_eager`` what is wrong with them, and
+    ``against_itself`` where it returned something else when it was asked once more.
+    """
+
+    captured: CapturedProgram
+    split: GraphModule
+    steps: int
+    engine_bytes: int
+    reference: Observed
+    eager: Observed
+    specs: tuple[pytree.TreeSpec, pytree.TreeSpec]
+    reader: GraphReader
+    reading: Reading
+    user_inputs: int
+    state: ExpectedState
+    model_state: ExpectedState  # of the model, for the `plain` control
+    over: Inputs | None
+    fingerprint: str
+    # As the split module returns them, where that is otherwise than eager does.
+    packed_otherwise: tuple[pytree.TreeSpec, pytree.TreeSpec] | None = None
+    against_eager: list[Finding] = field(default_factory=list)
+    against_itself: list[Finding] = field(default_factory=list)
+    shared: Shared | None = None  # None: nothing is shared between cells
+    carried_bytes: int = 0  # segments that travel behind real engines
+    engines_matter: bool = False  # seen: a program of it returns something else if they do
+    warnings: tuple[str, ...] = ()  # what the release warned of when it compiled
+    damaged: bool = False  # a cell changed what all cells share; to be prepared anew
+
+    @property
+    def case(self) -> Case:
+        return self.captured.case
+
+    def look_for_damage(self) -> bool:
+        """See whether the split is still what it was, and remember it if not."""
+        self.damaged = fingerprint(self.split) != self.fingerprint
+        return self.damaged
+
+    def torch_only(self) -> torch.nn.Module:
+        """The model without any engine, for the `plain` control."""
+        return self.captured.eager
+
+
+class NotPrepared(Exception):
+    """A stage before any inliner raised."""
+
+    def __init__(self, cause: Exception, stage: Stage) -> None:
+        super().__init__(f"{stage}: {cause}")
+        self.cause = cause
+        self.stage = stage
+
+
+class WrongSplit(Exception):
+    """The graph lane's own split of a model does not compute what the model does."""
+
+
+def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase:
+    """Capture, split and compile.
+
+    Raises:
+        NotPrepared: a stage raised; with the exception and the stage.
+    """
+    stage = Stage.CAPTURE
+    try:
+        with clock.during(stage):
+            captured = capture(case, mode, seed)
+        stage = Stage.SPLIT
+        with clock.during(stage):
+            split = captured.fresh_module()
+            if captured.exported is not None:
+                split = split_module(split, case.fallback, case.min_block_size)
+        stage = Stage.COMPILE
+        with clock.during(stage):
+            engines = compile_engines(split)
+            split.recompile()
+        eager = observe(copy.deepcopy(captured.eager), captured.calls)
+        engine_bytes = sum(len(engine.payload) for engine in engines.values())
+        prepared = hold(captured, split, eager, engine_bytes)
+        if prepared.against_eager:
+            first = prepared.against_eager[0]
+            raise WrongSplit(f"{first.kind}: {first.detail}")
+        return prepared
+    except Exception as error:
+        raise NotPrepared(error, stage) from error
+
+
+def hold(
+    captured: CapturedProgram,
+    split: GraphModule,
+    eager: Observed,
+    engine_bytes: int,
+    *,
+    ask_twice: bool = False,
+) -> PreparedCase:
+    """All that the cells of a compiled split module are held against.
+
+    Args:
+        ask_twice: see whether it agrees with itself, without which nothing can be held against it
+            bit for bit. Emulated engines do.
+
+    Raises:
+        Exception: the split module does not run, or cannot be read.
+    """
+    # A copy runs: a model that writes to its state must reach every cell as it was.
+    reference = observe(copy.deepcopy(split), captured.calls)
+    against_itself = []
+    if ask_twice:
+        again = observe(copy.deepcopy(split), captured.calls)
+        against_itself = _against("itself", reference, again)
+    reader = GraphReader()
+    reading, user_inputs = reference_reading(reader, split)
+    specs = expected_specs(captured.example, eager.returned[0])
+    packed = expected_specs(captured.example, reference.returned[0])
+    return PreparedCase(
+        captured=captured,
+        split=split,
+        steps=sum(name.startswith("_run_on_") for name, _ in split.named_children()),
+        engine_bytes=engine_bytes,
+        reference=reference,
+        eager=eager,
+        specs=specs,
+        packed_otherwise=None if packed == specs else packed,
+        reader=reader,
+        reading=reading,
+        user_inputs=user_inputs,
+        state=of_split(split, reading, reader.digest),
+        model_state=of_model(captured.eager, captured.exported, reader.digest),
+        over=over_bound_inputs(captured),
+        fingerprint=fingerprint(split),
+        against_eager=_against("eager", eager, reference, captured.case.eager_tolerance),
+        against_itself=against_itself,
+    )
+
+
+def _against(
+    what: str, expected: Observed, got: Observed, tolerance: float | None = None
+) -> list[Finding]:
+    return [
+        Finding(Stage.COMPILE, f"split module against {what}: {each.kind}", each.detail)
+        for each in differences(expected, got, tolerance)
+    ]
+
+
+def fingerprint(split: GraphModule) -> str:
+    """Changes when a graph, its metadata, a child or a parameter of the split was written to."""
+    parts = list(graph_lines(split.graph))
+    for name, child in split.named_children():
+        parts.append(name)
+        parts.extend(graph_lines(child.graph) if isinstance(child, GraphModule) else ["engine"])
+    for name, tensor in [*split.named_parameters(), *split.named_buffers()]:
+        # A write through `.data` changes the content alone; one that changes nothing the version.
+        parts.append(f"{name}: {content_digest(tensor)} version {tensor._version}")
+    parts.extend(engine_children(split))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""What the controller asks the rig: one JSON request, one answer."""

@@ -1,0 +1,1 @@
+"""The processes that run cells, and what they say."""

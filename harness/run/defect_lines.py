@@ -1,0 +1,74 @@
+"""A run in defects: what each candidate does otherwise, and what the newest release has."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from harness.catalogue.subject_order import ordered_subjects, version_of
+from harness.gate.attribution import (
+    deviation,
+    difference,
+    difference_line,
+    shown_lines,
+)
+from harness.gate.findings import first_screen
+from harness.gate.known import known_lines
+from harness.run.judged_run import JudgedRun
+from harness.subjects.choosing import likes
+from harness.wire.vocabulary import SubjectKind
+
+#: How many releases are told one by one.
+_MOST: Final = 3
+
+
+def screen_of(judged: JudgedRun) -> list[str]:
+    """The first screen of a run, as the console shows it."""
+    lines = defect_lines(judged)
+    if judged.known is not None:
+        lines[-1] += f"; all: python -m harness defects --release {judged.known.release}"
+    return first_screen(judged.report, lines, run=judged.folder.run_id, places=judged.places)
+
+
+def defect_lines(judged: JudgedRun) -> list[str]:
+    """What stands between the gate and the cells, on the console and on the page alike."""
+    lines = [*_candidates(judged), *_releases(judged)]
+    if judged.known is not None:
+        return [*lines, *known_lines(judged.known)]
+    return [*lines, *_own_cases(judged)]
+
+
+def _candidates(judged: JudgedRun) -> list[str]:
+    known, records = judged.expectations, list(judged.records.values())
+    lines = []
+    for subject, like in sorted(likes(judged.subjects).items()):
+        told = difference(subject, like, records, known.table, known.register)
+        lines.append(f"{subject}: {difference_line(told, like)}")
+    return lines
+
+
+def _releases(judged: JudgedRun) -> list[str]:
+    """Releases that the table does not know, and those that are not as it says, the newest first.
+
+    What the table says of a release that it does not know is what it says of the one before.
+    """
+    known = judged.expectations
+    if not known.table.releases:
+        return []
+    found = {finding.subject for finding in judged.report.findings}
+    lines = []
+    for spec in sorted(judged.subjects, key=lambda spec: version_of(spec.subject), reverse=True):
+        like = known.table.stands_for(spec.subject)
+        if spec.kind is not SubjectKind.RELEASE or (like == spec.subject not in found):
+            continue
+        told = deviation(spec.subject, judged.records.values(), known.table, known.register)
+        expected = "expected" if like == spec.subject else like
+        lines.append(f"{spec.subject}: {difference_line(told, expected)}")
+    more = len(lines) - _MOST
+    return [*lines[:_MOST], *([f"and {more} more releases are not as expected"] * (more > 0))]
+
+
+def _own_cases(judged: JudgedRun) -> list[str]:
+    """What releases show in cases of which no table speaks, by the defects' signs."""
+    specs = ordered_subjects(judged.subjects)
+    releases = [spec.subject for spec in specs if spec.kind is SubjectKind.RELEASE]
+    return shown_lines(judged.shown, releases)

@@ -1,0 +1,202 @@
+"""A run as it lies on the disk, judged: its records with everything that explains them."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from packaging.version import Version
+
+from harness.base.errors import SurroundingsError, UsageError
+from harness.catalogue.releases import Catalogue
+from harness.expectations import EXPECTATIONS
+from harness.gate.attribution import Attributed, attributed
+from harness.gate.findings import Gate, GateReport, Places
+from harness.gate.judge import judge
+from harness.gate.known import Known, known_in
+from harness.gate.reach import reach_in
+from harness.gate.shown_defects import shown_defects
+from harness.gate.summary import summarise
+from harness.gate.verdict import ReachOf
+from harness.register.faults import faults_of
+from harness.register.reading import Expectations, read_expectations
+from harness.register.standing import Standings
+from harness.runs.plan import PlannedCell
+from harness.runs.provenance import Provenance
+from harness.runs.run_folder import RunFolder, RunState
+from harness.runs.spent import Spent
+from harness.subjects.choosing import likes
+from harness.subjects.specs import known_subjects
+from harness.toolchain import Toolchain
+from harness.toolchain.rig_client import Corpus, read_corpus
+from harness.wire.records import CaseInfo, CellRecord, SubjectSpec
+from harness.wire.vocabulary import Reach, SubjectKind
+
+RESULTS: Final = "results"  # where the commands look for runs if they are not told
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """A run's records with everything that explains them.
+
+    ``known`` is what its newest release is known to have; None where the table knows no release,
+    none was asked, or the cases are a user's own.
+    """
+
+    folder: RunFolder
+    report: GateReport
+    plan: tuple[PlannedCell, ...]
+    records: dict[str, CellRecord]
+    cases: tuple[CaseInfo, ...]
+    subjects: tuple[SubjectSpec, ...]
+    expectations: Expectations
+    provenance: Provenance
+    known: Known | None = None
+    broken: dict[str, str] = field(default_factory=dict)
+
+    @functools.cached_property
+    def shown(self) -> tuple[Attributed, ...]:
+        """Every failure that is judged, with its defect."""
+        known, partners = self.expectations, likes(self.subjects)
+        return tuple(attributed(self.records.values(), known.table, known.register, partners))
+
+    @property
+    def places(self) -> Places:
+        """What the commands need that speak of this run, from where they are typed now."""
+        out = os.path.relpath(self.folder.path.parent)
+        return Places(
+            corpus=self.provenance.corpus,
+            declared={case.name: case.declared_at for case in self.cases if case.declared_at},
+            out="" if out == RESULTS else out,
+            candidates=frozenset(
+                spec.subject for spec in self.subjects if spec.kind is SubjectKind.FILE
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The expectations, and all that they may speak of, whatever part of it a run takes."""
+
+    expectations: Expectations
+    corpus: Corpus
+    catalogue: Catalogue
+
+
+def reopen(
+    which: str,
+    out: Path,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    folder_of_expectations: Path = EXPECTATIONS,
+    *,
+    undecided: bool = False,
+) -> JudgedRun:
+    """A run as it lies on the disk, judged by today's expectations.
+
+    Raises:
+        UsageError: no such run, or it is damaged, or of cases that are no longer there.
+        SurroundingsError: the rig's Python cannot load the corpus.
+    """
+    folder = RunFolder.open(which, out)
+    corpus = read_corpus(toolchain.python, folder.provenance().corpus, toolchain.cache)
+    known = read_expectations(folder_of_expectations, corpus.places, undecided=undecided)
+    return judged_run(folder, Expected(known, corpus, catalogue))
+
+
+def judged_run(folder: RunFolder, expected: Expected) -> JudgedRun:
+    """A folder's records with the verdict on them.
+
+    Raises:
+        UsageError: the run has cases that are no longer there.
+    """
+    provenance, plan, records = folder.provenance(), folder.plan(), folder.records()
+    known, cases = expected.expectations, expected.corpus.cases
+    gone = sorted({cell.key.case for cell in plan} - set(expected.corpus.names))
+    if gone:
+        raise UsageError(
+            f"{folder.run_id} has cases that this corpus does not: {', '.join(gone)}; read it "
+            "with the harness commit that is named in its run.json"
+        )
+    planned = {cell.key.case for cell in plan}
+    chosen = tuple(case for case in cases if case.name in planned)
+    subjects = provenance.subjects
+    faults = (
+        faults_of(known.register, known.table, cases, known_subjects(expected.catalogue))
+        if known.table.entries
+        else ()
+    )
+    report = judge(
+        plan,
+        records,
+        known.table,
+        subjects,
+        likes(subjects),
+        faults,
+        known.register,
+        cosmetic_is_told=bool(provenance.corpus) and not known.table.entries,
+    )
+    newest = _newest_release(subjects)
+    counted = None
+    if newest is not None and known.table.releases and not provenance.corpus:
+        standings = Standings(known.register, known.table)
+        counted = known_in(newest, standings, _reach_of_rows(expected.corpus))
+    return JudgedRun(folder, report, plan, records, chosen, subjects, known, provenance, counted)
+
+
+def _reach_of_rows(corpus: Corpus) -> ReachOf:
+    """Who makes the split of a row's case; one that the corpus lacks is nobody's, and a fault."""
+    reach_of, names = reach_in(corpus.cases, ()), frozenset(corpus.names)
+    return lambda key: reach_of(key) if key.case in names else Reach.HANDMADE
+
+
+def _newest_release(subjects: Iterable[SubjectSpec]) -> str | None:
+    """The newest of these that is a release."""
+    releases = [spec.subject for spec in subjects if spec.kind is SubjectKind.RELEASE]
+    return max(releases, key=Version, default=None)
+
+
+def raise_if_nothing_ran(judged: JudgedRun) -> None:
+    """A gate that failed because the harness broke says so with the first traceback.
+
+    Raises:
+        SurroundingsError: some cells have no record.
+    """
+    if judged.report.gate is Gate.FAILED and judged.broken:
+        cell, text = next(iter(judged.broken.items()))
+        raise SurroundingsError(
+            f"{len(judged.broken)} cells have no verdict because the harness itself failed; "
+            f"first in {cell}:\n{text}"
+        )
+
+
+def summary_of(
+    judged: JudgedRun,
+    state: RunState,
+    *,
+    wall_s: float | None,
+    spent: Spent | None = None,
+    controller_peak_bytes: int | None = None,
+) -> dict[str, Any]:
+    """The content of summary.json, as `summarise` says."""
+    return summarise(
+        state=state.value,
+        report=judged.report,
+        plan=judged.plan,
+        records=judged.records,
+        cases=judged.cases,
+        provenance=judged.provenance,
+        defects=shown_defects(
+            judged.shown,
+            judged.expectations.register,
+            judged.subjects,
+            reach_in(judged.cases, judged.provenance.corpus, likes(judged.subjects)),
+        ),
+        wall_s=wall_s,
+        spent=spent,
+        controller_peak_bytes=controller_peak_bytes,
+    )

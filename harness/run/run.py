@@ -1,0 +1,300 @@
+"""A run from its options to its verdict: subjects, plan, workers, records, gate, results."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.base.errors import UsageError
+from harness.catalogue.environments import MATCHED, installed_bytes, matched_name, releases_in
+from harness.catalogue.releases import Catalogue
+from harness.expectations import EXPECTATIONS
+from harness.register.reading import read_expectations
+from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
+from harness.runs.plan import derived, make_plan, shard
+from harness.runs.provenance import Provenance, collect_provenance, resume_mismatch
+from harness.runs.run_folder import RunFolder, RunState
+from harness.runs.spent import own_peak_bytes, read_spent, spent_log
+from harness.subjects.choosing import choose_subjects, found_again
+from harness.subjects.engine_lane import preflight
+from harness.subjects.packages import Sites, package_groups, with_installed, with_packages
+from harness.toolchain import Toolchain
+from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.rig_client import Corpus, read_corpus, select_cases
+from harness.wire.records import CellRecord, PackageSpec, SubjectSpec
+from harness.wire.vocabulary import PINNED, SEGMENT, Lane
+from harness.workers.jobs import make_jobs
+from harness.workers.pool import run_groups, run_jobs
+from harness.workers.process import PackageSetup, WorkerSetup
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a user asks of a run. Times in seconds."""
+
+    releases: str = ""
+    exporter: Path | None = None
+    wheel: Path | None = None
+    like: str = ""
+    subjects: tuple[str, ...] = ()  # of those that are chosen these alone, in this order
+    expression: str = ""
+    families: tuple[str, ...] = ()
+    quick: bool = False
+    full: bool = False
+    corpus: tuple[str, ...] = ()  # places of cases that take the place of the project's own
+    routes: tuple[str, ...] = ()
+    captures: tuple[str, ...] = ("nonstrict",)
+    lanes: tuple[str, ...] = (Lane.GRAPH.value,)
+    builders: tuple[str, ...] = (SEGMENT,)  # of the package lane; the engine lane has its own
+    environment: str = PINNED  # or matched
+    jobs: int = 2
+    timeout_s: float = 120.0
+    seed: int = 0
+    share: bool = True
+    shard: tuple[int, int] | None = None
+    out: Path = Path("results")
+    expectations: Path = EXPECTATIONS
+    command_line: tuple[str, ...] = ()
+
+
+class Progress(Protocol):
+    """Who is told how far a run is."""
+
+    def start(self, total: int, done: int) -> None: ...
+
+    def ended(self, record: CellRecord) -> None: ...
+
+    def say(self, line: str) -> None: ...
+
+
+def run(
+    options: RunOptions, toolchain: Toolchain, catalogue: Catalogue, progress: Progress
+) -> JudgedRun:
+    """Start a run and see it through.
+
+    Raises:
+        UsageError, SurroundingsError: as their docstrings say; the run folder, if there is one
+            already, can be resumed.
+        Unavailable: the engine lane is asked for and cannot run here.
+    """
+    installed = preflight(toolchain.python) if Lane.ENGINE in options.lanes else None
+    if installed and options.environment == PINNED:
+        raise UsageError(
+            f"--lane {Lane.ENGINE}: the torch is not chosen here; give --environment {MATCHED}"
+        )
+    # Before anything takes long: a typo is cheap.
+    known = read_expectations(options.expectations, options.corpus)
+    torch = "" if options.environment == PINNED else toolchain.python_env().torch_version
+    subjects = choose_subjects(
+        toolchain,
+        catalogue,
+        releases=releases_in(options.environment, options.releases, torch, catalogue),
+        exporter=options.exporter,
+        wheel=options.wheel,
+        like=options.like,
+    )
+    if options.subjects:
+        by_name = {spec.subject: spec for spec in subjects}
+        subjects = tuple(by_name[name] for name in options.subjects)
+    with ThreadPoolExecutor(1) as beside:
+        # Two processes that import torch, at once; whoever needs the facts meets their error.
+        beside.submit(toolchain.python_env)
+        corpus = read_corpus(toolchain.python, options.corpus, toolchain.cache)
+    cases = select_cases(
+        corpus.cases,
+        options.expression,
+        options.families,
+        quick=options.quick,
+        full=options.full,
+        lanes=_lanes_of_cases(options.lanes),
+    )
+    sites: Sites = {}
+    if Lane.PACKAGE in options.lanes and any(Lane.PACKAGE in case.lanes for case in cases):
+        subjects, sites = with_packages(subjects, toolchain, catalogue, options.builders)
+    if installed:
+        subjects = with_installed(subjects, installed, catalogue)
+    environment = matched_name(torch) if torch else PINNED
+    plan = make_plan(cases, subjects, options.captures, options.routes or None, environment)
+    if options.shard is not None:
+        plan = shard(plan, *options.shard)
+    provenance = _provenance(options, corpus, subjects)
+    with RunFolder.create(options.out, provenance, plan) as folder:
+        expected = Expected(known, corpus, catalogue)
+        return _execute(folder, options, toolchain, expected, progress, subjects, sites)
+
+
+def resume(
+    which: str, options: RunOptions, toolchain: Toolchain, catalogue: Catalogue, progress: Progress
+) -> JudgedRun:
+    """Finish what is missing of a run, with its own subjects and seed.
+
+    Raises:
+        UsageError: no such run, or it was made of another corpus, inliner or torch.
+        SurroundingsError, Unavailable: as `run`.
+    """
+    with RunFolder.open(which, options.out) as folder:
+        before = folder.provenance()
+        known = read_expectations(options.expectations, before.corpus)
+        options = dataclasses.replace(options, seed=before.seeds[0])
+        corpus = read_corpus(toolchain.python, before.corpus, toolchain.cache)
+        subjects = found_again(before, toolchain, catalogue)
+        sites: Sites = {}
+        had = _builders(before.subjects, Lane.PACKAGE)
+        builders = tuple(dict.fromkeys(builder for names in had.values() for builder in names))
+        if builders:
+            subjects, sites = with_packages(subjects, toolchain, catalogue, builders, had)
+        real = _builders(before.subjects, Lane.ENGINE)
+        if real:
+            subjects = with_installed(subjects, preflight(toolchain.python), catalogue, real)
+        now = _provenance(options, corpus, subjects)
+        differs = resume_mismatch(before, now)
+        if differs:
+            raise UsageError(
+                f"{folder.run_id} cannot be resumed, its verdicts would be mixed: "
+                f"{'; '.join(differs)}; start a new run"
+            )
+        expected = Expected(known, corpus, catalogue)
+        return _execute(folder, options, toolchain, expected, progress, subjects, sites)
+
+
+def _lanes_of_cases(lanes: Sequence[str]) -> set[Lane]:
+    """The lanes as cases name them: the engine lane takes those of the package lane."""
+    return {Lane.PACKAGE if lane == Lane.ENGINE else Lane(lane) for lane in lanes}
+
+
+def _builders(subjects: Sequence[SubjectSpec], lane: Lane) -> dict[str, list[str]]:
+    """The builders of each subject's packages in a lane; without those that have none."""
+    found = {
+        spec.subject: [each.builder for each in spec.packages if each.lane is lane]
+        for spec in subjects
+    }
+    return {subject: builders for subject, builders in found.items() if builders}
+
+
+def _provenance(options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectSpec]) -> Provenance:
+    return collect_provenance(
+        root=PROJECT_ROOT,
+        corpus_digest=corpus.digest,
+        corpus=corpus.places,
+        subjects=subjects,
+        seeds=(options.seed,),
+        command_line=options.command_line,
+        environment_bytes=(
+            None if options.environment == PINNED else installed_bytes(Path(sys.prefix))
+        ),
+    )
+
+
+def _execute(
+    folder: RunFolder,
+    options: RunOptions,
+    toolchain: Toolchain,
+    expected: Expected,
+    progress: Progress,
+    subjects: Sequence[SubjectSpec],
+    sites: Sites,
+) -> JudgedRun:
+    """Run what is missing of a folder's plan, then judge the whole and write the results."""
+    started = time.perf_counter()
+    records = folder.records()
+    if folder.journal().dropped:
+        progress.say(f"journal: {folder.journal().dropped}")
+    progress.start(total=len(folder.plan()), done=len(records))
+
+    def add(record: CellRecord) -> None:
+        folder.append(record)
+        records[record.key.cell_id] = record
+        progress.ended(record)
+
+    for record in derived(folder.plan(), records):
+        add(record)
+    folder.write_state(RunState.RUNNING)
+    try:
+        broken = _run_missing(folder, options, toolchain, subjects, sites, records, add)
+    except BaseException:  # Ctrl-C above all: what has ended is safe, and the state says so
+        folder.write_state(RunState.INTERRUPTED)
+        raise
+    for record in derived(folder.plan(), records):
+        add(record)
+    judged = dataclasses.replace(judged_run(folder, expected), broken=broken)
+    summary = summary_of(
+        judged,
+        RunState.COMPLETE,
+        wall_s=time.perf_counter() - started,
+        spent=read_spent(folder.path),
+        controller_peak_bytes=own_peak_bytes(),
+    )
+    folder.write_results(summary, judged.cases)
+    folder.write_state(RunState.COMPLETE)
+    return judged
+
+
+def _worker_setup(
+    folder: RunFolder,
+    options: RunOptions,
+    toolchain: Toolchain,
+    subjects: Sequence[SubjectSpec],
+) -> WorkerSetup:
+    return WorkerSetup(
+        python=toolchain.python,
+        library=toolchain.emulated_runtime(),
+        subjects=subjects,
+        seed=options.seed,
+        log_folder=folder.path / "workers",
+        corpus_digest=folder.provenance().corpus_digest,
+        corpus=folder.provenance().corpus,
+        share=options.share,
+    )
+
+
+def _run_missing(
+    folder: RunFolder,
+    options: RunOptions,
+    toolchain: Toolchain,
+    subjects: Sequence[SubjectSpec],
+    sites: Sites,
+    records: dict[str, CellRecord],
+    add: Callable[[CellRecord], None],
+) -> dict[str, str]:
+    """Run the graph lane, all workers on one queue; then the packages, a worker for each."""
+    missing = [cell for cell in folder.plan() if cell.key.cell_id not in records]
+    jobs = make_jobs([cell for cell in missing if cell.key.lane == Lane.GRAPH])
+
+    def package_setup(spec: SubjectSpec, package: PackageSpec) -> PackageSetup:
+        real = package.lane is Lane.ENGINE
+        return PackageSetup(
+            python=toolchain.python,
+            subjects=[spec],
+            seed=options.seed,
+            log_folder=folder.path / "workers" / f"{spec.subject}-{package.builder}",
+            corpus_digest=folder.provenance().corpus_digest,
+            release=spec.subject,
+            site=None if real else sites[spec.subject, package.builder],
+            engines=toolchain.engines,
+            corpus=folder.provenance().corpus,
+            executor=package.executor,
+            device="cuda" if real else "cpu",
+        )
+
+    groups = package_groups(missing, package_setup, subjects)
+    broken: dict[str, str] = {}
+    with spent_log(folder.path) as on_spent:
+        how: Any = {
+            "count": options.jobs,
+            "timeout_s": options.timeout_s,
+            "on_record": add,
+            "on_spent": on_spent,
+        }
+        if jobs:
+            setup = _worker_setup(folder, options, toolchain, subjects)
+            broken |= asyncio.run(run_jobs(jobs, setup, **how)).broken
+        if groups:
+            broken |= asyncio.run(run_groups(groups, **how)).broken
+    return broken

@@ -1,0 +1,198 @@
+"""An append-only file of JSON lines that survives a kill at any moment.
+
+A line is ``<length> <crc32> <json>``: the length of the JSON in bytes, its CRC-32 as 8 hex digits,
+and the JSON itself without a line break. It is written by one call and fsynced before ``append``
+returns, so what was acknowledged is there, and a kill can only damage the last line.
+
+So there are two kinds of damage, and they are told apart: a broken *last* line is a write that was
+cut short, and is dropped and reported; a broken line anywhere else means that something other than
+this module wrote into the file, and nothing in it can be trusted.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from harness.base.errors import SurroundingsError, UsageError
+from harness.base.files import written_to
+from harness.wire.record_json import UnknownSchema, check_schema
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class JournalReading(Generic[T]):
+    """A journal's payloads in order, how many bytes of it are good, and what was dropped if any."""
+
+    payloads: tuple[T, ...]
+    good_bytes: int
+    dropped: str = ""
+
+
+def encode_line(payload: Mapping[str, Any]) -> bytes:
+    """One line of the journal, with its line feed.
+
+    Raises:
+        ValueError: a number in it is not finite, which JSON cannot say.
+    """
+    # ASCII: no payload can then hold a line break or half a character.
+    body = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    return _framed(body) + b"\n"
+
+
+def parse_journal(data: bytes, where: str, each: Callable[[bytes, str], T]) -> JournalReading[T]:
+    """Read a journal's bytes; ``where`` names the file in messages.
+
+    Args:
+        each: makes of a line's JSON, and of where it stands, what is kept of it; a ValueError says
+            that the line is broken.
+
+    Raises:
+        UsageError: a line that is not the last is broken, or a line's schema is unknown.
+    """
+    payloads: list[T] = []
+    good_bytes = 0
+    for number, line in enumerate(io.BytesIO(data), start=1):
+        here = f"{where}:{number}"
+        payload = _decode(line[:-1], here, each) if line.endswith(b"\n") else None
+        if payload is None:
+            if good_bytes + len(line) == len(data):
+                return _cut(payloads, good_bytes, data, here)
+            raise UsageError(
+                f"{here}: foreign or damaged: not a line that this harness wrote; start a new run"
+            )
+        payloads.append(payload)
+        good_bytes += len(line)
+    return JournalReading(tuple(payloads), good_bytes)
+
+
+def read_journal(path: Path) -> JournalReading[dict[str, Any]]:
+    """Read a journal file without changing it.
+
+    Raises:
+        UsageError: as `parse_journal`, or there is no such file.
+    """
+    return read_journal_as(path, payload_of)
+
+
+def read_journal_as(path: Path, each: Callable[[bytes, str], T]) -> JournalReading[T]:
+    """As `read_journal`, with what ``each`` makes of a line in its payload's place, as
+    `parse_journal` says: the payloads of a large run take more memory than its records, and need
+    not be there at once.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read the journal {path}: {error.strerror}") from error
+    return parse_journal(data, str(path), each)
+
+
+class Journal:
+    """The writing end: opens for append, and first cuts off what a kill left of the last line.
+
+    ``dropped`` says what was cut off, and is empty if nothing was. One writer at a time: whoever
+    opens it holds a lock of its own.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open ``path``, which may be absent.
+
+        Raises:
+            UsageError: it is damaged elsewhere than at its end, or of an unknown schema.
+            SurroundingsError: it cannot be written.
+        """
+        self._path = path
+        self._descriptor = -1
+        reading = read_journal(path) if path.exists() else JournalReading((), 0)
+        self.dropped = reading.dropped
+        with written_to(path):
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            if reading.dropped:
+                os.ftruncate(self._descriptor, reading.good_bytes)
+                os.fsync(self._descriptor)
+
+    def append(self, *payloads: Mapping[str, Any]) -> None:
+        """Add a line for each, and return when they are on the disk.
+
+        Raises:
+            ValueError: a payload is not JSON, or the journal is closed.
+            SurroundingsError: it cannot be written. The journal is closed then: another line
+                behind a half-written one would turn an honest cut into a damaged file.
+        """
+        if self._descriptor < 0:
+            raise ValueError(f"{self._path}: the journal is closed")
+        lines = b"".join(map(encode_line, payloads))
+        try:
+            with written_to(self._path):
+                _write_all(self._descriptor, lines)
+                os.fsync(self._descriptor)
+        except SurroundingsError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _framed(body: bytes) -> bytes:
+    return b"%d %08x %s" % (len(body), zlib.crc32(body), body)
+
+
+def payload_of(body: bytes, where: str) -> dict[str, Any]:
+    """A line's JSON as data.
+
+    Raises:
+        UnknownSchema, ValueError: of an unknown schema, or no JSON of a payload.
+    """
+    payload = json.loads(body)
+    if not isinstance(payload, dict):
+        raise ValueError("not an object")
+    check_schema(payload, where)
+    return payload
+
+
+def _decode(line: bytes, where: str, each: Callable[[bytes, str], T]) -> T | None:
+    """What ``each`` makes of one line, or None if the line is broken."""
+    body = line.split(b" ", 2)[-1]
+    if line != _framed(body):
+        return None
+    try:
+        return each(body, where)
+    except UnknownSchema as error:
+        # Its checksum is right: it was written whole, by another version of this harness.
+        raise UsageError(str(error)) from error
+    except ValueError:
+        return None
+
+
+def _cut(payloads: list[T], good_bytes: int, data: bytes, where: str) -> JournalReading[T]:
+    lost = len(data) - good_bytes
+    message = f"{where}: dropped {lost} bytes of a line that was cut short in writing"
+    return JournalReading(tuple(payloads), good_bytes, message)
+
+
+def _write_all(descriptor: int, line: bytes) -> None:
+    written = 0
+    while written < len(line):
+        written += os.write(descriptor, line[written:])

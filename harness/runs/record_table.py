@@ -1,0 +1,212 @@
+"""A run's records as one typed table: a row for each cell and oracle.
+
+Every planned cell has at least one row: one without verdicts (unsupported, or missing) has a
+single row without an oracle, so that no cell vanishes from a count. So plan and records can be
+read back, all but the evidence; it is how a run is published.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.base.errors import UsageError
+from harness.runs.plan import PlannedCell
+from harness.wire.record_json import READABLE, SCHEMA, verdict_from_json, with_later_oracles
+from harness.wire.records import CaseInfo, CellKey, CellRecord, Verdict
+from harness.wire.vocabulary import COMPILE_PARTS, CellState, Stage
+
+MISSING = "missing"
+
+
+def _seconds_column(stage: str) -> str:
+    return f"seconds_{stage.replace('-', '_')}"
+
+
+_COLUMNS = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("cell_id", pa.string()),
+        *((field.name, pa.string()) for field in dataclasses.fields(CellKey)),
+        ("family", pa.string()),
+        ("origin", pa.string()),
+        ("hypothetical", pa.bool_()),
+        ("measured_as", pa.string()),
+        ("state", pa.string()),
+        ("oracle", pa.string()),
+        ("outcome", pa.string()),
+        ("symptom", pa.string()),
+        ("stage", pa.string()),
+        ("message", pa.string()),
+        ("label", pa.string()),
+        ("harm", pa.string()),
+        ("raised", pa.string()),
+        *((_seconds_column(stage), pa.float64()) for stage in Stage),
+        ("archive_bytes", pa.int64()),
+        ("engine_bytes", pa.int64()),
+        ("carried_bytes", pa.int64()),
+        ("steps", pa.int64()),
+        ("logged", pa.list_(pa.string())),
+        ("attempts", pa.int64()),
+        ("ended_at_unix_s", pa.float64()),
+    ],
+    metadata={"schema": str(SCHEMA)},
+)
+
+# Columns that older runs do not have.
+_ADDED_LATER = (
+    "carried_bytes",
+    "steps",
+    "harm",
+    "raised",
+    "logged",
+    *map(_seconds_column, COMPILE_PARTS),
+)
+
+
+def record_table(
+    plan: Sequence[PlannedCell],
+    records: Mapping[str, CellRecord],
+    cases: Sequence[CaseInfo],
+    run_id: str,
+) -> pa.Table:
+    """The table. ``message`` of a cell without verdicts is the reason; seconds are a cell's own.
+
+    A stage that was not timed is null, which is not zero; so are a size that was not measured, and
+    family and origin of a case that ``cases`` lacks.
+    """
+    known = {case.name: case for case in cases}
+    rows = [
+        {"run_id": run_id, **row}
+        for cell in plan
+        for row in _rows(cell, records.get(cell.key.cell_id), known.get(cell.key.case))
+    ]
+    return pa.Table.from_pylist(rows, schema=_COLUMNS)
+
+
+def parquet_bytes(
+    plan: Sequence[PlannedCell],
+    records: Mapping[str, CellRecord],
+    cases: Sequence[CaseInfo],
+    run_id: str,
+) -> bytes:
+    """`record_table` as the content of a Parquet file."""
+    buffer = io.BytesIO()
+    pq.write_table(record_table(plan, records, cases, run_id), buffer)
+    return buffer.getvalue()
+
+
+def read_parquet(path: Path) -> tuple[tuple[PlannedCell, ...], dict[str, CellRecord]]:
+    """The plan and the ended cells, by ``cell_id``, of a `parquet_bytes` file.
+
+    Raises:
+        UsageError: it is damaged, or its columns are not those that this harness writes.
+    """
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"{path}: foreign or damaged: {error}") from error
+    schema = int((table.schema.metadata or {}).get(b"schema", 0))
+    for name in _ADDED_LATER:
+        if name not in table.column_names:
+            field = _COLUMNS.field(name)
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    if sorted(table.column_names) == sorted(_COLUMNS.names):
+        table = table.select(_COLUMNS.names)
+    if not table.schema.equals(_COLUMNS) or schema not in READABLE:
+        raise UsageError(
+            f"{path}: not the columns that this harness writes; read it with the commit that is "
+            "named in its run.json"
+        )
+    plan, records = [], {}
+    for cell_id, rows in itertools.groupby(table.to_pylist(), lambda row: str(row["cell_id"])):
+        head, *rest = rows
+        planned = _planned(head)
+        plan.append(planned)
+        if head["state"] != MISSING:
+            records[cell_id] = _record(planned, head, rest, schema)
+    return tuple(plan), records
+
+
+def _planned(row: Mapping[str, Any]) -> PlannedCell:
+    key = CellKey(**{field.name: row[field.name] for field in dataclasses.fields(CellKey)})
+    unsupported = row["message"] if row["state"] == CellState.UNSUPPORTED else ""
+    return PlannedCell(key, row["hypothetical"], row["measured_as"], unsupported)
+
+
+def _record(
+    cell: PlannedCell, head: Mapping[str, Any], rest: Sequence[Mapping[str, Any]], schema: int
+) -> CellRecord:
+    seconds = {stage.value: head[_seconds_column(stage)] for stage in Stage}
+    rows = [row for row in (head, *rest) if row["oracle"]]
+    verdicts = tuple(
+        verdict_from_json({**row, "evidence": "", "raised": row["raised"] or ""}) for row in rows
+    )
+    return CellRecord(
+        key=cell.key,
+        state=CellState(head["state"]),
+        verdicts=with_later_oracles(verdicts, schema),
+        reason="" if verdicts else head["message"],
+        hypothetical=cell.hypothetical,
+        measured_as=cell.measured_as,
+        seconds={stage: value for stage, value in seconds.items() if value is not None},
+        archive_bytes=head["archive_bytes"],
+        engine_bytes=head["engine_bytes"],
+        carried_bytes=head["carried_bytes"],
+        steps=head["steps"],
+        logged=tuple(head["logged"] or ()),
+        attempts=head["attempts"],
+        ended_at_unix_s=head["ended_at_unix_s"],
+    )
+
+
+def _rows(
+    cell: PlannedCell, record: CellRecord | None, case: CaseInfo | None
+) -> Iterator[dict[str, Any]]:
+    head: dict[str, Any] = {
+        "cell_id": cell.key.cell_id,
+        **dataclasses.asdict(cell.key),
+        "family": case.family if case else None,
+        "origin": case.origin if case else None,
+        "hypothetical": cell.hypothetical,
+        "measured_as": cell.measured_as,
+    }
+    if record is None:
+        yield {**head, "state": MISSING, "outcome": MISSING, "label": MISSING, "message": ""}
+        return
+    head |= {
+        "state": record.state.value,
+        "archive_bytes": record.archive_bytes,
+        "engine_bytes": record.engine_bytes,
+        "carried_bytes": record.carried_bytes,
+        "steps": record.steps,
+        "logged": list(record.logged),
+        "attempts": record.attempts,
+        "ended_at_unix_s": record.ended_at_unix_s,
+    }
+    head |= {_seconds_column(stage): seconds for stage, seconds in record.seconds.items()}
+    if not record.verdicts:
+        said = CellState.UNSUPPORTED.value if record.label == "unsupported" else MISSING
+        yield {**head, "outcome": said, "label": said, "message": record.reason}
+    for verdict in record.verdicts:
+        yield {**head, **_verdict_columns(verdict)}
+
+
+def _verdict_columns(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "oracle": verdict.oracle.value,
+        "outcome": verdict.outcome.value,
+        "symptom": verdict.symptom.value if verdict.symptom else None,
+        "stage": verdict.stage.value if verdict.stage else None,
+        "message": verdict.message,
+        "label": verdict.label,
+        "harm": verdict.harm.value if verdict.harm else None,
+        "raised": verdict.raised,
+    }

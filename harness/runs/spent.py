@@ -1,0 +1,97 @@
+"""What the workers of a run spent, kept beside its journal: the share of it that went into stages.
+
+A worker tells it with the end of each job, in seconds of its own clock, from torch being imported
+on. Work that was shared between cells counts once. A job whose worker died told nothing and is in
+neither sum; nor is what came before a kill of the controller in the middle of a job.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import resource
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.base.errors import UsageError
+from harness.runs.journal import Journal, read_journal
+from harness.wire.record_json import SCHEMA
+
+SPENT_FILE = "spent.jsonl"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Seconds that workers spent on jobs: in all, and inside of stages; and their memory.
+
+    ``peak_bytes`` is the most resident memory that each worker, by its process id, has held at any
+    time until then; a run of before this was asked has none.
+    """
+
+    worker_s: float
+    stages_s: float
+    peak_bytes: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: Spent) -> Spent:
+        peaks = {**self.peak_bytes}
+        for worker, held in other.peak_bytes.items():
+            peaks[worker] = max(held, peaks.get(worker, 0))
+        return Spent(self.worker_s + other.worker_s, self.stages_s + other.stages_s, peaks)
+
+    @property
+    def workers_peak_bytes(self) -> int | None:
+        """The sum over all workers, which need not have been alive together; None of none."""
+        return sum(self.peak_bytes.values()) if self.peak_bytes else None
+
+    @property
+    def stage_share(self) -> float | None:
+        """The part of the workers' time that went into stages; None of no time at all."""
+        return self.stages_s / self.worker_s if self.worker_s else None
+
+
+def own_peak_bytes() -> int:
+    """The most resident memory that this process has held.
+
+    Not what the system calls its maximum alone: Linux counts what the parent held when it forked.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:  # another system than Linux
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    said = dict(line.split(":", 1) for line in status.splitlines())
+    return int(said["VmHWM"].split()[0]) * 1024  # as "1234 kB"
+
+
+@contextmanager
+def spent_log(folder: Path) -> Iterator[Callable[[Spent], None]]:
+    """What adds a job's seconds to a run; whoever calls it holds the run's lock.
+
+    Raises:
+        UsageError: the file is damaged.
+        SurroundingsError: it cannot be written.
+    """
+    with Journal(folder / SPENT_FILE) as log:
+        yield lambda spent: log.append({"schema": SCHEMA, **dataclasses.asdict(spent)})
+
+
+def read_spent(folder: Path) -> Spent | None:
+    """The sum over all jobs that told, before a resume too; None where none did.
+
+    Raises:
+        UsageError: the file is damaged, or of an unknown schema.
+    """
+    path = folder / SPENT_FILE
+    if not path.exists():  # a run of before this was kept, or one that did not get to a job
+        return None
+    found = [_spent(payload, path) for payload in read_journal(path).payloads]
+    return sum(found[1:], found[0]) if found else None
+
+
+def _spent(payload: Mapping[str, Any], path: Path) -> Spent:
+    try:
+        peaks = {str(pid): int(held) for pid, held in payload.get("peak_bytes", {}).items()}
+        return Spent(float(payload["worker_s"]), float(payload["stages_s"]), peaks)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{path}: foreign or damaged: {error}; start a new run") from error

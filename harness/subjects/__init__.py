@@ -1,0 +1,1 @@
+"""Which inliner is judged, and where it runs."""

@@ -1,0 +1,118 @@
+"""Who is judged in a run: releases, built-in inliners, candidates and the control."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.base.errors import Unavailable, UsageError
+from harness.catalogue.entry import subject_for_wheel
+from harness.catalogue.releases import Catalogue, Release
+from harness.runs.provenance import Provenance
+from harness.subjects.specs import (
+    builtin_subjects,
+    exporter_subject,
+    release_subject,
+    torch_subject,
+    wheel_subject,
+)
+from harness.toolchain import Toolchain
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import SubjectKind
+
+
+def choose_subjects(
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    *,
+    releases: str = "",
+    exporter: Path | None = None,
+    wheel: Path | None = None,
+    like: str = "",
+) -> tuple[SubjectSpec, ...]:
+    """The releases, built-in inliners, exporter file and control of a run.
+
+    An exporter file is held against one release, so that release and the control are all it needs
+    beside it, unless others are asked for.
+
+    Raises:
+        UsageError: an unknown release, or a file that is no exporter.
+        SurroundingsError: a wheel with a wrong hash.
+    """
+    if exporter is not None and wheel is not None:
+        raise UsageError("--exporter and --wheel are two candidates; judge one at a time")
+    if exporter is None and wheel is None:
+        if like:
+            raise UsageError(
+                "--like says what --exporter or --wheel is held against; give one of them too"
+            )
+        asked = catalogue.select(releases) if releases else tuple(catalogue)
+        return (
+            *(_release(toolchain, release) for release in asked),
+            *builtin_subjects(),
+            torch_subject(),
+        )
+    partner = catalogue.get(like) if like else catalogue.newest
+    asked = catalogue.select(releases) if releases else (partner,)
+    chosen = [_release(toolchain, release) for release in asked]
+    if partner not in asked:
+        chosen.append(_release(toolchain, partner))
+    if exporter is not None:
+        candidate = _exporter(toolchain, exporter, partner)
+    else:
+        assert wheel is not None
+        candidate = _wheel(wheel, catalogue, partner)
+    return (*chosen, candidate, torch_subject())
+
+
+def likes(subjects: Sequence[SubjectSpec]) -> dict[str, str]:
+    """For each exporter file, the release that it is held against."""
+    return {
+        spec.subject: spec.release
+        for spec in subjects
+        if spec.kind is SubjectKind.FILE and spec.release is not None
+    }
+
+
+def _release(toolchain: Toolchain, release: Release) -> SubjectSpec:
+    try:
+        return release_subject(release, toolchain.wheel(release))
+    except Unavailable as reason:
+        return release_subject(release, None, str(reason))
+
+
+def _exporter(toolchain: Toolchain, path: Path, like: Release) -> SubjectSpec:
+    try:
+        return exporter_subject(path, like, toolchain.wheel(like))
+    except Unavailable as reason:
+        return exporter_subject(path, like, None, str(reason))
+
+
+def _wheel(path: Path, catalogue: Catalogue, like: Release) -> SubjectSpec:
+    """A wheel of no release, such as a nightly; one of the catalogue's needs no --wheel."""
+    found = subject_for_wheel(path, catalogue)
+    if found in tuple(catalogue):
+        raise UsageError(
+            f"{path} is release {found.version} as it is in the catalogue; "
+            f"ask for it with --releases {found.version}"
+        )
+    return wheel_subject(found, path, like)
+
+
+def found_again(
+    before: Provenance, toolchain: Toolchain, catalogue: Catalogue
+) -> tuple[SubjectSpec, ...]:
+    """The subjects of an earlier run, as they are today. Raises as `choose_subjects`."""
+    found: list[SubjectSpec] = []
+    for spec in before.subjects:
+        if spec.kind is SubjectKind.RELEASE:
+            found.append(_release(toolchain, catalogue.get(spec.subject)))
+        elif spec.kind is SubjectKind.FILE:
+            like = catalogue.get(spec.release or "")
+            if spec.exporter_path is not None:
+                found.append(_exporter(toolchain, Path(spec.exporter_path), like))
+            else:
+                found.append(_wheel(Path(spec.wheel_path or ""), catalogue, like))
+        else:
+            found.append(spec)
+    return tuple(found)

@@ -1,0 +1,64 @@
+"""Whether the engine lane can run here, and with what: asked before anything else is.
+
+The engine lane is the package lane with builder and executor real. It takes the one package that
+is installed in its environment, on the GPU that CUDA takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from harness.base.errors import Unavailable
+from harness.machine.cuda import DRIVER, Device, first_device, refuse_for_rtx
+from harness.toolchain.rig_client import ask_rig
+from harness.wire.vocabulary import RTX, TENSORRT
+
+_BUILDERS: Final = {"torch-tensorrt": TENSORRT, "torch-tensorrt-rtx": RTX}
+_INSTALL: Final = "`nox -s engine` makes an environment that has it"
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What real engines are built and run with. ``builder`` has no version in it."""
+
+    release: str
+    builder: str
+    tensorrt: str
+    device: Device
+
+
+def preflight(python: str, driver: str = DRIVER) -> Installed:
+    """What the engine lane would run with, in the environment of ``python``.
+
+    Raises:
+        Unavailable: something is missing; says what, and what to do, in one line.
+        SurroundingsError: the rig's Python cannot be asked.
+    """
+    device = first_device(driver)  # first: without one, what is installed does not matter
+    return installed(json.loads(ask_rig(python, "package.installed")), device)
+
+
+def installed(facts: Mapping[str, Any], device: Device) -> Installed:
+    """`preflight` on what an environment said of itself. Raises Unavailable as it does."""
+    package, release = facts["package"], facts["release"]
+    if facts["no_gpu"]:
+        raise Unavailable(
+            f"torch {facts['torch']} cannot use the {device.name} here: {facts['no_gpu']}; "
+            + (_INSTALL if facts["torch_cuda"] is None else "bring driver and torch together")
+        )
+    if package is None:
+        raise Unavailable(
+            f"neither {' nor '.join(_BUILDERS)} is installed in this environment; {_INSTALL}"
+        )
+    if facts["tensorrt"] is None:
+        raise Unavailable(
+            f"{package} {release} is installed here, and its TensorRT cannot be imported: "
+            f"{facts['no_tensorrt']}; {_INSTALL}"
+        )
+    builder = _BUILDERS[package]
+    if builder == RTX:
+        refuse_for_rtx(device)
+    return Installed(release, builder, facts["tensorrt"], device)

@@ -1,0 +1,156 @@
+"""The package and engine lanes of a run: which releases have a whole package here, and their
+workers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+from harness.base.errors import Unavailable, UsageError
+from harness.catalogue.bindings import rtx_versions
+from harness.catalogue.releases import Catalogue, Release
+from harness.runs.plan import PlannedCell
+from harness.subjects.engine_lane import Installed
+from harness.toolchain import PackageSite, Toolchain
+from harness.wire.records import CellKey, PackageSpec, SubjectSpec
+from harness.wire.vocabulary import CUDA, RTX, SEGMENT, SubjectKind
+from harness.workers.jobs import Job, make_jobs
+from harness.workers.process import PackageSetup
+
+#: So many releases get real engines where no version of TensorRT-RTX is asked for.
+NEWEST: Final = 2
+
+#: By subject and builder.
+Sites = Mapping[tuple[str, str], PackageSite]
+
+
+def with_packages(
+    subjects: Sequence[SubjectSpec],
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    builders: Sequence[str] = (SEGMENT,),
+    before: Mapping[str, Collection[str]] | None = None,
+) -> tuple[tuple[SubjectSpec, ...], Sites]:
+    """The subjects, each release of the package lane with its packages, and where these lie.
+
+    A package that cannot be had here is one whose cells end as unsupported, with the reason.
+
+    Args:
+        builders: `segment`; `tensorrt-rtx` for the version that a release names, of the newest two
+            releases; `tensorrt-rtx-VERSION` for that version, or `tensorrt-rtx-*` for all that
+            there are, of every release that names any.
+        before: the builders of each subject in the run that is gone on with; no others are made.
+
+    Raises:
+        UsageError: an unknown builder, or a version that there is not.
+        SurroundingsError: as `Toolchain.package_site`.
+    """
+    for builder in builders:
+        if builder not in (SEGMENT, RTX) and not builder.startswith(f"{RTX}-"):
+            raise UsageError(
+                f"--builder {builder!r}: {SEGMENT}, {RTX}, or a version of it, such as "
+                f"{RTX}-1.6.1.120"
+            )
+    builders = tuple(each for builder in builders for each in _expanded(builder))
+    sites: dict[tuple[str, str], PackageSite] = {}
+    described = []
+    for spec in subjects:
+        packages = []
+        for builder in builders if _packaged(spec, catalogue) else ():
+            release = catalogue.get(spec.subject)
+            if builder != SEGMENT and not _builds_real(release, builder, catalogue):
+                continue
+            if before is not None and builder not in before.get(spec.subject, ()):
+                continue
+            kind, _, version = builder.partition(f"{RTX}-")
+            try:
+                site = toolchain.package_site(release, RTX if version else kind, version or None)
+            except Unavailable as reason:
+                named = PackageSpec(builder, release.package_routes, unavailable=str(reason))
+            else:
+                running = site.tensorrt_running
+                name = f"{RTX}-{running}" if builder != SEGMENT else builder
+                sites[spec.subject, name] = site
+                named = PackageSpec(name, release.package_routes, running)
+            packages.append(named)
+        described.append(dataclasses.replace(spec, packages=tuple(packages)))
+    return tuple(described), sites
+
+
+def with_installed(
+    subjects: Sequence[SubjectSpec],
+    installed: Installed,
+    catalogue: Catalogue,
+    before: Mapping[str, Collection[str]] | None = None,
+) -> tuple[SubjectSpec, ...]:
+    """The subjects, the release that is installed here with its package, for the engine lane.
+
+    Args:
+        before: the builders of each subject's real packages in the run that is gone on with.
+
+    Raises:
+        UsageError: the release is in no catalogue, or the run that is gone on with had another.
+        Unavailable: another release was asked for than the one that is installed.
+    """
+    release = catalogue.get(installed.release)
+    builder = f"{installed.builder}-{installed.tensorrt}"
+    if before is not None and builder not in before.get(release.version, ()):
+        had = ", ".join(f"{each} of {name}" for name in before for each in before[name])
+        raise UsageError(
+            f"the run has engines of {had}, and {builder} of {release.version} is installed here; "
+            "start a new run"
+        )
+    if release.version not in [spec.subject for spec in subjects]:
+        raise Unavailable(
+            f"torch_tensorrt {release.version} is installed here, and it was not asked for; "
+            f"ask with --releases {release.version}"
+        )
+    package = PackageSpec(builder, release.package_routes, installed.tensorrt, executor=CUDA)
+    return tuple(
+        dataclasses.replace(spec, packages=(*spec.packages, package))
+        if spec.subject == release.version
+        else spec
+        for spec in subjects
+    )
+
+
+def package_groups(
+    missing: Collection[PlannedCell],
+    setup_for: Callable[[SubjectSpec, PackageSpec], PackageSetup],
+    subjects: Sequence[SubjectSpec],
+) -> list[tuple[list[Job], PackageSetup]]:
+    """The jobs of each package, and what its worker is started with."""
+    groups = []
+    for spec in subjects:
+        for package in spec.packages:
+            jobs = make_jobs([cell for cell in missing if _is_of(cell.key, spec, package)])
+            if jobs:
+                groups.append((jobs, setup_for(spec, package)))
+    return groups
+
+
+def _expanded(builder: str) -> tuple[str, ...]:
+    if builder != f"{RTX}-*":
+        return (builder,)
+    return tuple(f"{RTX}-{version}" for version in rtx_versions())
+
+
+def _packaged(spec: SubjectSpec, catalogue: Catalogue) -> bool:
+    if spec.kind is not SubjectKind.RELEASE:
+        return False
+    return bool(catalogue.get(spec.subject).package_routes)
+
+
+def _builds_real(release: Release, builder: str, catalogue: Catalogue) -> bool:
+    if not release.pins.tensorrt_rtx:
+        return False
+    return builder != RTX or release in tuple(catalogue)[-NEWEST:]
+
+
+def _is_of(key: CellKey, spec: SubjectSpec, package: PackageSpec) -> bool:
+    return (key.lane, key.subject, key.builder) == (
+        package.lane.value,
+        spec.subject,
+        package.builder,
+    )

@@ -1,0 +1,98 @@
+"""Where the releases of a crossing run: each one's Python, torch, and folder of its package."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base.errors import Unavailable, UsageError
+from harness.catalogue.releases import Catalogue, Release
+from harness.subjects.packages import with_packages
+from harness.subjects.specs import release_subject
+from harness.toolchain import PackageSite, Toolchain
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import SEGMENT
+
+
+@dataclass(frozen=True)
+class Station:
+    """Where one release runs: its Python, and the folder of its package."""
+
+    release: str
+    python: str
+    torch: str
+    abi: str
+    site: PackageSite
+
+    @property
+    def described(self) -> dict[str, str]:
+        """What of it the results depend on."""
+        return {"torch": self.torch, "tensorrt": self.site.tensorrt_running, "abi": self.abi}
+
+
+@dataclass(frozen=True)
+class Stations:
+    """The releases of a crossing: those that can be asked here, and of the others why not."""
+
+    at: Mapping[str, Station]
+    subjects: tuple[SubjectSpec, ...]
+    unavailable: Mapping[str, str]
+
+
+def toolchains_of(
+    chosen: Sequence[Release], toolchain: Toolchain, pythons: Sequence[str], catalogue: Catalogue
+) -> dict[str, Toolchain]:
+    """Each release's toolchain; those of one Python share one, so that it is asked but once.
+
+    Args:
+        pythons: ``RELEASE=PATH`` for releases that have a Python, and so a torch, of their own.
+
+    Raises:
+        UsageError: an unknown release, or no such file.
+    """
+    own: dict[str, str] = {}
+    for text in pythons:
+        release, equals, path = text.partition("=")
+        if not equals or not Path(path).is_file():
+            raise UsageError(f"--python {text!r}: RELEASE=PATH, the path of a Python that is there")
+        # Not resolved: a virtual environment's Python is known by the place of its link.
+        own[catalogue.get(release).version] = str(Path(path).absolute())
+    made = {path: dataclasses.replace(toolchain, python=path) for path in own.values()}
+    return {
+        release.version: made[own[release.version]] if release.version in own else toolchain
+        for release in chosen
+    }
+
+
+def stations_of(
+    chosen: Sequence[Release],
+    toolchains: Mapping[str, Toolchain],
+    catalogue: Catalogue,
+    builder: str = SEGMENT,
+) -> Stations:
+    """Where each release runs; packages are put together on first use.
+
+    Raises:
+        UsageError: an unknown builder.
+        SurroundingsError: as `Toolchain.package_site`.
+    """
+    at: dict[str, Station] = {}
+    subjects: list[SubjectSpec] = []
+    unavailable: dict[str, str] = {}
+    for release in chosen:
+        version, toolchain = release.version, toolchains[release.version]
+        try:
+            spec = release_subject(release, toolchain.wheel(release))
+        except Unavailable as reason:
+            spec = release_subject(release, None, str(reason))
+        described, sites = with_packages([spec], toolchain, catalogue, (builder,))
+        subjects += described
+        for package in described[0].packages:
+            if package.unavailable:
+                unavailable[version] = package.unavailable
+        for site in sites.values():
+            torch = toolchain.python_env().torch_version
+            at[version] = Station(version, toolchain.python, torch, release.abi, site)
+    return Stations(at, tuple(subjects), unavailable)

@@ -1,0 +1,1 @@
+"""What both sides of the process boundary speak: records and vocabulary."""

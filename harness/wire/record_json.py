@@ -1,0 +1,184 @@
+"""Records to JSON and back without loss, with the schema's number; older schemas still open.
+
+History of ``SCHEMA``:
+    1  the first: one verdict an oracle, stage seconds, archive and engine bytes.
+    2  the oracles state, unflatten and determinism, and ``steps``. A record of schema 1 is read as
+       one that was not asked these and does not know the other.
+    3  ``harm`` and ``raised`` of a verdict, and ``logged`` of a cell; unknown of older records.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import operator
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from harness.wire.records import (
+    CaseInfo,
+    CellKey,
+    CellRecord,
+    PackageSpec,
+    SubjectSpec,
+    Verdict,
+    not_applicable,
+)
+from harness.wire.vocabulary import CellState, Harm, Oracle, Outcome, Stage, SubjectKind, Symptom
+
+SCHEMA = 3
+READABLE = frozenset({1, 2, SCHEMA})
+
+
+class UnknownSchema(ValueError):
+    """A record was written by a schema that this reader does not know."""
+
+
+# Oracles that records of schema 1 know nothing of.
+SINCE_SCHEMA_2 = (Oracle.STATE, Oracle.UNFLATTEN, Oracle.DETERMINISM)
+
+
+TOO_OLD = "not asked: recorded before this oracle existed"
+
+
+def with_later_oracles(verdicts: tuple[Verdict, ...], schema: int) -> tuple[Verdict, ...]:
+    """A cell's verdicts as this schema has them: what was not asked at the time is n/a."""
+    if schema > 1 or not verdicts:
+        return verdicts
+    return (*verdicts, *(not_applicable(oracle, TOO_OLD) for oracle in SINCE_SCHEMA_2))
+
+
+def to_json(record: Any) -> dict[str, Any]:
+    """A record as JSON data, with its schema's number."""
+    return {"schema": SCHEMA, **dataclasses.asdict(record)}
+
+
+def check_schema(data: Mapping[str, Any], where: str) -> None:
+    """Raise UnknownSchema unless ``data`` is of a schema that this module reads."""
+    found = data.get("schema")
+    if found not in READABLE:
+        readable = ", ".join(map(str, sorted(READABLE)))
+        raise UnknownSchema(
+            f"{where}: schema {found!r}, but this harness reads schema {readable}; "
+            "read it with the harness version that wrote it"
+        )
+
+
+def key_from_json(data: Mapping[str, str]) -> CellKey:
+    """A CellKey that shares its few different words with all others."""
+    return CellKey(**{name: sys.intern(word) for name, word in data.items()})
+
+
+_told = operator.itemgetter("oracle", "outcome", "symptom", "stage", "message", "evidence")
+
+
+def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
+    return _verdict(*_told(data), data.get("harm"), data.get("raised", ""))
+
+
+@functools.cache
+def _verdict(
+    oracle: str,
+    outcome: str,
+    symptom: str | None,
+    stage: str | None,
+    message: str,
+    evidence: str,
+    harm: str | None,
+    raised: str,
+) -> Verdict:
+    """One object for all that are equal: of a run's million verdicts few differ."""
+    return Verdict(
+        oracle=Oracle(oracle),
+        outcome=Outcome(outcome),
+        symptom=Symptom(symptom) if symptom else None,
+        stage=Stage(stage) if stage else None,
+        message=message,
+        evidence=evidence,
+        harm=Harm(harm) if harm else None,
+        raised=raised,
+    )
+
+
+def cell_from_json(data: Mapping[str, Any], where: str = "record") -> CellRecord:
+    """A CellRecord from its JSON form.
+
+    Raises:
+        UnknownSchema: written by another schema.
+        KeyError, ValueError: a field is missing or has an unknown value.
+    """
+    check_schema(data, where)
+    return _cell(data, _verdicts(data["verdicts"], data["schema"]), key_from_json(data["key"]))
+
+
+def cell_from_text(text: bytes, where: str, keys: Mapping[tuple[str, ...], CellKey]) -> CellRecord:
+    """As `cell_from_json`, of JSON text whose keys are sorted.
+
+    What oracles say comes last, is most of the text, and is word for word the same of many cells:
+    it is read once for all of them.
+
+    Args:
+        keys: those that are there already, by their `words`, to be shared.
+    """
+    head, _, told = text.rpartition(_VERDICTS)
+    data = json.loads(head + b"}")
+    check_schema(data, where)
+    key = keys.get(tuple(data["key"].values())) or key_from_json(data["key"])
+    return _cell(data, _verdicts_in(told[:-1], data["schema"]), key)
+
+
+_VERDICTS = b',"verdicts":'
+
+words = operator.attrgetter(*sorted(field.name for field in dataclasses.fields(CellKey)))
+"""A key's words, as they stand in JSON."""
+
+
+@functools.cache
+def _verdicts_in(text: bytes, schema: int) -> tuple[Verdict, ...]:
+    return _verdicts(json.loads(text), schema)
+
+
+def _verdicts(data: Iterable[Mapping[str, Any]], schema: int) -> tuple[Verdict, ...]:
+    return with_later_oracles(tuple(map(verdict_from_json, data)), schema)
+
+
+def _cell(data: Mapping[str, Any], verdicts: tuple[Verdict, ...], key: CellKey) -> CellRecord:
+    return CellRecord(
+        key=key,
+        state=CellState(data["state"]),
+        verdicts=verdicts,
+        reason=data["reason"],
+        hypothetical=data["hypothetical"],
+        measured_as=data["measured_as"],
+        seconds={sys.intern(stage): seconds for stage, seconds in data["seconds"].items()},
+        archive_bytes=data["archive_bytes"],
+        engine_bytes=data["engine_bytes"],
+        carried_bytes=data.get("carried_bytes"),
+        steps=data.get("steps"),
+        logged=tuple(data.get("logged", ())),
+        attempts=data["attempts"],
+        ended_at_unix_s=data["ended_at_unix_s"],
+    )
+
+
+def subject_from_json(data: Mapping[str, Any]) -> SubjectSpec:
+    check_schema(data, "subject")
+    fields = {name: value for name, value in data.items() if name != "schema"}
+    fields["kind"] = SubjectKind(fields["kind"])
+    fields["routes"] = tuple(fields["routes"])
+    fields["hypothetical_routes"] = tuple(fields["hypothetical_routes"])
+    fields["packages"] = tuple(
+        PackageSpec(**{**each, "routes": tuple(each["routes"])})
+        for each in fields.get("packages", ())
+    )
+    return SubjectSpec(**fields)
+
+
+def case_from_json(data: Mapping[str, Any]) -> CaseInfo:
+    check_schema(data, "case")
+    fields = {name: value for name, value in data.items() if name != "schema"}
+    for name in ("fallback", "requires", "lanes", "full"):
+        fields[name] = tuple(fields.get(name, ()))
+    return CaseInfo(**fields)
