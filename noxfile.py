@@ -92,7 +92,7 @@ def rtx(session: nox.Session) -> None:
 
 def pinned_torches() -> dict[str, list[str]]:
     """For each torch that gets an environment, the releases that pin it."""
-    releases = nox.project.load_toml(ROOT / "harness" / "releases.toml")["release"]
+    releases = nox.project.load_toml(ROOT / "harness" / "catalogue" / "releases.toml")["release"]
     versions = list(releases)  # oldest first
     torches: dict[str, list[str]] = {}
     for version in versions[versions.index(STACK_SINCE) :]:
@@ -216,11 +216,12 @@ def page(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style and types. Types need every package that the code imports, torch too."""
+    """Style, types, and the arrows between packages. Types need torch, too."""
     install(session, "pinned", "lint")
     session.run("python", "-m", "ruff", "check", ".")
     session.run("python", "-m", "ruff", "format", "--check", ".")
     session.run("python", "-m", "mypy")
+    session.run("lint-imports", "--no-logo")
 
 
 @nox.session

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
 from harness.base.exit_codes import ExitCode
-from harness.gate.findings import Places, exit_code, explain_command, mistakes
+from harness.gate.findings import exit_code, mistakes
 from harness.gate.judge import CellClass, Finding, Gate, GateReport, first_screen, judge
 from harness.register.absorb import absorb
 from harness.register.facts import UNSUPPORTED
 from harness.register.faults import Fault
 from harness.register.table import ALL, Table
+from harness.runs.commands import Places, explain_command
 from harness.wire.record_json import SINCE_SCHEMA_2, TOO_OLD
 from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable, passed
 from harness.wire.vocabulary import (

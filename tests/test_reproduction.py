@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from harness.base.errors import SurroundingsError
-from harness.gate.findings import Places
 from harness.report import reproduction
 from harness.report.model import ReportModel
 from harness.report.pages.markdown import markdown
@@ -16,6 +15,7 @@ from harness.report.pages.page import page
 from harness.report.reproduction import Wanted, reproduce_command, script_from_json, with_scripts
 from harness.report.sections.cause_views import LiveCause, Script
 from harness.report.write import write_report
+from harness.runs.commands import Places
 from harness.wire.records import SubjectSpec
 from harness.wire.vocabulary import SubjectKind
 from tests.report.conftest import full_run

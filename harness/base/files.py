@@ -88,7 +88,7 @@ def sha256_of(path: Path) -> str:
 
 
 def digest_of(folders: Iterable[Path], *others: str) -> str:
-    """SHA-256, as hex, over the names and contents of all sources below some folders: .py and .json."""
+    """SHA-256, as hex, over the names and contents of all sources (.py, .json) below folders."""
     digest = hashlib.sha256("\0".join(others).encode())
     for folder in folders:
         for path in sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES):

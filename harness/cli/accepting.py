@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from harness.base.exit_codes import ExitCode
-from harness.campaigns.acceptance import whole_run_differences
 from harness.catalogue.releases import load_catalogue
 from harness.cli.common import Offline, Wheelhouse, err, tell, toolchain_for
+from harness.run.acceptance import whole_run_differences
 from harness.run.judged_run import raise_if_nothing_ran
 from harness.run.progress import progress_for
 from harness.run.run import RunOptions, run

@@ -22,9 +22,9 @@ from statistics import median
 from typing import Final
 
 from harness.gate.attribution import Attributed
-from harness.gate.findings import explain_command
 from harness.gate.verdict import ReachOf, by_lane
 from harness.register.defects import Defect, Register
+from harness.runs.commands import explain_command
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.wire.vocabulary import CellState, Oracle, Reach
 from harness.wire.vocabulary import Harm as Graded

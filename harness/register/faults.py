@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from packaging.version import Version
@@ -20,8 +20,7 @@ from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED, Place, place_of
 from harness.register.standing import Standings, State
 from harness.register.table import ALL, Entry, Table, asked_of, filled, ranges
-from harness.runs.plan import CAPTURES, make_plan
-from harness.wire.records import CaseInfo, SubjectSpec
+from harness.wire.records import CellKey
 from harness.wire.vocabulary import PINNED, Route
 
 
@@ -34,16 +33,13 @@ class Fault:
 
 
 def faults_of(
-    register: Register,
-    table: Table,
-    cases: Sequence[CaseInfo] = (),
-    subjects: Sequence[SubjectSpec] = (),
+    register: Register, table: Table, judged: Collection[CellKey] = ()
 ) -> tuple[Fault, ...]:
     """Everything that contradicts itself.
 
     Args:
-        cases: the whole corpus, not a run's part of it; none, and its names are not held against.
-        subjects: every release of the catalogue, and every named subject.
+        judged: every cell of the pinned environment that any run judges, of the whole corpus and
+            all releases; without any, rows are not held against them.
     """
     of_defect: dict[str, dict[Entry, frozenset[str]]] = defaultdict(dict)
     for entry, names in table.entries.items():
@@ -57,8 +53,8 @@ def faults_of(
         if entries:
             found += _of_releases(defect, standings)
             found += _of_fix(defect, entries, table)
-    if cases:
-        found += _never_asked(table, cases, subjects)
+    if judged:
+        found += _never_asked(table, judged)
     return tuple(found)
 
 
@@ -189,15 +185,12 @@ def _of_fix(defect: Defect, entries: dict[Entry, frozenset[str]], table: Table) 
                     "asked there; ask it, or correct fixed_in")  # fmt: skip
 
 
-def _never_asked(
-    table: Table, cases: Sequence[CaseInfo], subjects: Sequence[SubjectSpec]
-) -> Iterator[Fault]:
+def _never_asked(table: Table, judged: Collection[CellKey]) -> Iterator[Fault]:
     """The rows of which no run has a judged cell."""
     asked: dict[Place, set[str]] = defaultdict(set)
-    known = {case.name for case in cases}
-    for cell in make_plan(cases, subjects, CAPTURES):
-        if not cell.hypothetical:
-            asked[place_of(cell.key)].add(cell.key.subject)
+    for key in judged:
+        asked[place_of(key)].add(key.subject)
+    known = {place.case for place in asked}
     told: Collection[str] = set()
     for entry, names in table.entries.items():
         place = entry.place

@@ -9,11 +9,11 @@ from typing import Any
 
 from harness.base.errors import SurroundingsError, Unavailable, UsageError
 from harness.catalogue.releases import Catalogue, Release
-from harness.gate.findings import Places
 from harness.report.model import ReportModel
 from harness.report.pictures import NEVER_AGAIN, of_packages
 from harness.report.sections.cause_views import LiveCause, Script
 from harness.run.judged_run import JudgedRun
+from harness.runs.commands import Places
 from harness.runs.provenance import Provenance
 from harness.subjects.choosing import found_again
 from harness.toolchain import Toolchain

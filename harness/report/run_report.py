@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.base.files import replace_file
 from harness.base.fork import beside
-from harness.gate.findings import Finding, Places, explain_command, mistake
+from harness.gate.findings import Finding, mistake
 from harness.gate.reach import reach_in
 from harness.register.defects import Defect
 from harness.register.faults import Fault
@@ -20,6 +20,7 @@ from harness.report.sections.standing import standing
 from harness.report.write import write_report
 from harness.run.defect_lines import defect_lines
 from harness.run.judged_run import JudgedRun
+from harness.runs.commands import Places, explain_command
 from harness.runs.provenance import provenance_to_json
 
 TABLES = ("junit.xml", "standing.md")

@@ -15,7 +15,7 @@ from harness.base.errors import SurroundingsError, UsageError
 from harness.catalogue.releases import Catalogue
 from harness.expectations import EXPECTATIONS
 from harness.gate.attribution import Attributed, attributed
-from harness.gate.findings import Gate, GateReport, Places
+from harness.gate.findings import Gate, GateReport
 from harness.gate.judge import judge
 from harness.gate.known import Known, known_in
 from harness.gate.reach import reach_in
@@ -25,7 +25,8 @@ from harness.gate.verdict import ReachOf
 from harness.register.faults import faults_of
 from harness.register.reading import Expectations, read_expectations
 from harness.register.standing import Standings
-from harness.runs.plan import PlannedCell
+from harness.runs.commands import Places
+from harness.runs.plan import PlannedCell, judged_cells
 from harness.runs.provenance import Provenance
 from harness.runs.run_folder import RunFolder, RunState
 from harness.runs.spent import Spent
@@ -126,7 +127,9 @@ def judged_run(folder: RunFolder, expected: Expected) -> JudgedRun:
     chosen = tuple(case for case in cases if case.name in planned)
     subjects = provenance.subjects
     faults = (
-        faults_of(known.register, known.table, cases, known_subjects(expected.catalogue))
+        faults_of(
+            known.register, known.table, judged_cells(cases, known_subjects(expected.catalogue))
+        )
         if known.table.entries
         else ()
     )

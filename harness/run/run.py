@@ -18,13 +18,14 @@ from harness.catalogue.releases import Catalogue
 from harness.expectations import EXPECTATIONS
 from harness.register.reading import read_expectations
 from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
+from harness.run.package_jobs import package_groups
 from harness.runs.plan import derived, make_plan, shard
 from harness.runs.provenance import Provenance, collect_provenance, resume_mismatch
 from harness.runs.run_folder import RunFolder, RunState
 from harness.runs.spent import own_peak_bytes, read_spent, spent_log
 from harness.subjects.choosing import choose_subjects, found_again
 from harness.subjects.engine_lane import preflight
-from harness.subjects.packages import Sites, package_groups, with_installed, with_packages
+from harness.subjects.packages import Sites, with_installed, with_packages
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus, select_cases

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.base.files import replace_file, written_to
-from harness.gate.findings import explain_command
+from harness.runs.commands import explain_command
 from harness.wire.records import CellRecord
 from harness.wire.vocabulary import Outcome
 

@@ -39,6 +39,12 @@ class PlannedCell:
         return not self.unsupported and self.measured_as == self.key.subject
 
 
+def judged_cells(cases: Sequence[CaseInfo], subjects: Sequence[SubjectSpec]) -> tuple[CellKey, ...]:
+    """Every cell of the pinned environment that some run judges."""
+    plan = make_plan(cases, subjects, CAPTURES)
+    return tuple(cell.key for cell in plan if not cell.hypothetical)
+
+
 def make_plan(
     cases: Sequence[CaseInfo],
     subjects: Sequence[SubjectSpec],

@@ -4,19 +4,16 @@ workers."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from harness.base.errors import Unavailable, UsageError
 from harness.catalogue.bindings import rtx_versions
 from harness.catalogue.releases import Catalogue, Release
-from harness.runs.plan import PlannedCell
 from harness.subjects.engine_lane import Installed
 from harness.toolchain import PackageSite, Toolchain
-from harness.wire.records import CellKey, PackageSpec, SubjectSpec
+from harness.wire.records import PackageSpec, SubjectSpec
 from harness.wire.vocabulary import CUDA, RTX, SEGMENT, SubjectKind
-from harness.workers.jobs import Job, make_jobs
-from harness.workers.process import PackageSetup
 
 #: So many releases get real engines where no version of TensorRT-RTX is asked for.
 NEWEST: Final = 2
@@ -115,21 +112,6 @@ def with_installed(
     )
 
 
-def package_groups(
-    missing: Collection[PlannedCell],
-    setup_for: Callable[[SubjectSpec, PackageSpec], PackageSetup],
-    subjects: Sequence[SubjectSpec],
-) -> list[tuple[list[Job], PackageSetup]]:
-    """The jobs of each package, and what its worker is started with."""
-    groups = []
-    for spec in subjects:
-        for package in spec.packages:
-            jobs = make_jobs([cell for cell in missing if _is_of(cell.key, spec, package)])
-            if jobs:
-                groups.append((jobs, setup_for(spec, package)))
-    return groups
-
-
 def _expanded(builder: str) -> tuple[str, ...]:
     if builder != f"{RTX}-*":
         return (builder,)
@@ -146,11 +128,3 @@ def _builds_real(release: Release, builder: str, catalogue: Catalogue) -> bool:
     if not release.pins.tensorrt_rtx:
         return False
     return builder != RTX or release in tuple(catalogue)[-NEWEST:]
-
-
-def _is_of(key: CellKey, spec: SubjectSpec, package: PackageSpec) -> bool:
-    return (key.lane, key.subject, key.builder) == (
-        package.lane.value,
-        spec.subject,
-        package.builder,
-    )

@@ -11,6 +11,7 @@ from harness.register.faults import faults_of
 from harness.register.review import review
 from harness.register.standing import Standing, Standings, State
 from harness.register.table import ALL, Table, asked_of
+from harness.runs.plan import judged_cells
 from harness.wire.vocabulary import Oracle
 from tests.record_builders import RELEASES, Row, case, defect, entry, register, subject, table
 
@@ -164,11 +165,11 @@ def test_an_overlay_takes_away_only_what_it_inherits() -> None:
 
 
 def test_a_row_of_what_is_never_asked_is_told() -> None:
-    cases, subjects = [case("a")], [subject("2.13.0", "export"), subject("2.14.0", "legacy")]
+    judged = judged_cells([case("a")], [subject("2.13.0", "export"), subject("2.14.0", "legacy")])
     known = register(defect("known", SIGN))
 
     def of(*rows: Row) -> list[str]:
-        return [fault.reason for fault in faults_of(known, table(*rows), cases, subjects)]
+        return [fault.reason for fault in faults_of(known, table(*rows), judged)]
 
     assert of(ROW) == []
     assert of(ROW, entry(case="b")) == [

@@ -24,7 +24,7 @@ from harness.register.naming import due_to
 from harness.register.reading import read_expectations
 from harness.register.selectors import NAMED_SUBJECTS
 from harness.register.table import ALL, UNKNOWN, Entry, Table, asked_of, table_texts
-from harness.runs.plan import CAPTURES, PlannedCell, make_plan
+from harness.runs.plan import PlannedCell, judged_cells
 from harness.runs.run_folder import RunFolder, RunState
 from harness.subjects.choosing import likes
 from harness.subjects.specs import known_subjects
@@ -146,7 +146,7 @@ def of_case(place: Place) -> dict[Entry, frozenset[str]]:
 def test_register_and_table_do_not_contradict_each_other() -> None:
     corpus = read_corpus(sys.executable, cache=PROJECT_ROOT / ".cache").cases
     known = known_subjects(load_catalogue())
-    assert faults_of(KNOWN.register, KNOWN.table, corpus, known) == ()
+    assert faults_of(KNOWN.register, KNOWN.table, judged_cells(corpus, known)) == ()
 
 
 def test_the_table_is_as_the_machine_writes_it() -> None:
@@ -212,7 +212,8 @@ def test_a_row_of_a_cell_that_nobody_asks_is_told() -> None:
     """A run cannot tell it; the table can."""
     cases = read_corpus(sys.executable, cache=PROJECT_ROOT / ".cache").cases
     subjects = known_subjects(load_catalogue())
-    asked = {place_of(c.key) for c in make_plan(cases, subjects, CAPTURES) if not c.hypothetical}
+    judged = judged_cells(cases, subjects)
+    asked = {place_of(key) for key in judged}
     ordinary = {entry.place: entry for entry in KNOWN.table.entries if entry.place in asked}
     more = {
         dataclasses.replace(entry, place=dataclasses.replace(place, route=route)): frozenset(
@@ -222,7 +223,7 @@ def test_a_row_of_a_cell_that_nobody_asks_is_told() -> None:
         for route in Route
     }
     more = {entry: names for entry, names in more.items() if entry.place not in asked}
-    told = faults_of(KNOWN.register, Table(more, KNOWN.table.asked), cases, subjects)
+    told = faults_of(KNOWN.register, Table(more, KNOWN.table.asked), judged)
     unasked = [fault for fault in told if fault.reason.endswith("no run asks this; delete the row")]
     assert len(unasked) == len(more) > len(cases)
 

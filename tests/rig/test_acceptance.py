@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from corpus.case import Inputs, find_case
-from harness.campaigns.acceptance import differences, whole_run_differences
 from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import prepare
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
+from harness.run.acceptance import differences, whole_run_differences
 from harness.wire.records import CellKey, CellRecord
 
 CASE = "relu_four_steps"

@@ -1,1 +1,0 @@
-"""Whole runs held against each other."""

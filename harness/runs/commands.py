@@ -1,0 +1,69 @@
+"""The commands that a report prints, with what they need to find the run's cases and candidates."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from harness.wire.records import CellKey
+from harness.wire.vocabulary import Lane
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a run's cases, candidates and folder are, for the commands that it prints.
+
+    ``corpus`` is empty for the project's own cases, ``out`` for the folder where runs are by
+    default. Only ``candidates``, which are in no catalogue, are looked up in the run itself.
+    ``declared`` has the file and line of each case that is not the project's own.
+    """
+
+    corpus: tuple[str, ...] = ()
+    declared: Mapping[str, str] = field(default_factory=dict)
+    out: str = ""
+    candidates: frozenset[str] = frozenset()
+
+    def options(self, subject: str) -> str:
+        """What `explain` needs beside case and subject."""
+        words = [word for place in self.corpus for word in ("--corpus", place)]
+        if subject in self.candidates:
+            words += self._out_words
+        return _as_options(words)
+
+    def options_of_run(self, subject: str, run: str) -> str:
+        """What `reproduce` needs beside case and subject, of a run by its id."""
+        words = [word for place in self.corpus for word in ("--corpus", place)]
+        if subject in self.candidates:
+            words += ["--run", str(Path(self.out, run))]
+        return _as_options(words)
+
+    @property
+    def of_run(self) -> str:
+        """What a command that names the run needs beside its id."""
+        return _as_options(self._out_words)
+
+    @property
+    def _out_words(self) -> list[str]:
+        return ["--out", self.out] if self.out else []
+
+
+HERE: Final = Places()
+
+
+def explain_command(key: CellKey, places: Places = HERE) -> str:
+    """The command that shows one cell; of one on a GPU it runs again, as `explain` emulates."""
+    if key.lane == Lane.ENGINE:
+        return (
+            f"python -m harness run --lane {key.lane} --environment matched "
+            f"--releases {key.subject} --routes {key.route} -k {key.case}"
+        )
+    command = f"python -m harness explain {key.case} --subject {key.subject} --route {key.route}"
+    capture = "" if key.capture == "nonstrict" else f" --capture {key.capture}"
+    return f"{command}{capture}{places.options(key.subject)}"
+
+
+def _as_options(words: Sequence[str]) -> str:
+    return f" {shlex.join(words)}" if words else ""
