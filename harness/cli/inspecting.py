@@ -108,13 +108,13 @@ def explain_command(
         known = routes_of(info, release.package_routes)
         site = toolchain.package_site(release)
         asked |= {"site": str(site.folder), "release": site.release, "builder": site.builder}
-        module = "package.explain"
+        module = "questions.package_explain"
     else:
         spec = subject_for(subject, exporter, like, toolchain, out_dir)
         known = routes_of(info, spec.routes)
         library = toolchain.emulated_runtime()
         asked |= {"library": str(library), "subject": to_json(spec)}
-        module = "explain"
+        module = "questions.explain"
     routes = chosen_routes(subject, known, route, case)
     request = {**asked, "routes": routes}
     print(ask_rig(sys.executable, module, stdin=json.dumps(request)), end="")

@@ -136,7 +136,7 @@ def _seen(site: PackageSite, cases: Sequence[str]) -> dict[str, SplitSeen]:
         "builder": site.builder,
         "cases": list(cases),
     }
-    printed = ask_rig(sys.executable, "package.splits", stdin=json.dumps(request))
+    printed = ask_rig(sys.executable, "questions.package_splits", stdin=json.dumps(request))
     answers = [json.loads(line) for line in printed.splitlines()]
     return {each["case"]: SplitSeen(each["seen"]) for each in answers}
 
@@ -156,7 +156,8 @@ def _describe(names: Sequence[str], modes: Sequence[str]) -> CorpusLock:
     err.print(f"building {len(names)} cases, {' and '.join(modes)}", markup=False)
     request = json.dumps({"cases": list(names), "captures": list(modes)})
     rows = [
-        json.loads(line) for line in ask_rig(sys.executable, "lock", stdin=request).splitlines()
+        json.loads(line)
+        for line in ask_rig(sys.executable, "questions.lock", stdin=request).splitlines()
     ]
     # Without the build's suffix: +cpu and +cu130 capture the same graphs.
     version = toolchain_for().python_env().torch_version.partition("+")[0]

@@ -40,7 +40,7 @@ def record_command(
         "builder": site.builder,
         "names": names or [],
     }
-    printed = ask_rig(sys.executable, "package.recording", stdin=json.dumps(request))
+    printed = ask_rig(sys.executable, "questions.package_recording", stdin=json.dumps(request))
     answers = [json.loads(line) for line in printed.splitlines()]
     for answer in answers:
         if "text" in answer:

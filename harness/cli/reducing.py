@@ -69,7 +69,7 @@ def reduce_command(
         "routes": [route] if route else list(spec.routes),
         "subject": to_json(spec),
     }
-    printed = ask_rig(sys.executable, "reduce", stdin=json.dumps(request))
+    printed = ask_rig(sys.executable, "questions.reduce", stdin=json.dumps(request))
     blueprint = json.loads(printed)
     path = write or FOUND / f"{made}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -53,6 +53,7 @@ def faults_of(
         if entries:
             found += _of_releases(defect, standings)
             found += _of_fix(defect, entries, table)
+    found += _of_invisible(register, table)
     if judged:
         found += _never_asked(table, judged)
     return tuple(found)
@@ -183,6 +184,16 @@ def _of_fix(defect: Defect, entries: dict[Entry, frozenset[str]], table: Table) 
         first = min(of_case)
         yield Fault(defect.id, f"{defect.id}: fixed_in {defect.fixed_in}, and {first} is not "
                     "asked there; ask it, or correct fixed_in")  # fmt: skip
+
+
+def _of_invisible(register: Register, table: Table) -> Iterator[Fault]:
+    """The defects without rows that one of the two has and the other does not."""
+    invisible = {defect.id for defect in register.defects if defect.not_visible}
+    for name in sorted(invisible ^ table.without_rows if table.entries else ()):
+        where = "the table's list of defects without rows" if name in invisible else "the register"
+        yield Fault(
+            name, f"{name} is not in {where}; write the table anew: `expected --update RUN`"
+        )
 
 
 def _never_asked(table: Table, judged: Collection[CellKey]) -> Iterator[Fault]:

@@ -33,6 +33,8 @@ from harness.wire.vocabulary import PINNED, SEGMENT, Harm, Lane, Oracle, Route
 
 EXPECTED_FOLDER: Final = EXPECTATIONS / "expected"
 ASKED_FILE: Final = "asked.csv"
+WITHOUT_ROWS_FILE: Final = "defects-without-rows.csv"
+_WITHOUT_ROWS_COLUMNS: Final = ("defect",)
 OVERLAYS: Final = ("environments", "builders")
 ALL: Final = "*"
 UNKNOWN: Final = "?"
@@ -63,10 +65,12 @@ class Table:
     """All entries, and of whom they speak.
 
     ``asked`` has the subjects that runs have asked, by what `asked_of` says of a place.
+    ``without_rows`` are the defects that no row shows: of these the register alone would speak.
     """
 
     entries: Mapping[Entry, frozenset[str]] = field(default_factory=dict)
     asked: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    without_rows: frozenset[str] = frozenset()
 
     @functools.cached_property
     def releases(self) -> tuple[str, ...]:
@@ -263,7 +267,9 @@ def table_texts(table: Table) -> dict[str, str]:
     for (*where, route), names in sorted(table.asked.items()):
         routes[*where, " ".join(names)].append(route)
     asked = sorted((*where, "+".join(of), names) for (*where, names), of in routes.items())
-    return {**texts, ASKED_FILE: _csv(_ASKED_COLUMNS, asked)}
+    defects = [[name] for name in sorted(table.without_rows)]
+    more = {WITHOUT_ROWS_FILE: _csv(_WITHOUT_ROWS_COLUMNS, defects)} if defects else {}
+    return {**texts, ASKED_FILE: _csv(_ASKED_COLUMNS, asked), **more}
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -303,7 +309,7 @@ def read_table(folder: Path = EXPECTED_FOLDER, *, undecided: bool = False) -> Ta
     known = Table({}, asked)
     entries: Entries = {}
     for path in sorted(folder.glob("*.csv")):
-        if path.name != ASKED_FILE:
+        if path.name not in (ASKED_FILE, WITHOUT_ROWS_FILE):
             for number, fields in _lines(path, _COLUMNS):
                 row = Row(*fields)
                 try:
@@ -313,7 +319,9 @@ def read_table(folder: Path = EXPECTED_FOLDER, *, undecided: bool = False) -> Ta
                         f"{path}, line {number}: {error}; or write the table anew: "
                         "python -m harness expected --update RUN"
                     ) from error
-    return Table(entries, asked)
+    without = folder / WITHOUT_ROWS_FILE
+    named = _lines(without, _WITHOUT_ROWS_COLUMNS) if without.is_file() else ()
+    return Table(entries, asked, frozenset(name for _, (name,) in named))
 
 
 def _lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:

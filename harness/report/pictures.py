@@ -70,7 +70,7 @@ def _of_graph_lane(
         "corpus": before.corpus,
         "wanted": [_wanted(cause) | {"subject": to_json(specs[cause.subject])} for cause in shown],
     }
-    return _drawn(shown, before, toolchain, "picture", request)
+    return _drawn(shown, before, toolchain, "questions.picture", request)
 
 
 def _of_package(
@@ -88,7 +88,7 @@ def _of_package(
         "corpus": before.corpus,
         "wanted": [_wanted(cause) for cause in causes],
     }
-    return _drawn(causes, before, toolchain, "package.picture", request)
+    return _drawn(causes, before, toolchain, "questions.package_picture", request)
 
 
 def _wanted(cause: LiveCause) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def package_scripts_for(
     site = toolchain.package_site(release)
     place = {"site": str(site.folder), "release": site.release, "builder": site.builder}
     request = {**place, "corpus": list(corpus), "seed": seed}
-    return _asked(toolchain, "package.reproduce", request, wanted)
+    return _asked(toolchain, "questions.package_reproduce", request, wanted)
 
 
 def _asked(

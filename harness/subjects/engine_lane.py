@@ -38,7 +38,7 @@ def preflight(python: str, driver: str = DRIVER) -> Installed:
         SurroundingsError: the rig's Python cannot be asked.
     """
     device = first_device(driver)  # first: without one, what is installed does not matter
-    return installed(json.loads(ask_rig(python, "package.installed")), device)
+    return installed(json.loads(ask_rig(python, "questions.installed")), device)
 
 
 def installed(facts: Mapping[str, Any], device: Device) -> Installed:

@@ -49,7 +49,7 @@ def read_corpus(python: str, places: Sequence[str] = (), cache: Path | None = No
     """
 
     def ask() -> str:
-        return ask_rig(python, "catalogue", *_options(places), "cases")
+        return ask_rig(python, "questions.catalogue", *_options(places), "cases")
 
     # What lies elsewhere can be anything, and read anything.
     printed = ask() if cache is None or places else kept_answers.kept(cache, python, ask)
@@ -60,7 +60,9 @@ def read_corpus(python: str, places: Sequence[str] = (), cache: Path | None = No
 
 def split_text(python: str, case: str, capture: str, places: Sequence[str] = ()) -> str:
     """A case's split graph as text. Raises as `read_corpus`."""
-    return ask_rig(python, "catalogue", *_options(places), "show", case, "--capture", capture)
+    return ask_rig(
+        python, "questions.catalogue", *_options(places), "show", case, "--capture", capture
+    )
 
 
 def absolute(places: Iterable[str]) -> tuple[str, ...]:

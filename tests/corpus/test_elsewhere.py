@@ -93,7 +93,7 @@ def test_show_and_explain_name_what_a_case_raises_and_its_line(
     place = {"library": str(library), "corpus": [str(file)], "subject": to_json(subject)}
     commands: tuple[Callable[[], str], ...] = (
         lambda: split_text(sys.executable, case, "nonstrict", [str(file)]),
-        lambda: ask_rig(sys.executable, "explain", stdin=json.dumps(asked | place)),
+        lambda: ask_rig(sys.executable, "questions.explain", stdin=json.dumps(asked | place)),
     )
     for ask in commands:
         with pytest.raises(UsageError) as refused:

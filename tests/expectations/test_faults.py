@@ -50,7 +50,12 @@ def test_a_defect_that_the_table_contradicts_is_told(fields: dict[str, str], wor
 def test_a_defect_without_a_row_and_a_row_without_a_defect_are_told() -> None:
     known = defect("known", SIGN)
     assert told(known, defect("other", SIGN))[0].startswith("other has no row: delete it, or say")
-    assert told(known, defect("other", SIGN, not_visible="why")) == []
+    (reason,) = told(known, defect("other", SIGN, not_visible="why"))
+    assert reason.startswith("other is not in the table's list of defects without rows")
+    listed = dataclasses.replace(table(ROW), without_rows=frozenset({"other", "gone"}))
+    both = register(known, defect("other", SIGN, not_visible="why"))
+    (fault,) = faults_of(both, listed)
+    assert fault.reason.startswith("gone is not in the register")
     assert "no defect is called 'known'" in told(defect("other", SIGN, not_visible="why"))[0]
 
 
