@@ -35,6 +35,8 @@ def yolo_softmax() -> Program:
     Family.ARCHITECTURES,
     catches="a YOLO-like network with a dynamic batch whose silu falls back around channel halves",
     fallback=[SILU, "aten.sigmoid.default"],
+    # The sigmoid of a strided slice is scalar code in eager and vector code behind an engine.
+    eager_tolerance=1e-5,
     wiring=True,
     dynamic=True,
 )
