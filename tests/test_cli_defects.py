@@ -122,12 +122,12 @@ def test_what_is_documented_warns() -> None:
 
 def test_a_candidate_is_told_in_defects() -> None:
     known = register(
-        defect("old", Sign("values", "boom")), defect("new", Sign("wiring", "boom")),
+        defect("old", Sign("values", "boom")), defect("new", Sign("structure", "boom")),
         defect("kept", Sign("metadata", "boom")),
     )  # fmt: skip
     rows = table(entry(defect="old"), entry(Oracle.METADATA, defect="kept"))
     like = record(key(), failed(Oracle.VALUES), failed(Oracle.METADATA))
-    mine = record(key("a", "file:1"), failed(Oracle.WIRING), failed(Oracle.METADATA))
+    mine = record(key("a", "file:1"), failed(Oracle.STRUCTURE), failed(Oracle.METADATA))
     told = difference("file:1", "2.13.0", [like, mine], rows, known)
     assert difference_line(told, "2.13.0") == (
         "mends: old; breaks: new in 1 cell; all else as 2.13.0"

@@ -10,8 +10,8 @@ import pytest
 
 from harness.catalogue.releases import Release, load_catalogue
 from harness.machine.cuda import Device
+from harness.run import doctor
 from harness.run.doctor import Finding
-from harness.run.run import doctor
 from harness.subjects.engine_lane import Installed
 from harness.toolchain import Toolchain
 from tests.fake_releases import make_release, script

@@ -413,11 +413,9 @@ def test_latency_is_measured_on_the_pinned_torch(noxfile: Any, tmp_path: Path, n
     assert session.commands == [("python", "-m", "harness", name, "--resume", "latest")]
 
 
-def test_lint_checks_style_format_and_types(noxfile: Any, tmp_path: Path) -> None:
+def test_lint_checks_style_format_types_and_arrows(noxfile: Any, tmp_path: Path) -> None:
     session = Session(tmp_path)
     noxfile.lint(session)
-    assert [" ".join(command[2:4]) for command in session.commands] == [
-        "ruff check",
-        "ruff format",
-        "mypy",
-    ]
+    *own, arrows = session.commands
+    assert [" ".join(command[2:4]) for command in own] == ["ruff check", "ruff format", "mypy"]
+    assert arrows == ("lint-imports", "--no-logo")

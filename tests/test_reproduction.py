@@ -35,7 +35,11 @@ class Judged:
         (),
         {"corpus": (), "seeds": (7,), "subjects": full_run().subjects, "run_id": "RUN"},
     )()
-    places = Places(("ours.py",), "../runs", frozenset({full_run().model().live[0].subject}))
+    places = Places(
+        corpus=("ours.py",),
+        out="../runs",
+        candidates=frozenset({full_run().model().live[0].subject}),
+    )
 
 
 def spec(**changes: object) -> SubjectSpec:

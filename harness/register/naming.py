@@ -19,7 +19,8 @@ def due_to(
     A release that the table knows has what is alive in it. What it does not know, a candidate or
     a release to come, may bring back what was fixed: the same finding in the same cell of any
     release tells its defect, and else the signs do, whenever their defects were fixed. Wrong
-    numbers and wrong wires look alike whatever their cause is: their signs alone tell nothing.
+    numbers and wrong wires look alike whatever their cause is: of a candidate their signs tell
+    nothing but of a defect that the same cell has anyhow.
 
     Args:
         subject: as the record names it.
@@ -31,7 +32,11 @@ def due_to(
     shown = {entry.defect for entry in told if entry is not None}
     signed = [defect for defect in register.defects if defect.signed(place, fact)]
     same = [defect for defect in signed if defect.id in shown]
-    return tuple(same or (() if fact.oracle in _ALIKE else signed))
+    if same or not like or fact.oracle not in _ALIKE:
+        return tuple(same or signed)
+    expected = table.expected(place, like).values()
+    otherwise = {entry.defect for entry in expected if entry.fact.oracle == fact.oracle}
+    return tuple(defect for defect in signed if defect.id in otherwise)
 
 
 def brought_back(defect: Defect, like: str) -> str:

@@ -75,7 +75,10 @@ def test_a_split_has_buildable_engines_and_every_op_that_falls_back(case: Case) 
     assert engines
     for name, segment in engines.items():
         assert build_segment_engine(name, segment).contract.outputs
-    assert targets(fallbacks) >= set(case.fallback)
+    # Others are names that lowering gives to an op that is here by torch.export's name.
+    exported = targets([captured.fresh_module()])
+    assert targets(fallbacks) >= set(case.fallback) & exported
+    assert set(case.fallback) & exported
     assert (captured.program.bounds is not None) == case.name.endswith("_dynamic")
 
 

@@ -32,9 +32,6 @@ SYMMETRIC: dict[tuple[str, str, str], str] = {
     ("every_interface_at_once", "_run_on_acc_15[0]", "_run_on_acc_15[4]"): (
         "summands, and the half of the cat that one of them is in too is read by nobody"
     ),
-    ("gpt2_tied_head_dynamic", "_run_on_gpu_1[0]", "_run_on_acc_2[0]"): (
-        "the token ids, and a view of them in their own shape"
-    ),
 }
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from harness.report import model, run_frames
 from harness.report.draw import plots, version_plot
-from harness.report.frames.frames import limits
+from harness.report.frames import limits
 from harness.report.frames.limits import LISTED_IN_ALL, MOST_ROWS, most_of_each
 from harness.report.pages.markdown import COMMENT_LIMIT, markdown
 from harness.report.pages.page import anchor, page

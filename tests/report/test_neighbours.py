@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from harness.report.frames.frames import cell_frame, tables, verdict_frame
+from harness.report.frames import tables
+from harness.report.frames.frames import cell_frame, verdict_frame
 from harness.report.pages.markdown import markdown
 from harness.report.pages.page import page
 from harness.report.sections.neighbours import Move, measured_once, neighbours

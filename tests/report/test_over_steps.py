@@ -7,7 +7,8 @@ import dataclasses
 
 import pytest
 
-from harness.report.frames.frames import sample_frame, tables
+from harness.report.frames import tables
+from harness.report.frames.frames import sample_frame
 from harness.report.sections.over_steps import over_steps
 
 RELEASES = ["2.10.0", "2.13.0", "2.14.0"]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from harness.report.frames.frames import cell_frame, sample_frame, tables, verdict_frame
+from harness.report.frames import tables
+from harness.report.frames.frames import cell_frame, sample_frame, verdict_frame
 from harness.wire.records import CellKey
 from harness.wire.vocabulary import Oracle
 

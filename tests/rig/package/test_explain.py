@@ -12,7 +12,7 @@ from harness.toolchain import Toolchain
 _WITHOUT_IMPORTS = """
 import dataclasses
 import sys
-from harness.rig.package import explain
+from harness.rig.questions import package_explain as explain
 
 found = explain.find_case
 explain.find_case = lambda name: dataclasses.replace(found(name), imports=())
