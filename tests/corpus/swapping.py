@@ -12,7 +12,6 @@ from torch.fx import GraphModule, Node
 
 from corpus.case import Case, Inputs
 from harness.rig.capture.capture import capture
-from harness.rig.capture.split import split_module
 from harness.rig.oracles.reading import GraphReader
 from harness.rig.oracles.terms import Kind, Term, TermTable
 from harness.rig.oracles.values import Observed, observe
@@ -62,9 +61,7 @@ class Split:
 
 def split_of(case: Case) -> Split:
     captured = capture(case, "nonstrict")
-    module = captured.fresh_module()
-    if captured.exported is not None:
-        module = split_module(module, case.fallback, case.min_block_size)
+    module = captured.split()
     reference = observe(copy.deepcopy(module), captured.calls)
     return Split(case, module, captured.calls, reference, kinds_of(module, captured.calls))
 

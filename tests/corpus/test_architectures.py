@@ -12,7 +12,6 @@ from torch.fx.node import _get_qualified_name
 
 from corpus.case import Case, Family, Program, all_cases
 from harness.rig.capture.capture import capture
-from harness.rig.capture.split import split_module
 from harness.rig.engines.builder import build_segment_engine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,7 +67,7 @@ def test_an_architecture_has_two_fallback_choices_and_a_dynamic_batch(name: str)
 )
 def test_a_split_has_buildable_engines_and_every_op_that_falls_back(case: Case) -> None:
     captured = capture(case, "nonstrict")
-    split = split_module(captured.fresh_module(), case.fallback, case.min_block_size)
+    split = captured.split()
     children = dict(split.named_children())
     engines = {name: child for name, child in children.items() if "_acc_" in name}
     fallbacks = [child for name, child in children.items() if "_gpu_" in name]

@@ -14,9 +14,7 @@ from harness.rig.capture.split_shape import shape_of
 
 
 def split_of(name: str, mode: str = "nonstrict") -> GraphModule:
-    captured = capture(find_case(name), mode)
-    case = captured.case
-    return split_module(captured.fresh_module(), case.fallback, case.min_block_size)
+    return capture(find_case(name), mode).split()
 
 
 def test_names_of_nodes_and_parameters_are_no_part_of_a_shape() -> None:

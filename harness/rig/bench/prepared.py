@@ -10,7 +10,6 @@ from torch.fx import GraphModule
 from corpus.case import Case, Inputs, find_case
 from harness.rig.bench.sweeps import ballast_of, sweep_case
 from harness.rig.capture.capture import capture
-from harness.rig.capture.split import split_module
 from harness.rig.clock import StageClock
 from harness.rig.engines.module import compile_engines
 from harness.wire.bench_records import BenchCase
@@ -40,9 +39,7 @@ def make_ready(asked: BenchCase, seed: int) -> Measured:
     with clock.during(Stage.CAPTURE):
         captured = capture(case, "nonstrict", seed)
     with clock.during(Stage.SPLIT):
-        split = captured.fresh_module()
-        if captured.exported is not None:
-            split = split_module(split, case.fallback, case.min_block_size)
+        split = captured.split()
     with clock.during(Stage.COMPILE):
         engines = compile_engines(split, _ballast_bytes(asked, case, split))
         split.recompile()

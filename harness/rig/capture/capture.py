@@ -19,7 +19,7 @@ from torch.fx import GraphModule
 from corpus.case import Case, Inputs, Program, is_from_elsewhere
 from harness.rig.capture.functional_export import functional_tracer
 from harness.rig.capture.sizes import apart, user_values
-from harness.rig.capture.split import require_fallbacks
+from harness.rig.capture.split import require_fallbacks, split_module
 
 CALLS = 3  # seeded inputs that every program is run on
 
@@ -62,6 +62,17 @@ class CapturedProgram:
             return self.exported.module(check_guards=False)
         assert self.program.split is not None
         return copy.deepcopy(self.program.split)
+
+    def split(self) -> GraphModule:
+        """A split module of its own, with segments where engines will be.
+
+        Raises:
+            ValueError: as `fresh_module`.
+        """
+        module = self.fresh_module()
+        if self.exported is None:  # a handmade case is split as it is
+            return module
+        return split_module(module, self.case.fallback, self.case.min_block_size)
 
 
 def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:

@@ -32,7 +32,6 @@ from corpus.product import REAL_ENGINES, only_when_full
 from corpus.quick import QUICK
 from corpus.recorded_build import recording_of
 from harness.rig.capture.capture import capture
-from harness.rig.capture.split import split_module
 from harness.rig.cell.prepare import NotPrepared
 from harness.rig.cell.refusal import refusal
 from harness.wire.record_json import to_json
@@ -90,9 +89,7 @@ def split_text(name: str, mode: str) -> str:
     try:
         captured = capture(case, mode)
         stage = Stage.SPLIT
-        split = captured.fresh_module()
-        if captured.exported is not None:
-            split = split_module(split, case.fallback, case.min_block_size)
+        split = captured.split()
     except Exception as error:
         raise NotPrepared(error, stage) from error
     parts = [f"{case.name}: {case.catches}", *_recorded(case), "", "split module", *_lines(split)]

@@ -30,7 +30,6 @@ from corpus.children import NON_PERSISTENT, PLAIN
 from harness.rig.capture import capture as capturing
 from harness.rig.capture import split as splitting
 from harness.rig.capture.capture import capture
-from harness.rig.capture.split import split_module
 
 #: Settings of `torch_tensorrt.dynamo.compile` that make other splits.
 PARTITIONING: Final = frozenset(
@@ -46,7 +45,7 @@ def view_of(case: Case) -> SplitView:
         assert program.split is not None
         return SplitView(program.split, captured.example, bounds=program.bounds)
     return SplitView(
-        split_module(captured.fresh_module(), case.fallback, case.min_block_size),
+        captured.split(),
         captured.example,
         program.model,
         program.bounds,

@@ -20,7 +20,6 @@ from torch.fx import Graph, GraphModule
 
 from corpus.case import Case, find_case
 from harness.rig.capture.capture import CapturedProgram, capture
-from harness.rig.capture.split import split_module
 from harness.rig.cell.sharing import graph_lines
 from harness.rig.oracles.values import observe
 
@@ -35,9 +34,7 @@ def describe(case: Case, mode: str) -> dict[str, Any]:
     is beside them, ops and children, is there to tell how two differ.
     """
     captured = capture(case, mode)
-    split = captured.fresh_module()
-    if captured.exported is not None:
-        split = split_module(split, case.fallback, case.min_block_size)
+    split = captured.split()
     children = {
         name: child for name, child in split.named_children() if isinstance(child, GraphModule)
     }

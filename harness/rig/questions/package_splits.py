@@ -16,7 +16,6 @@ from typing import Any
 
 from corpus.case import Case, find_case
 from harness.rig.capture.capture import CapturedProgram, capture
-from harness.rig.capture.split import split_module
 from harness.rig.capture.split_shape import Shape, shape_of
 from harness.rig.channel import private_channel
 from harness.rig.package.compiling import compile_like_a_user
@@ -50,12 +49,10 @@ def seen_of(package: types.ModuleType, case: Case) -> tuple[SplitSeen, str]:
 
 
 def _own_shape(captured: CapturedProgram) -> Shape | None:
-    case = captured.case
     try:
-        split = split_module(captured.fresh_module(), case.fallback, case.min_block_size)
+        return shape_of(captured.split())
     except Exception:  # noqa: BLE001 - torch's splitter, whatever it raises: there is no split
         return None
-    return shape_of(split)
 
 
 @contextmanager

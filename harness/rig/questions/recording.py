@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import torch
@@ -23,7 +24,6 @@ from corpus.recorded_values import (
 )
 from corpus.recording import AttributeData, GraphData, NodeData, SplitData
 from harness.rig.capture.capture import capture
-from harness.rig.capture.split import split_module
 
 
 class GraphRecorder:
@@ -121,5 +121,5 @@ def own_split(case: Case, min_block_size: int) -> SplitData:
         CannotRecord: as `GraphRecorder.graph`.
         Exception: it cannot be captured.
     """
-    module = capture(case, "nonstrict").fresh_module()
-    return GraphRecorder().split(split_module(module, case.fallback, min_block_size))
+    case = dataclasses.replace(case, min_block_size=min_block_size)
+    return GraphRecorder().split(capture(case, "nonstrict").split())

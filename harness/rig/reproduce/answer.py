@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from torch.fx import GraphModule
 
 from corpus import elsewhere
 from corpus.case import Case, find_case
-from harness.rig.capture.split import split_module
 from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, prepare
 from harness.rig.clock import StageClock
@@ -144,7 +142,7 @@ def _written(
 ) -> str:
     captured = prepared.captured
     shown = shown_as(wanted, prepared.case, spec.release or spec.subject, route)
-    return script(shown, verdict, _segments(prepared), captured)
+    return script(shown, verdict, captured.split(), captured)
 
 
 def shown_as(wanted: Mapping[str, Any], case: Case, release: str, route: str) -> Shown:
@@ -162,15 +160,6 @@ def shown_as(wanted: Mapping[str, Any], case: Case, release: str, route: str) ->
         wheel=Path(spec.wheel_path or "").name if own else "",
         exporter=Path(spec.exporter_path or "").name,
     )
-
-
-def _segments(prepared: PreparedCase) -> GraphModule:
-    """The split module once more, before its segments became engines."""
-    captured, case = prepared.captured, prepared.case
-    split = captured.fresh_module()
-    if captured.exported is None:
-        return split
-    return split_module(split, case.fallback, case.min_block_size)
 
 
 def _arguments(spec: SubjectSpec) -> list[str]:

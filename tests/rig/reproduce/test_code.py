@@ -11,7 +11,6 @@ from torch.fx import GraphModule
 
 from corpus.case import Case, cases_of, find_case
 from harness.rig.capture.capture import capture
-from harness.rig.capture.split import split_module
 from harness.rig.reproduce.code import CaseWriter, Unwritable
 from harness.rig.reproduce.engines import numbered
 
@@ -36,11 +35,7 @@ class Engine(torch.nn.Module):
 
 
 def split_of(case: Case) -> GraphModule:
-    captured = capture(case, "nonstrict")
-    split = captured.fresh_module()
-    if captured.exported is None:
-        return split
-    return split_module(split, case.fallback, case.min_block_size)
+    return capture(case, "nonstrict").split()
 
 
 def made_again(split: GraphModule) -> GraphModule:
