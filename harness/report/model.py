@@ -33,7 +33,6 @@ from harness.report.sections.environment import compared_in, environments, torch
 from harness.report.sections.headline import EXPECTATIONS, headline
 from harness.report.sections.matrix import build_matrix
 from harness.report.sections.neighbours import NeighbourView, neighbours
-from harness.report.sections.over_steps import OverSteps, over_steps
 from harness.report.sections.package_lane import in_lane, package_answers, package_lanes
 from harness.report.sections.package_views import PackageLane
 from harness.report.sections.picture_views import Picture
@@ -95,7 +94,6 @@ class ReportModel:
     packages: tuple[PackageLane, ...]
     versions: tuple[VersionBlock, ...]
     measures: tuple[MeasureRow, ...]
-    over_steps: OverSteps | None
     unflatten: tuple[UnflattenRow, ...]
     control: Control
     hypothetical: tuple[HypotheticalRow, ...]
@@ -217,7 +215,6 @@ def build_model(
         gone=gone_causes(causes, shown, releases, smallest) if newest else (),
         packages=packages,
         measures=measures,
-        over_steps=over_steps(samples, releases),
         unflatten=unflatten_rows(verdicts),
         control=control(cells, verdicts),
         hypothetical=hypothetical_rows(cells),

@@ -147,11 +147,6 @@ def milliseconds_spread(quartiles: Quartiles | None) -> str:
     return f"{number(quartiles.q1 * 1e3)} to {number(quartiles.q3 * 1e3)}"
 
 
-def milliseconds_change(old: float, new: float) -> str:
-    """Seconds of two as milliseconds: ``1.20 → 1.35``."""
-    return f"{number(old * 1e3)} → {number(new * 1e3)}"
-
-
 def bytes_median(quartiles: Quartiles | None) -> str:
     return NOT_MEASURED if quartiles is None else size(quartiles.median)
 

@@ -52,7 +52,6 @@ def _page_and_data(model: ReportModel) -> dict[str, bytes]:
         "report.html": page(model, drawn).encode(),
         "report.md": markdown(model).encode(),
         "latency.svg": drawn.latency.encode(),
-        "steps.svg": drawn.steps.encode(),
         "version-matrix.csv": version_csv(model.versions).encode(),
         "version-matrix.svg": drawn.versions.encode(),
         **{f"{FRAMES_FOLDER}/{name}": data for name, data in frame_files(model.frames).items()},

@@ -36,7 +36,7 @@ def test_a_run_without_the_lane_has_no_table_of_it(run):
 
 def test_the_graph_lane_is_compared_as_if_the_packages_were_not_there(run, mixed):
     before, after = run.model(), mixed.model()
-    for name in ("matrix", "comparison", "neighbours", "measures", "over_steps", "failing"):
+    for name in ("matrix", "comparison", "neighbours", "measures", "failing"):
         assert getattr(after, name) == getattr(before, name), name
 
 

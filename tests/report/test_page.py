@@ -201,26 +201,6 @@ def test_what_was_not_measured_is_printed_so_and_never_as_zero(model):
     assert "emulated" in body
 
 
-def test_latency_over_steps_is_a_picture_and_a_table_with_both_inliners(model, text):
-    body = text[text.index('id="steps"') : text.index('id="control"')]
-    assert "2.13.0 is the newest release that wires by name" in body
-    assert "36 of 36 pairs of export, save and load are one measurement" in body
-    assert 'aria-label="The same over the number of steps' in body
-    rows = body[body.index("<table") :]
-    assert '<th scope="row">9 \u2013 16</th>' in rows
-    assert "38.5 → 24.5<small>n 3</small>" in rows  # 7 times 5.5 and 3.5 ms
-
-
-def test_latency_over_steps_is_not_measured_without_steps_or_without_both_inliners(run):
-    run.records = [dataclasses.replace(record, steps=None) for record in run.records]
-    text = page(run.model())
-    assert "Not measured: no case has a number of steps" in text
-    run.plan = [key for key in run.plan if key.subject != "2.14.0"]
-    run.records = [record for record in run.records if record.key.subject != "2.14.0"]
-    run.subjects = [spec for spec in run.subjects if spec.subject != "2.14.0"]
-    assert "Not measured: this takes a release that wires by name" in page(run.model())
-
-
 def test_a_run_that_could_ask_nothing_still_renders_and_says_so(run):
     run.unsupported("no wheel")
     run.gate = "inconclusive"

@@ -9,7 +9,7 @@ from harness.report.write import write_report
 
 NAMES = ["cells", "verdicts", "timings", "matrix", "summary"]
 FILES = [
-    "report.html", "report.md", "latency.svg", "steps.svg",
+    "report.html", "report.md", "latency.svg",
     "version-matrix.csv", "version-matrix.svg",
     *(f"frames/{name}.{kind}" for name in NAMES for kind in ("csv", "parquet")),
     "matrix.svg", "matrix.png", "version-matrix.png",

@@ -71,7 +71,6 @@ def stage_times(samples: pd.DataFrame) -> pd.DataFrame:
         seconds=("seconds", "sum"),
         parts=("stage", "nunique"),
         measured_as=("measured_as", "first"),
-        steps=("steps", "first"),
     )
     whole = whole[whole["parts"] == len(INLINE_STAGES)].drop(columns="parts").assign(stage=INLINE)
     others = gated[gated["stage"].isin(LATENCY_STAGES)]

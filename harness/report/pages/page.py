@@ -17,7 +17,6 @@ from markupsafe import Markup, escape
 from harness.report import style, text
 from harness.report.draw import plots
 from harness.report.draw.drawing import caption, drawing
-from harness.report.draw.step_plot import step_figure
 from harness.report.draw.version_plot import version_figure
 from harness.report.frames import limits
 from harness.report.frames.matrix_views import MatrixGroup
@@ -50,11 +49,6 @@ def page(model: ReportModel, drawn: Drawn | None = None) -> str:
                 "latency",
                 "Latency of inline, export, save and load; the table below has the same numbers",
             ),
-            step_picture=_picture(
-                drawn.steps,
-                "steps",
-                "The same over the number of steps; the table below has the medians",
-            ),
             version_picture=_picture(
                 drawn.versions,
                 "versions",
@@ -74,7 +68,6 @@ class Drawn:
     """The pictures of the page, as SVG text."""
 
     latency: str
-    steps: str
     versions: str
 
 
@@ -82,7 +75,6 @@ def draw(model: ReportModel) -> Drawn:
     """The pictures of a run."""
     return Drawn(
         latency=plots.svg(plots.latency_figure(model.measures, model.emulated)),
-        steps=plots.svg(step_figure(model.over_steps, model.emulated)),
         versions=plots.svg(version_figure(model.versions)),
     )
 
