@@ -18,7 +18,7 @@ from harness.wire.records import (
     not_applicable,
     passed,
 )
-from harness.wire.vocabulary import CellState, Oracle, Outcome, Stage, SubjectKind, Symptom
+from harness.wire.vocabulary import CellState, Oracle, Outcome, Route, Stage, SubjectKind, Symptom
 
 SYMPTOMS = {
     Oracle.VALUES: Symptom.WRONG_VALUES,
@@ -41,11 +41,11 @@ def subject(name: str, *routes: str, **fields: Any) -> SubjectSpec:
     kind = fields.pop("kind", SubjectKind.RELEASE)
     release = name if kind is SubjectKind.RELEASE else None
     fields = {"release": release, "inliner_id": f"id of {name}", **fields}
-    return SubjectSpec(name, kind, routes or ("export",), **fields)
+    return SubjectSpec(name, kind, tuple(map(Route, routes or ("export",))), **fields)
 
 
 def key(case_name: str = "a", name: str = "2.13.0", route: str = "export") -> CellKey:
-    return CellKey(case_name, "nonstrict", name, route)
+    return CellKey(case_name, "nonstrict", name, Route(route))
 
 
 def planned(cell: CellKey, hypothetical: bool = False, unsupported: str = "") -> PlannedCell:

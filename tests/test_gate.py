@@ -24,6 +24,7 @@ from harness.wire.vocabulary import (
     Harm,
     Lane,
     Oracle,
+    Route,
     Stage,
     SubjectKind,
     Symptom,
@@ -342,7 +343,7 @@ def test_what_cannot_be_asked_in_an_environment_takes_the_place_of_what_it_inher
 
 
 def package(route: str) -> CellKey:
-    return CellKey("a", "nonstrict", "2.13.0", route, Lane.PACKAGE.value)
+    return CellKey("a", "nonstrict", "2.13.0", Route(route), Lane.PACKAGE)
 
 
 def test_a_cell_behind_a_compile_that_failed_needs_no_row_and_one_behind_none_is_unlisted() -> None:
@@ -538,7 +539,7 @@ def test_the_first_screen_names_where_cases_candidates_and_the_run_are() -> None
 
 
 def test_a_cell_that_ran_on_a_gpu_is_shown_there() -> None:
-    there = CellKey("a", "nonstrict", "2.14.0", "retrace", Lane.ENGINE.value)
+    there = CellKey("a", "nonstrict", "2.14.0", Route.RETRACE, Lane.ENGINE)
     assert explain_command(there) == (
         "python -m harness run --lane engine --environment matched "
         "--releases 2.14.0 --routes retrace -k a"

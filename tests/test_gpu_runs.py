@@ -8,11 +8,11 @@ from pathlib import Path
 from harness.runs.gpu_runs import GpuRun, last_gpu_run
 from harness.runs.run_folder import RunFolder
 from harness.wire.records import CellKey, CellRecord, PackageSpec
-from harness.wire.vocabulary import CUDA
+from harness.wire.vocabulary import CUDA, Lane, Route
 from tests.record_builders import case, planned, provenance, record, subject, unsupported
 
 ENGINE = PackageSpec("tensorrt", ("no-retrace",), "11.0.0.114", executor=CUDA)
-KEY = CellKey("a", "nonstrict", "2.14.0", "no-retrace", "engine", "tensorrt", CUDA)
+KEY = CellKey("a", "nonstrict", "2.14.0", Route.NO_RETRACE, Lane.ENGINE, "tensorrt", CUDA)
 DAY = 1_790_000_000.0  # 2026-09-21
 
 

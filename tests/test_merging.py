@@ -16,7 +16,7 @@ from harness.runs.merging import Part, merge
 from harness.runs.provenance import Provenance, provenance_from_json, provenance_to_json
 from harness.runs.sources import environment_bytes_in, tensorrt_in, torch_in
 from harness.wire.records import CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
-from harness.wire.vocabulary import CUDA, Oracle
+from harness.wire.vocabulary import CUDA, Oracle, Route
 from tests.record_builders import by_id, failed, planned, provenance, record, subject
 
 PINNED = "pinned"
@@ -27,7 +27,7 @@ TORCH = {PINNED: "2.13.0", "torch-2.12.0": "2.12.0", "torch-2.13.0": "2.13.0"}
 
 
 def at(case: str = "a", release: str = "2.13.0", environment: str = PINNED) -> CellKey:
-    return CellKey(case, "nonstrict", release, "export", environment=environment)
+    return CellKey(case, "nonstrict", release, Route.EXPORT, environment=environment)
 
 
 def part(name: str, records: Iterable[CellRecord], **fields: object) -> Part:

@@ -138,7 +138,7 @@ def test_cells_are_counted_by_who_makes_their_split_the_product_s_first() -> Non
 def test_a_package_s_own_split_of_a_handmade_case_forbids_to_ship() -> None:
     def of(who: str, *verdicts: Verdict) -> CellRecord:
         made = key("by-hand", who, "retrace")
-        return record(dataclasses.replace(made, lane=Lane.PACKAGE.value), *verdicts)
+        return record(dataclasses.replace(made, lane=Lane.PACKAGE), *verdicts)
 
     q = held(of("2.13.0"), of("2.14.0", WRONG))
     assert (q.decision, q.warnings) == (Decision.DO_NOT_SHIP, ())
@@ -190,7 +190,7 @@ def of_a_package(who: str, error: str = "") -> list[CellRecord]:
     """The cells of one case in the package lane; with an error, `compile` ends in it."""
 
     def place(route: str) -> CellKey:
-        return dataclasses.replace(key("plain", who, route), lane=Lane.PACKAGE.value)
+        return dataclasses.replace(key("plain", who, route), lane=Lane.PACKAGE)
 
     saves = [place(route) for route in ("no-retrace", "retrace")]
     if not error:
@@ -358,7 +358,7 @@ def in_both_lanes() -> list[CellRecord]:
     """As `sound`, and the same cells of the package lane."""
     return sound() + [
         dataclasses.replace(
-            each, key=dataclasses.replace(each.key, lane=Lane.PACKAGE.value, route="retrace")
+            each, key=dataclasses.replace(each.key, lane=Lane.PACKAGE, route="retrace")
         )
         for each in sound()
     ]

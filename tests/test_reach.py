@@ -11,7 +11,7 @@ from harness.base.errors import UsageError
 from harness.corpus_checks.lock import CorpusLock, read_lock, write_lock
 from harness.gate.reach import asked_for, observed_reach, reach_in
 from harness.wire.records import CaseInfo, CellKey
-from harness.wire.vocabulary import Lane, Reach, SplitSeen
+from harness.wire.vocabulary import Lane, Reach, Route, SplitSeen
 
 SAME, OTHER, REFUSED = SplitSeen.SAME, SplitSeen.DIFFERENT, SplitSeen.REFUSED
 RELEASES = ("2.7.0", "2.8.0", "2.9.0", "2.10.0")
@@ -30,7 +30,7 @@ CASES = [
 
 
 def reach(case: str, subject: str, lane: Lane = Lane.GRAPH, **likes: str) -> Reach:
-    key = CellKey(case, "nonstrict", subject, "legacy", lane=lane.value)
+    key = CellKey(case, "nonstrict", subject, Route.LEGACY, lane=lane)
     return observed_reach(CASES, SEEN, RELEASES, likes)(key)
 
 
@@ -73,7 +73,7 @@ def test_the_lock_says_nothing_of_a_users_own_case_whatever_it_is_named() -> Non
         if what is SAME
     )
     cases = [CaseInfo(name, "a family", "exported", "")]
-    cell = CellKey(name, "nonstrict", release, "legacy")
+    cell = CellKey(name, "nonstrict", release, Route.LEGACY)
     assert reach_in(cases, ())(cell) is Reach.PRODUCT
     assert reach_in(cases, ("our_cases.py",))(cell) is Reach.EXPORTED
 

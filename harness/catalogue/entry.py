@@ -102,15 +102,15 @@ def _release(wheel: WheelText) -> Release:
     named = wheel.constants(VERSION_MODULE)
     for call in REQUIRED_CALLS:
         wheel.function(EXPORTER_MODULE, call)
-    reachable = [Route.LEGACY.value]
+    reachable = [Route.LEGACY]
     if "use_legacy_exporter" in wheel.parameters(EXPORTER_MODULE, "export"):
-        reachable.append(Route.EXPORT.value)
+        reachable.append(Route.EXPORT)
     if "dynamic_shapes" in wheel.parameters(EXPORTER_MODULE, "create_trt_exp_program"):
         reachable += NEWER_ROUTES
-    hypothetical = () if Route.EXPORT.value in reachable else (Route.EXPORT.value,)
+    hypothetical = () if Route.EXPORT in reachable else (Route.EXPORT,)
     transform = wheel.parameters(EXPORTER_MODULE, "transform")[1:]
     if set(CROSS_ARGUMENTS) & set(transform):
-        reachable.append(Route.CROSS.value)
+        reachable.append(Route.CROSS)
     modules = wheel.loaded_with(EXPORTER_MODULE)
     return Release(
         version=version,

@@ -28,10 +28,10 @@ CATALOGUE_FILE: Final = Path(__file__).with_name("releases.toml")
 CATALOGUE_SCHEMA: Final = 1
 EXPORTER_MODULE: Final = "torch_tensorrt/dynamo/_exporter.py"
 
-INLINING_ROUTES: Final = (Route.LEGACY.value, Route.EXPORT.value)
+INLINING_ROUTES: Final = (Route.LEGACY, Route.EXPORT)
 # Of a call with dynamic shapes, or without inputs, that not every release knows: from 2.11 on.
-NEWER_ROUTES: Final = (Route.LEGACY_NO_INPUTS.value, Route.LEGACY_DYNAMIC.value)
-ROUTES: Final = (*INLINING_ROUTES, *NEWER_ROUTES, Route.CROSS.value)  # the last from 2.6 on
+NEWER_ROUTES: Final = (Route.LEGACY_NO_INPUTS, Route.LEGACY_DYNAMIC)
+ROUTES: Final = (*INLINING_ROUTES, *NEWER_ROUTES, Route.CROSS)  # the last from 2.6 on
 PACKAGE_LANE_SINCE: Final = Version("2.7.0")
 _NOTHING_REPLACED: Final[Mapping[str, bytes]] = MappingProxyType({})
 
@@ -66,18 +66,18 @@ class Release:
     modules: tuple[str, ...]
     inliner_id: str
     save_retraces: bool
-    reachable: tuple[str, ...]
-    hypothetical: tuple[str, ...]
+    reachable: tuple[Route, ...]
+    hypothetical: tuple[Route, ...]
     api: Api
 
     @property
-    def routes(self) -> tuple[str, ...]:
+    def routes(self) -> tuple[Route, ...]:
         """Reachable and hypothetical routes, always in the same order."""
         taken = (*self.reachable, *self.hypothetical)
         return tuple(route for route in ROUTES if route in taken)
 
     @property
-    def package_routes(self) -> tuple[str, ...]:
+    def package_routes(self) -> tuple[Route, ...]:
         """What a user of the whole package calls: `compile`, and each way to save what it returns.
 
         Empty before 2.7.0, where the lane begins.
@@ -98,7 +98,7 @@ class Release:
                 Route.RETRACE_DYNAMIC,
                 Route.RETRACE_DYNAMIC_LEGACY,
             ]
-        return tuple(route.value for route in routes)
+        return tuple(routes)
 
 
 @dataclass(frozen=True)
@@ -244,6 +244,14 @@ def load_catalogue(path: Path = CATALOGUE_FILE) -> Catalogue:
 
 def _release(version: str, table: TomlTable) -> Release:
     pins, api = table.table("pins"), table.table("api")
+    reachable, hypothetical = table.texts("reachable"), table.texts("hypothetical")
+    shared_out = [*reachable, *hypothetical]
+    twice = len(set(shared_out)) < len(shared_out)
+    if twice or not set(INLINING_ROUTES) <= set(shared_out) <= set(ROUTES):
+        raise table.wrong(
+            f"keys 'reachable' and 'hypothetical' must share out {' and '.join(INLINING_ROUTES)}, "
+            f"and may have {', '.join((*NEWER_ROUTES, Route.CROSS))}"
+        )
     release = Release(
         version=version,
         wheel=table.text("wheel", lambda name: is_wheel_of(name, version)),
@@ -258,21 +266,14 @@ def _release(version: str, table: TomlTable) -> Release:
         modules=table.texts("modules"),
         inliner_id=table.text("inliner_id", _is_sha256),
         save_retraces=table.take("save_retraces", bool),
-        reachable=table.texts("reachable"),
-        hypothetical=table.texts("hypothetical"),
+        reachable=tuple(map(Route, reachable)),
+        hypothetical=tuple(map(Route, hypothetical)),
         api=Api(api.texts("transform"), api.texts("create_trt_exp_program")),
     )
     for part in (pins, api, table):
         part.nothing_else()
     if EXPORTER_MODULE not in release.modules:
         raise table.wrong(f"key 'modules' lacks {EXPORTER_MODULE}")
-    shared_out = [*release.reachable, *release.hypothetical]
-    twice = len(set(shared_out)) < len(shared_out)
-    if twice or not set(INLINING_ROUTES) <= set(shared_out) <= set(ROUTES):
-        raise table.wrong(
-            f"keys 'reachable' and 'hypothetical' must share out {' and '.join(INLINING_ROUTES)}, "
-            f"and may have {', '.join((*NEWER_ROUTES, Route.CROSS))}"
-        )
     return release
 
 

@@ -34,7 +34,6 @@ from harness.wire.record_json import TOO_OLD
 from harness.wire.records import CellKey, CellRecord, SubjectSpec, Verdict
 from harness.wire.vocabulary import (
     CellState,
-    Lane,
     Oracle,
     Outcome,
     Route,
@@ -123,7 +122,7 @@ def judge(
         findings=told(findings),
         notes=told([note for result in judged.values() for note in result.notes]),
         good_news=told([good for result in judged.values() for good in result.good_news]),
-        lane_of={cell.key.cell_id: Lane(cell.key.lane) for cell in plan},
+        lane_of={cell.key.cell_id: cell.key.lane for cell in plan},
     )
 
 
@@ -179,7 +178,7 @@ def _judge_unsupported(
 
 
 def _compile_cell(key: CellKey) -> CellKey:
-    return dataclasses.replace(key, route=Route.COMPILE.value)
+    return dataclasses.replace(key, route=Route.COMPILE)
 
 
 def _differs(record: CellRecord, cell_class: CellClass, reason: str) -> Comparison:
@@ -354,7 +353,7 @@ def _control_failures(
             (v.oracle, v.symptom) for v in record.failures if v.stage not in _NO_EXPORT
         )
         for record in records
-        if record.key.route == Route.PLAIN.value
+        if record.key.route == Route.PLAIN
     }
 
 

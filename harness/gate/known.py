@@ -10,7 +10,7 @@ from typing import Final
 from harness.gate.verdict import ReachOf
 from harness.register.standing import Standing, Standings, State
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Harm, Lane, Reach
+from harness.wire.vocabulary import Harm, Lane, Reach, Route
 
 #: One and several defects of a harm, as they are told.
 _HARMS: Final[Mapping[str, tuple[str, str]]] = {
@@ -96,9 +96,10 @@ def known_in(release: str, standings: Standings, reach_of: ReachOf) -> Known:
 
 def _reach(each: Standing, reach_of: ReachOf) -> Reach:
     """The first of the reaches that a defect's cells have; a whole package's is the product."""
-    if set(each.lanes) != {Lane.GRAPH.value}:
+    if set(each.lanes) != {Lane.GRAPH}:
         return Reach.PRODUCT
-    keys = (CellKey(case, "nonstrict", each.release, each.routes[0]) for case in each.cases)
+    # By whichever route: who makes a split does not depend on what becomes of it.
+    keys = (CellKey(case, "nonstrict", each.release, Route.LEGACY) for case in each.cases)
     return min(map(reach_of, keys), key=list(Reach).index)
 
 

@@ -181,7 +181,7 @@ def build_model(
     measures = measure_rows(samples, in_lane(one_cells, Lane.GRAPH))
     counts = counts_by_lane(
         {key.cell_id: classes.get(key.cell_id, MISSING) for key in plan},
-        {key.cell_id: Lane(key.lane) for key in plan},
+        {key.cell_id: key.lane for key in plan},
     )
     smallest = smallest_first(one_cells, cases)
     shown = frozenset(map(str, one_cells["cell_id"]))

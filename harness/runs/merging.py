@@ -204,9 +204,9 @@ def _one_package(packages: Sequence[PackageSpec]) -> PackageSpec:
     )
 
 
-def _routes(several: Iterable[Sequence[str]]) -> tuple[str, ...]:
+def _routes(several: Iterable[Sequence[Route]]) -> tuple[Route, ...]:
     named = {route for routes in several for route in routes}
-    return tuple(route.value for route in Route if route in named)
+    return tuple(route for route in Route if route in named)
 
 
 def _joined(

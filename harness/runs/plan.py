@@ -183,14 +183,14 @@ def _cells(
     case: CaseInfo,
     subjects: Sequence[SubjectSpec],
     captures: Sequence[str],
-    first: Mapping[tuple[str, str], str],
+    first: Mapping[tuple[str, Route], str],
     environment: str,
 ) -> Iterator[PlannedCell]:
     if Lane.GRAPH in case.lanes:
         for capture in (case.capture,) if case.capture else captures:
             for subject in subjects:
                 for route in subject.routes:
-                    asked = case.dynamic or Route(route) not in DYNAMIC_ROUTES
+                    asked = case.dynamic or route not in DYNAMIC_ROUTES
                     if asked and (case.cross or route != Route.CROSS):
                         yield _planned(case, capture, subject, route, first, environment)
     if Lane.PACKAGE in case.lanes:
@@ -204,7 +204,7 @@ def _of_package(
     case: CaseInfo, subject: SubjectSpec, package: PackageSpec, environment: str
 ) -> Iterator[PlannedCell]:
     for route in package.routes:
-        if case.dynamic or Route(route) not in DYNAMIC_ROUTES:
+        if case.dynamic or route not in DYNAMIC_ROUTES:
             yield _packaged(case, case.capture or CAPTURES[0], subject, package, route, environment)
 
 
@@ -213,7 +213,7 @@ def _packaged(
     capture: str,
     subject: SubjectSpec,
     package: PackageSpec,
-    route: str,
+    route: Route,
     environment: str,
 ) -> PlannedCell:
     key = CellKey(
@@ -221,7 +221,7 @@ def _packaged(
         capture,
         subject.subject,
         route,
-        lane=package.lane.value,
+        lane=package.lane,
         builder=package.builder,
         executor=package.executor,
         environment=environment,
@@ -236,8 +236,8 @@ def _planned(
     case: CaseInfo,
     capture: str,
     subject: SubjectSpec,
-    route: str,
-    first: Mapping[tuple[str, str], str],
+    route: Route,
+    first: Mapping[tuple[str, Route], str],
     environment: str,
 ) -> PlannedCell:
     measured_as = subject.subject
@@ -251,9 +251,9 @@ def _planned(
     )
 
 
-def _first_of_each_inliner(subjects: Sequence[SubjectSpec]) -> dict[tuple[str, str], str]:
+def _first_of_each_inliner(subjects: Sequence[SubjectSpec]) -> dict[tuple[str, Route], str]:
     # Keyed by route as well: of two subjects with one inliner, the first may lack a route.
-    first: dict[tuple[str, str], str] = {}
+    first: dict[tuple[str, Route], str] = {}
     for subject in subjects:
         if subject.inliner_id and not subject.unavailable:
             for route in subject.routes:
@@ -262,11 +262,10 @@ def _first_of_each_inliner(subjects: Sequence[SubjectSpec]) -> dict[tuple[str, s
 
 
 def _refuse_unknown_routes(routes: Collection[str] | None) -> None:
-    known = {route.value for route in Route}
-    unknown = sorted(set(routes or ()) - known)
+    unknown = sorted(set(routes or ()) - set(Route))
     if unknown:
         raise UsageError(
-            f"unknown route {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+            f"unknown route {', '.join(unknown)}; there are {', '.join(sorted(Route))}"
         )
 
 

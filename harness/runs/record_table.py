@@ -7,7 +7,6 @@ read back, all but the evidence; it is how a run is published.
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +18,16 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import UsageError
 from harness.runs.plan import PlannedCell
-from harness.wire.record_json import READABLE, SCHEMA, verdict_from_json, with_later_oracles
-from harness.wire.records import CaseInfo, CellKey, CellRecord, Verdict
+from harness.wire.record_json import (
+    KEY,
+    READABLE,
+    SCHEMA,
+    key_from_json,
+    key_to_json,
+    verdict_from_json,
+    with_later_oracles,
+)
+from harness.wire.records import CaseInfo, CellRecord, Verdict
 from harness.wire.vocabulary import COMPILE_PARTS, CellState, Stage
 
 MISSING = "missing"
@@ -34,7 +41,7 @@ _COLUMNS = pa.schema(
     [
         ("run_id", pa.string()),
         ("cell_id", pa.string()),
-        *((field.name, pa.string()) for field in dataclasses.fields(CellKey)),
+        *((name, pa.string()) for name in KEY),
         ("family", pa.string()),
         ("origin", pa.string()),
         ("hypothetical", pa.bool_()),
@@ -136,7 +143,7 @@ def read_parquet(path: Path) -> tuple[tuple[PlannedCell, ...], dict[str, CellRec
 
 
 def _planned(row: Mapping[str, Any]) -> PlannedCell:
-    key = CellKey(**{field.name: row[field.name] for field in dataclasses.fields(CellKey)})
+    key = key_from_json({name: row[name] for name in KEY})
     unsupported = row["message"] if row["state"] == CellState.UNSUPPORTED else ""
     return PlannedCell(key, row["hypothetical"], row["measured_as"], unsupported)
 
@@ -172,7 +179,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     head: dict[str, Any] = {
         "cell_id": cell.key.cell_id,
-        **dataclasses.asdict(cell.key),
+        **key_to_json(cell.key),
         "family": case.family if case else None,
         "origin": case.origin if case else None,
         "hypothetical": cell.hypothetical,

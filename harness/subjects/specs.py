@@ -139,7 +139,7 @@ def exporter_subject(
 def builtin_subjects() -> tuple[SubjectSpec, ...]:
     """This project's own writing of the old and the new algorithm; they need no wheel."""
     return tuple(
-        SubjectSpec(subject=name, kind=SubjectKind.BUILTIN, routes=(Route.EXPORT.value,))
+        SubjectSpec(subject=name, kind=SubjectKind.BUILTIN, routes=(Route.EXPORT,))
         for name in BUILTIN_SUBJECTS
     )
 
@@ -149,7 +149,7 @@ def torch_subject() -> SubjectSpec:
     return SubjectSpec(
         subject=TORCH_SUBJECT,
         kind=SubjectKind.TORCH,
-        routes=(Route.DIRECT.value, Route.PLAIN.value),
+        routes=(Route.DIRECT, Route.PLAIN),
     )
 
 

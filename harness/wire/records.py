@@ -19,6 +19,7 @@ from harness.wire.vocabulary import (
     Lane,
     Oracle,
     Outcome,
+    Route,
     Stage,
     SubjectKind,
     Symptom,
@@ -33,8 +34,8 @@ class CellKey:
     case: str
     capture: str
     subject: str
-    route: str
-    lane: str = Lane.GRAPH.value
+    route: Route
+    lane: Lane = Lane.GRAPH
     builder: str = "segment"
     executor: str = EMULATED
     environment: str = PINNED
@@ -98,7 +99,7 @@ class PackageSpec:
     """A release's whole package as the package lane runs it, with one builder of engines."""
 
     builder: str
-    routes: tuple[str, ...]
+    routes: tuple[Route, ...]
     tensorrt_running: str | None = None
     unavailable: str = ""  # why it cannot be asked, or empty
     executor: str = EMULATED
@@ -118,8 +119,8 @@ class SubjectSpec:
 
     subject: str
     kind: SubjectKind
-    routes: tuple[str, ...]
-    hypothetical_routes: tuple[str, ...] = ()
+    routes: tuple[Route, ...]
+    hypothetical_routes: tuple[Route, ...] = ()
     release: str | None = None
     wheel_path: str | None = None
     wheel_sha256: str | None = None
@@ -146,8 +147,8 @@ class CaseInfo:
     requires: tuple[str, ...] = ()
     capture: str | None = None  # the one mode that it is captured in; None: whatever a run asks for
     cross: bool = False  # asked by the route `cross` too
-    lanes: tuple[str, ...] = (Lane.GRAPH.value,)  # that a run takes it through
-    full: tuple[str, ...] = ()  # of these, those that only a full run takes it through
+    lanes: tuple[Lane, ...] = (Lane.GRAPH,)  # that a run takes it through
+    full: tuple[Lane, ...] = ()  # of these, those that only a full run takes it through
     dynamic: bool = False  # has dynamic dimensions
     real_engines: bool = False  # for builders that build real engines, too
     declared_at: str = ""  # file:line, of a case that is not the project's own

@@ -155,7 +155,7 @@ class Oracle(enum.StrEnum):
 _SEVERITIES = {oracle: severity for severity, oracle in enumerate(Oracle)}
 
 
-def is_asked(oracle: Oracle, route: str) -> bool:
+def is_asked(oracle: Oracle, route: Route) -> bool:
     """Whether an oracle has a question about what comes of a route.
 
     The plain control has no split module to hold its wiring against, and a compiled module in
@@ -166,9 +166,9 @@ def is_asked(oracle: Oracle, route: str) -> bool:
     return oracle is not Oracle.WIRING or route != Route.PLAIN
 
 
-def gates(oracle: Oracle, route: str) -> bool:
+def gates(oracle: Oracle, route: Route) -> bool:
     """Whether a failure is a defect; to be unflattened after inlining is a capability to report."""
-    return oracle is not Oracle.UNFLATTEN or Route(route).reaches is Route.DIRECT
+    return oracle is not Oracle.UNFLATTEN or route.reaches is Route.DIRECT
 
 
 class Symptom(enum.StrEnum):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.runs.plan import PlannedCell
+from harness.wire.record_json import key_to_json
 from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable
 from harness.wire.vocabulary import CellState, Oracle, Outcome, Stage, Symptom
 
@@ -26,7 +27,7 @@ class Job:
         return {
             "case": self.case,
             "capture": self.capture,
-            "cells": [dataclasses.asdict(cell.key) for cell in self.cells],
+            "cells": [key_to_json(cell.key) for cell in self.cells],
         }
 
     def without(self, cell_ids: Collection[str]) -> Job | None:

@@ -8,7 +8,7 @@ from harness.register.absorb import absorb, accepted
 from harness.register.defects import Sign
 from harness.register.table import ALL, Table, rows_of
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Harm, Lane, Oracle, Stage, SubjectKind
+from harness.wire.vocabulary import Harm, Lane, Oracle, Route, Stage, SubjectKind
 from tests.record_builders import (
     defect,
     entry,
@@ -64,7 +64,7 @@ def test_a_decision_stays_and_holds_for_the_same_finding_of_the_case() -> None:
 def test_a_decision_of_a_case_holds_when_its_name_loses_its_suffix() -> None:
     two = register(defect("one"), defect("two"))
     decided = table(entry(defect="two", case="a@product", lane="package", route="retrace"))
-    there = CellKey("a", "nonstrict", "2.13.0", "retrace", Lane.PACKAGE.value)
+    there = CellKey("a", "nonstrict", "2.13.0", Route.RETRACE, Lane.PACKAGE)
     made = absorb(decided, two, [record(there, failed(Oracle.VALUES))])
     assert "package a retrace 2.13.0 values boom ?two" in lines(made)
 
@@ -142,7 +142,7 @@ def test_a_builder_that_cannot_be_asked_for_a_reason_that_it_inherits_has_no_row
 
 
 def test_a_cell_behind_a_failed_compile_has_no_row() -> None:
-    compiled = CellKey("a", "nonstrict", "2.13.0", "compile", Lane.PACKAGE.value)
+    compiled = CellKey("a", "nonstrict", "2.13.0", Route.COMPILE, Lane.PACKAGE)
     behind = dataclasses.replace(compiled, route="retrace")
     records = [
         stopped(compiled, stage=Stage.COMPILE),

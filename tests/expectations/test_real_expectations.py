@@ -32,7 +32,17 @@ from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import read_corpus
 from harness.wire.record_json import TOO_OLD
 from harness.wire.records import CellKey, CellRecord, Verdict
-from harness.wire.vocabulary import PINNED, SEGMENT, Harm, Oracle, Outcome, Route, Stage, Symptom
+from harness.wire.vocabulary import (
+    PINNED,
+    SEGMENT,
+    Harm,
+    Lane,
+    Oracle,
+    Outcome,
+    Route,
+    Stage,
+    Symptom,
+)
 from tests.record_builders import record, unsupported
 
 PUBLISHED = PROJECT_ROOT / "results" / "published"
@@ -96,9 +106,14 @@ def places_of(entry: Entry) -> list[Place]:
 def as_told(place: Place, name: str) -> CellRecord:
     """The record of a cell that shows exactly what the table says of it."""
     key = CellKey(
-        place.case, place.capture, name, place.route, place.lane, place.builder,
+        place.case,
+        place.capture,
+        name,
+        Route(place.route),
+        Lane(place.lane),
+        place.builder,
         environment=place.environment,
-    )  # fmt: skip
+    )
     facts = [entry.fact for entry in KNOWN.table.expected(place, name).values()]
     for fact in facts:
         if fact.oracle == UNSUPPORTED:

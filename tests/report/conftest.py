@@ -25,7 +25,7 @@ from harness.wire.records import (
     not_applicable,
     passed,
 )
-from harness.wire.vocabulary import CellState, Oracle, Outcome, Stage, SubjectKind, Symptom
+from harness.wire.vocabulary import CellState, Oracle, Outcome, Route, Stage, SubjectKind, Symptom
 
 FAMILIES = (
     "multi_output_engines",
@@ -341,7 +341,7 @@ def full_run() -> Run:
     for spec in run.subjects:
         for route in spec.routes:
             for case in run.cases:
-                key = CellKey(case.name, "nonstrict", spec.subject, route)
+                key = CellKey(case.name, "nonstrict", spec.subject, Route(route))
                 hypothetical = route in spec.hypothetical_routes
                 failures = FAILURES[spec.subject].get(case.family, {})
                 run.add(key, failures, hypothetical=hypothetical)
@@ -378,7 +378,7 @@ _LEFT_OUT = {("2.10.0", "export"), ("2.13.0", "export")}
 
 def planted_red(run: Run) -> Run:
     """A wire broken in 2.14.0: one unexpected failure, with its finding."""
-    key = CellKey("case_name_collisions", "nonstrict", "2.14.0", "legacy")
+    key = CellKey("case_name_collisions", "nonstrict", "2.14.0", Route.LEGACY)
     at = next(index for index, record in enumerate(run.records) if record.key == key)
     run.records[at] = dataclasses.replace(
         run.records[at], verdicts=verdicts({Oracle.VALUES: PLANTED})

@@ -12,7 +12,7 @@ from harness.report.sections.environment import (
     torches_running,
 )
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Lane
+from harness.wire.vocabulary import Lane, Route
 
 
 def elsewhere(run, *releases, alone=False):
@@ -69,8 +69,8 @@ def test_a_kind_is_chosen_and_nothing_of_the_other_is_left(run):
 
 
 def test_each_lane_has_the_kind_that_it_has_to_offer(run):
-    run.add(CellKey("case_parameters", "nonstrict", "2.14.0", "no-retrace", "engine",
-                    "tensorrt-11.1.0.106", "cuda", "torch-2.14.0"), {})  # fmt: skip
+    engine = (Lane.ENGINE, "tensorrt-11.1.0.106", "cuda", "torch-2.14.0")
+    run.add(CellKey("case_parameters", "nonstrict", "2.14.0", Route.NO_RETRACE, *engine), {})
     where = compared_in(run.plan)
     assert where.kinds == {"graph": "pinned", "engine": "matched"}
     here = where.rows(cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan))
@@ -88,7 +88,7 @@ def test_every_torch_that_ran_is_named_of_a_subject_and_of_the_whole(run):
 
 
 def test_one_case_in_two_environments_is_two_test_cases_of_the_junit_file(run):
-    pinned = CellKey("case_parameters", "nonstrict", "2.14.0", "legacy")
+    pinned = CellKey("case_parameters", "nonstrict", "2.14.0", Route.LEGACY)
     elsewhere(run, "2.14.0")
     text = junit(run.plan, run.records, run.cases, run.subjects, run.classes, run.provenance)
     assert text.count(f'name="{pinned.case} legacy [nonstrict, graph, segment, emulated]"') == 3

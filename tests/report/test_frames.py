@@ -3,7 +3,7 @@
 from harness.catalogue.subject_order import ordered_subjects
 from harness.report.frames.frames import cell_frame, sample_frame, verdict_frame
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Oracle
+from harness.wire.vocabulary import Oracle, Route
 
 ORDER = ["2.10.0", "2.13.0", "2.14.0", "name-matching", "positional", "torch"]
 
@@ -75,7 +75,7 @@ def test_what_is_no_defect_by_its_route_is_unable_and_not_failed(run):
     run.records.clear()
     name = run.cases[0].name
     for subject, route in (("torch", "direct"), ("2.14.0", "export")):
-        run.add(CellKey(name, "nonstrict", subject, route), {Oracle.UNFLATTEN: "not enough"})
+        run.add(CellKey(name, "nonstrict", subject, Route(route)), {Oracle.UNFLATTEN: "not enough"})
     frame = verdict_frame(run.records, run.cases, run.subjects)
     told = frame[frame["oracle"] == "unflatten"].set_index("route")["outcome"]
     assert told.to_dict() == {"direct": "failed", "export": "unable"}

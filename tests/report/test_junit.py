@@ -6,7 +6,7 @@ import pytest
 
 from harness.report.pages.junit import junit
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Oracle
+from harness.wire.vocabulary import Oracle, Route
 
 
 def cases_of(run):
@@ -85,7 +85,7 @@ def test_a_suite_names_the_versions(run):
 
 @pytest.mark.parametrize("character", ["\x00", "\x1b", "\ufffe"])
 def test_a_message_with_characters_that_no_xml_may_hold_still_parses(run, character):
-    key = CellKey("case_parameters", "strict", "2.14.0", "export")
+    key = CellKey("case_parameters", "strict", "2.14.0", Route.EXPORT)
     run.add(key, {Oracle.VALUES: f"a{character}b"}, given_class="unexpected_failure")
     (failure,) = cases_of(run).findall(".//failure")
     assert failure.get("message") == "wrong-values@run: a\ufffdb"

@@ -5,7 +5,7 @@ import pytest
 from harness.report.frames import tables
 from harness.report.frames.frames import cell_frame, sample_frame, verdict_frame
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Oracle
+from harness.wire.vocabulary import Oracle, Route
 
 
 def matrix_of(run):
@@ -50,9 +50,9 @@ def test_the_matrix_counts_unexpected_cells_apart(red):
 
 
 def test_the_worst_of_a_family_is_the_worst_oracle_not_the_first(run):
-    mild = CellKey("case_architectures", "strict", "2.14.0", "legacy")
+    mild = CellKey("case_architectures", "strict", "2.14.0", Route.LEGACY)
     run.add(mild, {Oracle.METADATA: "a"})
-    run.add(CellKey("case_architectures", "strict", "2.14.0", "export"), {Oracle.WIRING: "b"})
+    run.add(CellKey("case_architectures", "strict", "2.14.0", Route.EXPORT), {Oracle.WIRING: "b"})
     assert matrix_of(run).loc[("2.14.0", "architectures"), "oracle"] == "wiring"
 
 

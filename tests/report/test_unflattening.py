@@ -7,7 +7,7 @@ from harness.report.pages.markdown import markdown
 from harness.report.pages.page import page
 from harness.report.sections.unflattening import unflatten_rows
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Oracle
+from harness.wire.vocabulary import Oracle, Route
 
 
 def rows_of(run):
@@ -15,7 +15,7 @@ def rows_of(run):
     return {(member, row.route): (row.able, row.asked) for row in rows for member in row.members}
 
 
-KEY = CellKey("case_architectures", "strict", "2.14.0", "legacy")
+KEY = CellKey("case_architectures", "strict", "2.14.0", Route.LEGACY)
 
 
 def test_a_program_that_cannot_be_unflattened_counts_as_completed_alone(run):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from harness.wire.records import CaseInfo, CellKey, PackageSpec
-from harness.wire.vocabulary import CUDA, EMULATED, Lane, Oracle
+from harness.wire.vocabulary import CUDA, EMULATED, Lane, Oracle, Route
 from tests.report.conftest import Run
 
 CALLS = ("no-retrace", "no-retrace-export", "retrace")
@@ -23,12 +23,12 @@ TENSORRT_OF = {"2.13.0": "tensorrt-11.0.0.114", "2.14.0": "tensorrt-11.1.0.106"}
 def with_packages(run: Run) -> Run:
     """Two cases by three calls, and only `save()` is clean; engines are emulated segments."""
     builders = dict.fromkeys(TENSORRT_OF, "segment")
-    return _with(run, builders, lane=Lane.PACKAGE.value, executor=EMULATED)
+    return _with(run, builders, lane=Lane.PACKAGE, executor=EMULATED)
 
 
 def with_engines(run: Run) -> Run:
     """The same on a GPU, each release in its own environment with its own TensorRT."""
-    return _with(run, TENSORRT_OF, lane=Lane.ENGINE.value, executor=CUDA)
+    return _with(run, TENSORRT_OF, lane=Lane.ENGINE, executor=CUDA)
 
 
 def alone(run: Run, lane: Lane) -> Run:
@@ -65,7 +65,7 @@ def _with(run: Run, builders: dict[str, str], *, lane: str, executor: str) -> Ru
     ):
         environment = "pinned" if lane == Lane.PACKAGE else f"torch-{name}"
         key = CellKey(
-            f"{case}", "nonstrict", name, call, lane, builders[name], executor, environment
+            f"{case}", "nonstrict", name, Route(call), lane, builders[name], executor, environment
         )
         broke = Oracle.COMPLETION in failures
         compiled = {"compile": 2.0, "compile-lowering": 0.5} if call == "no-retrace" else {}

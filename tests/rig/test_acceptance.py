@@ -16,6 +16,7 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.run.acceptance import differences, whole_run_differences
 from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import Route
 
 CASE = "relu_four_steps"
 
@@ -33,7 +34,7 @@ class WritesToWhatItWasGiven(BuiltinInliner):
 def records_of(inliners: Mapping[str, Inliner], subjects: Sequence[str]) -> dict[str, CellRecord]:
     """As a worker runs a case: prepared once, then one subject after the other."""
     prepared = prepare(find_case(CASE), "nonstrict", 0, StageClock())
-    keys = [CellKey(CASE, "nonstrict", subject, "export") for subject in subjects]
+    keys = [CellKey(CASE, "nonstrict", subject, Route.EXPORT) for subject in subjects]
     return {
         key.cell_id: run_cell(prepared, inliners[key.subject], key, StageClock()) for key in keys
     }

@@ -23,7 +23,7 @@ RIGHT = "2.10.0"  # all of what comes back is right, but for the place of the en
 
 
 def cell(inliner: Inliner, prepared: PreparedCase) -> CellRecord:
-    key = CellKey(prepared.case.name, "nonstrict", inliner.name, Route.CROSS.value)
+    key = CellKey(prepared.case.name, "nonstrict", inliner.name, Route.CROSS)
     return run_cell(prepared, inliner, key, StageClock())
 
 
@@ -110,7 +110,7 @@ def test_an_export_without_inputs_is_not_taken_for_one_with_them(
     """Without an engine both routes inline to one module, and only one of them gives inputs."""
     newest = inliners["2.14.0"]
     case = dataclasses.replace(prepared("no_child_at_all"), shared=Shared())
-    key = CellKey(case.case.name, "nonstrict", newest.name, Route.EXPORT.value)
+    key = CellKey(case.case.name, "nonstrict", newest.name, Route.EXPORT)
     assert not run_cell(case, newest, key, StageClock()).verdict(Oracle.COMPLETION).failed
     ended = cell(newest, case).verdict(Oracle.COMPLETION)
     assert ended.message == "TypeError: missing a required argument: 'x'"

@@ -32,7 +32,7 @@ from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared, prepare
 from harness.rig.clock import StageClock
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import CellState
+from harness.wire.vocabulary import CellState, Route
 
 VERSION = ".".join(torch.__version__.split(".")[:2])
 CASES = [case for case in all_cases() if case.family is Family.FUNCTIONAL_EXPORT]
@@ -344,7 +344,7 @@ def test_a_torch_that_cannot_be_asked_gives_no_verdict(monkeypatch: pytest.Monke
     case = CASES[0]
     with pytest.raises(NotPrepared) as caught:
         prepare(case, "nonstrict", 0, StageClock())
-    key = CellKey(case.name, "functional", "2.14.0", "legacy")
+    key = CellKey(case.name, "functional", "2.14.0", Route.LEGACY)
     record = ended_before_routes(key, caught.value.cause, caught.value.stage)
     assert record.state is CellState.UNSUPPORTED
     assert "2.10 brought it" in record.reason

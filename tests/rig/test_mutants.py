@@ -17,7 +17,7 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.records import CellKey, SubjectSpec
-from harness.wire.vocabulary import SubjectKind
+from harness.wire.vocabulary import Route, SubjectKind
 from tests.mutants import MUTANTS, Mutant
 
 Prepared = Callable[[str], PreparedCase]
@@ -25,7 +25,7 @@ NEWEST = "2.14.0"
 
 
 def verdicts(case: PreparedCase, inliner: Inliner, route: str) -> list[tuple[str, str]]:
-    key = CellKey(case.case.name, "nonstrict", inliner.name, route)
+    key = CellKey(case.case.name, "nonstrict", inliner.name, Route(route))
     record = run_cell(case, inliner, key, StageClock())
     return [(verdict.label, verdict.message) for verdict in record.verdicts]
 

@@ -20,7 +20,7 @@ from harness.rig.engines.module import EngineModule, engine_children
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.loader import load_inliner
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
-from harness.wire.vocabulary import CellState, SubjectKind
+from harness.wire.vocabulary import CellState, Route, SubjectKind
 from tests.mutants import Mutant
 
 Prepared = Callable[[str], PreparedCase]
@@ -115,7 +115,7 @@ def candidate(
         told = dataclasses.replace(
             spec, subject=mutant.name, kind=SubjectKind.FILE, exporter_path=str(path)
         )
-        key = CellKey("relu_once", "nonstrict", mutant.name, "legacy")
+        key = CellKey("relu_once", "nonstrict", mutant.name, Route.LEGACY)
         return run_cell(prepared("relu_once"), load_inliner(told), key, StageClock())
 
     return run

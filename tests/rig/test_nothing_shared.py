@@ -65,7 +65,7 @@ def verdicts(record: CellRecord) -> list[tuple[str, str, str]]:
 
 
 def run(prepared: PreparedCase, inliners: dict[str, Inliner], subject: str, route: str) -> object:
-    key = CellKey(CASE.name, "nonstrict", subject, route)
+    key = CellKey(CASE.name, "nonstrict", subject, Route(route))
     return verdicts(run_cell(prepared, inliners[subject], key, StageClock()))
 
 
@@ -78,7 +78,7 @@ def test_dynamic_shapes_of_star_arguments_harm_who_gives_them_alone(
     prepared = prepare(case, "nonstrict", 0, StageClock())
     ended = {}
     for route in ("legacy", "legacy-no-inputs", "legacy-dynamic"):
-        key = CellKey(case.name, "nonstrict", version, route)
+        key = CellKey(case.name, "nonstrict", version, Route(route))
         record = run_cell(prepared, inliners[version], key, StageClock())
         ended[route] = record.verdict(Oracle.COMPLETION).label
     assert ended == {"legacy": "ok", "legacy-no-inputs": "ok", "legacy-dynamic": "error@export"}

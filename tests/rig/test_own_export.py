@@ -15,7 +15,7 @@ from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.inliners.release import ReleaseInliner
 from harness.wire.records import CellKey, SubjectSpec, Verdict
-from harness.wire.vocabulary import Oracle, SubjectKind
+from harness.wire.vocabulary import Oracle, Route, SubjectKind
 from tests.mutants import Mutant
 
 Prepared = Callable[[str], PreparedCase]
@@ -53,7 +53,7 @@ def candidate(release_specs: Mapping[str, SubjectSpec], tmp_path: Path) -> Write
 def verdict(
     prepared: PreparedCase, inliner: Inliner, route: str, oracle: Oracle = Oracle.STRUCTURE
 ) -> Verdict:
-    key = CellKey(prepared.case.name, "nonstrict", inliner.name, route)
+    key = CellKey(prepared.case.name, "nonstrict", inliner.name, Route(route))
     return run_cell(prepared, inliner, key, StageClock()).verdict(oracle)
 
 

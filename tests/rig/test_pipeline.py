@@ -32,7 +32,10 @@ Prepared = Callable[[str], PreparedCase]
 
 def cell(inliner: Inliner, case: PreparedCase, route: str = "export") -> CellRecord:
     return run_cell(
-        case, inliner, CellKey(case.case.name, "nonstrict", inliner.name, route), StageClock()
+        case,
+        inliner,
+        CellKey(case.case.name, "nonstrict", inliner.name, Route(route)),
+        StageClock(),
     )
 
 

@@ -13,7 +13,7 @@ from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, WrongSplit, prepare
 from harness.rig.clock import StageClock
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import CellState
+from harness.wire.vocabulary import CellState, Route
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_split_that_differs_from_eager_is_one_fact_about_the_case_and_no_verdi
     with pytest.raises(NotPrepared) as raised:
         prepare(case, "nonstrict", 0, StageClock())
     assert isinstance(raised.value.cause, WrongSplit)
-    key = CellKey(case.name, "nonstrict", "2.14.0", "export")
+    key = CellKey(case.name, "nonstrict", "2.14.0", Route.EXPORT)
     record = ended_before_routes(key, raised.value.cause, raised.value.stage)
     assert (record.state, record.failures) == (CellState.UNSUPPORTED, ())
     assert "numbers differ" in record.reason

@@ -20,7 +20,7 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Oracle, Outcome
+from harness.wire.vocabulary import Oracle, Outcome, Route
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]
@@ -53,7 +53,7 @@ def test_sharing_changes_no_verdict(
     for subject, inliner in inliners.items():
         routes = {"torch": ("direct", "plain")}.get(subject, ("export",))
         for route in (*routes, "legacy") if subject[0] == "2" else routes:
-            key = CellKey(name, "nonstrict", subject, route)
+            key = CellKey(name, "nonstrict", subject, Route(route))
             expected = run_cell(alone, inliner, key, StageClock())
             assert verdicts(run_cell(sharing, inliner, key, StageClock())) == verdicts(expected)
     assert sharing.shared.programs
@@ -73,7 +73,7 @@ def test_a_program_that_is_equal_is_not_saved_again(
 
     monkeypatch.setattr(torch.export, "save", counting)
     for subject in ("2.13.0", "2.14.0"):
-        key = CellKey("relu_four_steps", "nonstrict", subject, "export")
+        key = CellKey("relu_four_steps", "nonstrict", subject, Route.EXPORT)
         record = run_cell(case, inliners[subject], key, StageClock())
         assert {"inline-engines", "export", "save", "load", "run"} <= set(record.seconds)
         assert record.archive_bytes
@@ -156,7 +156,7 @@ def test_nothing_is_shared_once_the_split_is_damaged(
 ) -> None:
     case = copy.copy(prepared("relu_once"))
     case.shared, case.fingerprint = Shared(), "another"
-    key = CellKey("relu_once", "nonstrict", "positional", "export")
+    key = CellKey("relu_once", "nonstrict", "positional", Route.EXPORT)
     run_cell(case, inliners["positional"], key, StageClock())
     assert (case.shared.inlined, case.shared.programs) == ({}, {})
 
@@ -184,7 +184,7 @@ def test_an_inliner_whose_first_work_is_known_is_still_asked_for_a_second(
     case.shared = Shared()
     said = {}
     for inliner in (inliners["positional"], Fickle()):
-        key = CellKey("linear_in_fallback", "nonstrict", inliner.name, "export")
+        key = CellKey("linear_in_fallback", "nonstrict", inliner.name, Route.EXPORT)
         said[inliner.name] = run_cell(case, inliner, key, StageClock()).verdict(Oracle.DETERMINISM)
     assert said["positional"].outcome is Outcome.OK
     assert said["fickle"].message == "two transforms give other graphs"

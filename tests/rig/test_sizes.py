@@ -107,7 +107,7 @@ def swap_the_wires(module: GraphModule) -> None:
 
 
 def cell(inliner: Any, prepared: PreparedCase) -> CellRecord:
-    key = CellKey(prepared.case.name, "nonstrict", inliner.name, Route.EXPORT.value)
+    key = CellKey(prepared.case.name, "nonstrict", inliner.name, Route.EXPORT)
     return run_cell(prepared, inliner, key, StageClock())
 
 

@@ -19,6 +19,7 @@ from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.records import CellKey, Verdict
+from harness.wire.vocabulary import Route
 from tests.chosen import quick_first
 
 NAMES = [
@@ -47,7 +48,7 @@ def prepared_in(mode: str, name: str) -> PreparedCase:
 
 def verdicts(inliner: Inliner, mode: str, name: str, route: str) -> tuple[Verdict, ...]:
     """What the oracles say, without the evidence, which names nodes."""
-    key = CellKey(name, mode, inliner.name, route)
+    key = CellKey(name, mode, inliner.name, Route(route))
     record = run_cell(prepared_in(mode, name), inliner, key, StageClock())
     return tuple(
         Verdict(each.oracle, each.outcome, each.symptom, each.stage, each.message)

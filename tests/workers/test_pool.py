@@ -17,7 +17,7 @@ from harness.base.errors import SurroundingsError
 from harness.runs.plan import PlannedCell
 from harness.runs.spent import Spent
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Oracle
+from harness.wire.vocabulary import Oracle, Route
 from harness.workers.jobs import make_jobs
 from harness.workers.pool import PoolResult, run_jobs
 from harness.workers.process import WorkerSetup
@@ -44,7 +44,7 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkerSetup:
 
 def plan(*cases: str, routes: tuple[str, ...] = ("legacy", "export")) -> list[PlannedCell]:
     return [
-        PlannedCell(CellKey(case, "nonstrict", "2.14.0", route), route == "export", "2.14.0")
+        PlannedCell(CellKey(case, "nonstrict", "2.14.0", Route(route)), route == "export", "2.14.0")
         for case in cases
         for route in routes
     ]

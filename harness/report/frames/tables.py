@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from harness.report.frames.frames import KEY
+from harness.wire.record_json import KEY
 from harness.wire.vocabulary import Outcome, Stage
 
 BESIDE_SUBJECT = tuple(name for name in KEY if name != "subject")

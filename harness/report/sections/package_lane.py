@@ -14,7 +14,6 @@ import pandas as pd
 
 from harness.report import text
 from harness.report.frames import tables
-from harness.report.frames.frames import KEY
 from harness.report.frames.harms import harms_of
 from harness.report.frames.limits import MOST_ROWS
 from harness.report.sections.answers import UNJUDGED
@@ -29,6 +28,7 @@ from harness.report.sections.package_views import (
 )
 from harness.report.sections.rows import failing_cells, failing_subjects, quartiles_by
 from harness.report.sections.views import Answer
+from harness.wire.record_json import KEY
 from harness.wire.records import SubjectSpec
 from harness.wire.vocabulary import COMPILE_PARTS, EMULATED, SEGMENT, Lane, Route, Stage
 

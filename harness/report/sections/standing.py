@@ -84,11 +84,11 @@ def _package_rows(
     of = _by(records, lambda key: (key.subject, key.route))
     for route in CALLS:
         for spec in subjects:
-            here = of.get((spec.subject, route.value), [])
+            here = of.get((spec.subject, route), [])
             builders = {record.key.builder for record in here}
             for builder in sorted(builders, key=lambda name: (name != SEGMENT, name)):
                 mine = [record for record in here if record.key.builder == builder]
-                left = remaining(mine, [spec], reach_of, Lane(mine[0].key.lane))
+                left = remaining(mine, [spec], reach_of, mine[0].key.lane)
                 yield called(spec.subject, builder), _row(f"`{CALLS[route]}`", left)
 
 

@@ -8,11 +8,11 @@ from typing import Final
 import pandas as pd
 
 from harness.report.frames import tables
-from harness.report.frames.frames import KEY
 from harness.report.frames.measure_views import Quartiles
 from harness.report.sections.package_lane import WHOLE_SAVE, compiled, summed
 from harness.report.sections.rows import quartiles_by
 from harness.report.sections.version_views import MEASURED_BY, Measures
+from harness.wire.record_json import KEY
 from harness.wire.vocabulary import Lane, Stage
 
 COMPILE_PARTS: Final = {

@@ -66,7 +66,7 @@ def run_cell(
 def _run_and_judge(
     prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock
 ) -> CellRecord:
-    route = Route(key.route)
+    route = key.route
     inlining = Inlining(export=_sharing_export(prepared.shared))
     module = prepared.torch_only() if route is Route.PLAIN else prepared.split
     captured = prepared.captured

@@ -40,7 +40,7 @@ def run_package_cell(
     clock: StageClock,
 ) -> CellRecord:
     """Run one cell and judge it. An exception of an oracle is the harness's own and is raised."""
-    route = Route(key.route)
+    route = key.route
     if route is Route.COMPILE:
         return _compiled(prepared, key)
     inlining, back = Inlining(), CameBack()

@@ -36,7 +36,7 @@ from harness.rig.cell.prepare import NotPrepared
 from harness.rig.cell.refusal import refusal
 from harness.wire.record_json import to_json
 from harness.wire.records import CaseInfo
-from harness.wire.vocabulary import Stage
+from harness.wire.vocabulary import Lane, Stage
 
 
 def describe(case: Case) -> CaseInfo:
@@ -56,8 +56,8 @@ def describe(case: Case) -> CaseInfo:
         requires=case.requires,
         capture=case.capture,
         cross=case.cross,
-        lanes=case.lanes,
-        full=only_when_full(case),
+        lanes=tuple(map(Lane, case.lanes)),
+        full=tuple(map(Lane, only_when_full(case))),
         dynamic=case.dynamic or (is_from_elsewhere(case) and _is_dynamic(case)),
         real_engines=case.name in REAL_ENGINES,
         declared_at=_declared_at(case) if is_from_elsewhere(case) else "",

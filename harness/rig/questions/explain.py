@@ -28,7 +28,7 @@ from harness.rig.engines.module import is_engine_child
 from harness.rig.inliners.loader import load_inliner
 from harness.wire.record_json import subject_from_json
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Outcome
+from harness.wire.vocabulary import Outcome, Route
 
 
 def story(request: Mapping[str, Any]) -> Iterator[str]:
@@ -51,7 +51,7 @@ def story(request: Mapping[str, Any]) -> Iterator[str]:
     yield from told_case(prepared)
     inliner = load_inliner(spec)
     for route in request["routes"]:
-        key = CellKey(case.name, request["capture"], spec.subject, route)
+        key = CellKey(case.name, request["capture"], spec.subject, Route(route))
         yield ""
         yield from told_record(run_cell(prepared, inliner, key, StageClock()))
 

@@ -24,7 +24,7 @@ from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
 from harness.rig.questions.explain import told_case, told_record
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Lane, Stage
+from harness.wire.vocabulary import Lane, Route, Stage
 
 
 def story(request: Mapping[str, Any]) -> Iterator[str]:
@@ -43,9 +43,9 @@ def story(request: Mapping[str, Any]) -> Iterator[str]:
     with contextlib.closing(FreshLoader(package)) as loader:
         elsewhere.load(request.get("corpus", ()))
         case = find_case(request["case"])
-        mode, lane = request["capture"], Lane.PACKAGE.value
+        mode, lane = request["capture"], Lane.PACKAGE
         keys = [
-            CellKey(case.name, mode, release, route, lane=lane, builder=builder)
+            CellKey(case.name, mode, release, Route(route), lane=lane, builder=builder)
             for route in request["routes"]
         ]
         try:

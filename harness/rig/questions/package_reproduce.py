@@ -48,7 +48,7 @@ def _script(
     wanted: Mapping[str, Any],
 ) -> dict[str, str]:
     case, release, seed = wanted["case"], request["release"], int(request["seed"])
-    lane, builder = Lane.PACKAGE.value, request["builder"]
+    lane, builder = Lane.PACKAGE, request["builder"]
     found, mode = find_case(case), wanted["capture"]
     broken: NotPrepared | None = None
     try:
@@ -61,13 +61,13 @@ def _script(
             return none(str(reason.cause))
         captured, broken = capture(found, mode, seed), reason
 
-    def run(route: str) -> CellRecord:
+    def run(route: Route) -> CellRecord:
         key = CellKey(case, mode, release, route, lane=lane, builder=builder)
         if broken is not None:
             return ended_before_routes(key, broken.cause, broken.stage)
         return run_package_cell(package, prepared, key, loader, StageClock())
 
-    def write(route: str, verdict: Verdict) -> str:
+    def write(route: Route, verdict: Verdict) -> str:
         return _written(captured, release, route, verdict, wanted)
 
     return shown_by(wanted, run, write, shows_here)
@@ -76,7 +76,7 @@ def _script(
 def _written(
     captured: CapturedProgram,
     release: str,
-    route: str,
+    route: Route,
     verdict: Verdict,
     wanted: Mapping[str, Any],
 ) -> str:
@@ -84,9 +84,9 @@ def _written(
     if captured.program.after_compile is not None:
         raise Unwritable("its user changes the compiled module before saving it")
     saving = None
-    if route != Route.COMPILE:
-        saving = {**ARGUMENTS[Route(route)], **dict(case.save_keywords)}
-        if captured.program.dynamic_shapes is not None and tells_shapes(Route(route)):
+    if route is not Route.COMPILE:
+        saving = {**ARGUMENTS[route], **dict(case.save_keywords)}
+        if captured.program.dynamic_shapes is not None and tells_shapes(route):
             saving["dynamic_shapes"] = True
     return package_script(
         shown_as(wanted, case, release, route),

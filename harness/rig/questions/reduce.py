@@ -31,6 +31,7 @@ from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.record_json import subject_from_json
 from harness.wire.records import CellKey, CellRecord, Verdict
+from harness.wire.vocabulary import Route
 
 USAGE = 2
 
@@ -87,7 +88,7 @@ def failures_of(
         Exception: whatever building a blueprint raises that is no program.
     """
     case = case_of(blueprint)
-    key = CellKey(case.name, capture, inliner.name, route)
+    key = CellKey(case.name, capture, inliner.name, Route(route))
     try:
         prepared = prepare(case, capture, 0, StageClock())
     except NotPrepared as error:

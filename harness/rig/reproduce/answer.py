@@ -26,7 +26,7 @@ from harness.rig.reproduce.script import ASKED, Shown, script
 from harness.rig.reproduce.trial import Trials
 from harness.wire.record_json import subject_from_json
 from harness.wire.records import CellKey, CellRecord, SubjectSpec, Verdict
-from harness.wire.vocabulary import Oracle, SubjectKind
+from harness.wire.vocabulary import Oracle, Route, SubjectKind
 
 #: Which of several failures of a cell a script shows: what a reader believes at once comes first.
 _ORDER: Final = [
@@ -71,11 +71,11 @@ def _script(wanted: Mapping[str, Any], seed: int, trials: Trials) -> dict[str, s
         return none(f"the case ends before any inliner: {reason}")
     inliner = load_inliner(spec)
 
-    def run(route: str) -> CellRecord:
+    def run(route: Route) -> CellRecord:
         key = CellKey(prepared.case.name, wanted["capture"], spec.subject, route)
         return run_cell(prepared, inliner, key, StageClock())
 
-    def write(route: str, verdict: Verdict) -> str:
+    def write(route: Route, verdict: Verdict) -> str:
         return _written(prepared, spec, route, verdict, wanted)
 
     return shown_by(wanted, run, write, lambda text: trials.shows(text, _arguments(spec)))
@@ -88,8 +88,8 @@ def none(why_not: str) -> dict[str, str]:
 
 def shown_by(
     wanted: Mapping[str, Any],
-    run: Callable[[str], CellRecord],
-    write: Callable[[str, Verdict], str],
+    run: Callable[[Route], CellRecord],
+    write: Callable[[Route, Verdict], str],
     shows: Callable[[str], tuple[bool, str]],
 ) -> dict[str, str]:
     """The first script, of all that fails by the wanted routes, that is seen to show its failure.
@@ -101,7 +101,7 @@ def shown_by(
     """
     refusals: list[str] = []
     unasked: list[str] = []
-    for route in wanted["routes"]:
+    for route in map(Route, wanted["routes"]):
         failures = _failures(run(route), wanted["labels"])
         unasked += [verdict.label for verdict in failures if verdict.oracle not in ASKED]
         for verdict in failures:
@@ -136,7 +136,7 @@ def _failures(record: CellRecord, labels: Sequence[Sequence[str]]) -> list[Verdi
 def _written(
     prepared: PreparedCase,
     spec: SubjectSpec,
-    route: str,
+    route: Route,
     verdict: Verdict,
     wanted: Mapping[str, Any],
 ) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.rig.channel import Teller, serve
-from harness.wire.record_json import subject_from_json
+from harness.wire.record_json import key_from_json, subject_from_json
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
 
 
@@ -68,7 +68,7 @@ class _Worker:
         def run_one(prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
             return run_cell(prepared, self._inliners[key.subject], key, clock)
 
-        cells = [CellKey(**key) for key in job["cells"]]
+        cells = [key_from_json(key) for key in job["cells"]]
         return serve_cells(cells, self._tell, prepare_case, run_one)
 
     def close(self) -> None:

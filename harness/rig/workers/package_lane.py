@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.rig.channel import Teller, serve
+from harness.wire.record_json import key_from_json
 from harness.wire.records import CellKey, CellRecord
 from harness.wire.vocabulary import Stage
 
@@ -63,7 +64,7 @@ class _Worker:
         from harness.rig.package.compiling import prepare_with
         from harness.rig.workers.serving import serve_cells
 
-        cells = [CellKey(**key) for key in job["cells"]]
+        cells = [key_from_json(key) for key in job["cells"]]
         if self._unusable is not None:
             error = self._unusable
             self._tell.ended(ended_before_routes(key, error, Stage.COMPILE) for key in cells)

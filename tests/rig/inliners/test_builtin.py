@@ -15,7 +15,7 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Oracle
+from harness.wire.vocabulary import Oracle, Route
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]
@@ -27,7 +27,7 @@ MERGED_FORM_FAILS = ("returns_its_own_input", "found_in_drawn_0001")
 
 
 def verdicts(inliner: Inliner, case: PreparedCase) -> dict[Oracle, tuple[str, str]]:
-    key = CellKey(case.case.name, "nonstrict", inliner.name, "export")
+    key = CellKey(case.case.name, "nonstrict", inliner.name, Route.EXPORT)
     record = run_cell(case, inliner, key, StageClock())
     return {verdict.oracle: (verdict.label, verdict.message) for verdict in record.verdicts}
 

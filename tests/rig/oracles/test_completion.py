@@ -12,7 +12,7 @@ from harness.rig.inliners.protocol import Inliner
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Finding, verdict_of
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Oracle, Outcome, Stage, Symptom
+from harness.wire.vocabulary import Oracle, Outcome, Route, Stage, Symptom
 
 
 def raised(error: Exception) -> Exception:
@@ -76,7 +76,7 @@ def test_the_verdict_names_upstream_s_own_line_out_of_the_wheel(
     where: str,
 ) -> None:
     case = prepared(name)
-    key = CellKey(case.case.name, "nonstrict", release, "legacy")
+    key = CellKey(case.case.name, "nonstrict", release, Route.LEGACY)
     verdict = run_cell(case, inliners[release], key, StageClock()).verdict(Oracle.COMPLETION)
     assert verdict.raised == where
 

@@ -65,7 +65,7 @@ def raises(module: GraphModule) -> None:
 
 
 def verdict(inliner: Inliner, case: PreparedCase) -> Verdict:
-    key = CellKey(case.case.name, "nonstrict", inliner.name, "export")
+    key = CellKey(case.case.name, "nonstrict", inliner.name, Route.EXPORT)
     return run_cell(case, inliner, key, StageClock()).verdict(Oracle.DETERMINISM)
 
 

@@ -27,6 +27,7 @@ from harness.rig.package.compiling import prepare_with
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
 from harness.wire.records import CellKey
+from harness.wire.vocabulary import Route
 
 OP = "inliner_tests.halved.default"
 NORM = "aten.layer_norm.default"
@@ -78,7 +79,7 @@ def main(site: str, release: str) -> dict[str, Any]:
     loader = FreshLoader(package)  # forked before the op is there
     said = {}
     for case in CASES:
-        key = CellKey(case.name, "nonstrict", release, "no-retrace")
+        key = CellKey(case.name, "nonstrict", release, Route.NO_RETRACE)
         try:
             prepared = prepare_with(package, case, "nonstrict", 0, StageClock())
             record = run_package_cell(package, prepared, key, loader, StageClock())

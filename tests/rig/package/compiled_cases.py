@@ -25,7 +25,7 @@ from harness.rig.package.compiling import prepare_with
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import DYNAMIC_ROUTES, Route
+from harness.wire.vocabulary import DYNAMIC_ROUTES, Lane, Route
 
 
 def told(record: CellRecord) -> dict[str, Any]:
@@ -43,7 +43,10 @@ def main(site: str, release: str, *names: str) -> dict[str, dict[str, Any]]:
     ]
     said: dict[str, dict[str, Any]] = {}
     for name in names:
-        keys = {route: CellKey(name, "nonstrict", release, route, "package") for route in routes}
+        keys = {
+            route: CellKey(name, "nonstrict", release, Route(route), Lane.PACKAGE)
+            for route in routes
+        }
         try:
             prepared = prepare_with(package, find_case(name), "nonstrict", 0, StageClock())
         except NotPrepared as error:

@@ -40,7 +40,7 @@ from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
 from harness.rig.package.spawning import SpawningLoader
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import CellState, Outcome
+from harness.wire.vocabulary import CellState, Lane, Outcome, Route
 
 
 def swap_outputs(package: ModuleType) -> None:
@@ -214,7 +214,7 @@ def told(
     loader = FreshLoader(package) if executor.forks else SpawningLoader(setup)
     clock = StageClock()
     prepared = prepare_with(package, find_case(name), "nonstrict", 0, clock, executor)
-    key = CellKey(name, "nonstrict", setup["release"], route, lane="package")
+    key = CellKey(name, "nonstrict", setup["release"], Route(route), lane=Lane.PACKAGE)
     record = run_package_cell(package, prepared, key, loader, StageClock())
     loader.close()
     if record.state is not CellState.ENDED:

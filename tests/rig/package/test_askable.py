@@ -12,7 +12,7 @@ from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.package.askable import LACKING, refits_refused, require_askable
 from harness.rig.package.compiling import named_by_a_user
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import CellState, Stage
+from harness.wire.vocabulary import CellState, Lane, Route, Stage
 
 
 def package(*, python_runtime: bool) -> types.ModuleType:
@@ -39,7 +39,7 @@ def test_the_python_runtime_is_asked_for_where_it_has_no_effect() -> None:
 
 
 def test_what_is_not_asked_is_a_cell_with_a_reason() -> None:
-    key = CellKey("a@product", "nonstrict", "2.14.0", "save", "package", "segment", "emulated", "p")
+    key = CellKey("a@product", "nonstrict", "2.14.0", Route.RETRACE, Lane.PACKAGE)
     record = ended_before_routes(key, CannotAsk("refit cannot be asked"), Stage.COMPILE)
     assert (record.state, record.reason) == (CellState.UNSUPPORTED, "refit cannot be asked")
 
