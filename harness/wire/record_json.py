@@ -62,7 +62,20 @@ def with_later_oracles(verdicts: tuple[Verdict, ...], schema: int) -> tuple[Verd
 
 def to_json(record: Any) -> dict[str, Any]:
     """A record as JSON data, with its schema's number."""
-    return {"schema": SCHEMA, **dataclasses.asdict(record)}
+    return {"schema": SCHEMA, **_plain(record)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return str(value)  # of an enum its text
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value)]
+        return {name: _plain(getattr(value, name)) for name in names}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
 
 
 def check_schema(data: Mapping[str, Any], where: str) -> None:
