@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 import pytest
 from _pytest.mark import ParameterSet
 
-from corpus.quick import QUICK
+from corpus.selection import QUICK
 
 
 def quick_first(names: Iterable[str], quick: Collection[str] = QUICK) -> list[ParameterSet]:

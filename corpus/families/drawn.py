@@ -1,12 +1,12 @@
-"""Cases drawn so that values of the structure space meet in pairs: see `corpus.drawing`."""
+"""Cases drawn so that values of the structure space meet in pairs: see `corpus.drawn.drawing`."""
 
 from __future__ import annotations
 
 import json
 
-from corpus.blueprint_cases import register
+from corpus.blueprints.cases import register
 from corpus.case import Family
-from corpus.drawing import DRAWN_FILE
+from corpus.drawn.drawing import DRAWN_FILE
 
 # What a run tries by default; the others are for the full one.
 DEFAULT = {"drawn_lone_engine", "drawn_lone_fallback"}

@@ -1,4 +1,4 @@
-"""Reduced counterexamples, one JSON blueprint each in `corpus/found`: see `corpus.shrink`.
+"""Reduced counterexamples, one JSON blueprint each in `corpus/found`: see `corpus.drawn.shrink`.
 
 `python -m harness reduce CASE --subject S` makes one.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from corpus.blueprint_cases import register
+from corpus.blueprints.cases import register
 from corpus.case import Family
 
 FOLDER = Path(__file__).parents[1] / "found"

@@ -1,4 +1,4 @@
-"""Splits as a release's product made them: see `corpus.recording` and `corpus.to_record`.
+"""Splits as a release's product made them: see `corpus.recorded`.
 
 `python -m harness corpus record` writes them.
 """
@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from corpus.case import Family, Origin, case
-from corpus.recorded_build import builder_of
-from corpus.recording import FOLDER, read_recording
-from corpus.to_record import TO_RECORD
+from corpus.recorded.build import builder_of
+from corpus.recorded.recording import FOLDER, read_recording
+from corpus.recorded.to_record import TO_RECORD
 
 _FULL = {wanted.name for wanted in TO_RECORD if wanted.full}
 

@@ -21,7 +21,8 @@ RECORDED = PROJECT_ROOT / "corpus" / "recorded"
 
 def record_command(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Recordings; all of corpus/to_record.py by default.")
+        list[str] | None,
+        typer.Argument(help="Recordings; all of corpus/recorded/to_record.py by default."),
     ] = None,
     release: Annotated[str, typer.Option(help="Whose package; the newest by default.")] = "",
     wheelhouse: Wheelhouse = None,

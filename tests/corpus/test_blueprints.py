@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from corpus.axes.catalogue import VALUES
 from corpus.axes.view import SplitView
-from corpus.blueprint_build import build
-from corpus.blueprints import (
+from corpus.blueprints.blueprint import (
     VERSION,
     AttributeKind,
     BadBlueprint,
@@ -30,11 +29,12 @@ from corpus.blueprints import (
     to_json,
     value,
 )
+from corpus.blueprints.build import build
 from corpus.case import find_case
-from corpus.dense_motifs import DENSE
-from corpus.draft import Draft, item, tuple_of
-from corpus.motifs import MOTIFS, Motif
-from corpus.recipes import BOTH, ONE, Recipe, blueprint_of
+from corpus.drawn.dense_motifs import DENSE
+from corpus.drawn.draft import Draft, item, tuple_of
+from corpus.drawn.motifs import MOTIFS, Motif
+from corpus.drawn.recipes import BOTH, ONE, Recipe, blueprint_of
 
 numbers = st.integers(min_value=-3, max_value=40)
 names = st.text("abcdef_.W", min_size=1, max_size=8)

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from corpus.drawing import DRAWN_FILE, draw, drawn_blueprints, pairs_of, to_text
-from corpus.motifs import MOTIFS
-from corpus.recipes import ENGINES, FALLBACKS, FATAL_FORMS, STATIC, random_recipe
+from corpus.drawn.drawing import DRAWN_FILE, draw, drawn_blueprints, pairs_of, to_text
+from corpus.drawn.motifs import MOTIFS
+from corpus.drawn.recipes import ENGINES, FALLBACKS, FATAL_FORMS, STATIC, random_recipe
 
 SIZES, COLOURS = ("size/1", "size/2", "size/3"), ("colour/red", "colour/blue")
 WEIGHTS = ("weight/light", "weight/heavy")

@@ -7,7 +7,7 @@ import torch
 import torch.utils._pytree as pytree
 
 from corpus.case import Case, Family, all_cases
-from corpus.recorded_build import RecordedModules, recording_of
+from corpus.recorded.build import RecordedModules, recording_of
 from harness.rig.questions.recording import GraphRecorder, calling_convention
 
 CASES = [case for case in all_cases() if case.family is Family.RECORDED]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from corpus.recorded_difference import difference
-from corpus.recording import GraphData, NodeData, SplitData
+from corpus.recorded.difference import difference
+from corpus.recorded.recording import GraphData, NodeData, SplitData
 
 RELU, SPLIT, CHUNK, ADD = (f"aten.{name}.default" for name in ("relu", "split", "chunk", "add"))
 

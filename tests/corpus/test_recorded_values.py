@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.fx import Graph
 
-from corpus.recorded_values import (
+from corpus.recorded.values import (
     MOST_WRITTEN_OUT,
     PARAMETER,
     CannotRecord,

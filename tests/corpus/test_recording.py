@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from corpus.recording import FOLDER, BadRecording, read_recording, to_text
-from corpus.to_record import TO_RECORD
+from corpus.recorded.recording import FOLDER, BadRecording, read_recording, to_text
+from corpus.recorded.to_record import TO_RECORD
 
 PATHS = sorted(FOLDER.glob("*.json"))
 ONE = FOLDER / "recorded_pr_4360.json"

@@ -7,12 +7,21 @@ from collections.abc import Callable
 
 import pytest
 
-from corpus.blueprint_build import build
-from corpus.blueprint_cases import blueprint_of, case_of
-from corpus.blueprints import AttributeKind, Blueprint, Form, FormKind, Ref, StepKind, packed, value
+from corpus.blueprints.blueprint import (
+    AttributeKind,
+    Blueprint,
+    Form,
+    FormKind,
+    Ref,
+    StepKind,
+    packed,
+    value,
+)
+from corpus.blueprints.build import build
+from corpus.blueprints.cases import blueprint_of, case_of
 from corpus.case import Case, Family, all_cases, find_case
-from corpus.draft import Draft, item, tuple_of
-from corpus.shrink import pruned, size, smaller
+from corpus.drawn.draft import Draft, item, tuple_of
+from corpus.drawn.shrink import pruned, size, smaller
 from harness.rig.questions.reduce import reduced
 
 

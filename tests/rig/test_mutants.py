@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from corpus.case import Family, all_cases, find_case
-from corpus.quick import QUICK
+from corpus.selection import QUICK
 from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import Shared

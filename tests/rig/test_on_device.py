@@ -7,7 +7,7 @@ import torch
 import torch.utils._pytree as pytree
 
 from corpus.case import find_case
-from corpus.product import REAL_ENGINES
+from corpus.selection import REAL_ENGINES
 from harness.rig.capture.capture import capture, on_device, over_bound_inputs
 from harness.rig.oracles.values import first_difference
 

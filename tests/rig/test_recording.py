@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from corpus.case import Case, Family, all_cases, find_case
-from corpus.recorded_build import RecordedModules, recording_of
-from corpus.recorded_difference import difference
-from corpus.recorded_values import CannotRecord
-from corpus.recording import Recording
-from corpus.to_record import TO_RECORD
+from corpus.recorded.build import RecordedModules, recording_of
+from corpus.recorded.difference import difference
+from corpus.recorded.recording import Recording
+from corpus.recorded.to_record import TO_RECORD
+from corpus.recorded.values import CannotRecord
 from harness.rig.capture.split import split_module
 from harness.rig.questions.recording import GraphRecorder, calling_convention, own_split
 from tests.rig.conftest import prepared_case

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from corpus.blueprint_build import build
-from corpus.blueprint_cases import blueprint_of
-from corpus.blueprints import Blueprint, Form, FormKind, from_json, packed, value
+from corpus.blueprints.blueprint import Blueprint, Form, FormKind, from_json, packed, value
+from corpus.blueprints.build import build
+from corpus.blueprints.cases import blueprint_of
 from corpus.case import Case, Family, Origin
-from corpus.draft import Draft
+from corpus.drawn.draft import Draft
 from harness.rig.questions import reduce as reducing
 from harness.rig.questions.reduce import NothingToReduce, failures_of
 from harness.toolchain.environment import PROJECT_ROOT

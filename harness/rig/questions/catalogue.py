@@ -28,9 +28,8 @@ from corpus.case import (
     find_case,
     is_from_elsewhere,
 )
-from corpus.product import REAL_ENGINES, only_when_full
-from corpus.quick import QUICK
-from corpus.recorded_build import recording_of
+from corpus.recorded.build import recording_of
+from corpus.selection import QUICK, REAL_ENGINES, only_when_full
 from harness.rig.capture.capture import capture
 from harness.rig.cell.prepare import NotPrepared
 from harness.rig.cell.refusal import refusal

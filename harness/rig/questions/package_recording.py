@@ -19,10 +19,10 @@ import torch
 from torch.fx import GraphModule
 
 from corpus.case import find_case
-from corpus.recorded_difference import ENGINE, difference, steps
-from corpus.recorded_values import CannotRecord
-from corpus.recording import GraphData, Recording, SplitData, to_text
-from corpus.to_record import TO_RECORD, ToRecord
+from corpus.recorded.difference import ENGINE, difference, steps
+from corpus.recorded.recording import GraphData, Recording, SplitData, to_text
+from corpus.recorded.to_record import TO_RECORD, ToRecord
+from corpus.recorded.values import CannotRecord
 from harness.rig.capture.capture import capture
 from harness.rig.channel import private_channel
 from harness.rig.package.compiling import compile_like_a_user
@@ -136,7 +136,7 @@ def recordings(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     unknown = sorted(set(request["names"]) - set(known))
     if unknown:
         raise UnknownRecording(
-            f"no recording is named {', '.join(unknown)}; corpus/to_record.py has: "
+            f"no recording is named {', '.join(unknown)}; corpus/recorded/to_record.py has: "
             f"{', '.join(known)}"
         )
     package = open_package(request)

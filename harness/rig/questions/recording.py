@@ -1,4 +1,4 @@
-"""Graph modules written down as plain data: what `corpus.recorded_build` builds again."""
+"""Graph modules written down as plain data: what `corpus.recorded.build` builds again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from torch.fx.graph import _PyTreeCodeGen
 
 from corpus.case import Case
 from corpus.children import NON_PERSISTENT, PLAIN
-from corpus.recorded_values import (
+from corpus.recorded.recording import AttributeData, GraphData, NodeData, SplitData
+from corpus.recorded.values import (
     BUFFER,
     PARAMETER,
     UNTOLD,
@@ -22,7 +23,6 @@ from corpus.recorded_values import (
     tensor_data,
     value_data,
 )
-from corpus.recording import AttributeData, GraphData, NodeData, SplitData
 from harness.rig.capture.capture import capture
 
 

@@ -1,8 +1,8 @@
 """Reduces a case to a minimal one that fails alike: `python -m harness.rig.questions.reduce`.
 
 A request as JSON comes on stdin, the reduced blueprint as one line of JSON goes to stdout, and what
-became smaller to stderr. The search is greedy: of the candidates of `corpus.shrink.smaller`, in its
-order, the first that fails with the same oracle, symptom and message is taken, until none does.
+became smaller to stderr. The search is greedy: it takes the first of the candidates of
+`corpus.drawn.shrink` that fails with the same oracle, symptom and message, until none does.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 import torch
 
 from corpus import elsewhere
-from corpus.blueprint_cases import blueprint_of, case_of
-from corpus.blueprints import Blueprint, to_json
+from corpus.blueprints.blueprint import Blueprint, to_json
+from corpus.blueprints.cases import blueprint_of, case_of
 from corpus.case import find_case
-from corpus.shrink import size, smaller
+from corpus.drawn.shrink import size, smaller
 from harness.rig.cell.pipeline import ended_before_routes, run_cell
 from harness.rig.cell.prepare import NotPrepared, prepare
 from harness.rig.clock import StageClock

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from corpus.recording import FOLDER
+from corpus.recorded.recording import FOLDER
 from harness.catalogue.releases import Catalogue
 from harness.rig.questions.package_recording import partitioning_seen
 from harness.toolchain import Toolchain

@@ -97,7 +97,7 @@ class Keyword:
 
 @dataclass(frozen=True)
 class Op:
-    """One op of a child: a name of `corpus.blueprint_ops.OPS`, what it reads, and a number."""
+    """One op of a child: a name of `corpus.blueprints.ops.OPS`, what it reads, and a number."""
 
     name: str
     reads: tuple[int, ...]

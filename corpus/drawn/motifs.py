@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from corpus.blueprints import (
+from corpus.blueprints.blueprint import (
     AttributeKind,
     Step,
     StepKind,
 )
-from corpus.draft import Draft
+from corpus.drawn.draft import Draft
 
 Apply = Callable[[Draft], None]
 
@@ -41,7 +41,7 @@ class Motif:
         return self.gives[0]
 
 
-MOTIFS: list[Motif] = []  # filled by the modules whose names end so; see `corpus.recipes`
+MOTIFS: list[Motif] = []  # filled by the modules whose names end so; see `corpus.drawn.recipes`
 
 
 def motif(

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from corpus.blueprints import (
+from corpus.blueprints.blueprint import (
     Blueprint,
     Form,
     FormKind,

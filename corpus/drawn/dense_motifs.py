@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from corpus.blueprints import AttributeKind, Form, FormKind, Naming, Step, StepKind
-from corpus.draft import Draft, item, tuple_of
-from corpus.motifs import BLEND, MIXED, Motif
+from corpus.blueprints.blueprint import AttributeKind, Form, FormKind, Naming, Step, StepKind
+from corpus.drawn.draft import Draft, item, tuple_of
+from corpus.drawn.motifs import BLEND, MIXED, Motif
 
 
 def _full_fallback(draft: Draft) -> None:

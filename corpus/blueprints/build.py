@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from corpus.blueprint_ops import OPS
-from corpus.blueprints import (
+from corpus.blueprints.blueprint import (
     Attribute,
     AttributeKind,
     Blueprint,
@@ -22,6 +21,7 @@ from corpus.blueprints import (
     Step,
     StepKind,
 )
+from corpus.blueprints.ops import OPS
 from corpus.case import Inputs, Program
 from corpus.children import NON_PERSISTENT, PLAIN
 from corpus.handmade import SplitBuilder

@@ -1,4 +1,4 @@
-"""Draws the handmade cases that cover pairs of values: `python -m corpus.drawing` writes them.
+"""Draws the handmade cases that cover pairs of values; `python -m corpus.drawn.drawing` does it.
 
 A recipe is a frame (sizes, children, how the model is called and what it returns) and the motifs
 that stand in it. Recipes are drawn greedily: of many random ones, each time the one that has most
@@ -14,8 +14,14 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from corpus.blueprints import Blueprint, to_json
-from corpus.recipes import blueprint_of, lone_blueprint, long_recipe, random_recipe, silent_recipe
+from corpus.blueprints.blueprint import Blueprint, to_json
+from corpus.drawn.recipes import (
+    blueprint_of,
+    lone_blueprint,
+    long_recipe,
+    random_recipe,
+    silent_recipe,
+)
 
 DRAWN_FILE = Path(__file__).with_name("drawn.json")
 SEED = 4360

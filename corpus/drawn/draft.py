@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from corpus.blueprints import (
+from corpus.blueprints.blueprint import (
     Attribute,
     AttributeKind,
     Blueprint,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from corpus.case import Case, Origin, all_cases, find_case
-from corpus.product import CHOSEN, REAL_ENGINES, only_when_full
+from corpus.selection import CHOSEN, REAL_ENGINES, only_when_full
 
 CASES = all_cases()
 PACKAGED = [case for case in CASES if "package" in case.lanes]

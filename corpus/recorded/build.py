@@ -17,7 +17,8 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 from corpus.case import Case, Program, find_case
 from corpus.children import hold_tensor
 from corpus.handmade import SplitBuilder
-from corpus.recorded_values import (
+from corpus.recorded.recording import AttributeData, GraphData, Recording
+from corpus.recorded.values import (
     UNTOLD,
     argument_of,
     expression_of,
@@ -25,7 +26,6 @@ from corpus.recorded_values import (
     target_of,
     tensor_of,
 )
-from corpus.recording import AttributeData, GraphData, Recording
 
 _NO_CHILDREN: Mapping[str, GraphModule] = MappingProxyType({})
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from corpus.blueprints import AttributeKind, Step, StepKind
-from corpus.draft import Draft, item, tuple_of
-from corpus.motifs import BLEND, MIXED, constant, motif
+from corpus.blueprints.blueprint import AttributeKind, Step, StepKind
+from corpus.drawn.draft import Draft, item, tuple_of
+from corpus.drawn.motifs import BLEND, MIXED, constant, motif
 
 
 @motif("engine outputs/two", engines=True)

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from corpus import engine_motifs, fallback_motifs, state_motifs
-from corpus.blueprints import (
+from corpus.blueprints.blueprint import (
     AttributeKind,
     Blueprint,
     Form,
@@ -20,9 +19,10 @@ from corpus.blueprints import (
     packed,
     value,
 )
-from corpus.dense_motifs import DENSE
-from corpus.draft import NO_VALUE, Draft, item, tuple_of
-from corpus.motifs import MOTIFS, Motif, calm_engine, calm_fallback
+from corpus.drawn import engine_motifs, fallback_motifs, state_motifs
+from corpus.drawn.dense_motifs import DENSE
+from corpus.drawn.draft import NO_VALUE, Draft, item, tuple_of
+from corpus.drawn.motifs import MOTIFS, Motif, calm_engine, calm_fallback
 
 CHILDREN = 32  # of its motifs: from here on a recipe takes no more
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 SCHEMA: Final = 1
-FOLDER: Final = Path(__file__).with_name("recorded")
+FOLDER: Final = Path(__file__).parent
 _ANEW: Final = "restore it from git, or delete it and run `python -m harness corpus record`"
 
 
@@ -33,7 +33,7 @@ class BadRecording(ValueError):
 
 @dataclass(frozen=True)
 class NodeData:
-    """One node. `corpus.recorded_values` says how arguments and metadata are written.
+    """One node. `corpus.recorded.values` says how arguments and metadata are written.
 
     ``value`` is what its ``meta["val"]`` was, None where it had none.
     """

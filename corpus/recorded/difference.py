@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from corpus.recording import GraphData, SplitData
+from corpus.recorded.recording import GraphData, SplitData
 
 KINDS = ENGINE, FALLBACK, LOOSE = "engine", "fallback", "loose op"
 _GETITEM = "_operator.getitem"

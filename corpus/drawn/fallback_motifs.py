@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from corpus.blueprints import AttributeKind, Form, FormKind, KeywordRef, Naming, Step, StepKind
-from corpus.draft import Draft, item, list_of, tuple_of
-from corpus.motifs import BLEND, MIXED, Apply, calm_engine, calm_fallback, constant, motif
+from corpus.blueprints.blueprint import (
+    AttributeKind,
+    Form,
+    FormKind,
+    KeywordRef,
+    Naming,
+    Step,
+    StepKind,
+)
+from corpus.drawn.draft import Draft, item, list_of, tuple_of
+from corpus.drawn.motifs import BLEND, MIXED, Apply, calm_engine, calm_fallback, constant, motif
 
 
 @motif("readers/two-fallbacks", fallbacks=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from corpus.blueprints import AttributeKind, StepKind, value
-from corpus.draft import Draft, item, tuple_of
-from corpus.motifs import BLEND, MIXED, Apply, calm_engine, constant, motif
+from corpus.blueprints.blueprint import AttributeKind, StepKind, value
+from corpus.drawn.draft import Draft, item, tuple_of
+from corpus.drawn.motifs import BLEND, MIXED, Apply, calm_engine, constant, motif
 
 
 def _held(path: str, kind: AttributeKind) -> Apply:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from corpus.blueprint_build import build
-from corpus.blueprints import Blueprint, from_json
+from corpus.blueprints.blueprint import Blueprint, from_json
+from corpus.blueprints.build import build
 from corpus.case import Case, Family, Origin, Program, case
 
 

@@ -1,0 +1,1 @@
+"""Handmade splits as plain data: what a blueprint says, and how it becomes a case."""
