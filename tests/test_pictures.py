@@ -15,15 +15,15 @@ def model_with(*causes: LiveCause) -> ReportModel:
     return dataclasses.replace(full_run().model(), live=causes, gone=())
 
 
-def cause(number: int, oracle: str = "metadata", **changes: object) -> LiveCause:
+def cause(number: int, harm: str = "interface", **changes: object) -> LiveCause:
     some = full_run().model().live[0]
-    label = f"wrong-{oracle}@load"
-    made = dataclasses.replace(some, id=f"cause-{number}", oracle=oracle, label=label)
+    label = f"wrong-{harm}@load"
+    made = dataclasses.replace(some, id=f"cause-{number}", harm=harm, label=label)
     return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
 
 
 def test_the_worst_are_drawn_and_no_more_than_a_dozen() -> None:
-    model = model_with(*(cause(number) for number in range(20)), cause(20, "values"))
+    model = model_with(*(cause(number) for number in range(20)), cause(20, "silent"))
     ids = [each.id for each in worst(model)]
     assert len(ids) == MOST
     assert ids[0] == "cause-20"

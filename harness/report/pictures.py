@@ -110,7 +110,7 @@ def _drawn(
 def worst(model: ReportModel) -> list[LiveCause]:
     """The causes of the graph lane to be drawn, those of the newest release first among equals."""
     causes = [cause for cause in _ended(model) if cause.cells]
-    return sorted(causes, key=lambda cause: severity(cause.oracle))[:MOST]
+    return sorted(causes, key=lambda cause: severity(cause.harm))[:MOST]
 
 
 def of_packages(model: ReportModel) -> dict[str, list[LiveCause]]:

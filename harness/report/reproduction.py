@@ -21,8 +21,6 @@ from harness.toolchain.rig_client import ask_rig
 from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec
 
-"""What is not run again for a script."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:

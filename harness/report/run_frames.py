@@ -14,7 +14,7 @@ from harness.base.errors import UsageError
 from harness.report.frames.frames import STANDINGS
 from harness.report.frames.matrix_views import Matrix
 from harness.report.frames.measure_views import MeasureRow, Quartiles
-from harness.report.frames.tables import LATENCY_STAGES, UNEXPECTED
+from harness.report.frames.tables import LATENCY_STAGES, UNEXPECTED, WORST_FIRST
 from harness.report.sections.matrix import short_id
 from harness.wire.records import SubjectSpec
 
@@ -58,7 +58,7 @@ class RunFrames:
     matrix: a row a subject and family, of the graph lane where the run has it. ``kind`` is
         release, file, builtin or torch; ``inliner`` begins the hash of its code; ``ok``,
         ``failing``, ``unsupported``, ``missing``, their ``total`` and ``unexpected`` count cells;
-        ``worst`` is the worst label.
+        ``worst`` is the label of the failure that harms most.
     summary: a row a subject, route and ``lane``, with the same counts, the ``torch``
         and ``tensorrt`` that a release pins, and medians: ``inline_s``, ``export_s``, ``save_s``,
         ``load_s`` in seconds, ``archive_bytes`` and ``engine_bytes``, all over the cases that every
@@ -143,7 +143,7 @@ def summary_frame(
         unexpected=("unexpected", "sum"),
     )
     counts = cells.groupby([*place, "standing"], observed=True).size().to_dict()
-    failing = cells[cells["standing"] == "failing"].sort_values(["oracle", "label"])
+    failing = cells[cells["standing"] == "failing"].sort_values([*WORST_FIRST])
     worst = failing.drop_duplicates(place).set_index(place)["label"].to_dict()
     sources: dict[Any, set[str]] = {}
     for *where, source in cells[[*place, "measured_as"]].drop_duplicates().itertuples(index=False):

@@ -12,6 +12,7 @@ from harness.base.fork import beside
 from harness.gate.findings import Finding, mistake
 from harness.gate.reach import reach_in
 from harness.register.defects import Defect
+from harness.register.facts import Fact
 from harness.register.faults import Fault
 from harness.report.model import EXPECTATIONS, CauseView, FindingView, ReportModel, build_model
 from harness.report.pages.junit import junit
@@ -22,6 +23,7 @@ from harness.run.defect_lines import defect_lines
 from harness.run.judged_run import JudgedRun
 from harness.runs.commands import Places, explain_command
 from harness.runs.provenance import provenance_to_json
+from harness.wire.vocabulary import Oracle
 
 TABLES = ("junit.xml", "standing.md")
 
@@ -100,12 +102,15 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
 
 def finding_view(finding: Finding, places: Places) -> FindingView:
     """A finding of the gate in the report's words; one about a whole cell names its class."""
+    verdict = finding.verdict
+    told = verdict.graded.value if verdict and verdict.failed else "ok"
+    tone = told if verdict else finding.cell_class.value
     return FindingView(
         case=finding.case,
         subject=finding.subject,
         route=finding.route,
-        oracle=finding.oracle.value if finding.oracle else finding.cell_class.value,
-        label=finding.verdict.label if finding.verdict else finding.cell_class.value,
+        tone=tone,
+        label=verdict.label if verdict else finding.cell_class.value,
         reason=mistake(finding, places) or finding.reason,
         command=explain_command(finding.key, places),
         torchs_own=finding.torchs_own,
@@ -118,7 +123,7 @@ def fault_view(fault: Fault) -> FindingView:
         case=fault.about,
         subject="the expectations",
         route="",
-        oracle=EXPECTATIONS,
+        tone=EXPECTATIONS,
         label="not exact",
         reason=fault.reason,
         command="python -m harness expected --review",
@@ -135,15 +140,23 @@ def causes_of(judged: JudgedRun) -> list[CauseView]:
     shown: dict[str, list[ShownBy]] = {}
     for each in judged.shown:
         if each.defect:
-            seen = ShownBy(each.key, each.fact.oracle, each.fact.fails, each.fact.says)
+            fact = each.fact
+            seen = ShownBy(each.key, _harm(fact), fact.oracle, fact.fails, fact.says)
             shown.setdefault(each.defect, []).append(seen)
     return [
-        _cause(register.by_id[name], cells, judged.places.options(""))
+        _cause(register.by_id[name], cells, judged.places)
         for name, cells in sorted(shown.items(), key=lambda item: -len(item[1]))
     ]
 
 
-def _cause(defect: Defect, shown: Sequence[ShownBy], options: str) -> CauseView:
+def _harm(fact: Fact) -> str:
+    """The harm as it was graded, or as failures of its oracle usually are."""
+    if fact.harm or not fact.fails:
+        return fact.harm
+    return Oracle(fact.oracle).usual_harm.value
+
+
+def _cause(defect: Defect, shown: Sequence[ShownBy], places: Places) -> CauseView:
     return CauseView(
         id=defect.id,
         title=defect.title,
@@ -153,7 +166,7 @@ def _cause(defect: Defect, shown: Sequence[ShownBy], options: str) -> CauseView:
         workaround=defect.workaround,
         minimal_case=defect.minimal_case,
         shown=tuple(shown),
-        options=options,
+        places=places,
     )
 
 

@@ -1,14 +1,15 @@
 """The one style sheet: what a colour, a sign and a line mean, for the plots and for the page.
 
-Colours are Okabe and Ito's, and three of Tol's for the mildest oracles; they stay apart for every
-common kind of colour vision. No meaning
+Colours are Okabe and Ito's, which stay apart for every common kind of colour vision. No meaning
 hangs on colour alone: a sign and a word stand beside each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from harness.wire.vocabulary import Harm
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
@@ -16,55 +17,50 @@ YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 INK, MUTED, RULE, PAPER = "#1a1a19", "#62625d", "#d8d7d1", "#fdfdfb"
 
 TONES: Mapping[str, str] = {
-    "values": VERMILLION,
-    "wiring": PURPLE,
-    "completion": ORANGE,
-    "structure": YELLOW,
-    "signature": BLUE,
-    "state": "#332288",
-    "metadata": SKY,
-    "unflatten": "#999933",
-    "determinism": "#882255",
+    Harm.SILENT.value: VERMILLION,
+    Harm.WARNED.value: PURPLE,
+    Harm.ERROR.value: ORANGE,
+    Harm.INTERFACE.value: SKY,
+    Harm.COSMETIC.value: YELLOW,
     "ok": GREEN,
     "unsupported": "#9a9993",
     "missing": "#b8b7b0",
     "none": PAPER,
 }
-"""The colour of a matrix cell, by the worst oracle that fails in it, or by its standing."""
+"""The colour of a cell or tag: by the worst harm, or by the standing where nothing fails."""
 
 STRENGTH: Mapping[str, float] = {
-    "structure": 0.5,
-    "signature": 0.4,
-    "state": 0.35,
-    "metadata": 0.4,
-    "unflatten": 0.35,
-    "determinism": 0.3,
+    Harm.INTERFACE.value: 0.4,
+    Harm.COSMETIC.value: 0.4,
     "ok": 0.14,
     "unsupported": 0.22,
     "none": 0.0,
 }
-"""How much of its colour a tone lays on the paper; all of it where not named. The eye goes first
-to what is worst, and last to what is well."""
+"""How much of its colour a tone lays on the paper, 1.0 where it is not named. The eye goes first to
+what harms most, and last to what is well."""
 
-STRENGTH_IN_THE_DARK: Mapping[str, float] = {"structure": 0.28}
-"""On dark paper, where it is another: half of that yellow would leave light ink unreadable."""
+STRENGTH_IN_THE_DARK: Mapping[str, float] = {Harm.COSMETIC.value: 0.28}
+"""The strength on dark paper where it differs: more yellow would leave light ink unreadable."""
 
 SIGNS: Mapping[str, str] = {
-    "values": "✗",
-    "wiring": "✗",
-    "completion": "!",
-    "structure": "!",
-    "signature": "!",
-    "state": "!",
-    "metadata": "!",
-    "unflatten": "!",
-    "determinism": "!",
+    Harm.SILENT.value: "✗",
+    Harm.WARNED.value: "!",
+    Harm.ERROR.value: "!",
+    Harm.INTERFACE.value: "~",
+    Harm.COSMETIC.value: "~",
     "ok": "✓",
     "unsupported": "?",
     "missing": "∅",
     "none": "·",
 }
-"""A cross where a program silently computes something else, an exclamation mark elsewhere."""
+
+LEGEND: Sequence[tuple[str, str]] = (
+    ("✗", "silently computes something else"),
+    ("!", "raises, or warns of wrong numbers"),
+    ("~", "right numbers, in another form"),
+    ("✓", "all right"),
+)
+"""What the signs of a table mean, in the order of harm."""
 
 ROUTES: Mapping[str, tuple[str, str]] = {
     "legacy": (BLUE, "o"),

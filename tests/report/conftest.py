@@ -106,7 +106,7 @@ class Known:
 
     def view(self, records: Sequence[CellRecord]) -> CauseView:
         shown = tuple(
-            ShownBy(record.key, self.oracle, self.label, verdict.message)
+            ShownBy(record.key, verdict.graded.value, self.oracle, self.label, verdict.message)
             for record in records
             if not record.hypothetical and self._names(record.key)
             for verdict in record.failures
@@ -390,7 +390,7 @@ def planted_red(run: Run) -> Run:
             key.case,
             key.subject,
             key.route,
-            "values",
+            "silent",
             "wrong-values@run",
             f"not expected: {PLANTED}",
             f"python -m harness explain {key.case} --subject {key.subject}",

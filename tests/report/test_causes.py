@@ -4,6 +4,8 @@ import dataclasses
 
 from harness.report.frames.frames import cell_frame
 from harness.report.sections.causes import live_causes, smallest_first
+from harness.runs.commands import Places
+from harness.wire.vocabulary import Lane, Route
 
 
 def live(run, subject="2.14.0", causes=None):
@@ -37,11 +39,13 @@ def test_a_hypothetical_cell_is_no_live_cell(run):
 def test_a_cause_that_looks_like_two_things_counts_a_cell_once(run):
     view = run.causes[1].view(run.records)
     again = tuple(
-        dataclasses.replace(each, oracle="values", label="wrong-values@run", says="also so")
+        dataclasses.replace(
+            each, harm="silent", oracle="values", label="wrong-values@run", says="also so"
+        )
         for each in view.shown
     )
     (item,) = live(run, causes=[dataclasses.replace(view, shown=(*view.shown, *again))])
-    assert (item.cells, item.oracle, item.label) == (2, "values", "wrong-values@run")
+    assert (item.cells, item.harm, item.label) == (2, "silent", "wrong-values@run")
     assert [(entry.oracle, entry.cells) for entry in item.entries] == [
         ("values", 2), ("metadata", 2),
     ]  # fmt: skip
@@ -67,3 +71,31 @@ def test_the_smallest_case_is_that_with_the_fewest_engine_bytes(run):
 def test_without_engine_bytes_the_order_of_the_corpus_stands(run):
     cells = cell_frame(run.records, run.cases, run.subjects, run.classes)
     assert smallest_first(cells, run.cases) == [case.name for case in run.cases]
+
+
+def command_of(run, **changed):
+    """The command of a cause whose cells are changed in these fields of their key."""
+    view = run.causes[2].view(run.records)
+    shown = tuple(
+        dataclasses.replace(each, key=dataclasses.replace(each.key, **changed))
+        for each in view.shown
+    )
+    ids = {each.key.cell_id for each in shown}
+    places = Places(corpus=("my cases.py",))
+    view = dataclasses.replace(view, shown=shown, places=places)
+    (cause,) = live_causes([view], ids, "2.14.0", [case.name for case in run.cases])
+    return cause.command
+
+
+def test_the_command_of_a_cause_asks_for_its_cells_capture_and_corpus(run):
+    command = command_of(run, capture="strict")
+    assert command == (
+        "python -m harness explain case_dynamic_dims --subject 2.14.0 --route legacy "
+        "--capture strict --corpus 'my cases.py'"
+    )
+
+
+def test_the_command_of_a_cause_on_a_gpu_runs_its_cell_again_there(run):
+    command = command_of(run, lane=Lane.ENGINE, route=Route.RETRACE)
+    assert command.startswith("python -m harness run --lane engine --environment matched")
+    assert command.endswith("--routes retrace -k case_dynamic_dims")

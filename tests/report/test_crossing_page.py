@@ -54,7 +54,7 @@ def test_a_square_says_how_many_load_and_by_which_class_the_others_fail() -> Non
         ["✓ 1", "! A"],
         ["✓ 1"] * 2,
     ]
-    assert it.tone(it.rows[0][1]) == "completion"
+    assert it.tone(it.rows[0][1]) == "error"
     assert it.sentence(it.rows[0][1]) == "saved by 1.0, loaded by 2.0: 1 error@load, as listed: abi"
     assert headline(it.judged) == (
         "gate: green: 4 pairs: 3 load and compute the same, 1 fail as listed"
@@ -65,7 +65,7 @@ def test_what_is_silently_wrong_comes_before_an_error_and_before_what_is_right()
     odd = pair("2.0", "1.0", "wrong-values", "numbers differ", case="b")
     it = view(SOUND[2], pair("2.0", "1.0", "error@run", "x", case="c"), odd)
     ((square,),) = it.rows
-    assert it.tone(square) == "values"
+    assert it.tone(square) == "silent"
     assert it.short(square) == "✗ 1, ✓ 1"
     assert square.unexpected == 2
     assert headline(it.judged).startswith("gate: red: 3 pairs: 1 load")

@@ -42,7 +42,7 @@ def test_the_lane_alone_gives_its_tables_by_call_and_by_family(alone: Run) -> No
     assert [row.name for row in engines.rows] == ["2.13.0 tensorrt", "2.14.0 tensorrt"]
     assert [row.tensorrt_ran for row in engines.rows] == ["11.0.0.114", "11.1.0.106"]
     first = engines.rows[0].cells[0]
-    assert (first.family, first.ok, first.total, first.tone) == ("no-retrace", 0, 2, "values")
+    assert (first.family, first.ok, first.total, first.tone) == ("no-retrace", 0, 2, "silent")
     assert [each.title for each in model.failing_lists] == [
         "In the engine lane by family",
         "In the engine lane by call",

@@ -2,9 +2,14 @@
 
 import dataclasses
 
-from harness.report.sections.matrix import grouped
-from harness.wire.vocabulary import SubjectKind
-from tests.report.conftest import release, share_an_inliner
+import pytest
+
+from harness.report.frames import tables
+from harness.report.frames.frames import cell_frame
+from harness.report.sections.matrix import grouped, matrix_cells
+from harness.report.text import cell_words
+from harness.wire.vocabulary import Harm, Oracle, SubjectKind
+from tests.report.conftest import change, release, share_an_inliner, verdicts
 
 
 def members(run):
@@ -33,6 +38,29 @@ def test_a_row_sums_its_families_and_has_the_worst_of_them(run):
     row = next(row for row in run.model().matrix.rows if row.subject == "2.13.0")
     assert (row.whole.ok, row.whole.failing, row.whole.total) == (4, 12, 16)
     assert row.whole.worst == "wrong-values@run"
+
+
+@pytest.mark.parametrize(
+    ("harm", "line"),
+    [
+        (Harm.SILENT, ("✗ 2 of 2", "wrong values")),
+        (Harm.WARNED, ("! 2 of 2", "wrong values")),
+        (Harm.ERROR, ("! 2 of 2", "wrong values")),
+        (Harm.INTERFACE, ("~ 2 of 2", "wrong values")),
+        (Harm.COSMETIC, ("✓ 2", "")),
+    ],
+)
+def test_the_sign_of_a_cell_follows_the_harm_whatever_the_oracle(run, harm, line):
+    graded = dataclasses.replace(verdicts({Oracle.VALUES: "off"})[0], harm=harm)
+    change(run, "2.14.0", "architectures", {Oracle.VALUES: "off"})
+    run.records = [
+        dataclasses.replace(record, verdicts=(graded, *record.verdicts[1:]))
+        if (record.key.subject, record.key.case) == ("2.14.0", "case_architectures")
+        else record
+        for record in run.records
+    ]
+    table = tables.matrix(cell_frame(run.records, run.cases, run.subjects, run.classes))
+    assert cell_words(matrix_cells(table)["2.14.0", "architectures"]) == line
 
 
 def test_subjects_that_share_an_inliner_say_so(run):

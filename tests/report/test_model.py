@@ -163,9 +163,9 @@ def test_failing_cells_of_one_matrix_row_are_listed_once_as_far_as_they_are_the_
 
 
 def test_findings_keep_the_order_of_the_gate(red):
-    other = dataclasses.replace(red.findings[0], oracle="metadata", label="wrong-metadata@load")
+    other = dataclasses.replace(red.findings[0], tone="interface", label="wrong-metadata@load")
     red.findings.append(other)
-    assert [finding.oracle for finding in red.model().findings] == ["values", "metadata"]
+    assert [finding.tone for finding in red.model().findings] == ["silent", "interface"]
 
 
 def test_the_control_tells_what_is_torchs_own(model):

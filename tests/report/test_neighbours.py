@@ -46,8 +46,8 @@ def test_fixed_and_broken_are_counted_in_cells_and_in_cases(run):
 
 def test_the_worst_of_what_broke_is_named_and_nothing_where_nothing_did(run):
     first, second = between(run)
-    assert (first.oracle, first.label) == ("", "")
-    assert (second.oracle, second.label) == ("signature", "wrong-signature@load")
+    assert (first.harm, first.label) == ("", "")
+    assert (second.harm, second.label) == ("interface", "wrong-signature@load")
     change(run, "2.14.0", "architectures", {Oracle.WIRING: "another"})
     assert between(run)[1].label == "wrong-wiring@inline-fallbacks"
 

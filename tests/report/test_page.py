@@ -12,7 +12,7 @@ from harness.report import style
 from harness.report.frames.matrix_views import MatrixGroup
 from harness.report.pages.page import anchor, beneath, environment, page, together
 from harness.report.sections.cause_views import FindingView
-from harness.wire.vocabulary import Oracle
+from harness.wire.vocabulary import Harm
 from tests.report.conftest import GREEN, share_an_inliner
 
 VOID = {"meta", "link", "br", "col", "hr", "img", "input"}
@@ -184,7 +184,7 @@ def test_a_finding_about_a_whole_cell_and_good_news_are_shown_too(run):
                        "no wheel", "python -m harness explain case_parameters")  # fmt: skip
     run.gate = "inconclusive"
     run.findings = [lost]
-    run.good_news = [dataclasses.replace(lost, oracle="values", label="ok")]
+    run.good_news = [dataclasses.replace(lost, tone="ok", label="ok")]
     text = page(run.model())
     Outline(text)
     assert '<span class="tag t-unsupported">? unsupported</span>' in text
@@ -224,12 +224,13 @@ def test_the_same_run_gives_the_same_page(model):
     assert page(model) == page(model)
 
 
-def test_every_oracle_has_a_colour_a_sign_and_a_place_in_the_legend(text):
-    assert set(Oracle) <= set(style.TONES)
+def test_every_harm_has_a_colour_and_a_sign_and_a_place_in_the_legend(text):
+    assert set(Harm) <= set(style.TONES)
     assert set(style.SIGNS) == set(style.TONES)
     assert len(set(style.TONES.values())) == len(style.TONES)
-    for oracle in Oracle:
-        assert f'<span class="swatch t-{oracle}"></span>{oracle}</li>' in text
+    for harm in (Harm.SILENT, Harm.WARNED, Harm.ERROR, Harm.INTERFACE):
+        assert f'<span class="swatch t-{harm}"></span>{harm}</li>' in text
+        assert style.SIGNS[harm] in {sign for sign, _ in style.LEGEND}
 
 
 def test_every_failing_row_can_be_filtered_and_is_shown_without_a_script(text, model):

@@ -26,7 +26,7 @@ def test_the_matrix_counts_ok_and_failing_cells_and_names_the_worst(run):
     row = matrix_of(run).loc[("2.13.0", "multi_output_engines")]
     assert (row["ok"], row["failing"], row["total"]) == (0, 2, 2)
     assert row["worst"] == "wrong-values@run"
-    assert row["oracle"] == "values"
+    assert row["harm"] == "silent"
     clean = matrix_of(run).loc[("2.14.0", "multi_output_engines")]
     assert (clean["ok"], clean["failing"], clean["total"]) == (2, 0, 2)
 
@@ -49,11 +49,11 @@ def test_the_matrix_counts_unexpected_cells_apart(red):
     assert table.loc[("2.14.0", "name_collisions"), "unexpected"] == 1
 
 
-def test_the_worst_of_a_family_is_the_worst_oracle_not_the_first(run):
+def test_the_worst_of_a_family_is_what_harms_most_and_not_the_first(run):
     mild = CellKey("case_architectures", "strict", "2.14.0", Route.LEGACY)
     run.add(mild, {Oracle.METADATA: "a"})
     run.add(CellKey("case_architectures", "strict", "2.14.0", Route.EXPORT), {Oracle.WIRING: "b"})
-    assert matrix_of(run).loc[("2.14.0", "architectures"), "oracle"] == "wiring"
+    assert matrix_of(run).loc[("2.14.0", "architectures"), "harm"] == "silent"
 
 
 def test_latency_is_median_quartiles_and_n_by_subject_route_and_stage(run):

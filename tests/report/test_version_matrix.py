@@ -76,7 +76,7 @@ def test_correctness_by_family_is_what_is_right_of_what_was_asked(run, graph):
     assert graph.families == tuple(case.family for case in run.cases)
     of = dict(zip(graph.families, graph.rows[1].families, strict=True))
     assert (of["shared_values"].ok, of["shared_values"].failing) == (0, 2)
-    assert (of["shared_values"].tone, of["architectures"].tone) == ("completion", "ok")
+    assert (of["shared_values"].tone, of["architectures"].tone) == ("error", "ok")
     row = graph.rows[1]
     assert (row.whole.ok, row.harms) == (4, Harms(silent=4, error=4, interface=4))
 

@@ -33,8 +33,8 @@ _MARKERS = re.compile(
 )
 _MATRIX_KEY = (
     "Failing of all cells, known failures too, and the worst symptom.  "
-    "✗ silently computes something else   ! fails aloud, or loses something   ✓ all ok   "
-    "? not asked   framed: unexpected"
+    + "   ".join(f"{sign} {meaning}" for sign, meaning in style.LEGEND)
+    + "   ? not asked   framed: unexpected"
 )
 
 

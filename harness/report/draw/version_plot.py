@@ -17,10 +17,10 @@ _BAR: Final = 0.62  # of a row's height
 _LEFT, _WIDTH = 0.36, 0.42  # of the figure's width
 _PARTS: Final = (
     ("right", style.GREEN, 0.45),
-    ("lesser: right numbers", style.SKY, 0.5),
-    ("error", style.ORANGE, 0.8),
-    ("wrong, and announced", style.VERMILLION, 0.55),
-    ("silently wrong", style.VERMILLION, 1.0),
+    ("lesser: right numbers", style.TONES["interface"], 0.5),
+    ("error", style.TONES["error"], 0.8),
+    ("wrong, and announced", style.TONES["warned"], 0.8),
+    ("silently wrong", style.TONES["silent"], 1.0),
 )
 
 

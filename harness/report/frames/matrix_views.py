@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class MatrixCell:
     """One subject in one family, or by one route in the table of the package lane.
 
-    ``tone`` names its colour: an oracle, or a standing.
+    ``tone`` names its colour and sign: the worst harm, or a standing where nothing fails.
     """
 
     subject: str

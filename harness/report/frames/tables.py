@@ -18,23 +18,25 @@ INLINE_STAGES = (Stage.INLINE_ENGINES, Stage.INLINE_FALLBACKS, Stage.CLEAN)
 INLINE = "inline"
 LATENCY_STAGES = (INLINE, Stage.EXPORT.value, Stage.SAVE.value, Stage.LOAD.value)
 UNEXPECTED = ("unexpected_failure", "unexpected_pass")
+WORST_FIRST = ("harm", "oracle", "label")
+"""The order of failing cells: what harms most comes first."""
 
 
 def matrix(cells: pd.DataFrame, by: str = "family") -> pd.DataFrame:
     """Subjects by families, or by another column: one row a pair, also where there is no cell.
 
     Columns: a count for each of ``STANDINGS``, ``unexpected``, ``total``, and ``worst`` and
-    ``oracle`` of the worst failing cell (missing where none fails).
+    ``harm``, the label and the harm of the cell that harms most (missing where none fails).
     """
     pair = ["subject", by]
-    gated = cells[[*pair, "standing", "class", "oracle", "label"]][~cells["hypothetical"]]
+    gated = cells[[*pair, "standing", "class", *WORST_FIRST]][~cells["hypothetical"]]
     counts = gated.groupby([*pair, "standing"], observed=False).size().unstack("standing")
     counts.columns = pd.Index([str(name) for name in counts.columns])
     counts["total"] = counts.sum(axis=1)
     odd = gated["class"].isin(UNEXPECTED)
     counts["unexpected"] = gated[odd].groupby(pair, observed=False).size()
-    failing = gated[gated["standing"] == "failing"].sort_values(["oracle", "label"])
-    worst = failing.groupby(pair, observed=True)[["label", "oracle"]].first()
+    failing = gated[gated["standing"] == "failing"].sort_values([*WORST_FIRST])
+    worst = failing.groupby(pair, observed=True)[["label", "harm"]].first()
     return counts.join(worst.rename(columns={"label": "worst"}))
 
 
@@ -119,7 +121,8 @@ def fixed_between(verdicts: pd.DataFrame, before: str, after: str) -> Changes:
     gated = verdicts[~verdicts["hypothetical"]]
 
     def of(subject: str) -> pd.DataFrame:
-        return gated.loc[gated["subject"] == subject, [*where, "outcome", "label", "message"]]
+        here = gated[gated["subject"] == subject]
+        return here[[*where, "outcome", "harm", "label", "message"]]
 
     both = of(before).merge(of(after), on=where, suffixes=("_before", "_after"))
     both = both.sort_values(["oracle", "case", "route"], ignore_index=True)

@@ -28,11 +28,11 @@ from harness.gate.findings import CellClass, Gate
 from harness.report import style
 from harness.report.pages import markdown, page
 from harness.report.text import joined, plural
-from harness.wire.vocabulary import Symptom
+from harness.wire.vocabulary import Harm, Symptom
 
 _TONES: Final = {
     OK: "ok",
-    Symptom.WRONG_VALUES.value: "values",
+    Symptom.WRONG_VALUES.value: Harm.SILENT.value,
     NOT_SAVED: "missing",
     UNSUPPORTED: "unsupported",
 }
@@ -151,7 +151,7 @@ class CrossingView:
         return "".join(letter for letter, each, _ in self.met if each.id in square.listed)
 
     def tone(self, square: Square) -> str:
-        return _TONES.get(square.worst, "completion")
+        return _TONES.get(square.worst, Harm.ERROR.value)
 
     def short(self, square: Square) -> str:
         """A square in a few characters: sign and count, and by which class it fails."""

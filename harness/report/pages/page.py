@@ -24,7 +24,7 @@ from harness.report.model import ReportModel
 from harness.report.run_frames import file_of
 from harness.report.sections.cause_views import FindingView
 from harness.report.sections.neighbours import FATES, Moved
-from harness.wire.vocabulary import Oracle, SubjectKind
+from harness.wire.vocabulary import Harm, SubjectKind
 
 _KINDS = {
     SubjectKind.FILE.value: "a file",
@@ -150,7 +150,7 @@ def environment() -> Environment:
         text=text,
         limits=limits,
         file_of=file_of,
-        oracles=[oracle.value for oracle in Oracle],
+        harms=[harm.value for harm in Harm if harm is not Harm.COSMETIC],
         anchor=anchor,
         caption=caption,
         drawing=drawing,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.runs.commands import HERE, Places
 from harness.wire.records import CellKey
 
 
@@ -15,15 +16,16 @@ from harness.wire.records import CellKey
 class FindingView:
     """One thing that a person should look at, and the command that shows it.
 
-    ``oracle`` may also be ``missing`` or ``unsupported``, where the cell as a whole is meant, or
-    ``expectations``, where the register or the table is at fault: a defect stands for the case.
+    ``tone`` is a harm or ``ok``; the cell's class where the cell as a whole is meant, such as
+    ``missing``; or `EXPECTATIONS` where register or table is at fault, and a defect stands for the
+    case.
     ``torchs_own``: plain ``torch.export`` of this case fails likewise.
     """
 
     case: str
     subject: str
     route: str
-    oracle: str
+    tone: str
     label: str
     reason: str
     command: str
@@ -32,9 +34,10 @@ class FindingView:
 
 @dataclass(frozen=True)
 class ShownBy:
-    """One failure of one cell that is due to a cause."""
+    """One failure of one cell that is due to a cause; ``harm`` is empty for a cell not asked."""
 
     key: CellKey
+    harm: str
     oracle: str
     label: str
     says: str
@@ -42,10 +45,7 @@ class ShownBy:
 
 @dataclass(frozen=True)
 class CauseView:
-    """One defect of the register, or one unknown failure, and the cells that show it.
-
-    ``options`` are what the command that shows one needs beside case, subject and route.
-    """
+    """One defect of the register and the cells that show it; ``places`` are for its command."""
 
     id: str
     title: str
@@ -55,7 +55,7 @@ class CauseView:
     workaround: str
     minimal_case: str
     shown: tuple[ShownBy, ...]
-    options: str = ""
+    places: Places = HERE
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class SeenAs:
     ``package_cells`` and ``engine_cells`` are those of these lanes, and not among ``cells``.
     """
 
+    harm: str
     oracle: str
     label: str
     says: str
@@ -75,7 +76,7 @@ class SeenAs:
 
 @dataclass(frozen=True)
 class LiveCause:
-    """A cause that ``subject`` has, worst verdict first, and how to see it.
+    """A cause that ``subject`` has, and how to see it; ``harm`` and ``label`` are its worst.
 
     ``route`` and ``capture`` are those of the smallest case's worst cell.
 
@@ -88,7 +89,7 @@ class LiveCause:
     why: str
     where: tuple[str, ...]
     workaround: str
-    oracle: str
+    harm: str
     label: str
     upstream: tuple[str, ...]
     cells: int

@@ -8,8 +8,9 @@ from collections.abc import Collection, Sequence
 import pandas as pd
 
 from harness.report.sections.cause_views import CauseView, LiveCause, SeenAs, ShownBy
+from harness.runs.commands import explain_command
 from harness.wire.records import CaseInfo
-from harness.wire.vocabulary import Lane, Oracle, Route
+from harness.wire.vocabulary import Harm, Lane, Route
 
 
 def live_causes(
@@ -23,7 +24,7 @@ def live_causes(
     """
     found = (_shown(cause, cells, subject, order) for cause in causes)
     live = [cause for cause in found if cause is not None]
-    return tuple(sorted(live, key=lambda cause: (severity(cause.oracle), cause.id)))
+    return tuple(sorted(live, key=lambda cause: (severity(cause.harm), cause.id)))
 
 
 def gone_causes(
@@ -43,7 +44,7 @@ def gone_causes(
         last = next((each for each in found if each is not None), None)
         if last is not None and last.subject != releases[-1]:
             gone.append(last)
-    return tuple(sorted(gone, key=lambda cause: (severity(cause.oracle), -cause.cells, cause.id)))
+    return tuple(sorted(gone, key=lambda cause: (severity(cause.harm), -cause.cells, cause.id)))
 
 
 def smallest_first(cells: pd.DataFrame, cases: Sequence[CaseInfo]) -> list[str]:
@@ -55,9 +56,9 @@ def smallest_first(cells: pd.DataFrame, cases: Sequence[CaseInfo]) -> list[str]:
     return sorted((case.name for case in cases), key=lambda name: size.get(name, math.inf))
 
 
-def severity(oracle: str) -> int:
-    """0 for the worst; what is no oracle, such as a harness's own fault, comes last."""
-    return Oracle(oracle).severity if oracle in list(Oracle) else len(Oracle)
+def severity(harm: str) -> int:
+    """0 for the worst harm; a failure without one comes last."""
+    return Harm(harm).severity if harm else len(Harm)
 
 
 def _shown(
@@ -78,12 +79,12 @@ def _shown(
     first = [each for each in here if each.key.case == cases[0]]
     if cases[0] in graph:
         first = [each for each in first if each.key.lane == Lane.GRAPH]
-    smallest = min(first, key=lambda each: (severity(each.oracle), each.key))
-    kinds: dict[tuple[str, str, str], list[ShownBy]] = {}
+    smallest = min(first, key=lambda each: (severity(each.harm), each.key))
+    kinds: dict[tuple[str, str, str, str], list[ShownBy]] = {}
     for each in here:
-        kinds.setdefault((each.oracle, each.label, each.says), []).append(each)
+        kinds.setdefault((each.harm, each.oracle, each.label, each.says), []).append(each)
     seen = [SeenAs(*kind, *_counts(shown)) for kind, shown in kinds.items()]
-    seen.sort(key=lambda kind: (severity(kind.oracle), -kind.cells, kind.says))
+    seen.sort(key=lambda kind: (severity(kind.harm), -kind.cells, kind.says))
     route = smallest.key.route
     graph_cells, package_cells, engine_cells = _counts(here)
     return LiveCause(
@@ -92,7 +93,7 @@ def _shown(
         why=cause.why,
         where=cause.where,
         workaround=cause.workaround,
-        oracle=seen[0].oracle,
+        harm=seen[0].harm,
         label=seen[0].label,
         upstream=cause.upstream,
         cells=graph_cells,
@@ -104,8 +105,7 @@ def _shown(
         subject=subject,
         route=route,
         capture=smallest.key.capture,
-        command=f"python -m harness explain {cases[0]} --subject {subject} --route {route}"
-        + cause.options,
+        command=explain_command(smallest.key, cause.places),
     )
 
 

@@ -50,7 +50,7 @@ def headline(
         defects: the run in defects, as the console tells it.
         noted: whether there are notes, which the gate does not count.
     """
-    faults = sum(finding.oracle == EXPECTATIONS for finding in findings)
+    faults = sum(finding.tone == EXPECTATIONS for finding in findings)
     return Headline(
         state=gate,
         sign=SIGNS[gate],

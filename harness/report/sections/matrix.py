@@ -94,7 +94,7 @@ def matrix_cells(table: pd.DataFrame, by: str = "family") -> dict[tuple[str, str
 def _cell(row: Mapping[Any, Any], by: str) -> MatrixCell:
     counts = {name: int(row[name]) for name in (*STANDINGS, "unexpected")}
     worst = "" if pd.isna(row["worst"]) else str(row["worst"])
-    tone = str(row["oracle"]) if worst else _tone(counts)
+    tone = str(row["harm"]) if worst else _tone(counts)
     return MatrixCell(
         subject=str(row["subject"]), family=str(row[by]), worst=worst, tone=tone, **counts
     )

@@ -52,8 +52,8 @@ class NeighbourView:
     """What changed between neighbouring inliners, by what a user meets in each cell.
 
     ``before`` and ``after`` each name the releases that were measured as one. ``milder`` and
-    ``worse`` fail in both, by another oracle. ``oracle`` and ``label`` are those of the worst cell
-    that broke or turned worse; empty where none did.
+    ``worse`` fail in both, by another oracle. ``harm`` and ``label`` are those of the cell that
+    harms most of those that broke or turned worse; empty where none did.
     """
 
     before: tuple[str, ...]
@@ -63,7 +63,7 @@ class NeighbourView:
     milder: Moved
     worse: Moved
     broken: Moved
-    oracle: str
+    harm: str
     label: str
 
 
@@ -79,15 +79,16 @@ def neighbours(cells: pd.DataFrame, releases: Sequence[str]) -> tuple[NeighbourV
     compared = both["pair"].value_counts()
     moved = _moved(both)
     bad = both[both["fate"].isin(("worse", "broken"))]
-    worst = bad.sort_values(["pair", "oracle_is", "case", "route"]).drop_duplicates("pair")
-    named = worst.set_index("pair")[["oracle_is", "label_is"]].astype("string").to_dict("index")
+    worst = bad.sort_values(["pair", "harm_is", "oracle_is", "case", "route"])
+    worst = worst.drop_duplicates("pair")
+    named = worst.set_index("pair")[["harm_is", "label_is"]].astype("string").to_dict("index")
     return tuple(
         NeighbourView(
             before=before,
             after=after,
             compared=int(compared.get(pair, 0)),
             **{fate: moved.get((pair, fate), Moved(0, ())) for fate in FATES},
-            oracle=named.get(pair, {}).get("oracle_is", ""),
+            harm=named.get(pair, {}).get("harm_is", ""),
             label=named.get(pair, {}).get("label_is", ""),
         )
         for pair, (before, after) in enumerate(pairs)
@@ -102,10 +103,10 @@ def side_by_side(
     Args:
         within: the columns by which a cell is found again in the other subject.
 
-    Columns: ``pair``, its number; ``case`` and ``route``; ``label`` and ``oracle`` of both, with
-    ``_was`` and ``_is``; and ``fate``, one of ``FATES``, or an empty string of what stayed.
+    Columns: ``pair``, its number; ``case`` and ``route``; ``label``, ``oracle`` and ``harm`` of both,
+    with ``_was`` and ``_is``; and ``fate``, one of ``FATES``, or an empty string of what stayed.
     """
-    told = cells[["subject", "case", "route", "label", "oracle"]].assign(
+    told = cells[["subject", "case", "route", "label", "oracle", "harm"]].assign(
         place=cells.groupby(list(within), observed=True, sort=False).ngroup(),
         severity=severities(cells["oracle"]),
     )

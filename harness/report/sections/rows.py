@@ -28,29 +28,31 @@ NO_INLINER = (Route.DIRECT.value, Route.PLAIN.value)
 
 
 def comparison(verdicts: pd.DataFrame, before: str, after: str) -> Comparison:
-    """What ``after`` fixed and broke against ``before``, one row a (case, oracle, labels)."""
+    """What ``after`` fixed and broke against ``before``, one row a (case, harm, labels)."""
     changes = tables.fixed_between(verdicts, before, after)
     return Comparison(
         before=before,
         after=after,
-        fixed=_changes(changes.fixed, "message_before"),
-        broken=_changes(changes.broken, "message_after"),
+        fixed=_changes(changes.fixed, "before"),
+        broken=_changes(changes.broken, "after"),
         fixed_count=len(changes.fixed),
         broken_count=len(changes.broken),
     )
 
 
-def _changes(frame: pd.DataFrame, message: str) -> tuple[ChangeView, ...]:
-    by = ["oracle", "case", "label_before", "label_after"]
+def _changes(frame: pd.DataFrame, failed: str) -> tuple[ChangeView, ...]:
+    """One row a case and change; the failure stands in the columns that end in ``failed``."""
+    harm, message = f"harm_{failed}", f"message_{failed}"
+    by = [harm, "case", "label_before", "label_after"]
     views = []
-    for (oracle, case, old, new), rows in frame.groupby(by, observed=True):
+    for (harmed, case, old, new), rows in frame.groupby(by, observed=True):
         first = rows.iloc[0]
         routes = tuple(dict.fromkeys(str(route) for route in rows["route"]))
         views.append(
             ChangeView(
                 str(case),
                 str(first["family"]),
-                str(oracle),
+                str(harmed),
                 str(old),
                 str(new),
                 routes,
@@ -125,11 +127,11 @@ def control(cells: pd.DataFrame, verdicts: pd.DataFrame) -> Control:
 
 def hypothetical_rows(cells: pd.DataFrame) -> tuple[HypotheticalRow, ...]:
     """The (subject, route) pairs that no user call reaches, counted apart from all else."""
-    told = cells[["subject", "route", "standing", "oracle", "label"]]
+    told = cells[["subject", "route", "standing", *tables.WORST_FIRST]]
     apart = told[cells["hypothetical"]]
     rows = []
     for (subject, route), here in apart.groupby(["subject", "route"], observed=True):
-        failing = here[here["standing"] == "failing"].sort_values(["oracle", "label"])
+        failing = here[here["standing"] == "failing"].sort_values([*tables.WORST_FIRST])
         rows.append(
             HypotheticalRow(
                 subject=str(subject),
@@ -159,7 +161,7 @@ def failing_subjects(
     """
     failing = _gated(cells)
     failing = failing[failing["standing"] == "failing"]
-    failing = failing.sort_values(["subject", by, "oracle", "case", "route"])
+    failing = failing.sort_values(["subject", by, "harm", "oracle", "case", "route"])
     columns = ["subject", by, "case", "route", "label", "message", "class"]
     words = (failing[name].astype("string").fillna("").to_numpy() for name in columns)
     rows = zip(*words, strict=True)

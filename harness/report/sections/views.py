@@ -36,11 +36,11 @@ class Headline:
 
 @dataclass(frozen=True)
 class ChangeView:
-    """One oracle of one case that differs between two subjects, on these routes."""
+    """A verdict on one case that differs between two subjects; ``harm`` is of the one that failed."""
 
     case: str
     family: str
-    oracle: str
+    harm: str
     before: str
     after: str
     routes: tuple[str, ...]
