@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
+
+import pynvml
+import pytest
 
 from harness.toolchain.native import Compiler
 
@@ -29,9 +33,8 @@ int cuGetErrorString(int code, const char** text) {{
 
 NVML = """
 extern "C" {{
-int nvmlInit_v2() {{ return {init}; }}
+int nvmlInitWithFlags(unsigned) {{ return {init}; }}
 int nvmlShutdown() {{ return 0; }}
-const char* nvmlErrorString(int code) {{ return code == 18 ? "version mismatch" : "unknown"; }}
 int nvmlDeviceGetCount_v2(unsigned* count) {{ *count = 2; return 0; }}
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {{
   *device = (void*)(long)(1000 + index);
@@ -72,9 +75,25 @@ def cuda(
     return _built(folder, "cuda", CUDA.format(init=init, count=count, major=major, minor=minor))
 
 
-def nvml(folder: Path, *, init: int = 0, throttle: int = 0) -> str:
-    """A management library with two GPUs, the second of which tells no clocks."""
-    return _built(folder, "nvml", NVML.format(init=init, throttle=throttle))
+def load_nvml(
+    monkeypatch: pytest.MonkeyPatch, folder: Path | None, *, init: int = 0, throttle: int = 0
+) -> None:
+    """Give pynvml a library with two GPUs, the second of which tells no clocks.
+
+    Args:
+        folder: where it is built; None takes the library away.
+    """
+    monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
+    monkeypatch.setattr(pynvml, "nvmlLib", None)
+    if folder is None:
+
+        def not_there(name: str) -> None:
+            raise OSError(f"{name}: cannot open shared object file")
+
+        monkeypatch.setattr(pynvml, "CDLL", not_there)
+    else:
+        built = _built(folder, "nvml", NVML.format(init=init, throttle=throttle))
+        monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(built))
 
 
 def _built(folder: Path, name: str, code: str) -> str:

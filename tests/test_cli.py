@@ -53,6 +53,8 @@ def one_error(printed: str) -> str:
         (["run", "--exporter", "no/such/file.py"], "no/such/file.py"),
         (["run", "--capture", "sideways"], "nonstrict, strict or functional"),
         (["run", "--shard", "1-4"], "I/N"),
+        (["run", "--exporter", "x.py", "--lane", "package"], "only releases have a whole package"),
+        (["run", "--wheel", "x.whl", "--lane", "graph,package"], "leave out --lane"),
         (["run", "--quick", "--full"], "give one of them"),
         (["run", "--resume", "latest", "--releases", "2.13.0"], "--releases with --resume"),
         (["run", "--resume", "latest", "-k", "a", "--seed", "1"], "-k, --seed with --resume"),
@@ -232,6 +234,13 @@ def test_ctrl_c_in_a_run_names_the_folder_that_it_made(
     monkeypatch.setattr(running, "run", interrupt_before_it_has_a_folder)
     code, printed = harness(*asked)
     assert (code, "resume" in printed) == (130, False)
+
+
+def test_how_long_an_interrupted_run_took_is_not_known(harness: Run, tmp_path: Path) -> None:
+    cell = planned(key("pr_4360", "2.14.0", "legacy"))
+    RunFolder.create(tmp_path, provenance(subject("2.14.0", "legacy")), [cell]).close()
+    _, printed = harness("summary", "latest", "--out", tmp_path, "--json")
+    assert json.loads(printed)["seconds"]["wall"] is None
 
 
 def test_reproduce_finds_the_candidate_of_the_run_that_it_is_given(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.errors import Unavailable
 from harness.catalogue.releases import Release, load_catalogue
 from harness.machine.cuda import Device
 from harness.run import doctor
@@ -92,6 +93,18 @@ def test_a_machine_that_cannot_run_engines_is_told_what_is_missing_and_is_no_wor
     assert finding.ok
     assert finding.detail.startswith("not here: no CUDA driver")
     assert "NVIDIA GPU" in finding.advice
+
+
+def test_all_that_is_wrong_is_told_and_what_to_do_about_it_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise Unavailable("CUDA failed; the driver is too old", "update the driver")
+
+    monkeypatch.setattr(doctor, "preflight", refuse)
+    finding = doctor.engine_lane_finding(sys.executable)
+    assert finding.detail == "not here: CUDA failed; the driver is too old"
+    assert finding.advice == "update the driver"
 
 
 def test_a_machine_that_can_run_engines_is_told_with_what(

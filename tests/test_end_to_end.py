@@ -222,8 +222,11 @@ def test_killed_in_the_middle_and_resumed_gives_the_same_verdicts(
     run = (tmp_path / "latest").resolve()
     ended = len(RunFolder.open(run).records())
     assert 0 < ended < len(whole)
+    began = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(began | {"python": "CPython 3.9.9"}))
     code, printed, err = harness("run", "--resume", run, *ONE, "--out", tmp_path)
     assert code == 0, printed + err
+    assert "resumed: Python: the run has CPython 3.9.9, this is" in err
     assert table(run) == whole
     lines = (run / "journal.jsonl").read_text().splitlines()
     assert len(lines) == len(whole), "a cell that had ended was run again"

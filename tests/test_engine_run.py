@@ -108,7 +108,7 @@ def test_a_run_that_goes_on_asks_what_is_missing_with_the_engines_that_it_had(
 def test_a_torch_that_a_release_does_not_pin_is_refused_before_anything_is_asked(
     toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match=r"--lane engine.*give --environment matched"):
+    with pytest.raises(UsageError, match=r"--lane engine .*; give --environment matched"):
         run(asked(tmp_path, environment="pinned"), toolchain, catalogue, Silent())
     assert not list(tmp_path.iterdir())
 

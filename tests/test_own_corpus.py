@@ -14,6 +14,7 @@ import pytest
 from harness.toolchain.environment import PROJECT_ROOT
 
 CASES = """
+import errno, os
 import torch
 from corpus.case import Family, Program, case
 from corpus.inputs import floats
@@ -57,6 +58,10 @@ def our_halves():
 @case(Family.FOUND, catches="a branch on data")
 def our_branch():
     return Program(floats((2, 8)), model=Branch())
+
+@case(Family.FOUND, catches="nothing: the machine is to blame")
+def our_full_disk():
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "weights.pt")
 
 @case(Family.FOUND, catches="a write to the caller's input")
 def our_write():
@@ -197,6 +202,15 @@ def test_a_run_of_a_mistake_is_wrong_use_whenever_it_is_read(told: Callable[...,
     )
     assert again.returncode == 2, again.stdout + again.stderr
     assert "our_branch cannot be asked, at capture" in again.stderr
+
+
+def test_a_full_disk_while_a_case_is_captured_is_no_mistake_of_the_users(
+    told: Callable[..., Told],
+) -> None:
+    run = told("our_full_disk", "--releases", "2.14.0")
+    assert run.code == 4, run
+    assert "No space left on device" in run.printed
+    assert "cannot be asked" not in run.printed
 
 
 def test_what_could_not_be_asked_for_no_fault_of_the_users_is_exit_code_3(

@@ -107,8 +107,7 @@ def test_the_machine_and_the_environment_are_described(tmp_path: Path) -> None:
 def test_gpus_are_recorded_and_a_library_that_fails_is_told_and_ends_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library = fake_drivers.nvml(tmp_path)
-    monkeypatch.setattr(harness.runs.provenance, "read_gpus", lambda: read_gpus(library))
+    fake_drivers.load_nvml(monkeypatch, tmp_path)
     found = collect(tmp_path)
     assert found.gpu == "Fake L4 and Fake A10"
     data = json.loads(json.dumps(provenance_to_json(found)))
@@ -118,10 +117,8 @@ def test_gpus_are_recorded_and_a_library_that_fails_is_told_and_ends_no_run(
     ]
     assert data["gpus"][1]["sm_clock_mhz"] is None
     assert provenance_from_json(data, "run.json") == found
-    (tmp_path / "broken").mkdir()
-    broken = fake_drivers.nvml(tmp_path / "broken", init=18)
-    monkeypatch.setattr(harness.runs.provenance, "read_gpus", lambda: read_gpus(broken))
-    assert collect(tmp_path).gpu == "NVML failed: nvmlInit_v2: version mismatch (18)"
+    fake_drivers.load_nvml(monkeypatch, tmp_path, init=9)
+    assert collect(tmp_path).gpu == "NVML failed: Driver Not Loaded"
 
 
 def test_torch_is_described_without_being_imported(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def written_to(path: Path, advice: str = _ADVICE) -> Iterator[None]:
         yield
     except OSError as error:
         raise SurroundingsError(
-            f"cannot write {path}: {error.strerror or error}; {advice}"
+            f"cannot write {path}: {error.strerror or error}", advice
         ) from error
 
 

@@ -14,7 +14,7 @@ from harness.bench.options import BenchOptions, subjects_of
 from harness.bench.process import FreshZygotes, Zygote
 from harness.bench.sampling import Asked
 from harness.bench.whole_packages import StationSetup, whole_packages
-from harness.catalogue.releases import Catalogue, Release
+from harness.catalogue.releases import PACKAGE_LANE_SINCE, Catalogue, Release
 from harness.runs.provenance import Provenance
 from harness.subjects.choosing import found_again
 from harness.subjects.stations import Station, stations_of, toolchains_of
@@ -136,7 +136,10 @@ def _whole(options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue) ->
 def _whole_release(name: str, catalogue: Catalogue) -> Release:
     release = catalogue.get(name)
     if not release.package_routes:
-        raise UsageError(f"the whole package of {name} cannot be run here; later ones can")
+        raise UsageError(
+            f"the whole package of {name} cannot be run here",
+            f"name a release from {PACKAGE_LANE_SINCE} on",
+        )
     return release
 
 

@@ -7,7 +7,6 @@ import dataclasses
 import json
 import os
 import select
-import signal
 import subprocess
 import time
 from collections.abc import Mapping
@@ -16,10 +15,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.base.errors import SurroundingsError
+from harness.base.process import TookTooLong, how_it_ended, kill_group, last_line, run
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.bench_records import BenchCase
-from harness.workers.process import Setup
-from harness.workers.surroundings import environment, temporary_folder
+from harness.workers.process import Setup, environment, temporary_folder
 
 MODULE = "harness.rig.bench.zygote"
 ANSWER_TIMEOUT_S = 900.0
@@ -88,8 +87,7 @@ class Zygote:
 
     def stop(self) -> None:
         """End it and everything that it forked."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        kill_group(self._process.pid)
         self._process.wait(_STOP_WAIT_S)
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
@@ -136,7 +134,7 @@ class Zygote:
     def _why_it_died(self) -> str:
         code = self._process.wait(_STOP_WAIT_S)
         last = _last_line(self._log)
-        return f"{self._module} ended with code {code}: {last}; the rest is in {self._log}"
+        return f"{self._module} {how_it_ended(code)}: {last}; the rest is in {self._log}"
 
 
 class FreshZygotes:
@@ -167,25 +165,21 @@ def ask_fresh(
     """
     try:
         with log.open("ab") as stream, temporary_folder() as temporary:
-            done = subprocess.run(
+            done = run(
                 [python, "-m", module],
-                cwd=PROJECT_ROOT,
-                env=environment(temporary),
-                input=json.dumps(message).encode() + b"\n",
-                stdout=subprocess.PIPE,
-                stderr=stream,
-                timeout=timeout_s,
-                check=False,
+                folder=PROJECT_ROOT,
+                environment=environment(temporary),
+                stdin=json.dumps(message) + "\n",
+                log=stream,
+                timeout_s=timeout_s,
             )
-    except subprocess.TimeoutExpired as error:
+    except TookTooLong as error:
         raise JobFailed(f"{module} did not end in {timeout_s:.0f} s", "") from error
-    if done.returncode != 0:
-        last = _last_line(log)
-        raise JobFailed(f"{module} ended with code {done.returncode}: {last}", f"see {log}")
-    answer: dict[str, Any] = json.loads(done.stdout)
+    if done.code != 0:
+        raise JobFailed(f"{module} {how_it_ended(done.code)}: {_last_line(log)}", f"see {log}")
+    answer: dict[str, Any] = json.loads(done.printed)
     return answer
 
 
 def _last_line(path: Path) -> str:
-    lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it wrote nothing"
+    return last_line(path.read_text(encoding="utf-8", errors="replace"))

@@ -22,7 +22,7 @@ from harness.bench.bench import (
     resume,
 )
 from harness.bench.compare import Comparison, compare, comparison_to_json, trend
-from harness.bench.export import asv_results, pyperf_suite
+from harness.bench.export import pyperf_suite
 from harness.bench.folder import BenchFolder
 from harness.bench.options import BenchOptions
 from harness.bench.plan import BASELINE, CANDIDATE, BenchCell, BenchPlan
@@ -108,7 +108,6 @@ def bench_command(
     pyperf: Annotated[
         Path | None, typer.Option(help="The candidate as a pyperf suite; the baseline beside it.")
     ] = None,
-    asv: Annotated[Path | None, typer.Option(help="Likewise as asv's results.")] = None,
     corpus: CorpusPlaces = None,
     out_dir: Out = RESULTS,
     wheelhouse: Wheelhouse = None,
@@ -119,7 +118,7 @@ def bench_command(
     if resume_run:
         pythons = tuple(python or ())
         judged = resume(resume_run, out_dir, toolchain, catalogue, teller(), budget, pythons)
-        return show(judged, pyperf, asv)
+        return show(judged, pyperf)
     options = BenchOptions(
         baseline=baseline or catalogue.releases[-2].version,
         candidate=candidate,
@@ -149,7 +148,7 @@ def bench_command(
         if not allow_mismatch and not options.pythons:
             refuse_unlike(options, recorded)  # now, and not after minutes of measuring
     judged = bench(options, toolchain, catalogue, teller())
-    code = show(judged, pyperf, asv)
+    code = show(judged, pyperf)
     if recorded is None:
         return code
     return _show_comparison(compare(recorded, judged, allow_mismatch=allow_mismatch), judged)
@@ -233,16 +232,13 @@ def _tell_campaign(campaign: Campaign) -> None:
     err.print(f"{campaign.number} {campaign.kind}: {blocks} blocks, {called}", markup=False)
 
 
-def show(judged: JudgedBench, pyperf: Path | None = None, asv: Path | None = None) -> int:
+def show(judged: JudgedBench, pyperf: Path | None = None) -> int:
     """The verdicts, where they lie, and the exit code."""
     pages = write_bench(judged)
     for arm in (CANDIDATE, BASELINE):
         if pyperf is not None:
             suite = pyperf_suite(judged.samples, judged.provenance, arm)
             replace_file(_beside(pyperf, arm), suite.encode())
-        if asv is not None:
-            results = asv_results(judged.plan, judged.samples, judged.provenance, arm)
-            replace_file(_beside(asv, arm), results.encode())
     for line in first_screen(judged.plan, judged.report):
         tell(line)
     tell(f"report: {pages[0]}")

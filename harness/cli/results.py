@@ -101,7 +101,7 @@ def current_summary(judged: JudgedRun) -> dict[str, Any]:
 
 def summary_now(judged: JudgedRun) -> dict[str, Any]:
     spent = read_spent(judged.folder.path)
-    return summary_of(judged, judged.folder.state(), wall_s=0.0, spent=spent)
+    return summary_of(judged, judged.folder.state(), wall_s=None, spent=spent)
 
 
 def _print_summary(judged: JudgedRun) -> None:

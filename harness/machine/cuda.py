@@ -52,12 +52,12 @@ def first_device(driver: str = DRIVER) -> Device:
     try:
         library = ctypes.CDLL(driver)
     except OSError as error:
-        raise Unavailable(f"no CUDA driver ({error}); {_NEEDS}") from error
+        raise Unavailable(f"no CUDA driver ({error})", _NEEDS) from error
     count, device = ctypes.c_int(), ctypes.c_int()
     _call(library, "cuInit", 0)
     _call(library, "cuDeviceGetCount", ctypes.byref(count))
     if not count.value:
-        raise Unavailable(f"the CUDA driver has no device; {_NEEDS}")
+        raise Unavailable("the CUDA driver has no device", _NEEDS)
     _call(library, "cuDeviceGet", ctypes.byref(device), 0)
     name = ctypes.create_string_buffer(_NAME_BYTES)
     _call(library, "cuDeviceGetName", name, _NAME_BYTES, device)
@@ -71,7 +71,8 @@ def refuse_for_rtx(device: Device) -> None:
         takes = ", ".join(architecture(each) for each in RTX_CAPABILITIES)
         raise Unavailable(
             f"TensorRT-RTX has no engines for the {device.name} here ({device.architecture}), only "
-            f'for {takes}; use TensorRT: nox -s "engine(tensorrt)"'
+            f"for {takes}",
+            'use TensorRT: nox -s "engine(tensorrt)"',
         )
 
 
@@ -87,4 +88,4 @@ def _call(library: ctypes.CDLL, function: str, *arguments: Any) -> None:
         told = ctypes.c_char_p()
         library.cuGetErrorString(code, ctypes.byref(told))
         why = told.value.decode() if told.value else f"error {code}"
-        raise Unavailable(f"the CUDA driver does not work ({function}: {why}); {_NEEDS}")
+        raise Unavailable(f"the CUDA driver does not work ({function}: {why})", _NEEDS)

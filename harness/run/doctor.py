@@ -7,7 +7,6 @@ the findings in the order in which a user would mend them.
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from typing import Final
 
 import psutil
 
-from harness.base.errors import SurroundingsError, Unavailable
+from harness.base.errors import HarnessError, SurroundingsError, Unavailable
+from harness.base.process import run
 from harness.catalogue.releases import Release
 from harness.machine.cuda import DRIVER
 from harness.subjects.engine_lane import preflight
@@ -71,18 +71,12 @@ def pip_finding(python: str) -> Finding:
     """pip of the rig's Python, which fetches the wheels."""
     advice = f"install pip into it: {python} -m ensurepip"
     try:
-        done = subprocess.run(
-            [python, "-m", "pip", "--version"],
-            capture_output=True,
-            text=True,
-            timeout=_PIP_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = run([python, "-m", "pip", "--version"], timeout_s=_PIP_TIMEOUT_S)
+    except SurroundingsError as error:
         return Finding("pip", False, str(error), "name a Python that can be run")
-    if done.returncode != 0:
+    if done.code != 0:
         return Finding("pip", False, f"{python} has none", advice)
-    return Finding("pip", True, " ".join(done.stdout.split()[:2]))
+    return Finding("pip", True, " ".join(done.printed.split()[:2]))
 
 
 def cache_finding(cache: Path) -> Finding:
@@ -204,10 +198,8 @@ def _asked(name: str, question: Callable[[], str]) -> Finding:
         return Finding(name, False, *_detail_and_advice(error))
 
 
-def _detail_and_advice(error: SurroundingsError | Unavailable) -> tuple[str, str]:
-    """A message's two halves: advice follows a semicolon (`harness.base.errors`)."""
-    detail, _, advice = str(error).partition("; ")
-    return detail, advice or "see the message"
+def _detail_and_advice(error: HarnessError) -> tuple[str, str]:
+    return error.what, error.advice or "see the message"
 
 
 def _torch_detail(toolchain: Toolchain) -> str:

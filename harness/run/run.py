@@ -20,7 +20,7 @@ from harness.register.reading import read_expectations
 from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
 from harness.run.package_jobs import package_groups
 from harness.runs.plan import derived, make_plan, shard
-from harness.runs.provenance import Provenance, collect_provenance, resume_mismatch
+from harness.runs.provenance import Provenance, collect_provenance, resume_mismatch, resume_warnings
 from harness.runs.run_folder import RunFolder, RunState
 from harness.runs.spent import own_peak_bytes, read_spent, spent_log
 from harness.subjects.choosing import choose_subjects, found_again
@@ -85,10 +85,12 @@ def run(
             already, can be resumed.
         Unavailable: the engine lane is asked for and cannot run here.
     """
+    _refuse_candidate_without_package(options)
     installed = preflight(toolchain.python) if Lane.ENGINE in options.lanes else None
     if installed and options.environment == PINNED:
         raise UsageError(
-            f"--lane {Lane.ENGINE}: the torch is not chosen here; give --environment {MATCHED}"
+            f"--lane {Lane.ENGINE} uses the torch that is installed",
+            f"give --environment {MATCHED}",
         )
     # Before anything takes long: a typo is cheap.
     known = read_expectations(options.expectations, options.corpus)
@@ -161,8 +163,20 @@ def resume(
                 f"{folder.run_id} cannot be resumed, its verdicts would be mixed: "
                 f"{'; '.join(differs)}; start a new run"
             )
+        for warning in resume_warnings(before, now):
+            progress.say(f"resumed: {warning}")
         expected = Expected(known, corpus, catalogue)
         return _execute(folder, options, toolchain, expected, progress, subjects, sites)
+
+
+def _refuse_candidate_without_package(options: RunOptions) -> None:
+    """A run that asks a candidate nothing would end green."""
+    if (options.exporter or options.wheel) and set(options.lanes) != {Lane.GRAPH.value}:
+        which = "--exporter" if options.exporter else "--wheel"
+        raise UsageError(
+            f"{which} with --lane {','.join(options.lanes)}: only releases have a whole package",
+            f"leave out --lane, or give --lane {Lane.GRAPH}",
+        )
 
 
 def _lanes_of_cases(lanes: Sequence[str]) -> set[Lane]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.base.errors import UsageError
+from harness.catalogue.releases import PACKAGE_LANE_SINCE
 from harness.wire.record_json import UnknownSchema, check_schema, key_from_json, to_json
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec
 from harness.wire.vocabulary import DYNAMIC_ROUTES, PINNED, SEGMENT, CellState, Lane, Route
@@ -81,7 +82,7 @@ def make_plan(
             f"nothing to run: {len(cases)} cases, {len(subjects)} subjects, "
             f"{len(captures)} capture modes and routes {sorted(routes) if routes else 'all'} "
             "leave no cell; see `python -m harness list` and `python -m harness releases`; "
-            "whole packages are those from 2.7.0 on"
+            f"whole packages can be run from {PACKAGE_LANE_SINCE} on"
         )
     _refuse_twins(plan)
     return plan

@@ -13,7 +13,6 @@ import importlib.util
 import os
 import platform
 import secrets
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,9 @@ from typing import Any
 
 import psutil
 
+from harness.base.errors import SurroundingsError
 from harness.base.files import digest_of
+from harness.base.process import run
 from harness.machine.nvml import Gpu, NvmlError, read_gpus
 from harness.wire.record_json import check_schema, subject_from_json, to_json
 from harness.wire.records import SubjectSpec
@@ -226,12 +227,10 @@ def _git_state(root: Path) -> tuple[str | None, bool | None]:
 def _output(command: Sequence[str], folder: Path) -> str | None:
     """What a command prints, or None if it cannot be run or fails: provenance is best effort."""
     try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
+        done = run(command, folder=folder, timeout_s=_GIT_TIMEOUT_S)
+    except SurroundingsError:
         return None
-    return done.stdout
+    return done.printed if done.code == 0 else None
 
 
 def _installed_torch() -> tuple[str | None, str | None]:

@@ -18,6 +18,7 @@ from harness.wire.vocabulary import RTX, TENSORRT
 
 _BUILDERS: Final = {"torch-tensorrt": TENSORRT, "torch-tensorrt-rtx": RTX}
 _INSTALL: Final = "`nox -s engine` makes an environment that has it"
+_MATCH_DRIVER: Final = "install a torch build that this driver supports, or update the driver"
 
 
 @dataclass(frozen=True)
@@ -46,17 +47,18 @@ def installed(facts: Mapping[str, Any], device: Device) -> Installed:
     package, release = facts["package"], facts["release"]
     if facts["no_gpu"]:
         raise Unavailable(
-            f"torch {facts['torch']} cannot use the {device.name} here: {facts['no_gpu']}; "
-            + (_INSTALL if facts["torch_cuda"] is None else "bring driver and torch together")
+            f"torch {facts['torch']} cannot use the {device.name} here: {facts['no_gpu']}",
+            _INSTALL if facts["torch_cuda"] is None else _MATCH_DRIVER,
         )
     if package is None:
         raise Unavailable(
-            f"neither {' nor '.join(_BUILDERS)} is installed in this environment; {_INSTALL}"
+            f"neither {' nor '.join(_BUILDERS)} is installed in this environment", _INSTALL
         )
     if facts["tensorrt"] is None:
         raise Unavailable(
             f"{package} {release} is installed here, and its TensorRT cannot be imported: "
-            f"{facts['no_tensorrt']}; {_INSTALL}"
+            f"{facts['no_tensorrt']}",
+            _INSTALL,
         )
     builder = _BUILDERS[package]
     if builder == RTX:

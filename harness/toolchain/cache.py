@@ -38,7 +38,7 @@ def guarded(path: Path, advice: str = CHOOSE) -> Iterator[None]:
         if error.errno in _FULL:
             advice = "free some space there, or choose another folder (INLINER_REGRESS_CACHE=DIR)"
         reason = error.strerror or str(error)
-        raise SurroundingsError(f"{error.filename or path}: {reason}; {advice}") from error
+        raise SurroundingsError(f"{error.filename or path}: {reason}", advice) from error
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def locked(cache: Path, name: str, timeout_s: float = 900.0) -> Iterator[None]:
             lock.acquire(timeout=timeout_s)
         except filelock.Timeout as error:  # an OSError too: `guarded` would call it unwritable
             raise SurroundingsError(
-                f"{path}: held by another process for {timeout_s:.0f} s; end it, or wait for it"
+                f"{path}: held by another process for {timeout_s:.0f} s", "end it, or wait for it"
             ) from error
     try:
         yield

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from harness.base.errors import SurroundingsError
+from harness.base.process import TookTooLong, run
 
 PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
 PROBE_MODULE: Final = "harness.rig.questions.probe"
@@ -48,35 +48,26 @@ def probe(python: str) -> EnvironmentFacts:
         SurroundingsError: it cannot be run, has no torch, or answers otherwise than expected.
     """
     try:
-        done = subprocess.run(
+        done = run(
             [python, "-m", PROBE_MODULE],
-            cwd=PROJECT_ROOT,
-            capture_output=True,
-            text=True,
-            timeout=_PROBE_TIMEOUT_S,
-            check=False,
+            folder=PROJECT_ROOT,
+            timeout_s=_PROBE_TIMEOUT_S,
+            if_missing="name a Python that has torch",
         )
-    except subprocess.TimeoutExpired as error:
+    except TookTooLong as error:
         raise SurroundingsError(
-            f"{python}: torch was not imported in {_PROBE_TIMEOUT_S:.0f} s; see why by hand"
+            f"{python}: importing torch took over {_PROBE_TIMEOUT_S:.0f} s",
+            f"run `{python} -c 'import torch'` to see why",
         ) from error
-    except OSError as error:
+    if "No module named 'torch'" in done.complaint:
         raise SurroundingsError(
-            f"{python}: cannot be run ({error.strerror}); name a Python that has torch"
-        ) from error
-    if done.returncode != 0:
-        raise SurroundingsError(_why_it_failed(python, done.stderr))
-    return _facts(python, done.stdout)
-
-
-def _why_it_failed(python: str, stderr: str) -> str:
-    if "No module named 'torch'" in stderr:
-        return (
-            f"{python}: torch is not installed; run through nox, which installs it, or install "
-            "the dependency group `pinned` of pyproject.toml"
+            f"{python}: torch is not installed",
+            "run through nox, which installs it, or install the dependency group `pinned` of "
+            "pyproject.toml",
         )
-    last = (stderr.strip().splitlines() or ["no message"])[-1]
-    return f"{python}: the probe of torch failed: {last}"
+    if done.code != 0:
+        raise SurroundingsError(f"{python}: the probe of torch failed: {done.last_words}")
+    return _facts(python, done.printed)
 
 
 def _facts(python: str, stdout: str) -> EnvironmentFacts:
@@ -87,6 +78,6 @@ def _facts(python: str, stdout: str) -> EnvironmentFacts:
         return EnvironmentFacts(**{**data, **lists})
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise SurroundingsError(
-            f"{python}: the probe's answer cannot be read ({error!r}); "
-            "does another checkout of the harness come first on its path?"
+            f"{python}: the probe's answer cannot be read ({error!r})",
+            "check whether another checkout of the harness comes first on its path",
         ) from error

@@ -6,13 +6,13 @@ import hashlib
 import os
 import re
 import shlex
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from harness.base.errors import SurroundingsError
+from harness.base.process import Ended, how_it_ended, run
 from harness.toolchain.cache import NATIVE, guarded, locked, workspace
 from harness.toolchain.environment import PROJECT_ROOT, EnvironmentFacts
 
@@ -28,11 +28,11 @@ def compiler_version(compiler: str) -> str:
         SurroundingsError: there is no such command, or it fails.
     """
     done = _run(compiler, ["--version"])
-    if done.returncode != 0:
+    if done.code != 0:
         raise SurroundingsError(
-            f"{compiler} --version failed with {done.returncode}; name a working C++ compiler"
+            f"{compiler} --version {how_it_ended(done.code)}", "name a working C++ compiler"
         )
-    return (done.stdout.splitlines() or [""])[0].strip()
+    return (done.printed.splitlines() or [""])[0].strip()
 
 
 def compile_arguments(facts: EnvironmentFacts | None) -> list[str]:
@@ -100,25 +100,17 @@ def first_errors(output: str) -> str:
 def _compile(compiler: str, source: Path, facts: EnvironmentFacts | None, made: Path) -> None:
     arguments = [*compile_arguments(facts), str(source), *link_arguments(facts), "-o", str(made)]
     done = _run(compiler, arguments)
-    if done.returncode != 0:
+    if done.code != 0:
         raise SurroundingsError(
-            f"{source}: {compiler} failed with {done.returncode}; the first errors:\n"
-            f"{first_errors(done.stderr)}"
+            f"{source}: {compiler} {how_it_ended(done.code)}; the first errors:\n"
+            f"{first_errors(done.complaint)}"
         )
 
 
-def _run(compiler: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    command = [*shlex.split(compiler), *arguments]  # a compiler may be "ccache g++"
-    try:
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=_COMPILE_TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise SurroundingsError(
-            f"{compiler}: did not end in {_COMPILE_TIMEOUT_S:.0f} s; is the machine out of memory?"
-        ) from error
-    except OSError as error:
-        raise SurroundingsError(
-            f"no C++ compiler: {compiler!r} cannot be run ({error.strerror}); "
-            "install g++ 11 or newer (the package g++, or gcc-c++), or name another in CXX"
-        ) from error
+def _run(compiler: str, arguments: list[str]) -> Ended:
+    return run(
+        [*shlex.split(compiler), *arguments],  # a compiler may be "ccache g++"
+        timeout_s=_COMPILE_TIMEOUT_S,
+        if_missing="install g++ 11 or newer (the package g++, or gcc-c++), or name another in CXX",
+        if_late="check whether the machine is out of memory",
+    )

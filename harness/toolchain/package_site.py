@@ -27,7 +27,7 @@ from typing import Final
 from harness.base.errors import SurroundingsError, Unavailable
 from harness.base.files import sha256_of
 from harness.catalogue.bindings import Bindings, WheelFile
-from harness.catalogue.releases import Release
+from harness.catalogue.releases import PACKAGE_LANE_SINCE, Release
 from harness.toolchain.cache import PACKAGES, guarded, locked, workspace
 from harness.toolchain.environment import EnvironmentFacts
 from harness.toolchain.native import RUNTIME_SOURCE, Compiler
@@ -171,7 +171,7 @@ def engine_layout(wheel: Path, abi: str) -> EngineLayout:
         )
     if slots == 0:
         raise Unavailable(
-            f"{wheel.name}: its Python names no slots of an engine, as releases before 2.5 do not; "
-            "the whole package can be run from 2.5.0 on"
+            f"{wheel.name}: its Python names no slots of an engine, as releases before 2.5 do not",
+            f"whole packages can be run from {PACKAGE_LANE_SINCE} on",
         )
     return EngineLayout(slots, abi)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.errors import SurroundingsError, UsageError
 from harness.base.exit_codes import ExitCode
+from harness.base.process import run
 from harness.toolchain import kept_answers
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.record_json import case_from_json
@@ -81,25 +81,16 @@ def ask_rig(python: str, module: str, *arguments: str, stdin: str | None = None)
         UsageError: it was asked for what is not there, which it said in its last line.
         SurroundingsError: it failed; with the last line that it wrote.
     """
-    try:
-        done = subprocess.run(
-            [python, "-m", f"harness.rig.{module}", *arguments],
-            cwd=PROJECT_ROOT,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError as error:
-        raise SurroundingsError(f"{python}: cannot be run ({error.strerror})") from error
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        if done.returncode == ExitCode.USAGE:
-            raise UsageError(last)
+    command = [python, "-m", f"harness.rig.{module}", *arguments]
+    done = run(command, folder=PROJECT_ROOT, stdin=stdin)
+    if done.code == ExitCode.USAGE:
+        raise UsageError(done.last_words)
+    if done.code != 0:
         raise SurroundingsError(
-            f"harness.rig.{module} failed: {last}; `python -m harness doctor` tells what is missing"
+            f"harness.rig.{module} failed: {done.last_words}",
+            "`python -m harness doctor` tells what is missing",
         )
-    return done.stdout
+    return done.printed
 
 
 def select_cases(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from harness.base.errors import SurroundingsError
+from harness.base.process import run
 
 _LEFT_OUT: Final = ("torch_tensorrt/bin/", "torch_tensorrt/include/", "torch_tensorrt/lib/")
 
@@ -98,7 +98,7 @@ def byte_compile(folder: Path, python: str) -> None:
     puts the right one in when it imports. What does not compile is left out, as pip does.
     """
     how = ["-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "."]
-    subprocess.run([python, "-I", *how], cwd=folder, capture_output=True, check=False)
+    run([python, "-I", *how], folder=folder)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from packaging.utils import parse_wheel_filename
 
 from harness.base.errors import SurroundingsError, Unavailable, UsageError
 from harness.base.files import sha256_of
+from harness.base.process import TookTooLong, run
 from harness.toolchain.cache import WHEELS, guarded, locked, workspace
 
 DOWNLOAD_TIMEOUT_S: Final = 600.0
@@ -97,8 +97,8 @@ class WheelSource:
                 wrong = mismatch(fetched, release)
                 if wrong:
                     raise SurroundingsError(
-                        f"{wrong}; it came from the registry so: try again, and if it stays so, "
-                        "find out what stands between this machine and the registry"
+                        f"{wrong}; this is what the registry sent",
+                        "retry; if it happens again, check for a proxy or a mirror",
                     )
                 os.replace(fetched, target)
         except Unavailable as error:
@@ -133,18 +133,15 @@ def run_pip(python: str, arguments: Sequence[str], folder: Path, what: str) -> s
     """
     command = [python, "-m", "pip", *arguments, "-d", str(folder)]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired as error:
+        done = run(command, timeout_s=DOWNLOAD_TIMEOUT_S, if_missing="name a Python that has pip")
+    except TookTooLong as error:
         raise Unavailable(f"{what}: pip fetched nothing in {DOWNLOAD_TIMEOUT_S:.0f} s") from error
-    except OSError as error:
-        raise SurroundingsError(
-            f"{python}: cannot be run ({error.strerror}); name a Python that has pip"
-        ) from error
-    if done.returncode != 0 and any(mark in done.stderr for mark in _OWN_FAILURES):
-        raise SurroundingsError(f"pip could not fetch {what}: {last_meaningful_line(done.stderr)}")
-    return "" if done.returncode == 0 else done.stderr or "pip said nothing"
+    if done.code == 0:
+        return ""
+    if any(mark in done.complaint for mark in _OWN_FAILURES):
+        reason = last_meaningful_line(done.complaint)
+        raise SurroundingsError(f"pip could not fetch {what}: {reason}")
+    return done.complaint or "pip said nothing"
 
 
 def mismatch(path: Path, release: HashedWheel) -> str:

@@ -41,18 +41,12 @@ class Job:
         return dataclasses.replace(self, cells=chosen, attempt=self.attempt + 1)
 
 
-def make_jobs(cells: Sequence[PlannedCell], weights: dict[str, float] | None = None) -> list[Job]:
-    """One job a case and capture mode, of the cells that have to be executed.
-
-    Heavy cases first, where ``weights`` (a case's seconds in an earlier run) tells: the last job
-    to finish decides how long a run takes.
-    """
+def make_jobs(cells: Sequence[PlannedCell]) -> list[Job]:
+    """One job a case and capture mode, of the cells that have to be executed."""
     executed = [cell for cell in cells if cell.executed]
     executed.sort(key=lambda cell: (cell.key.case, cell.key.capture))
     grouped = itertools.groupby(executed, key=lambda cell: (cell.key.case, cell.key.capture))
-    jobs = [Job(case, capture, tuple(group)) for (case, capture), group in grouped]
-    known = weights or {}
-    return sorted(jobs, key=lambda job: -known.get(job.case, 0.0))
+    return [Job(case, capture, tuple(group)) for (case, capture), group in grouped]
 
 
 def broken_off(

@@ -6,22 +6,54 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Final
 
+from harness.base.process import how_it_ended, kill_group
 from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec
 from harness.wire.vocabulary import EMULATED
-from harness.workers.surroundings import environment, temporary_folder
 
 _LINE_LIMIT_BYTES: Final = 64 * 1024 * 1024
 _STOP_WAIT_S: Final = 5.0
+# One thread each: workers share the cores, sums keep their order of addition, and a process with a
+# warm thread pool cannot be forked.
+_ONE_THREAD: Final[Mapping[str, str]] = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+
+def temporary_folder() -> TemporaryDirectory[str]:
+    """Where one worker's temporary files lie; who ends the worker removes the folder.
+
+    Releases keep the caches of their timings and of their runtime in the machine's temporary
+    folder, locked while they are written: workers would wait for each other there, and use and
+    change what the user's own programs have cached. And a worker that is killed leaves its files.
+    """
+    return TemporaryDirectory(prefix="harness-worker-", ignore_cleanup_errors=True)
+
+
+def environment(temporary: str, seed: int = 0) -> dict[str, str]:
+    """The environment variables of a worker whose temporary folder that is.
+
+    Args:
+        seed: of the run. It decides in which order a set of texts is walked through, too, so that
+            another seed shows an inliner that depends on it.
+    """
+    return {
+        **os.environ,
+        **_ONE_THREAD,
+        "PYTHONPATH": str(PROJECT_ROOT),
+        "PYTHONHASHSEED": str(seed % 2**32),
+        "TMPDIR": temporary,
+    }
 
 
 @dataclass(frozen=True)
@@ -94,18 +126,9 @@ class WorkerDied(Exception):
     """A worker ended before it had answered: its exit code, negative for a signal."""
 
     def __init__(self, code: int | None) -> None:
-        super().__init__(self.describe(code))
+        how = "closed its output" if code is None else how_it_ended(code)
+        super().__init__(f"worker {how}")
         self.code = code
-
-    @staticmethod
-    def describe(code: int | None) -> str:
-        if code is None:
-            return "worker closed its output"
-        if code >= 0:
-            return f"worker exited with code {code}"
-        with contextlib.suppress(ValueError):
-            return f"worker killed by {signal.Signals(-code).name}"
-        return f"worker killed by signal {-code}"
 
 
 class WorkerTimeout(Exception):
@@ -184,8 +207,7 @@ class Worker:
 
     async def kill(self) -> None:
         """End its whole process group at once."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        kill_group(self._process.pid)
         await self._process.wait()
         self._temporary.cleanup()
 

@@ -1,17 +1,16 @@
-"""Exports, read back by the real tools."""
+"""The export, read back by pyperf."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
 
 import pyperf
 import pytest
-from asv.results import Results
 from pyperf._utils import is_significant
 
-from harness.bench.export import asv_results, pyperf_suite
+from harness.bench.export import pyperf_suite
 from harness.bench.samples import pooled
 from harness.stats.rivals import pyperf_differs
 from tests.bench.recorded import record
@@ -45,27 +44,8 @@ def test_pyperfs_own_rule_is_the_one_that_our_table_shows(tmp_path: Path) -> Non
         assert pyperf_differs(one, other) == is_significant(one, other)[0]
 
 
-def test_asv_reads_the_results(tmp_path: Path) -> None:
-    judged = record(tmp_path, plan_of("a"))
-    folder = tmp_path / "machine"
-    folder.mkdir()
-    path = folder / "results.json"
-    path.write_text(asv_results(judged.plan, judged.samples, judged.provenance, "candidate"))
-    found = Results.load(str(path), machine_name="inliner-regress")
-    assert set(found.get_all_result_keys()) == {"a~legacy.save", "a~legacy.load-warm"}
-    expected = median(judged.samples.cells["a~legacy"].medians("save", "candidate"))
-    assert found.get_result_value("a~legacy.save", []) == pytest.approx([expected])
-    assert found.commit_hash == judged.provenance.subjects[1].inliner_id[:40]  # type: ignore[index]
-    assert found.get_result_stats("a~legacy.save", [])[0]["repeat"] == len(
-        judged.samples.cells["a~legacy"].blocks
-    )
-
-
 def test_an_export_is_plain_json_without_numbers_that_it_cannot_say(tmp_path: Path) -> None:
     judged = record(tmp_path, plan_of("a"))
-    for text in (
-        pyperf_suite(judged.samples, judged.provenance, "candidate"),
-        asv_results(judged.plan, judged.samples, judged.provenance, "baseline"),
-    ):
-        assert "NaN" not in text
-        assert json.loads(text)["version"]
+    text = pyperf_suite(judged.samples, judged.provenance, "candidate")
+    assert "NaN" not in text
+    assert json.loads(text)["version"]

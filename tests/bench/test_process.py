@@ -143,5 +143,5 @@ def test_a_subject_that_cannot_be_loaded_ends_the_bench(setup: WorkerSetup) -> N
 
 
 def test_a_zygote_that_dies_says_what_it_wrote_last(setup: WorkerSetup) -> None:
-    with pytest.raises(SurroundingsError, match=r"zygote ended with code 1: .*nowhere"):
+    with pytest.raises(SurroundingsError, match=r"zygote exited with code 1: .*nowhere"):
         Zygote(dataclasses.replace(setup, library="/nowhere.so"))  # type: ignore[arg-type]

@@ -316,10 +316,12 @@ class TestEngineLayout:
         with pytest.raises(SurroundingsError, match="ABI is 10, but the catalogue says 9"):
             engine_layout(path, "9")
 
-    def test_a_release_before_2_5_is_unavailable_and_told_so(self, tmp_path: Path) -> None:
+    def test_a_release_before_2_5_is_unavailable_and_is_told_where_the_package_lane_begins(
+        self, tmp_path: Path
+    ) -> None:
         path = tmp_path / "torch_tensorrt-2.4.0.whl"
         write_wheel(path, {OLD_LAYOUT: b"class TorchTensorRTModule: ...\n"})
-        with pytest.raises(Unavailable, match=r"2\.4\.0.*from 2\.5\.0 on"):
+        with pytest.raises(Unavailable, match=r"2\.4\.0.*from 2\.7\.0 on"):
             engine_layout(path, "5")
 
 

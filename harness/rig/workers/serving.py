@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from harness.rig.cell.pipeline import ended_before_routes
+from harness.rig.cell.pipeline import ended_before_routes, is_full_disk
 from harness.rig.cell.prepare import NotPrepared, PreparedCase
 from harness.rig.channel import Teller
 from harness.rig.clock import StageClock
@@ -29,6 +29,10 @@ def serve_cells(
     try:
         prepared = prepare(clock)
     except NotPrepared as error:
+        if is_full_disk(error.cause):  # as in a cell, it is no fact about the case
+            for key in cells:
+                tell.broken(key)
+            return clock.spent_seconds
         tell.ended(ended_before_routes(key, error.cause, error.stage) for key in cells)
         return clock.spent_seconds
     except Exception:  # noqa: BLE001 - reported as the harness's own fault, never swallowed
