@@ -36,7 +36,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class ChangeView:
-    """A verdict on one case that differs between two subjects; ``harm`` is of the one that failed."""
+    """A verdict on one case that differs between two subjects; ``harm`` is the failure's."""
 
     case: str
     family: str
