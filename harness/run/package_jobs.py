@@ -15,14 +15,17 @@ def package_groups(
     setup_for: Callable[[SubjectSpec, PackageSpec], PackageSetup],
     subjects: Sequence[SubjectSpec],
 ) -> list[tuple[list[Job], PackageSetup]]:
-    """The jobs of each package, and what its worker is started with."""
+    """The jobs of each package, and what its worker is started with.
+
+    The largest come first, so that none is left alone at the end.
+    """
     groups = []
     for spec in subjects:
         for package in spec.packages:
             jobs = make_jobs([cell for cell in missing if _is_of(cell.key, spec, package)])
             if jobs:
                 groups.append((jobs, setup_for(spec, package)))
-    return groups
+    return sorted(groups, key=lambda group: -sum(len(job.cells) for job in group[0]))
 
 
 def _is_of(key: CellKey, spec: SubjectSpec, package: PackageSpec) -> bool:

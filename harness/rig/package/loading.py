@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import gc
 import importlib
 import os
 import signal
+import tempfile
 import time
 import types
 from collections.abc import Callable, Sequence
@@ -22,9 +24,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
+from torch.fx import GraphModule
 
 from corpus.case import Inputs
 from harness.rig.cell.warned import recorded_warnings
+from harness.rig.engines.builder import build_segment_engine, load_segment
 from harness.rig.engines.watching import WatchedEngines
 from harness.rig.oracles import completion
 from harness.rig.oracles.values import Observed, observe
@@ -131,6 +135,8 @@ class FreshLoader:
 
 def _serve(package: types.ModuleType, requests: Connection) -> None:
     """Fork for every request until nobody asks any more; never returns."""
+    _warm()
+    gc.freeze()  # or every process that is forked copies the pages that a collection marks
     while True:
         try:
             request = requests.recv()
@@ -140,6 +146,54 @@ def _serve(package: types.ModuleType, requests: Connection) -> None:
         if child == 0:
             _answer(package, request)
         requests.send(os.waitpid(child, 0)[1])
+
+
+def _warm() -> None:
+    """Load and run one program, and one segment, that have nothing to do with any case.
+
+    torch imports modules and fills tables when it loads its first program, for longer than loading
+    most programs takes: so that is done once, and not in every process. The program is exported
+    and saved by a process of its own, since this one is to have loaded only.
+    """
+    with tempfile.TemporaryDirectory(prefix="warm-") as folder:
+        archive = Path(folder) / "program.pt2"
+        child = os.fork()
+        if child == 0:
+            try:
+                _save_a_plain_program(archive)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        if not archive.exists():
+            raise RuntimeError("torch cannot export and save a program of one addition")
+        with WatchedEngines():
+            observe(torch.export.load(archive).module(), [Inputs((torch.zeros(2, 3),))])
+    load_segment(build_segment_engine("warm", _segment()).payload)(torch.zeros(2))
+
+
+class _Plain(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("bias", torch.ones(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.bias
+
+
+def _save_a_plain_program(archive: Path) -> None:
+    shapes = {"x": {0: torch.export.Dim("batch", min=2, max=8)}}
+    program = torch.export.export(_Plain(), (torch.zeros(4, 3),), dynamic_shapes=shapes)
+    torch.export.save(program, archive)
+
+
+def _segment() -> GraphModule:
+    graph = torch.fx.Graph()
+    given = graph.placeholder("x")
+    made = graph.call_function(torch.ops.aten.relu.default, (given,))
+    graph.output(made)
+    for node in (given, made):
+        node.meta["val"] = torch.zeros(2)
+    return GraphModule(torch.nn.Module(), graph)
 
 
 def _answer(package: types.ModuleType, request: Request) -> None:
