@@ -33,11 +33,11 @@ class Rig:
         self.extraction = extraction
         self.extracted = 0
 
-    def ask(self, _python: str, _module: str, command: str) -> str:
-        if command == "digest":
-            return "abc\n"
+    def ask(self, _python: str, question: str) -> list[Any]:
+        if question == "coverage_digest":
+            return ["abc"]
         self.extracted += 1
-        return json.dumps(self.extraction)
+        return [self.extraction]
 
 
 @pytest.fixture

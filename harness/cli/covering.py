@@ -35,13 +35,13 @@ def coverage_command(
 
 def _extraction(cache: Path) -> dict[str, Any]:
     """Each case's values, read again only when what it depends on has changed."""
-    digest = ask_rig(sys.executable, "questions.coverage", "digest").strip()
+    (digest,) = ask_rig(sys.executable, "coverage_digest")
     path = cache / "coverage" / f"{digest}.json"
     with guarded(path):
         text = path.read_text() if path.is_file() else ""
     if not text:
         err.print("reading every case's split module; this takes half a minute", markup=False)
-        text = ask_rig(sys.executable, "questions.coverage", "extract")
+        text = json.dumps(*ask_rig(sys.executable, "coverage"))
         try:
             with guarded(path):
                 path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -38,7 +38,14 @@ from harness.runs.run_folder import LATEST, RunFolder
 from harness.subjects.choosing import choose_subjects
 from harness.subjects.specs import builtin_subjects, torch_subject
 from harness.toolchain import Toolchain, clean
-from harness.toolchain.rig_client import absolute, ask_rig, select_cases, split_text
+from harness.toolchain.rig_client import (
+    absolute,
+    ask_rig,
+    graph_lane,
+    package_lane,
+    select_cases,
+    split_text,
+)
 from harness.wire.record_json import to_json
 from harness.wire.records import CaseInfo, SubjectSpec
 from harness.wire.vocabulary import DYNAMIC_ROUTES, Lane, Route, SubjectKind
@@ -79,7 +86,7 @@ def show_command(
             f"{case} goes through the package lane alone, where each release splits it anew; "
             f"`python -m harness explain {case} --subject RELEASE` shows how"
         )
-    print(split_text(sys.executable, case, captures(capture)[0], places), end="")
+    print(split_text(sys.executable, case, captures(capture)[0], places))
 
 
 def explain_command(
@@ -102,22 +109,19 @@ def explain_command(
     info = known_case(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
     mode = captures(capture)[0]
-    asked: dict[str, Any] = {"case": case, "capture": mode, "seed": seed, "corpus": places}
     if lane_of(info, lane, route) is Lane.PACKAGE:
         release = load_catalogue().get(subject)
         known = routes_of(info, release.package_routes)
         site = toolchain.package_site(release)
-        asked |= {"site": str(site.folder), "release": site.release, "builder": site.builder}
-        module = "questions.package_explain"
+        setup, name = package_lane(site, places, seed), site.release
     else:
         spec = subject_for(subject, exporter, like, toolchain, out_dir)
         known = routes_of(info, spec.routes)
-        library = toolchain.emulated_runtime()
-        asked |= {"library": str(library), "subject": to_json(spec)}
-        module = "questions.explain"
+        setup, name = graph_lane(toolchain.emulated_runtime(), [spec], places, seed), spec.subject
     routes = chosen_routes(subject, known, route, case)
-    request = {**asked, "routes": routes}
-    print(ask_rig(sys.executable, module, stdin=json.dumps(request)), end="")
+    asked = {"subject": name, "case": case, "capture": mode, "routes": routes}
+    for line in ask_rig(sys.executable, "explain", **setup, **asked):
+        print(line)
     for line in [] if places else known_defects(info, mode, subject, routes, like):
         tell(line)
 
@@ -194,7 +198,7 @@ def doctor_command() -> int:
         tell(f"{sign} {finding.name}: {finding.detail}{advice}")
     if all(finding.ok for finding in findings if finding.name == "torch"):
         tell("the package lane changes in its own processes, and nowhere else:")
-        for line in ask_rig(sys.executable, "package.patches").splitlines():
+        for line in ask_rig(sys.executable, "patches"):
             tell(f"    {line}")
     return int(ExitCode.GREEN if all(finding.ok for finding in findings) else ExitCode.FAILED)
 

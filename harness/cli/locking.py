@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -32,7 +31,7 @@ from harness.corpus_checks.lock import (
     write_lock,
 )
 from harness.toolchain import PackageSite
-from harness.toolchain.rig_client import ask_rig, select_cases
+from harness.toolchain.rig_client import ask_rig, package_lane, select_cases
 from harness.wire.records import CaseInfo
 from harness.wire.vocabulary import Lane, SplitSeen
 
@@ -130,14 +129,7 @@ def reach_command(
 
 def _seen(site: PackageSite, cases: Sequence[str]) -> dict[str, SplitSeen]:
     """What a release's package makes of some models."""
-    request = {
-        "site": str(site.folder),
-        "release": site.release,
-        "builder": site.builder,
-        "cases": list(cases),
-    }
-    printed = ask_rig(sys.executable, "questions.package_splits", stdin=json.dumps(request))
-    answers = [json.loads(line) for line in printed.splitlines()]
+    answers = ask_rig(sys.executable, "splits", **package_lane(site), cases=list(cases))
     return {each["case"]: SplitSeen(each["seen"]) for each in answers}
 
 
@@ -154,11 +146,7 @@ def _with_seen(lock: CorpusLock, seen: Seen, known: Sequence[CaseInfo]) -> Corpu
 
 def _describe(names: Sequence[str], modes: Sequence[str]) -> CorpusLock:
     err.print(f"building {len(names)} cases, {' and '.join(modes)}", markup=False)
-    request = json.dumps({"cases": list(names), "captures": list(modes)})
-    rows = [
-        json.loads(line)
-        for line in ask_rig(sys.executable, "questions.lock", stdin=request).splitlines()
-    ]
+    rows = ask_rig(sys.executable, "lock", cases=list(names), captures=list(modes))
     # Without the build's suffix: +cpu and +cu130 capture the same graphs.
     version = toolchain_for().python_env().torch_version.partition("+")[0]
     return lock_of(version, rows)

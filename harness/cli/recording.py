@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,7 @@ from harness.base.files import replace_file
 from harness.catalogue.releases import load_catalogue
 from harness.cli.common import Offline, Wheelhouse, err, tell, toolchain_for
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.toolchain.rig_client import ask_rig
+from harness.toolchain.rig_client import ask_rig, package_lane
 
 RECORDED = PROJECT_ROOT / "corpus" / "recorded"
 
@@ -35,14 +34,7 @@ def record_command(
         catalogue.get(release) if release else catalogue.newest
     )
     err.print(f"compiling with torch_tensorrt {site.release}", markup=False)
-    request = {
-        "site": str(site.folder),
-        "release": site.release,
-        "builder": site.builder,
-        "names": names or [],
-    }
-    printed = ask_rig(sys.executable, "questions.package_recording", stdin=json.dumps(request))
-    answers = [json.loads(line) for line in printed.splitlines()]
+    answers = ask_rig(sys.executable, "recordings", **package_lane(site), names=names or [])
     for answer in answers:
         if "text" in answer:
             out_dir.mkdir(parents=True, exist_ok=True)

@@ -27,8 +27,7 @@ from harness.cli.common import (
 )
 from harness.cli.inspecting import subject_for
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.toolchain.rig_client import absolute, ask_rig
-from harness.wire.record_json import to_json
+from harness.toolchain.rig_client import absolute, ask_rig, graph_lane
 from harness.wire.vocabulary import Oracle
 
 FOUND = PROJECT_ROOT / "corpus" / "found"
@@ -59,18 +58,17 @@ def reduce_command(
     if route and route not in spec.routes:
         raise UsageError(f"{spec.subject} has no route {route}; it has {', '.join(spec.routes)}")
     made = name or _name(case, spec.subject, oracle)
-    request = {
-        "case": case,
-        "capture": captures(capture)[0],
-        "corpus": absolute(corpus or ()),
-        "library": str(toolchain.emulated_runtime()),
-        "name": made,
-        "oracle": oracle,
-        "routes": [route] if route else list(spec.routes),
-        "subject": to_json(spec),
-    }
-    printed = ask_rig(sys.executable, "questions.reduce", stdin=json.dumps(request))
-    blueprint = json.loads(printed)
+    (blueprint,) = ask_rig(
+        sys.executable,
+        "reduce",
+        **graph_lane(toolchain.emulated_runtime(), [spec], absolute(corpus or ())),
+        subject=spec.subject,
+        case=case,
+        capture=captures(capture)[0],
+        routes=[route] if route else list(spec.routes),
+        oracle=oracle,
+        name=made,
+    )
     path = write or FOUND / f"{made}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, (json.dumps(blueprint, indent=1, sort_keys=True) + "\n").encode())

@@ -6,7 +6,6 @@ It takes as long as importing torch, or a package, and running a cell for each.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -21,8 +20,7 @@ from harness.run.judged_run import JudgedRun
 from harness.runs.provenance import Provenance
 from harness.subjects.choosing import found_again
 from harness.toolchain import Toolchain
-from harness.toolchain.rig_client import ask_rig
-from harness.wire.record_json import to_json
+from harness.toolchain.rig_client import ask_rig, graph_lane, package_lane
 from harness.wire.vocabulary import Symptom
 
 MOST: Final = 12
@@ -65,12 +63,9 @@ def _of_graph_lane(
     shown = [cause for cause in causes if cause.subject in specs]
     if not shown:
         raise Unavailable("no inliner of theirs is at hand")
-    request = {
-        "library": str(toolchain.emulated_runtime()),
-        "corpus": before.corpus,
-        "wanted": [_wanted(cause) | {"subject": to_json(specs[cause.subject])} for cause in shown],
-    }
-    return _drawn(shown, before, toolchain, "questions.picture", request)
+    subjects = [specs[name] for name in dict.fromkeys(cause.subject for cause in shown)]
+    library = toolchain.emulated_runtime()
+    return _drawn(shown, toolchain, graph_lane(library, subjects, before.corpus, before.seeds[0]))
 
 
 def _of_package(
@@ -81,29 +76,22 @@ def _of_package(
     causes: Sequence[LiveCause],
 ) -> dict[str, Picture]:
     site = toolchain.package_site(catalogue.get(release))
-    request = {
-        "site": str(site.folder),
-        "release": site.release,
-        "builder": site.builder,
-        "corpus": before.corpus,
-        "wanted": [_wanted(cause) for cause in causes],
-    }
-    return _drawn(causes, before, toolchain, "questions.package_picture", request)
-
-
-def _wanted(cause: LiveCause) -> dict[str, Any]:
-    return {"case": cause.cases[0], "capture": cause.capture, "route": cause.route}
+    return _drawn(causes, toolchain, package_lane(site, before.corpus, before.seeds[0]))
 
 
 def _drawn(
-    causes: Sequence[LiveCause],
-    before: Provenance,
-    toolchain: Toolchain,
-    module: str,
-    request: Mapping[str, Any],
+    causes: Sequence[LiveCause], toolchain: Toolchain, lane: Mapping[str, Any]
 ) -> dict[str, Picture]:
-    stdin = json.dumps({**request, "seed": before.seeds[0]})
-    answered = json.loads(ask_rig(toolchain.python, module, stdin=stdin))
+    wanted = [
+        {
+            "case": cause.cases[0],
+            "capture": cause.capture,
+            "subject": cause.subject,
+            "route": cause.route,
+        }
+        for cause in causes
+    ]
+    answered = ask_rig(toolchain.python, "pictures", **lane, wanted=wanted)
     return {cause.id: picture_from_json(data) for cause, data in zip(causes, answered, strict=True)}
 
 
@@ -128,7 +116,7 @@ def _ended(model: ReportModel) -> list[LiveCause]:
 
 
 def picture_from_json(data: Mapping[str, Any]) -> Picture:
-    """A picture as `harness.rig.questions.picture` prints it."""
+    """A picture as `harness.rig.questions.picture` gives it."""
     return Picture(
         boxes=tuple(Box(**box) for box in data["boxes"]),
         wires=tuple(Wire(**wire) for wire in data["wires"]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,8 +16,7 @@ from harness.runs.commands import Places
 from harness.runs.provenance import Provenance
 from harness.subjects.choosing import found_again
 from harness.toolchain import Toolchain
-from harness.toolchain.rig_client import ask_rig
-from harness.wire.record_json import to_json
+from harness.toolchain.rig_client import ask_rig, graph_lane, package_lane
 from harness.wire.records import SubjectSpec
 
 
@@ -45,9 +43,9 @@ def scripts_for(
         UsageError: a case or corpus is unknown.
         SurroundingsError: the rig cannot be asked.
     """
-    library = str(toolchain.emulated_runtime())
-    request = {"library": library, "corpus": list(corpus), "seed": seed}
-    return _asked(toolchain, "reproduce.answer", request, wanted)
+    subjects = {each.subject.subject: each.subject for each in wanted}.values()
+    lane = graph_lane(toolchain.emulated_runtime(), subjects, corpus, seed)
+    return _asked(toolchain, lane, wanted)
 
 
 def package_scripts_for(
@@ -63,17 +61,13 @@ def package_scripts_for(
         Unavailable: the package cannot be had here.
         SurroundingsError: the rig cannot be asked.
     """
-    site = toolchain.package_site(release)
-    place = {"site": str(site.folder), "release": site.release, "builder": site.builder}
-    request = {**place, "corpus": list(corpus), "seed": seed}
-    return _asked(toolchain, "questions.package_reproduce", request, wanted)
+    lane = package_lane(toolchain.package_site(release), corpus, seed)
+    return _asked(toolchain, lane, wanted)
 
 
-def _asked(
-    toolchain: Toolchain, module: str, request: Mapping[str, Any], wanted: Sequence[Wanted]
-) -> list[Script]:
-    stdin = json.dumps({**request, "wanted": [_to_json(each) for each in wanted]})
-    answered = json.loads(ask_rig(toolchain.python, module, stdin=stdin))
+def _asked(toolchain: Toolchain, lane: Mapping[str, Any], wanted: Sequence[Wanted]) -> list[Script]:
+    asked = [_to_json(each) for each in wanted]
+    answered = ask_rig(toolchain.python, "scripts", **lane, wanted=asked)
     return [
         script_from_json(data, reproduce_command(each, data["route"] or each.routes[0]))
         for each, data in zip(wanted, answered, strict=True)
@@ -81,7 +75,7 @@ def _asked(
 
 
 def script_from_json(data: Mapping[str, Any], command: str) -> Script:
-    """A script as `harness.rig.reproduce.answer` prints it."""
+    """A script as `harness.rig.questions.reproduce` gives it."""
     return Script(
         text=data["script"],
         label=data["label"],
@@ -185,7 +179,7 @@ def _to_json(wanted: Wanted) -> dict[str, Any]:
         "case": wanted.case,
         "capture": wanted.capture,
         "routes": list(wanted.routes),
-        "subject": to_json(wanted.subject),
+        "subject": wanted.subject.subject,
         "what": wanted.what,
         "file": wanted.file or f"{wanted.case}.py",
         "labels": [list(pair) for pair in wanted.labels],

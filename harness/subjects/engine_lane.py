@@ -6,7 +6,6 @@ is installed in its environment, on the GPU that CUDA takes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -39,7 +38,7 @@ def preflight(python: str, driver: str = DRIVER) -> Installed:
         SurroundingsError: the rig's Python cannot be asked.
     """
     device = first_device(driver)  # first: without one, what is installed does not matter
-    return installed(json.loads(ask_rig(python, "questions.installed")), device)
+    return installed(ask_rig(python, "installed")[0], device)
 
 
 def installed(facts: Mapping[str, Any], device: Device) -> Installed:

@@ -11,13 +11,13 @@ from harness.base.errors import SurroundingsError
 from harness.base.process import TookTooLong, run
 
 PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
-PROBE_MODULE: Final = "harness.rig.questions.probe"
+QUESTIONS_MODULE: Final = "harness.rig.questions"
 _PROBE_TIMEOUT_S: Final = 300.0
 
 
 @dataclass(frozen=True)
 class EnvironmentFacts:
-    """What `harness.rig.questions.probe` found; its fields are the probe's keys."""
+    """What `harness.rig.questions.environment.probe` found; its fields are the probe's keys."""
 
     python_version: str
     platform: str
@@ -49,8 +49,9 @@ def probe(python: str) -> EnvironmentFacts:
     """
     try:
         done = run(
-            [python, "-m", PROBE_MODULE],
+            [python, "-m", QUESTIONS_MODULE],
             folder=PROJECT_ROOT,
+            stdin=json.dumps({"question": "probe"}),
             timeout_s=_PROBE_TIMEOUT_S,
             if_missing="name a Python that has torch",
         )

@@ -7,14 +7,16 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.base.errors import SurroundingsError, UsageError
 from harness.base.exit_codes import ExitCode
 from harness.base.process import run
 from harness.toolchain import kept_answers
-from harness.toolchain.environment import PROJECT_ROOT
-from harness.wire.record_json import case_from_json
-from harness.wire.records import CaseInfo
+from harness.toolchain.environment import PROJECT_ROOT, QUESTIONS_MODULE
+from harness.toolchain.package_site import PackageSite
+from harness.wire.record_json import case_from_json, to_json
+from harness.wire.records import CaseInfo, SubjectSpec
 from harness.wire.vocabulary import Lane
 
 
@@ -49,7 +51,7 @@ def read_corpus(python: str, places: Sequence[str] = (), cache: Path | None = No
     """
 
     def ask() -> str:
-        return ask_rig(python, "questions.catalogue", *_options(places), "cases")
+        return _printed(python, "cases", corpus=list(places))
 
     # What lies elsewhere can be anything, and read anything.
     printed = ask() if cache is None or places else kept_answers.kept(cache, python, ask)
@@ -60,9 +62,8 @@ def read_corpus(python: str, places: Sequence[str] = (), cache: Path | None = No
 
 def split_text(python: str, case: str, capture: str, places: Sequence[str] = ()) -> str:
     """A case's split graph as text. Raises as `read_corpus`."""
-    return ask_rig(
-        python, "questions.catalogue", *_options(places), "show", case, "--capture", capture
-    )
+    lines = ask_rig(python, "split_text", corpus=list(places), case=case, capture=capture)
+    return "\n".join(lines)
 
 
 def absolute(places: Iterable[str]) -> tuple[str, ...]:
@@ -70,24 +71,49 @@ def absolute(places: Iterable[str]) -> tuple[str, ...]:
     return tuple(str(Path(place).resolve()) if Path(place).exists() else place for place in places)
 
 
-def _options(places: Iterable[str]) -> list[str]:
-    return [f"--corpus={place}" for place in places]
+def graph_lane(
+    library: Path, subjects: Iterable[SubjectSpec], places: Iterable[str] = (), seed: int = 0
+) -> dict[str, Any]:
+    """The setup of a graph lane, as a question about its cells holds it (`harness.rig.lanes`)."""
+    return {
+        "lane": Lane.GRAPH.value,
+        "library": str(library),
+        "subjects": [to_json(subject) for subject in subjects],
+        "corpus": list(places),
+        "seed": seed,
+    }
 
 
-def ask_rig(python: str, module: str, *arguments: str, stdin: str | None = None) -> str:
-    """Run one module of the rig to its end and return what it printed.
+def package_lane(site: PackageSite, places: Iterable[str] = (), seed: int = 0) -> dict[str, Any]:
+    """The setup of a package lane, likewise."""
+    return {
+        "lane": Lane.PACKAGE.value,
+        "site": str(site.folder),
+        "release": site.release,
+        "builder": site.builder,
+        "corpus": list(places),
+        "seed": seed,
+    }
+
+
+def ask_rig(python: str, question: str, **request: Any) -> list[Any]:
+    """Ask the rig one question (`harness.rig.questions`) and return its answers.
 
     Raises:
-        UsageError: it was asked for what is not there, which it said in its last line.
-        SurroundingsError: it failed; with the last line that it wrote.
+        UsageError: the request asks for what is not there; with what the rig says of it.
+        SurroundingsError: the rig failed; with the last line that it wrote.
     """
-    command = [python, "-m", f"harness.rig.{module}", *arguments]
-    done = run(command, folder=PROJECT_ROOT, stdin=stdin)
+    return [json.loads(line) for line in _printed(python, question, **request).splitlines()]
+
+
+def _printed(python: str, question: str, **request: Any) -> str:
+    stdin = json.dumps({"question": question, **request})
+    done = run([python, "-m", QUESTIONS_MODULE], folder=PROJECT_ROOT, stdin=stdin)
     if done.code == ExitCode.USAGE:
         raise UsageError(done.last_words)
     if done.code != 0:
         raise SurroundingsError(
-            f"harness.rig.{module} failed: {done.last_words}",
+            f"asking the rig for {question} failed: {done.last_words}",
             "`python -m harness doctor` tells what is missing",
         )
     return done.printed

@@ -17,7 +17,7 @@ from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import EMULATED
+from harness.wire.vocabulary import EMULATED, Lane
 
 _LINE_LIMIT_BYTES: Final = 64 * 1024 * 1024
 _STOP_WAIT_S: Final = 5.0
@@ -66,7 +66,7 @@ class Setup:
     log_folder: Path
     corpus_digest: str
 
-    module: ClassVar[str]
+    module: ClassVar[str] = "harness.rig.workers.lane"
 
     def message(self) -> dict[str, Any]:
         """What it is told first."""
@@ -87,10 +87,9 @@ class PackageSetup(Setup):
     executor: str = EMULATED
     device: str = "cpu"
 
-    module = "harness.rig.workers.package_lane"
-
     def message(self) -> dict[str, Any]:
         return {
+            "lane": Lane.PACKAGE.value,
             "site": None if self.site is None else str(self.site.folder),
             "release": self.release,
             "builder": None if self.site is None else self.site.builder,
@@ -110,10 +109,9 @@ class WorkerSetup(Setup):
     corpus: Sequence[str] = ()
     share: bool = True
 
-    module = "harness.rig.workers.graph_lane"
-
     def message(self) -> dict[str, Any]:
         return {
+            "lane": Lane.GRAPH.value,
             "library": str(self.library),
             "seed": self.seed,
             "share": self.share,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +12,7 @@ from corpus import elsewhere
 from harness.base.errors import SurroundingsError, UsageError
 from harness.subjects.specs import builtin_subjects
 from harness.toolchain import Toolchain
-from harness.toolchain.rig_client import ask_rig, read_corpus, split_text
-from harness.wire.record_json import to_json
+from harness.toolchain.rig_client import ask_rig, graph_lane, read_corpus, split_text
 
 OWN_CASES = """
 import torch
@@ -88,12 +86,12 @@ def test_show_and_explain_name_what_a_case_raises_and_its_line(
     line = 1 + UNREADY.splitlines().index(
         "        if x.sum() > 0:" if case == "our_gate" else '    open("weights.pt")'
     )
-    asked = {"case": case, "capture": "nonstrict", "seed": 0, "routes": ["export"]}
     subject = next(spec for spec in builtin_subjects() if spec.subject == "positional")
-    place = {"library": str(library), "corpus": [str(file)], "subject": to_json(subject)}
-    commands: tuple[Callable[[], str], ...] = (
+    lane = graph_lane(library, [subject], [str(file)])
+    asked = {"subject": "positional", "case": case, "capture": "nonstrict", "routes": ["export"]}
+    commands: tuple[Callable[[], object], ...] = (
         lambda: split_text(sys.executable, case, "nonstrict", [str(file)]),
-        lambda: ask_rig(sys.executable, "questions.explain", stdin=json.dumps(asked | place)),
+        lambda: ask_rig(sys.executable, "explain", **lane, **asked),
     )
     for ask in commands:
         with pytest.raises(UsageError) as refused:

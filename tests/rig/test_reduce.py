@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,12 +14,13 @@ from corpus.blueprints.build import build
 from corpus.blueprints.cases import blueprint_of
 from corpus.case import Case, Family, Origin
 from corpus.drawn.draft import Draft
+from harness.base.errors import UsageError
+from harness.rig.lanes import lane_of
 from harness.rig.questions import reduce as reducing
 from harness.rig.questions.reduce import NothingToReduce, failures_of
-from harness.toolchain.environment import PROJECT_ROOT
-from harness.wire.record_json import to_json
+from harness.toolchain.rig_client import ask_rig, graph_lane
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import SubjectKind
+from harness.wire.vocabulary import Route, SubjectKind
 
 SUBJECT = SubjectSpec("name-matching", SubjectKind.BUILTIN, ("export",))
 
@@ -40,9 +39,10 @@ def residual() -> Blueprint:
     return draft.finished("residual", "what stands around it", returns)
 
 
-def request(**changes: Any) -> dict[str, Any]:
+def request(library: Path, **changes: Any) -> dict[str, Any]:
     asked = {"case": "residual", "name": "found", "oracle": "", "routes": ["export"]}
-    return {**asked, "capture": "nonstrict", "corpus": [], "subject": to_json(SUBJECT), **changes}
+    lane = graph_lane(library, [SUBJECT])
+    return {**lane, **asked, "subject": SUBJECT.subject, "capture": "nonstrict", **changes}
 
 
 @pytest.fixture
@@ -54,43 +54,34 @@ def blueprint(monkeypatch: pytest.MonkeyPatch) -> Blueprint:
     return made
 
 
-def test_the_minimal_blueprint_fails_alike_and_is_smaller(blueprint: Blueprint) -> None:
-    inliner = reducing.load_inliner(SUBJECT)
-    told: list[str] = []
-    found = reducing.reduce(request(), told.append)
-    _, before = failures_of(blueprint, inliner, "nonstrict", "export")
-    _, after = failures_of(found, inliner, "nonstrict", "export")
+def test_the_minimal_blueprint_fails_alike_and_is_smaller(
+    blueprint: Blueprint, library: Path
+) -> None:
+    found = from_json(*reducing.reduce(request(library)))
+    with lane_of(request(library)) as lane:
+        _, before = failures_of(lane, blueprint, "nonstrict", "name-matching", Route.EXPORT)
+        _, after = failures_of(lane, found, "nonstrict", "name-matching", Route.EXPORT)
     assert before[0] == after[0]
     assert (len(blueprint.steps), len(found.steps)) == (5, 2)
     assert found.name == "found"
     assert "residual" in found.catches
-    assert told[0].startswith("export: completion error: AssertionError")
+    assert after[0].message.startswith("AssertionError")
 
 
-def test_a_failure_of_another_message_is_not_the_same(blueprint: Blueprint) -> None:
+def test_a_failure_of_another_message_is_not_the_same(blueprint: Blueprint, library: Path) -> None:
     failure = reducing.Failure("completion", "error", "AssertionError")
     assert failure != dataclasses.replace(failure, message="KeyError")
     with pytest.raises(NothingToReduce, match="does not fail values in name-matching by export"):
-        reducing.reduce(request(oracle="values"), print)
+        list(reducing.reduce(request(library, oracle="values")))
 
 
-def run(library: Path, case: str) -> subprocess.CompletedProcess[str]:
-    asked = json.dumps(request(case=case, library=str(library)))
-    return subprocess.run(
-        [sys.executable, "-m", "harness.rig.questions.reduce"],
-        cwd=PROJECT_ROOT, input=asked, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-
-def test_a_case_that_is_code_cannot_be_reduced_and_the_exit_code_is_2(library: Path) -> None:
-    done = run(library, "residual_over_a_fallback")
-    assert done.returncode == 2
-    assert "residual_over_a_fallback is no blueprint but code" in done.stderr
+def test_that_a_case_is_code_and_cannot_be_reduced_is_told(library: Path) -> None:
+    with pytest.raises(UsageError, match="residual_over_a_fallback is no blueprint but code"):
+        ask_rig(sys.executable, "reduce", **request(library, case="residual_over_a_fallback"))
 
 
 @pytest.mark.slow
 def test_a_drawn_case_is_reduced_from_the_command_line(library: Path) -> None:
-    done = run(library, "drawn_lone_fallback")
-    assert done.returncode == 0
-    assert len(from_json(json.loads(done.stdout)).inputs) < 17
+    (found,) = ask_rig(sys.executable, "reduce", **request(library, case="drawn_lone_fallback"))
+    assert len(from_json(found).inputs) < 17
     assert blueprint_of(reducing.find_case("drawn_lone_fallback")) is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -88,9 +87,9 @@ def test_an_environment_says_which_package_and_which_tensorrt_it_has(
         (folder / "METADATA").write_text(f"Name: {name}\nVersion: {version}+cu130\n")
     (tmp_path / "tensorrt_rtx.py").write_text("raise ImportError('libtensorrt_rtx.so: gone')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    found = json.loads(ask_rig(sys.executable, "questions.installed"))
+    found = ask_rig(sys.executable, "installed")[0]
     assert (found["package"], found["release"]) == ("torch-tensorrt-rtx", "9.9.9")
     assert (found["tensorrt"], found["no_tensorrt"]) == (None, "libtensorrt_rtx.so: gone")
     (tmp_path / "tensorrt_rtx.py").write_text("__version__ = '1.2.3'\n")
-    found = json.loads(ask_rig(sys.executable, "questions.installed"))
+    found = ask_rig(sys.executable, "installed")[0]
     assert (found["tensorrt"], found["no_tensorrt"]) == ("1.2.3", "")

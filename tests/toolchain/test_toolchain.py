@@ -336,10 +336,16 @@ class TestPipsLastWord:
 class TestPythonEnvironment:
     def test_the_probe_needs_torch_alone_and_finds_the_headers_that_torch_names(self) -> None:
         """torch's own list is in a module that needs setuptools; torch 2.9 does not ask for it."""
-        run = "import runpy; runpy.run_module('harness.rig.questions.probe', run_name='__main__')"
+        run = "import runpy; runpy.run_module('harness.rig.questions', run_name='__main__')"
         without = f"import sys; sys.modules['setuptools'] = None; {run}"
         command = [sys.executable, "-c", without]
-        told = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, check=True)
+        told = subprocess.run(
+            command,
+            cwd=PROJECT_ROOT,
+            input=b'{"question": "probe"}',
+            capture_output=True,
+            check=True,
+        )
         assert json.loads(told.stdout)["include_paths"] == include_paths()
 
     def test_the_probe_of_this_python_tells_what_its_torch_is(self, cache: Path) -> None:

@@ -43,6 +43,6 @@ CUDA_EXECUTOR: Final = Executor(CUDA, "cuda", {"disable_tf32": True}, tolerance=
 
 
 def executor_of(setup: Mapping[str, Any]) -> Executor:
-    """The executor that a worker's setup names, on the device that it names."""
-    chosen = CUDA_EXECUTOR if setup["executor"] == CUDA else EMULATED_EXECUTOR
-    return replace(chosen, device=setup["device"])
+    """The executor that a setup names, on the device that it names; the emulated one by default."""
+    chosen = CUDA_EXECUTOR if setup.get("executor") == CUDA else EMULATED_EXECUTOR
+    return replace(chosen, device=setup.get("device", chosen.device))

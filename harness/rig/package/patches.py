@@ -1,6 +1,4 @@
-"""What of the real package is patched where there is no CUDA, and why.
-
-    python -m harness.rig.package.patches        a line for each, as `doctor` shows it
+"""What of the real package is patched where there is no CUDA, and why; `doctor` lists it.
 
 Each patch is one want that the package has of a GPU, and says which. Without it something fails,
 and a test removes each to see that. They are few because the package is: only what talks to CUDA
@@ -148,7 +146,3 @@ def _numbers(release: str) -> Version:
     numbers = re.findall(r"\d+", re.split(r"[^\d.]", release)[0])
     major, minor, patch = [*map(int, numbers), 0, 0][:3]
     return major, minor, patch
-
-
-if __name__ == "__main__":
-    print("\n".join(patch.line for patch in PATCHES))

@@ -1,19 +1,9 @@
-"""Which values of the structure space each case has.
-
-`python -m harness.rig.questions.coverage`:
-
-extract     one JSON object: the axes, the pairs that cannot exist, and each case's values
-digest      SHA-256 over all that the extraction depends on
-"""
+"""Which values of the structure space each case has."""
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
-import sys
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,7 +69,8 @@ def _splits_here(case: Case) -> bool:
     return not PARTITIONING & dict(case.settings).keys() and case.build().before_compile is None
 
 
-def extract() -> dict[str, Any]:
+def coverage(_: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The axes, the pairs that cannot exist, and each case's values."""
     structure = [
         {
             "name": axis.name,
@@ -92,7 +83,7 @@ def extract() -> dict[str, Any]:
         {"name": axis, "values": {f"{axis}/{met.name}": met.what for met in mets}, "alone": True}
         for axis, mets in asked.AXES.items()
     ]
-    return {
+    yield {
         "axes": [*structure, *stated],
         "unreachable": UNREACHABLE,
         "impossible": [
@@ -102,24 +93,9 @@ def extract() -> dict[str, Any]:
     }
 
 
-def digest() -> str:
-    """Changes with the corpus, with how a case is captured and split, and with torch."""
+def coverage_digest(_: Mapping[str, Any]) -> Iterator[str]:
+    """SHA-256 over what `coverage` depends on: the corpus, capturing and splitting, and torch."""
     sources = (capturing.__file__, splitting.__file__, __file__)
     parts = [corpus_digest().encode(), torch.__version__.encode()]
     parts += [Path(source).read_bytes() for source in sources]
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
-
-
-def main(arguments: Sequence[str]) -> int:
-    warnings.filterwarnings("ignore")
-    parser = argparse.ArgumentParser(prog="harness.rig.questions.coverage")
-    parser.add_argument("command", choices=("extract", "digest"))
-    if parser.parse_args(arguments).command == "digest":
-        print(digest())
-    else:
-        print(json.dumps(extract()))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    yield hashlib.sha256(b"\0".join(parts)).hexdigest()

@@ -1,4 +1,4 @@
-"""One cell's story, for a person; a request as JSON is on stdin.
+"""One cell's story, for a person.
 
 The split with what feeds what, then each oracle's verdict with its evidence: what was wired, what
 should have been, the first wrong value.
@@ -6,63 +6,54 @@ should have been, the first wrong value.
 
 from __future__ import annotations
 
-import json
 import operator
-import sys
-import warnings
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-import torch
 from torch.fx import GraphModule, Node
 
-from corpus import elsewhere
 from corpus.case import find_case
-from harness.rig.cell.pipeline import run_cell
-from harness.rig.cell.prepare import NotPrepared, PreparedCase, prepare
+from harness.rig.cell.pipeline import ended_before_routes
+from harness.rig.cell.prepare import NotPrepared, PreparedCase
 from harness.rig.cell.refusal import refusal
 from harness.rig.clock import StageClock
-from harness.rig.engines.emulated import load_runtime
 from harness.rig.engines.module import is_engine_child
-from harness.rig.inliners.loader import load_inliner
-from harness.wire.record_json import subject_from_json
-from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Outcome, Route
+from harness.rig.lanes import lane_of
+from harness.rig.questions import CannotAnswer
+from harness.wire.records import CellRecord
+from harness.wire.vocabulary import Outcome, Route, Stage
 
 
-def story(request: Mapping[str, Any]) -> Iterator[str]:
+def explain(request: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a cell's story.
 
     Args:
-        request: ``library``, ``corpus`` (places of cases from elsewhere), ``subject`` (a
-            SubjectSpec), ``case``, ``capture``, ``routes``, ``seed``.
+        request: the setup of a lane, ``subject`` (its name), ``case``, ``capture``, ``routes``.
 
     Raises:
-        NotPrepared: the case cannot be captured, split or compiled.
+        CannotAnswer: the case ends before its subject has a part in it.
     """
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    load_runtime(Path(request["library"]))
-    elsewhere.load(request["corpus"])
-    spec = subject_from_json(request["subject"])
-    case = find_case(request["case"])
-    prepared = prepare(case, request["capture"], int(request["seed"]), StageClock())
-    yield from told_case(prepared)
-    inliner = load_inliner(spec)
-    for route in request["routes"]:
-        key = CellKey(case.name, request["capture"], spec.subject, Route(route))
+    with lane_of(request) as lane:
+        case, capture = find_case(request["case"]), request["capture"]
+        keys = [
+            lane.key(case.name, capture, request["subject"], route)
+            for route in map(Route, request["routes"])
+        ]
+        try:
+            prepared = lane.prepare(case, capture, StageClock())
+        except NotPrepared as reason:
+            if reason.stage is Stage.CAPTURE or not lane.compiles:
+                raise CannotAnswer(refusal(case, reason.stage, reason.cause)) from reason
+            for key in keys:
+                yield from _record_lines(ended_before_routes(key, reason.cause, reason.stage))
+            return
+        yield f"{case.name}  ({case.family}, {case.origin})"
+        yield f"  catches: {case.catches}"
         yield ""
-        yield from told_record(run_cell(prepared, inliner, key, StageClock()))
-
-
-def told_case(prepared: PreparedCase) -> Iterator[str]:
-    """What a case is for, and its split."""
-    case = prepared.case
-    yield f"{case.name}  ({case.family}, {case.origin})"
-    yield f"  catches: {case.catches}"
-    yield ""
-    yield from _split_lines(prepared)
+        yield from _split_lines(prepared)
+        for key in keys:
+            yield ""
+            yield from _record_lines(lane.run_cell(prepared, key, StageClock()))
 
 
 def _split_lines(prepared: PreparedCase) -> Iterator[str]:
@@ -92,7 +83,7 @@ def _child(split: GraphModule, node: Node) -> str:
     return f"fallback: placeholders {', '.join(inputs)}; {', '.join(ops)}"
 
 
-def told_record(record: CellRecord) -> Iterator[str]:
+def _record_lines(record: CellRecord) -> Iterator[str]:
     """Every oracle's verdict, with its evidence."""
     yield f"{record.key.subject}, route {record.key.route}: {record.label}"
     if record.reason:
@@ -103,19 +94,3 @@ def told_record(record: CellRecord) -> Iterator[str]:
             yield f"      {verdict.message}"
         for line in verdict.evidence.splitlines():
             yield f"      {line}"
-
-
-def main() -> int:
-    """Tell it on stdout; 2 for a case that ends before any inliner, which is told on stderr."""
-    request = json.loads(sys.stdin.read())
-    try:
-        for line in story(request):
-            print(line)
-    except NotPrepared as reason:
-        print(refusal(find_case(request["case"]), reason.stage, reason.cause), file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

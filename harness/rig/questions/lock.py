@@ -1,17 +1,13 @@
 """What each case is on this machine and torch: graph, split, inputs and eager outputs.
 
-With {"cases": [NAME...], "captures": [MODE...]} on stdin, one JSON object is printed for each case
-and mode. The controller holds them against the committed lock.
+The controller holds it against the committed lock.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import sys
-import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -25,6 +21,30 @@ from harness.rig.oracles.values import observe
 
 #: Significant digits of a number in the lock: another processor sums in another order.
 DIGITS = 6
+
+
+def lock(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every case in every mode, as `describe` has it; one that this torch cannot capture, as that.
+
+    Args:
+        request: ``cases`` and ``captures``, names of both.
+    """
+    torch.set_num_threads(1)
+    for case in map(find_case, request["cases"]):
+        for mode in request["captures"]:
+            try:
+                yield describe(case, mode)
+            except Exception as error:  # noqa: BLE001 - torch's own, whatever it is; told in the lock
+                yield {
+                    "case": case.name,
+                    "capture": mode,
+                    "graph": f"raises {type(error).__name__}",
+                    "ops": {},
+                    "split": "",
+                    "children": {},
+                    "inputs": [],
+                    "outputs": [],
+                }
 
 
 def describe(case: Case, mode: str) -> dict[str, Any]:
@@ -92,31 +112,3 @@ def _ops(graphs: Sequence[Graph]) -> dict[str, int]:
         for target in calls
     ]
     return dict(sorted(Counter(names).items()))
-
-
-def main(request: Mapping[str, Any]) -> None:
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    for name in request["cases"]:
-        for mode in request["captures"]:
-            print(json.dumps(_described(find_case(name), mode)), flush=True)
-
-
-def _described(case: Case, mode: str) -> dict[str, Any]:
-    """A case that this torch cannot capture in this mode is locked as that."""
-    try:
-        return describe(case, mode)
-    except Exception as error:  # noqa: BLE001 - torch's own, whatever it is; told in the lock
-        nothing: dict[str, Any] = {
-            "ops": {},
-            "split": "",
-            "children": {},
-            "inputs": [],
-            "outputs": [],
-        }
-        told = f"raises {type(error).__name__}"
-        return {"case": case.name, "capture": mode, "graph": told, **nothing}
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.stdin.read()))

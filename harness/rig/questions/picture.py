@@ -1,35 +1,25 @@
-"""Split modules as boxes and wires, and the wires that an inliner got wrong, for pictures.
-
-A request as JSON is on stdin; the answer is a JSON list on stdout.
-"""
+"""Split modules as boxes and wires, and the wires that an inliner got wrong, for pictures."""
 
 from __future__ import annotations
 
-import json
 import operator
-import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
 from torch.fx import GraphModule, Node
 
-from corpus import elsewhere
 from corpus.case import find_case
-from harness.rig.cell.prepare import PreparedCase, prepare
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
-from harness.rig.engines.emulated import load_runtime
 from harness.rig.engines.module import is_engine_child
-from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inlining
+from harness.rig.lanes import lane_of
 from harness.rig.oracles.reading import GraphReader, Reading, Unreadable, cycle_note
 from harness.rig.oracles.terms import Kind, Term, differing
 from harness.rig.oracles.wiring import reference_reading
-from harness.wire.record_json import subject_from_json
 from harness.wire.vocabulary import Route
 
 RETURNS = "returns"
@@ -40,39 +30,25 @@ Source = tuple[str, int | None]
 
 
 def pictures(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """One picture for each of the wanted cells.
+    """One picture for each of the wanted cells, and what was ``raised``.
 
     Args:
-        request: ``library``, ``corpus`` (places of cases from elsewhere), ``seed``, and ``wanted``:
-            a list of ``case``, ``capture``, ``route`` and ``subject`` (a SubjectSpec).
+        request: the setup of a lane, and ``wanted``: a list of ``case``, ``capture``, ``route`` and
+            ``subject`` (its name).
 
     Raises:
         NotPrepared: a case cannot be captured, split or compiled.
     """
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    load_runtime(Path(request["library"]))
-    elsewhere.load(request["corpus"])
-    for wanted in request["wanted"]:
-        case = find_case(wanted["case"])
-        prepared = prepare(case, wanted["capture"], int(request["seed"]), StageClock())
-        inliner = load_inliner(subject_from_json(wanted["subject"]))
-        inlining, captured = Inlining(), prepared.captured
-        exported = None
-        try:
-            exported = inliner.produce(
-                prepared.split,
-                Route(wanted["route"]),
-                captured.given_to_save,
-                captured.program.dynamic_shapes,
-                StageClock(),
-                inlining,
-            )
-        except Exception as error:  # noqa: BLE001 - what the cell's verdict tells
-            said = f"{type(error).__name__}: {error}".splitlines()[0]
-        else:
-            said = ""
-        yield {**picture(prepared, inlining.inlined, exported), "raised": said}
+    with lane_of(request) as lane:
+        for wanted in request["wanted"]:
+            case, route = find_case(wanted["case"]), Route(wanted["route"])
+            prepared = lane.prepare(case, wanted["capture"], StageClock())
+            inlining, raised = Inlining(), ""
+            try:
+                lane.export(prepared, wanted["subject"], route, inlining)
+            except Exception as error:  # noqa: BLE001 - what the cell's verdict tells
+                raised = f"{type(error).__name__}: {error}".splitlines()[0]
+            yield {**picture(prepared, inlining.inlined, inlining.exported), "raised": raised}
 
 
 def picture(
@@ -102,8 +78,13 @@ def picture(
         unreadable = ""
     except Unreadable as reason:
         unreadable = str(reason)
-    told = {"wrong": wrong, "lost": lost, "unreadable": unreadable}
-    return {"boxes": boxes, "wires": wires, **told}
+    return {
+        "boxes": boxes,
+        "wires": wires,
+        "wrong": wrong,
+        "lost": lost,
+        "unreadable": unreadable,
+    }
 
 
 def split_graph(split: GraphModule) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -146,15 +127,12 @@ def _described(split: GraphModule, node: Node) -> tuple[str, str]:
 class BoxReader(GraphReader):
     """Remembers in which child of a split module each term was made."""
 
-    boxes: dict[int, str] = field(
-        default_factory=dict
-    )  # by the id of a term, which the table keeps
+    # By the id of a term, which the table keeps alive.
+    boxes: dict[int, str] = field(default_factory=dict)
     engines: dict[Any, str] = field(default_factory=dict)  # by the label of an engine's term
     inputs: dict[Any, str] = field(default_factory=dict)
     ops: dict[Any, str] = field(default_factory=dict)  # the first child that has such an op
-    calls: dict[str, str] = field(
-        default_factory=dict
-    )  # by what a cycle through an engine is called
+    calls: dict[str, str] = field(default_factory=dict)  # by the note of a cycle through an engine
 
     def _input(self, index: int, name: str, leaked: bool) -> Term:
         self.inputs.setdefault(index, name)
@@ -245,12 +223,3 @@ def _terms(value: Any) -> Iterator[Term]:
     elif isinstance(value, tuple | list):
         for item in value:
             yield from _terms(item)
-
-
-def main() -> int:
-    print(json.dumps(list(pictures(json.loads(sys.stdin.read())))))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

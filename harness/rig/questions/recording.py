@@ -1,8 +1,16 @@
-"""Graph modules written down as plain data: what `corpus.recorded.build` builds again."""
+"""A release's splits written down as plain data, which `corpus.recorded.build` builds again.
+
+The release's own partitioners are wrapped, so that what goes in and what comes out is seen as it
+is, before any engine is built. One process, one release.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -10,9 +18,18 @@ import torch.utils._pytree as pytree
 from torch.fx import GraphModule, Node
 from torch.fx.graph import _PyTreeCodeGen
 
-from corpus.case import Case
+from corpus.case import Case, find_case
 from corpus.children import NON_PERSISTENT, PLAIN
-from corpus.recorded.recording import AttributeData, GraphData, NodeData, SplitData
+from corpus.recorded.difference import ENGINE, difference, steps
+from corpus.recorded.recording import (
+    AttributeData,
+    GraphData,
+    NodeData,
+    Recording,
+    SplitData,
+    to_text,
+)
+from corpus.recorded.to_record import TO_RECORD, ToRecord
 from corpus.recorded.values import (
     BUFFER,
     PARAMETER,
@@ -24,6 +41,9 @@ from corpus.recorded.values import (
     value_data,
 )
 from harness.rig.capture.capture import capture
+from harness.rig.package.compiling import compile_like_a_user
+from harness.rig.package.opening import open_package
+from harness.rig.questions import CannotAnswer
 
 
 class GraphRecorder:
@@ -123,3 +143,118 @@ def own_split(case: Case, min_block_size: int) -> SplitData:
     """
     case = dataclasses.replace(case, min_block_size=min_block_size)
     return GraphRecorder().split(capture(case, "nonstrict").split())
+
+
+PARTITIONERS = ("fast_partition", "global_partition")
+
+
+@dataclass
+class Seen:
+    """What the partitioner was given, what it made, and how that is called."""
+
+    recorder: GraphRecorder = field(default_factory=GraphRecorder)
+    handed: GraphData | None = None
+    split: SplitData | None = None
+    convention: tuple[tuple[str, ...], str, str] | None = None
+
+
+@contextmanager
+def partitioners_wrapped(
+    package: types.ModuleType, wrapped: Callable[[Any], Any]
+) -> Iterator[None]:
+    """Put what ``wrapped`` makes of each partitioner of the package in its place, for a while."""
+    partitioning = package.dynamo.partitioning
+    real = {name: getattr(partitioning, name) for name in PARTITIONERS}
+    for name, partition in real.items():
+        setattr(partitioning, name, wrapped(partition))
+    try:
+        yield
+    finally:
+        for name, partition in real.items():
+            setattr(partitioning, name, partition)
+
+
+@contextmanager
+def partitioning_seen(package: types.ModuleType) -> Iterator[Seen]:
+    """Look on while the package splits a module."""
+    seen = Seen()
+
+    def watched(partition: Any) -> Any:
+        def partition_and_record(module: GraphModule, *args: Any, **kwargs: Any) -> Any:
+            seen.handed = seen.recorder.graph(module)
+            split, support = partition(module, *args, **kwargs)
+            seen.split = seen.recorder.split(split)
+            seen.convention = calling_convention(split)
+            return split, support
+
+        return partition_and_record
+
+    with partitioners_wrapped(package, watched):
+        yield seen
+
+
+def record(package: types.ModuleType, release: str, wanted: ToRecord) -> Recording:
+    """One model as the package lowers and splits it.
+
+    Raises:
+        CannotRecord: it is not split into engines and fallbacks, or there are no words for it.
+        Exception: it cannot be captured, or the package does not compile it.
+    """
+    case = wanted.case
+    captured = capture(case, "nonstrict")
+    with partitioning_seen(package) as seen:
+        compile_like_a_user(package, captured)
+    if seen.handed is None or seen.split is None or seen.convention is None:
+        raise CannotRecord("the package compiles it without splitting it")
+    kinds = {kind for kind, _ in steps(seen.split)}
+    if ENGINE not in kinds or len(kinds) < 2:
+        raise CannotRecord(f"the package makes {' and '.join(kinds) or 'nothing'} of it alone")
+    argument_names, in_spec, out_spec = seen.convention
+    settings = {
+        "torch_executed_ops": list(case.fallback),
+        "min_block_size": case.min_block_size,
+        **dict(case.settings),
+    }
+    own = own_split(find_case(wanted.model), settings["min_block_size"])
+    return Recording(
+        name=wanted.name,
+        model=wanted.model,
+        product=case.name,
+        catches=case.catches,
+        wiring=case.wiring,
+        release=release,
+        torch=torch.__version__.partition("+")[0],
+        settings=settings,
+        difference=tuple(difference(own, seen.split)),
+        tensors=seen.recorder.tensors,
+        handed=seen.handed,
+        split=seen.split,
+        argument_names=argument_names,
+        in_spec=in_spec,
+        out_spec=out_spec,
+    )
+
+
+def recordings(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """Each wanted recording's ``name`` with its ``text``, or with ``refused``, the reason.
+
+    Args:
+        request: ``site``, ``release``, ``builder``, and ``names``: those wanted, none for all.
+
+    Raises:
+        CannotAnswer: a name is in no list.
+    """
+    release, known = request["release"], {wanted.name: wanted for wanted in TO_RECORD}
+    unknown = sorted(set(request["names"]) - set(known))
+    if unknown:
+        raise CannotAnswer(
+            f"no recording is named {', '.join(unknown)}; corpus/recorded/to_record.py has: "
+            f"{', '.join(known)}"
+        )
+    package = open_package(request)
+    for wanted in [known[name] for name in request["names"]] or TO_RECORD:
+        try:
+            yield {"name": wanted.name, "text": to_text(record(package, release, wanted))}
+        except Exception as error:  # noqa: BLE001 - whatever the package raises is the reason
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            yield {"name": wanted.name, "refused": reason}

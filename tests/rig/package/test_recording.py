@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +12,10 @@ import pytest
 
 from corpus.recorded.recording import FOLDER
 from harness.catalogue.releases import Catalogue
-from harness.rig.questions.package_recording import partitioning_seen
+from harness.rig.questions.recording import partitioning_seen
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.rig_client import ask_rig, package_lane
 
 FEW = ["recorded_pr_4360", "recorded_chunk_halves_global_partitioner"]
 
@@ -23,18 +23,8 @@ FEW = ["recorded_pr_4360", "recorded_chunk_halves_global_partitioner"]
 def recorded_anew(
     toolchain: Toolchain, catalogue: Catalogue, names: list[str]
 ) -> dict[str, dict[str, str]]:
-    site = toolchain.package_site(catalogue.newest)
-    request = {"site": str(site.folder), "release": site.release, "builder": site.builder}
-    done = subprocess.run(
-        [sys.executable, "-m", "harness.rig.questions.package_recording"],
-        cwd=PROJECT_ROOT,
-        input=json.dumps({**request, "names": names}),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    lane = package_lane(toolchain.package_site(catalogue.newest))
+    answers = ask_rig(sys.executable, "recordings", **lane, names=names)
     return {answer["name"]: answer for answer in answers}
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from harness.rig.reproduce.answer import scripts
+from harness.rig.questions.reproduce import scripts
 from harness.rig.reproduce.trial import Trials
-from harness.wire.record_json import to_json
+from harness.toolchain.rig_client import graph_lane
 from harness.wire.records import SubjectSpec
 from harness.wire.vocabulary import SubjectKind
 
@@ -48,9 +48,12 @@ def answer(library: Path, spec: SubjectSpec, case: str, **wanted: Any) -> dict[s
         "labels": [],
         "what": "",
     }
-    asked |= {"file": f"{case}.py", "command": "the command by {route}", "subject": to_json(spec)}
-    request = {"library": str(library), "corpus": [], "seed": 0, "wanted": [asked | wanted]}
-    (answered,) = scripts(request)
+    asked |= {
+        "file": f"{case}.py",
+        "command": "the command by {route}",
+        "subject": spec.subject,
+    }
+    (answered,) = scripts({**graph_lane(library, [spec]), "wanted": [asked | wanted]})
     return answered
 
 

@@ -1,14 +1,11 @@
-"""Whether a release splits models as the graph lane does.
+"""Whether a release splits models as the graph lane does. One process, one release.
 
-A request as JSON is on stdin, the answer on stdout a JSON object a case, as soon as it is known.
-One process, one release. What a package lowers and partitions is seen as it is; a split that is
-another one is not compiled any further, and one that is the same has to become a program.
+What a package lowers and partitions is seen as it is. A split that is another one is not compiled
+any further; one that is the same has to become a program.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,10 +14,9 @@ from typing import Any
 from corpus.case import Case, find_case
 from harness.rig.capture.capture import CapturedProgram, capture
 from harness.rig.capture.split_shape import Shape, shape_of
-from harness.rig.channel import private_channel
 from harness.rig.package.compiling import compile_like_a_user
 from harness.rig.package.opening import open_package
-from harness.rig.questions.package_recording import partitioners_wrapped
+from harness.rig.questions.recording import partitioners_wrapped
 from harness.wire.vocabulary import SplitSeen
 
 
@@ -39,13 +35,13 @@ def seen_of(package: types.ModuleType, case: Case) -> tuple[SplitSeen, str]:
     if own is None:
         return SplitSeen.DIFFERENT, "the graph lane does not split it"
     try:
-        with _held_against(package, own) as met:
+        with _held_against(package, own) as same:
             compile_like_a_user(package, captured)
     except _AnotherSplit:
         return SplitSeen.DIFFERENT, ""
     except Exception as error:  # noqa: BLE001 - whatever the package raises is the answer
         return SplitSeen.REFUSED, type(error).__name__
-    return (SplitSeen.SAME, "") if met else (SplitSeen.DIFFERENT, "it is not split at all")
+    return (SplitSeen.SAME, "") if same else (SplitSeen.DIFFERENT, "it is not split at all")
 
 
 def _own_shape(captured: CapturedProgram) -> Shape | None:
@@ -58,23 +54,23 @@ def _own_shape(captured: CapturedProgram) -> Shape | None:
 @contextmanager
 def _held_against(package: types.ModuleType, own: Shape) -> Iterator[list[Shape]]:
     """Look on while the package splits a module; gives the splits that were the same."""
-    met: list[Shape] = []
+    same: list[Shape] = []
 
-    def looking_on(partition: Any) -> Any:
-        def told(module: Any, *args: Any, **kwargs: Any) -> Any:
+    def watched(partition: Any) -> Any:
+        def partition_and_compare(module: Any, *args: Any, **kwargs: Any) -> Any:
             split, support = partition(module, *args, **kwargs)
             if shape_of(split) != own:
                 raise _AnotherSplit
-            met.append(own)
+            same.append(own)
             return split, support
 
-        return told
+        return partition_and_compare
 
-    with partitioners_wrapped(package, looking_on):
-        yield met
+    with partitioners_wrapped(package, watched):
+        yield same
 
 
-def answers(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+def splits(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """Each wanted ``case`` with what was ``seen`` and a word on it, ``why``.
 
     Args:
@@ -87,16 +83,3 @@ def answers(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         except Exception as error:  # noqa: BLE001 - it ends before any package
             seen, why = SplitSeen.REFUSED, f"capture: {type(error).__name__}"
         yield {"case": name, "seen": seen.value, "why": why}
-
-
-def main() -> int:
-    request = json.loads(sys.stdin.read())
-    answer = private_channel()  # what the package prints when it is imported is no part of it
-    for each in answers(request):
-        print(json.dumps(each), file=answer, flush=True)
-    answer.close()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,224 @@
+"""The two lanes: each prepares a case and runs its cells, for workers and for questions alike."""
+
+from __future__ import annotations
+
+import tempfile
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from corpus import elsewhere
+from corpus.case import Case
+from harness.rig.cell.disk import CameBack
+from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.prepare import NotPrepared, PreparedCase, prepare
+from harness.rig.cell.sharing import Shared
+from harness.rig.clock import StageClock
+from harness.rig.engines.emulated import load_runtime
+from harness.rig.inliners.loader import load_inliner
+from harness.rig.inliners.protocol import Inliner, Inlining, LoadError
+from harness.rig.package.cell import run_package_cell
+from harness.rig.package.compiling import prepare_with
+from harness.rig.package.executor import executor_of
+from harness.rig.package.loading import FreshLoader, Loader
+from harness.rig.package.opening import open_package
+from harness.rig.package.saving import save_like_a_user
+from harness.rig.package.spawning import SpawningLoader
+from harness.wire.record_json import subject_from_json
+from harness.wire.records import CellKey, CellRecord, SubjectSpec
+from harness.wire.vocabulary import Lane as LaneName
+from harness.wire.vocabulary import Route, Stage
+
+
+class Lane(Protocol):
+    """What prepares and runs cells.
+
+    Attributes:
+        load_errors: by subject, why it cannot be asked.
+        compiles: whether compiling is the subject's own work, so that a case which does not compile
+            is a verdict on the subject.
+    """
+
+    load_errors: dict[str, str]
+    compiles: bool
+
+    def key(self, case: str, capture: str, subject: str, route: Route) -> CellKey:
+        """The cell of this lane that has these parts."""
+        ...
+
+    def prepare(self, case: Case, capture: str, clock: StageClock) -> PreparedCase:
+        """Capture, split and compile a case.
+
+        Raises:
+            NotPrepared: a stage raised; with the exception and the stage.
+        """
+        ...
+
+    def run_cell(self, prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
+        """Run one cell and judge it.
+
+        Raises:
+            Exception: an oracle's; it is the harness's own fault.
+        """
+        ...
+
+    def export(
+        self, prepared: PreparedCase, subject: str, route: Route, inlining: Inlining
+    ) -> None:
+        """Inline and export, and judge nothing; ``inlining`` is filled in as far as that gets.
+
+        Raises:
+            Exception: whatever the subject raises.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+class GraphLane:
+    """Inliners alone, on splits made here and emulated engines.
+
+    Its setup: {"lane": "graph", "library": PATH of the runtime, "subjects": [SubjectSpec...],
+    "corpus": [PLACE...], "seed": N, "share": whether equal programs are judged once}.
+    """
+
+    compiles = False
+
+    def __init__(self, setup: Mapping[str, Any]) -> None:
+        warnings.filterwarnings("ignore")
+        torch.set_num_threads(1)
+        load_runtime(Path(setup["library"]))
+        elsewhere.load(setup["corpus"])
+        self.seed = int(setup["seed"])
+        self._share = bool(setup.get("share"))
+        self.load_errors: dict[str, str] = {}
+        self.subjects: dict[str, SubjectSpec] = {}
+        self._inliners: dict[str, Inliner] = {}
+        for spec in map(subject_from_json, setup["subjects"]):
+            if spec.unavailable:
+                continue
+            self.subjects[spec.subject] = spec
+            try:
+                self._inliners[spec.subject] = load_inliner(spec)
+            except LoadError as error:
+                self.load_errors[spec.subject] = str(error)
+
+    def key(self, case: str, capture: str, subject: str, route: Route) -> CellKey:
+        return CellKey(case, capture, subject, route)
+
+    def prepare(self, case: Case, capture: str, clock: StageClock) -> PreparedCase:
+        prepared = prepare(case, capture, self.seed, clock)
+        prepared.shared = Shared() if self._share else None
+        return prepared
+
+    def run_cell(self, prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
+        return run_cell(prepared, self._inliners[key.subject], key, clock)
+
+    def export(
+        self, prepared: PreparedCase, subject: str, route: Route, inlining: Inlining
+    ) -> None:
+        captured = prepared.captured
+        self._inliners[subject].produce(
+            prepared.split,
+            route,
+            captured.given_to_save,
+            captured.program.dynamic_shapes,
+            StageClock(),
+            inlining,
+        )
+
+    def close(self) -> None:
+        """Nothing outlives a cell."""
+
+
+class PackageLane:
+    """One release's whole package, called as its users call it.
+
+    Its setup: {"lane": "package", "site": FOLDER or null for the package that is installed,
+    "release": VERSION, "builder": NAME of the site's, "engines": FOLDER that keeps built engines,
+    "corpus": [PLACE...], "seed": N, "executor": NAME, "device": NAME}. Engines are emulated unless
+    an executor is named.
+    """
+
+    compiles = True
+
+    def __init__(self, setup: Mapping[str, Any]) -> None:
+        elsewhere.load(setup["corpus"])
+        self.seed = int(setup["seed"])
+        self._builder = setup["builder"]
+        self._executor = executor_of(setup)
+        self.load_errors: dict[str, str] = {}
+        self._unusable: Exception | None = None
+        self._loader: Loader | None = None
+        try:
+            self.package = open_package(setup)
+        except (ImportError, OSError) as error:  # the machine lacks something: ends the run
+            traceback.print_exc()
+            release = setup["release"]
+            self.load_errors[release] = f"torch_tensorrt {release} cannot be imported: {error}"
+        except Exception as error:  # noqa: BLE001 - the package does not fit this TensorRT: a verdict
+            traceback.print_exc()
+            self._unusable = error
+        else:
+            # Before any case of the project is imported: programs are loaded where none was.
+            forks = self._executor.forks
+            self._loader = FreshLoader(self.package) if forks else SpawningLoader(setup)
+
+    def key(self, case: str, capture: str, subject: str, route: Route) -> CellKey:
+        return CellKey(case, capture, subject, route, lane=LaneName.PACKAGE, builder=self._builder)
+
+    def prepare(self, case: Case, capture: str, clock: StageClock) -> PreparedCase:
+        if self._unusable is not None:
+            raise NotPrepared(self._unusable, Stage.COMPILE)
+        return prepare_with(self.package, case, capture, self.seed, clock, self._executor)
+
+    def run_cell(self, prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
+        assert self._loader is not None
+        return run_package_cell(self.package, prepared, key, self._loader, clock)
+
+    def export(
+        self, prepared: PreparedCase, subject: str, route: Route, inlining: Inlining
+    ) -> None:
+        back = CameBack()
+        with tempfile.TemporaryDirectory(prefix="export-") as folder:
+            archive = Path(folder) / "program.pt2"
+            try:
+                save_like_a_user(
+                    self.package, prepared, route, archive, StageClock(), inlining, back
+                )
+            finally:
+                inlining.exported = back.exported
+
+    def close(self) -> None:
+        if self._loader is not None:
+            self._loader.close()
+
+
+def open_lane(setup: Mapping[str, Any]) -> GraphLane | PackageLane:
+    """The lane that a setup describes. One process, one lane.
+
+    Raises:
+        NoCorpus: a place of ``corpus`` holds no cases.
+    """
+    return GraphLane(setup) if LaneName(setup["lane"]) is LaneName.GRAPH else PackageLane(setup)
+
+
+@contextmanager
+def lane_of(request: Mapping[str, Any]) -> Iterator[GraphLane | PackageLane]:
+    """The lane of a question, all of whose subjects have to be there.
+
+    Raises:
+        LoadError: one is not.
+    """
+    lane = open_lane(request)
+    try:
+        for error in lane.load_errors.values():
+            raise LoadError(error)
+        yield lane
+    finally:
+        lane.close()

@@ -1,0 +1,184 @@
+"""Scripts that show failures, each tried before it is given out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from corpus.case import Case, find_case
+from harness.rig.capture.capture import CapturedProgram, capture
+from harness.rig.capture.functional_export import CannotAsk
+from harness.rig.cell.pipeline import ended_before_routes
+from harness.rig.cell.prepare import NotPrepared
+from harness.rig.clock import StageClock
+from harness.rig.lanes import GraphLane, PackageLane, lane_of
+from harness.rig.package.compiling import named_by_a_user, op_as_text
+from harness.rig.package.saving import ARGUMENTS, tells_shapes
+from harness.rig.reproduce.code import Unwritable
+from harness.rig.reproduce.script import ASKED, Shown, package_script, script
+from harness.rig.reproduce.trial import Trials, shows_here
+from harness.wire.records import CellRecord, Verdict
+from harness.wire.vocabulary import Oracle, Route, Stage, SubjectKind
+
+#: Which of several failures of a cell a script shows: what a reader believes at once comes first.
+_ORDER: Final = [
+    Oracle.VALUES,
+    Oracle.COMPLETION,
+    Oracle.STRUCTURE,
+    Oracle.SIGNATURE,
+    Oracle.STATE,
+    Oracle.METADATA,
+    Oracle.WIRING,
+    Oracle.UNFLATTEN,
+    Oracle.DETERMINISM,
+]
+
+Write = Callable[[CapturedProgram, Route, Verdict], str]
+"""The script of a captured case, a route and a verdict."""
+Shows = Callable[[str], tuple[bool, str]]
+"""Whether a script shows its failure, and the last line that it prints."""
+
+
+def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """For each wanted failure its script, or why there is none.
+
+    Args:
+        request: the setup of a lane, and ``wanted``: a list of ``case``, ``capture``, ``routes``
+            (the first that fails is shown), ``subject`` (its name), ``labels`` (pairs of oracle and
+            label of which one is to be shown; empty for any), ``what``, ``file`` and ``command``
+            (as of `Shown`).
+
+    Yields:
+        ``script``, ``route``, ``label``, ``said`` (its last line when it was tried), ``why_not``.
+    """
+    trials = Trials()
+    with lane_of(request) as lane:
+        for wanted in request["wanted"]:
+            case = find_case(wanted["case"])
+            if isinstance(lane, PackageLane):
+                write = _writer_of_package(case, wanted)
+                yield _script(lane, case, wanted, write, shows_here)
+            else:
+                yield _script(lane, case, wanted, *_of_inliner(lane, case, wanted, trials))
+
+
+def _of_inliner(
+    lane: GraphLane, case: Case, wanted: Mapping[str, Any], trials: Trials
+) -> tuple[Write, Shows]:
+    """What writes and tries a script of the inliner alone."""
+    spec = lane.subjects[wanted["subject"]]
+    assert spec.wheel_path is not None
+    files = [spec.wheel_path, *([spec.exporter_path] if spec.exporter_path else [])]
+    own_wheel = spec.kind is SubjectKind.FILE and not spec.exporter_path
+
+    def write(captured: CapturedProgram, route: Route, verdict: Verdict) -> str:
+        shown = _shown(
+            case,
+            wanted,
+            route,
+            release=spec.release or spec.subject,
+            wheel=Path(spec.wheel_path or "").name if own_wheel else "",
+            exporter=Path(spec.exporter_path or "").name,
+        )
+        return script(shown, verdict, captured.split(), captured)
+
+    return write, lambda text: trials.shows(text, files)
+
+
+def _writer_of_package(case: Case, wanted: Mapping[str, Any]) -> Write:
+    """What writes a script of a user's calls of the whole package."""
+
+    def write(captured: CapturedProgram, route: Route, verdict: Verdict) -> str:
+        if captured.program.after_compile is not None:
+            raise Unwritable("its user changes the compiled module before saving it")
+        saving = None
+        if route is not Route.COMPILE:
+            saving = {**ARGUMENTS[route], **dict(case.save_keywords)}
+            if captured.program.dynamic_shapes is not None and tells_shapes(route):
+                saving["dynamic_shapes"] = True
+        settings = {
+            "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
+            "min_block_size": case.min_block_size,
+            **dict(case.settings),
+        }
+        shown = _shown(case, wanted, route, release=wanted["subject"])
+        return package_script(shown, verdict, captured, settings, saving)
+
+    return write
+
+
+def _shown(case: Case, wanted: Mapping[str, Any], route: Route, **of_subject: str) -> Shown:
+    """What a script says of itself."""
+    return Shown(
+        what=wanted["what"] or case.catches,
+        case=case.name,
+        subject=wanted["subject"],
+        route=route,
+        file=wanted["file"],
+        command=str(wanted["command"]).replace("{route}", route),
+        **of_subject,
+    )
+
+
+def _script(
+    lane: GraphLane | PackageLane,
+    case: Case,
+    wanted: Mapping[str, Any],
+    write: Write,
+    shows: Shows,
+) -> dict[str, str]:
+    """The first script that is seen to show its failure, of all that fails by the wanted routes."""
+    mode, not_compiled = wanted["capture"], None
+    try:
+        prepared = lane.prepare(case, mode, StageClock())
+        captured = prepared.captured
+    except NotPrepared as reason:
+        if reason.stage is Stage.CAPTURE or not lane.compiles:
+            subject = "package" if lane.compiles else "inliner"
+            return _none(f"the case ends before any {subject}: {reason}")
+        if isinstance(reason.cause, CannotAsk):
+            return _none(str(reason.cause))
+        captured, not_compiled = capture(case, mode, lane.seed), reason
+    refusals: list[str] = []
+    without_script: list[str] = []
+    for route in map(Route, wanted["routes"]):
+        key = lane.key(case.name, mode, wanted["subject"], route)
+        if not_compiled is None:
+            record = lane.run_cell(prepared, key, StageClock())
+        else:
+            record = ended_before_routes(key, not_compiled.cause, not_compiled.stage)
+        for verdict in _failures(record, wanted["labels"]):
+            if verdict.oracle not in ASKED:
+                without_script.append(verdict.label)
+                continue
+            try:
+                text = write(captured, route, verdict)
+            except Unwritable as reason:
+                return _none(f"the case has no plain form: {reason}")
+            there, said = shows(text)
+            if there:
+                label = verdict.label
+                return {"script": text, "route": route, "label": label, "said": said, "why_not": ""}
+            refusals.append(f"{verdict.label}: {said}")
+    if refusals:
+        return _none(f"a script alone does not show it: {'; '.join(refusals)}")
+    if without_script:
+        return _none(f"no script asks for {', '.join(without_script)}")
+    return _none("it does not fail so today")
+
+
+def _none(why_not: str) -> dict[str, str]:
+    """The answer where there is no script."""
+    return {"script": "", "route": "", "label": "", "said": "", "why_not": why_not}
+
+
+def _failures(record: CellRecord, labels: Sequence[Sequence[str]]) -> list[Verdict]:
+    """What fails in a cell and can be shown, what shows best first."""
+    wanted = [tuple(pair) for pair in labels]
+    failures = [
+        verdict
+        for verdict in record.failures
+        if not wanted or (verdict.oracle.value, verdict.label) in wanted
+    ]
+    return sorted(failures, key=lambda verdict: _ORDER.index(verdict.oracle))

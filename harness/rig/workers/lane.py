@@ -1,0 +1,48 @@
+"""A worker process of a lane: takes cases, sends records back.
+
+    python -m harness.rig.workers.lane        started by harness.workers, never by hand
+
+It speaks as `harness.rig.channel` says. Its setup is that of a lane of `harness.rig.lanes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.rig.channel import Teller, serve
+from harness.wire.record_json import key_from_json
+
+
+class _Worker:
+    """Holds what outlives a job: the lane, with its inliners or its package."""
+
+    def __init__(self, setup: Mapping[str, Any], tell: Teller) -> None:
+        # Here and not at the top: the controller is told that torch is being imported.
+        from corpus.case import corpus_digest
+        from harness.rig.lanes import open_lane
+
+        self._tell = tell
+        self._lane = open_lane(setup)
+        self.load_errors = self._lane.load_errors
+        self.corpus_digest = corpus_digest()
+
+    def serve(self, job: Mapping[str, Any]) -> float:
+        """Run one case's cells; returns the seconds that were spent inside of stages."""
+        from corpus.case import find_case
+        from harness.rig.cell.prepare import PreparedCase
+        from harness.rig.clock import StageClock
+        from harness.rig.workers.serving import serve_cells
+
+        def prepare(clock: StageClock) -> PreparedCase:
+            return self._lane.prepare(find_case(job["case"]), job["capture"], clock)
+
+        cells = [key_from_json(key) for key in job["cells"]]
+        return serve_cells(cells, self._tell, prepare, self._lane.run_cell)
+
+    def close(self) -> None:
+        self._lane.close()
+
+
+if __name__ == "__main__":
+    serve(_Worker)
