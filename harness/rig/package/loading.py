@@ -172,6 +172,8 @@ def _warm() -> None:
 
 
 class _Plain(torch.nn.Module):
+    bias: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("bias", torch.ones(3))
