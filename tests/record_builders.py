@@ -9,6 +9,7 @@ from harness.register.facts import Fact, Place
 from harness.register.table import Entry, Table, asked_of
 from harness.runs.plan import PlannedCell
 from harness.runs.provenance import Provenance
+from harness.wire.oracles import Oracle
 from harness.wire.records import (
     CaseInfo,
     CellKey,
@@ -18,19 +19,8 @@ from harness.wire.records import (
     not_applicable,
     passed,
 )
-from harness.wire.vocabulary import CellState, Oracle, Outcome, Route, Stage, SubjectKind, Symptom
-
-SYMPTOMS = {
-    Oracle.VALUES: Symptom.WRONG_VALUES,
-    Oracle.WIRING: Symptom.WRONG_WIRING,
-    Oracle.COMPLETION: Symptom.ERROR,
-    Oracle.STRUCTURE: Symptom.WRONG_STRUCTURE,
-    Oracle.SIGNATURE: Symptom.WRONG_SIGNATURE,
-    Oracle.STATE: Symptom.LOST_STATE,
-    Oracle.METADATA: Symptom.WRONG_METADATA,
-    Oracle.UNFLATTEN: Symptom.NOT_UNFLATTENABLE,
-    Oracle.DETERMINISM: Symptom.NONDETERMINISTIC,
-}
+from harness.wire.routes import Route
+from harness.wire.vocabulary import CellState, Outcome, Stage, SubjectKind
 
 
 def case(name: str, family: str = "family", origin: str = "exported") -> CaseInfo:
@@ -54,7 +44,12 @@ def planned(cell: CellKey, hypothetical: bool = False, unsupported: str = "") ->
 
 def failed(oracle: Oracle, message: str = "boom", stage: Stage = Stage.RUN) -> Verdict:
     return Verdict(
-        oracle, Outcome.FAILED, SYMPTOMS[oracle], stage, message, evidence=f"evidence of {message}"
+        oracle,
+        Outcome.FAILED,
+        oracle.row.symptom,
+        stage,
+        message,
+        evidence=f"evidence of {message}",
     )
 
 
@@ -88,7 +83,8 @@ Row = tuple[Entry, frozenset[str]]
 def entry(oracle: Oracle | str = Oracle.VALUES, says: str = "boom", **given: Any) -> Row:
     """What expects ``failed(oracle)`` in the cell `key()`: an entry, and its subjects."""
     stage = given.pop("stage", Stage.RUN)
-    fails = given.pop("fails", f"{SYMPTOMS[oracle]}@{stage}" if oracle in SYMPTOMS else "")
+    named = isinstance(oracle, Oracle)
+    fails = given.pop("fails", f"{oracle.row.symptom}@{stage}" if named else "")
     fact = Fact(str(oracle), fails, says, given.pop("harm", ""))
     subjects = frozenset(given.pop("subjects", ("2.13.0",)))
     defect, removed = given.pop("defect", "known"), given.pop("removed", False)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from harness.gate.candidate import Comparison, compare
 from harness.gate.findings import CellClass
+from harness.wire.oracles import Oracle, gates
 from harness.wire.records import CellRecord, Verdict, not_applicable, passed
-from harness.wire.vocabulary import Oracle, Stage, gates
+from harness.wire.vocabulary import Stage
 from tests.record_builders import failed, key, record, stopped, unsupported
 
 FILE, LIKE = key("a", "file:1a"), key("a", "2.14.0")

@@ -23,7 +23,7 @@ from harness.register.review import review
 from harness.register.standing import Standings, State, worst_harm
 from harness.register.table import Table, read_table
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.wire.vocabulary import Harm, Oracle
+from harness.wire.oracles import Harm, Oracle
 from tests.record_builders import (
     RELEASES,
     defect,

@@ -13,8 +13,8 @@ import pytest
 import harness
 from harness import cli
 from harness.runs.run_folder import RunFolder, RunState
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord, passed
-from harness.wire.vocabulary import Oracle
 from tests.record_builders import failed, planned, provenance
 
 PUBLISHED = sorted((Path(__file__).parents[1] / "results" / "published").glob("*/run.json"))

@@ -13,7 +13,7 @@ from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.cause_views import Script
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
-from harness.wire.vocabulary import Lane
+from harness.wire.routes import Lane
 
 KNOWN = read_expectations()
 STANDINGS = Standings(KNOWN.register, KNOWN.table)

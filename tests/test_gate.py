@@ -17,19 +17,11 @@ from harness.register.facts import UNSUPPORTED
 from harness.register.faults import Fault
 from harness.register.table import ALL, Table
 from harness.runs.commands import Places, explain_command
-from harness.wire.record_json import SINCE_SCHEMA_2, TOO_OLD
+from harness.wire.oracles import Harm, Oracle, Symptom, gates
+from harness.wire.record_json import TOO_OLD
 from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable, passed
-from harness.wire.vocabulary import (
-    CellState,
-    Harm,
-    Lane,
-    Oracle,
-    Route,
-    Stage,
-    SubjectKind,
-    Symptom,
-    gates,
-)
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import CellState, Stage, SubjectKind
 from tests.record_builders import (
     Row,
     by_id,
@@ -216,8 +208,9 @@ def test_not_to_be_unflattened_is_a_defect_on_direct_and_elsewhere_a_capability(
 
 
 def test_a_record_from_before_an_oracle_is_inconclusive_whatever_the_table_demands() -> None:
-    old = record(key(), *(not_applicable(oracle, TOO_OLD) for oracle in SINCE_SCHEMA_2))
-    for rows in ((), (entry(SINCE_SCHEMA_2[0]),)):
+    later = [oracle for oracle in Oracle if oracle.row.since_schema == 2]
+    old = record(key(), *(not_applicable(oracle, TOO_OLD) for oracle in later))
+    for rows in ((), (entry(Oracle.STATE),)):
         report = judged(old, rows=rows)
         assert (report.gate, the_class(report)) == (Gate.INCONCLUSIVE, CellClass.UNSUPPORTED)
         assert TOO_OLD in the_finding(report).reason

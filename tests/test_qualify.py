@@ -21,9 +21,11 @@ from harness.report.pages.qualify_page import (
 from harness.runs.gpu_runs import GpuRun
 from harness.stats.intervals import Estimate
 from harness.stats.verdicts import Change
+from harness.wire.oracles import Harm as Graded
+from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
-from harness.wire.vocabulary import NOT_COMPILED, Lane, Oracle, Reach, Route, SubjectKind
-from harness.wire.vocabulary import Harm as Graded
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import NOT_COMPILED, Reach, SubjectKind
 from tests.record_builders import (
     case,
     defect,

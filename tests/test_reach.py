@@ -11,7 +11,8 @@ from harness.base.errors import UsageError
 from harness.corpus_checks.lock import CorpusLock, read_lock, write_lock
 from harness.gate.reach import asked_for, observed_reach, reach_in
 from harness.wire.records import CaseInfo, CellKey
-from harness.wire.vocabulary import Lane, Reach, Route, SplitSeen
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import Reach, SplitSeen
 
 SAME, OTHER, REFUSED = SplitSeen.SAME, SplitSeen.DIFFERENT, SplitSeen.REFUSED
 RELEASES = ("2.7.0", "2.8.0", "2.9.0", "2.10.0")

@@ -7,8 +7,9 @@ import dataclasses
 from harness.gate.attribution import attributed
 from harness.gate.shown_defects import DefectShown, shown_defects
 from harness.register.defects import Sign
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
-from harness.wire.vocabulary import Harm, Oracle, Reach
+from harness.wire.vocabulary import Reach
 from tests.record_builders import defect, failed, key, record, register, subject, table
 
 SUBJECTS = [subject("2.13.0"), subject("2.9.0"), subject("2.14.0")]

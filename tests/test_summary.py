@@ -14,8 +14,9 @@ from harness.gate.shown_defects import DefectShown
 from harness.gate.summary import summarise
 from harness.runs.plan import PlannedCell, make_plan
 from harness.runs.spent import Spent
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellRecord
-from harness.wire.vocabulary import Oracle, Stage
+from harness.wire.vocabulary import Stage
 from tests.record_builders import (
     Row,
     by_id,

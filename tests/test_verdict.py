@@ -7,8 +7,10 @@ import dataclasses
 import pytest
 
 from harness.gate.verdict import Remaining, counts_by_lane, remaining, verdict_words
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Harm, Lane, Oracle, Reach, SubjectKind
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import Reach, SubjectKind
 from tests.record_builders import failed, key, record, stopped, subject, unsupported
 
 SUBJECTS = [

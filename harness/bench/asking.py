@@ -20,7 +20,7 @@ from harness.subjects.choosing import found_again
 from harness.subjects.stations import Station, stations_of, toolchains_of
 from harness.toolchain import Toolchain
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import Lane
+from harness.wire.routes import Lane
 from harness.workers.process import WorkerSetup
 
 

@@ -21,7 +21,7 @@ from harness.bench.plan import CANDIDATE
 from harness.stats.changes import ChangePoint, change_points
 from harness.stats.intervals import Estimate, welch_interval
 from harness.stats.verdicts import Change, judge
-from harness.wire.vocabulary import Lane
+from harness.wire.routes import Lane
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.base.errors import UsageError
 from harness.wire.bench_records import PASSES, USER_PASSES, Metric, UserMetric
-from harness.wire.vocabulary import Lane
+from harness.wire.routes import Lane
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus
 from harness.wire.bench_records import USER_PASSES
 from harness.wire.records import CaseInfo, SubjectSpec
-from harness.wire.vocabulary import SEGMENT, Lane, SubjectKind
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import SEGMENT, SubjectKind
 
 
 @dataclass(frozen=True)

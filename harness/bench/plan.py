@@ -15,7 +15,8 @@ from harness.stats.blocks import log_ratio
 from harness.wire.bench_records import IMPORTED, Arm, BenchCase, passes_for
 from harness.wire.record_json import SCHEMA, check_schema
 from harness.wire.records import CaseInfo
-from harness.wire.vocabulary import SEGMENT, Lane
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import SEGMENT
 
 BASELINE, CANDIDATE, AGAIN = "baseline", "candidate", "again"
 ARMS: Final = (BASELINE, CANDIDATE, AGAIN)

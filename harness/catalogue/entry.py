@@ -26,7 +26,8 @@ from harness.catalogue.releases import (
     is_wheel_of,
 )
 from harness.catalogue.wheel_text import WheelText
-from harness.wire.vocabulary import CROSS_ARGUMENTS, REQUIRED_CALLS, Route
+from harness.wire.routes import Route
+from harness.wire.vocabulary import CROSS_ARGUMENTS, REQUIRED_CALLS
 
 SAVE_MODULE: Final = "torch_tensorrt/_compile.py"
 VERSION_MODULE: Final = "torch_tensorrt/_version.py"

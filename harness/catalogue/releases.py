@@ -22,7 +22,7 @@ from packaging.version import InvalidVersion, Version
 
 from harness.base.errors import SurroundingsError, UsageError
 from harness.base.toml_table import TomlTable
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Lane, Route
 
 CATALOGUE_FILE: Final = Path(__file__).with_name("releases.toml")
 CATALOGUE_SCHEMA: Final = 1
@@ -30,7 +30,9 @@ EXPORTER_MODULE: Final = "torch_tensorrt/dynamo/_exporter.py"
 
 INLINING_ROUTES: Final = (Route.LEGACY, Route.EXPORT)
 # Of a call with dynamic shapes, or without inputs, that not every release knows: from 2.11 on.
-NEWER_ROUTES: Final = (Route.LEGACY_NO_INPUTS, Route.LEGACY_DYNAMIC)
+NEWER_ROUTES: Final = tuple(
+    route for route in Route if route.lane is Lane.GRAPH and route.row.newer
+)
 ROUTES: Final = (*INLINING_ROUTES, *NEWER_ROUTES, Route.CROSS)  # the last from 2.6 on
 PACKAGE_LANE_SINCE: Final = Version("2.7.0")
 _NOTHING_REPLACED: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -90,15 +92,10 @@ class Release:
         """
         if Version(self.version) < PACKAGE_LANE_SINCE:
             return ()
-        routes = [Route.COMPILE, Route.NO_RETRACE, Route.RETRACE]
-        if "dynamic_shapes" in self.api.create_trt_exp_program:
-            routes += [
-                Route.NO_RETRACE_NO_INPUTS,
-                Route.NO_RETRACE_EXPORT,
-                Route.RETRACE_DYNAMIC,
-                Route.RETRACE_DYNAMIC_LEGACY,
-            ]
-        return tuple(routes)
+        newer = "dynamic_shapes" in self.api.create_trt_exp_program
+        here = [route for route in Route if route.lane is Lane.PACKAGE]
+        had = [route for route in here if newer or not route.row.newer]
+        return tuple(sorted(had, key=lambda route: route.row.newer))
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ from harness.subjects.stations import stations_of, toolchains_of
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import read_corpus, select_cases
 from harness.wire.records import CaseInfo
-from harness.wire.vocabulary import Lane
+from harness.wire.routes import Lane
 
 _SHOWN = 12
 

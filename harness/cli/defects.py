@@ -17,7 +17,7 @@ from harness.register.defects import Defect
 from harness.register.facts import NONSTRICT
 from harness.register.reading import read_expectations
 from harness.register.standing import Standing, Standings, State, is_ordinary
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Route
 
 #: What users write, by the routes of the package lane; and those of the graph lane behind them.
 CALLS = {

@@ -48,7 +48,8 @@ from harness.toolchain.rig_client import (
 )
 from harness.wire.record_json import to_json
 from harness.wire.records import CaseInfo, SubjectSpec
-from harness.wire.vocabulary import DYNAMIC_ROUTES, Lane, Route, SubjectKind
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import SubjectKind
 
 
 def list_command(
@@ -172,9 +173,9 @@ def lane_of(case: CaseInfo, lane: str, route: str) -> Lane:
     return Lane(meant)
 
 
-def routes_of(case: CaseInfo, known: Sequence[str]) -> tuple[str, ...]:
+def routes_of(case: CaseInfo, known: Sequence[Route]) -> tuple[Route, ...]:
     """The routes of a subject that a case is asked by."""
-    return tuple(each for each in known if case.dynamic or each not in DYNAMIC_ROUTES)
+    return tuple(each for each in known if case.dynamic or not each.row.dynamic)
 
 
 def chosen_routes(subject: str, known: Sequence[str], route: str, case: str) -> tuple[str, ...]:

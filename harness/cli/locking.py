@@ -33,7 +33,8 @@ from harness.corpus_checks.lock import (
 from harness.toolchain import PackageSite
 from harness.toolchain.rig_client import ask_rig, package_lane, select_cases
 from harness.wire.records import CaseInfo
-from harness.wire.vocabulary import Lane, SplitSeen
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import SplitSeen
 
 corpus_app = typer.Typer(help="The corpus lock: the same programs on every machine.")
 corpus_app.command("record")(record_command)

@@ -59,7 +59,8 @@ from harness.runs.provenance import provenance_to_json
 from harness.subjects.choosing import found_again, likes
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.wire.vocabulary import Lane, SubjectKind
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import SubjectKind
 
 _EXIT_CODES = {
     Decision.SHIP: ExitCode.GREEN,

@@ -28,7 +28,7 @@ from harness.cli.common import (
 from harness.cli.inspecting import subject_for
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import absolute, ask_rig, graph_lane
-from harness.wire.vocabulary import Oracle
+from harness.wire.oracles import Oracle
 
 FOUND = PROJECT_ROOT / "corpus" / "found"
 

@@ -38,7 +38,8 @@ from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.runs.run_folder import LATEST
 from harness.subjects.specs import release_subject
 from harness.toolchain.rig_client import absolute
-from harness.wire.vocabulary import Lane, SubjectKind
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import SubjectKind
 
 
 def reproduce_command(

@@ -10,7 +10,9 @@ from harness.base.toml_table import TomlTable
 from harness.crossing.judge import NOT_SAVED, FailureClass
 from harness.expectations import EXPECTATIONS
 from harness.register.selectors import parsed_specifier, parsed_version
-from harness.wire.vocabulary import Route, Stage, Symptom
+from harness.wire.oracles import Symptom
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 
 CROSSING_FILE: Final = EXPECTATIONS / "crossing.toml"
 CROSSING_SCHEMA: Final = 1

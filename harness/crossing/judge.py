@@ -17,7 +17,8 @@ from harness.catalogue.releases import Release
 from harness.gate.findings import CellClass, Gate
 from harness.register.selectors import selects_case, selects_subject
 from harness.wire.records import CaseInfo
-from harness.wire.vocabulary import DYNAMIC_ROUTES, Outcome, Route
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Outcome
 
 #: One of every shape that a split can have and that every release can save both ways: engines and
 #: fallbacks in turn, a nested output, weights in fallbacks, and a dynamic batch.
@@ -180,17 +181,17 @@ def plan_programs(
         for release in releases
         for case in cases
         for route in saving_routes(release)
-        if route in routes and _goes(case, Route(route))
+        if route in routes and _goes(case, route)
     )
 
 
-def saving_routes(release: Release) -> tuple[str, ...]:
+def saving_routes(release: Release) -> tuple[Route, ...]:
     """The ways of a release's users to save; what `compile` leaves in memory cannot be loaded."""
     return tuple(route for route in release.package_routes if route != Route.COMPILE)
 
 
 def _goes(case: CaseInfo, route: Route) -> bool:
-    return route is not Route.RETRACE if case.dynamic else route not in DYNAMIC_ROUTES
+    return route is not Route.RETRACE if case.dynamic else not route.row.dynamic
 
 
 def settle(

@@ -18,7 +18,8 @@ from harness.crossing.folder import CrossingJournal
 from harness.crossing.judge import OK, Pair, Program, Saved
 from harness.subjects.stations import Station
 from harness.toolchain import PackageSite
-from harness.wire.vocabulary import Stage, Symptom
+from harness.wire.oracles import Symptom
+from harness.wire.vocabulary import Stage
 from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
 
 PROGRAMS: Final = "programs"

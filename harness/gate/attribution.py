@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.gate.findings import CellClass, Finding
-from harness.gate.verdict import HARM_WORDS
 from harness.register.defects import Register
 from harness.register.facts import UNSUPPORTED, Fact, facts_in, facts_of, place_of
 from harness.register.naming import due_to
 from harness.register.table import UNKNOWN, Table
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.record_json import TOO_OLD
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import CellState, Harm, Oracle
+from harness.wire.vocabulary import CellState
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def _shown(defects: Mapping[str, Sequence[Attributed]]) -> str:
         worst = min(harms, key=lambda harm: harm.severity, default=None)
         cells = len({each.key for each in defects[name]})
         counted = f"{name or 'what is none of these for sure'}{_in_cells(cells)}"
-        parts.append(f"{counted} ({HARM_WORDS[worst]})" if worst else counted)
+        parts.append(f"{counted} ({worst.word})" if worst else counted)
     return ", ".join(parts)
 
 

@@ -18,10 +18,10 @@ import re
 from dataclasses import dataclass
 
 from harness.gate.findings import CellClass, Finding, said
+from harness.wire.oracles import Oracle, gates
 from harness.wire.records import CellRecord, Verdict
-from harness.wire.vocabulary import CellState, Oracle, Outcome, gates
+from harness.wire.vocabulary import CellState, Outcome
 
-_NOTED_WHEN_NEWLY_VISIBLE = (Oracle.METADATA, Oracle.UNFLATTEN)
 _NOT_SERIALIZED = "SerializeError: "  # its text is a node as the graph prints it
 _NODE_NAME = re.compile(r"%\w+|(?<=Failed serializing node )\w+")
 
@@ -77,7 +77,7 @@ def _compare_verdicts(candidate: CellRecord, like: CellRecord) -> Comparison:
                 good_news.append(_finding(candidate, verdict, reason, CellClass.OK))
         elif other.outcome is Outcome.NOT_APPLICABLE and further:
             reason = f"newly visible: {said(verdict)}; {release} did not get so far"
-            red = oracle not in _NOTED_WHEN_NEWLY_VISIBLE
+            red = not oracle.row.noted_when_uncovered
             (findings if red else notes).append(_finding(candidate, verdict, reason))
         elif not other.failed:
             reason = f"worse than {release}: {said(verdict)}, but {release} is {said(other)}"

@@ -12,8 +12,9 @@ from harness.gate.mistakes import told
 from harness.gate.verdict import counts_by_lane, verdict_words
 from harness.register.faults import Fault
 from harness.runs.commands import HERE, Places, explain_command
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, Verdict
-from harness.wire.vocabulary import Harm, Lane, Oracle
+from harness.wire.routes import Lane
 
 
 class Gate(enum.StrEnum):

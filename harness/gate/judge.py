@@ -30,18 +30,11 @@ from harness.register.facts import UNSUPPORTED, facts_in, facts_of, place_of
 from harness.register.faults import Fault
 from harness.register.table import Entry, Table
 from harness.runs.plan import PlannedCell
+from harness.wire.oracles import Oracle, Symptom, is_asked
 from harness.wire.record_json import TOO_OLD
 from harness.wire.records import CellKey, CellRecord, SubjectSpec, Verdict
-from harness.wire.vocabulary import (
-    CellState,
-    Oracle,
-    Outcome,
-    Route,
-    Stage,
-    SubjectKind,
-    Symptom,
-    is_asked,
-)
+from harness.wire.routes import Route
+from harness.wire.vocabulary import CellState, Outcome, Stage, SubjectKind
 
 __all__ = ["CellClass", "Finding", "Gate", "GateReport", "first_screen", "judge"]
 

@@ -9,18 +9,11 @@ from typing import Final
 
 from harness.gate.verdict import ReachOf
 from harness.register.standing import Standing, Standings, State
+from harness.wire.oracles import Harm
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Harm, Lane, Reach, Route
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import Reach
 
-#: One and several defects of a harm, as they are told.
-_HARMS: Final[Mapping[str, tuple[str, str]]] = {
-    Harm.SILENT.value: ("silent", "silent"),
-    Harm.WARNED.value: ("announced", "announced"),
-    Harm.ERROR.value: ("error", "errors"),
-    Harm.INTERFACE.value: ("interface", "interface"),
-    Harm.COSMETIC.value: ("cosmetic", "cosmetic"),
-    "": ("of unknown harm", "of unknown harm"),
-}
 _SPLITS: Final[Mapping[Reach, str]] = {
     Reach.PRODUCT: "in splits of the product",
     Reach.EXPORTED: "in those of torch.export alone",
@@ -141,8 +134,12 @@ def _in_brackets(harms: Mapping[str, int]) -> str:
 
 def harm_words(harms: Mapping[str, int]) -> str:
     """``2 silent, 1 error``: how many defects do which harm, the worst first."""
+    counts = {
+        **{harm.word: harms.get(harm, 0) for harm in Harm},
+        "of unknown harm": harms.get("", 0),
+    }
     return ", ".join(
-        f"{harms[harm]} {one if harms[harm] == 1 else several}"
-        for harm, (one, several) in _HARMS.items()
-        if harms.get(harm)
+        f"{count} {word}{'s' if word == Harm.ERROR and count > 1 else ''}"
+        for word, count in counts.items()
+        if count
     )

@@ -25,9 +25,10 @@ from harness.gate.attribution import Attributed
 from harness.gate.verdict import ReachOf, by_lane
 from harness.register.defects import Defect, Register
 from harness.runs.commands import explain_command
+from harness.wire.oracles import Harm as Graded
+from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
-from harness.wire.vocabulary import CellState, Oracle, Reach
-from harness.wire.vocabulary import Harm as Graded
+from harness.wire.vocabulary import CellState, Reach
 
 
 class Harm(enum.IntEnum):

@@ -10,7 +10,8 @@ from packaging.version import InvalidVersion, Version
 from harness.corpus_checks.lock import CorpusLock, Seen, read_lock
 from harness.gate.verdict import ReachOf
 from harness.wire.records import CaseInfo, CellKey
-from harness.wire.vocabulary import Lane, Reach, SplitSeen
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import Reach, SplitSeen
 
 _NO_LIKES: Mapping[str, str] = {}
 

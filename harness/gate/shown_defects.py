@@ -11,8 +11,10 @@ from harness.gate.attribution import Attributed
 from harness.gate.verdict import ReachOf
 from harness.register.defects import Defect, Register
 from harness.register.standing import worst_harm
+from harness.wire.oracles import Harm
 from harness.wire.records import CellKey, SubjectSpec
-from harness.wire.vocabulary import Harm, Reach, Route
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Reach
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from harness.runs.sources import environment_bytes_in, tensorrt_in, torch_in
 from harness.runs.spent import Spent
 from harness.wire.record_json import SCHEMA
 from harness.wire.records import CaseInfo, CellRecord, SubjectSpec
-from harness.wire.vocabulary import COMPILE_PARTS, Lane, Outcome, Stage
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import COMPILE_PARTS, Outcome, Stage
 
 #: What a worker does once for all cells of a case, so that each of their records may repeat it.
 _SHARED_STAGES = (Stage.CAPTURE, Stage.SPLIT, Stage.COMPILE, *COMPILE_PARTS)

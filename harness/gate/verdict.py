@@ -13,22 +13,13 @@ from typing import Final
 
 from packaging.version import Version
 
+from harness.wire.oracles import Harm
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
-from harness.wire.vocabulary import PINNED, CellState, Harm, Lane, Reach, SubjectKind
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import PINNED, CellState, Reach, SubjectKind
 
 #: What is worse than a cosmetic defect, worst first.
 HARMS: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR, Harm.INTERFACE)
-
-
-#: How a harm is told of a failure.
-HARM_WORDS: Final[Mapping[Harm, str]] = {
-    Harm.SILENT: "silent",
-    Harm.WARNED: "announced",
-    Harm.ERROR: "error",
-    Harm.INTERFACE: "interface",
-    Harm.COSMETIC: "cosmetic",
-}
-
 
 #: Who makes the split of a cell; of a cell of the package lane, the product.
 ReachOf = Callable[[CellKey], Reach]

@@ -34,8 +34,9 @@ from harness.register.table import (
     filled,
     specificity,
 )
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellRecord, SubjectSpec
-from harness.wire.vocabulary import CellState, Oracle, SubjectKind
+from harness.wire.vocabulary import CellState, SubjectKind
 
 #: By place and subject; None for what was not asked because of something that is told elsewhere.
 _Cells = dict[Place, dict[str, tuple[Fact, ...] | None]]

@@ -20,7 +20,9 @@ from harness.base.toml_table import TomlTable
 from harness.expectations import EXPECTATIONS
 from harness.register.facts import Fact, Place
 from harness.register.selectors import parsed_version
-from harness.wire.vocabulary import Oracle, Route, Stage
+from harness.wire.oracles import Oracle
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 
 DEFECTS_FILE: Final = EXPECTATIONS / "defects.toml"
 DEFECTS_SCHEMA: Final = 1

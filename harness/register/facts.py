@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
-from harness.wire.vocabulary import PINNED, SEGMENT, CellState, Lane, Oracle
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import PINNED, SEGMENT, CellState
 
 #: What stands in a fact's ``oracle`` where the question could not be asked.
 UNSUPPORTED: Final = CellState.UNSUPPORTED.value

@@ -21,7 +21,8 @@ from harness.register.facts import UNSUPPORTED, Place, place_of
 from harness.register.standing import Standings, State
 from harness.register.table import ALL, Entry, Table, asked_of, filled, ranges
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import PINNED, Route
+from harness.wire.routes import Route
+from harness.wire.vocabulary import PINNED
 
 
 @dataclass(frozen=True)

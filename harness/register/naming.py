@@ -5,10 +5,7 @@ from __future__ import annotations
 from harness.register.defects import Defect, Register
 from harness.register.facts import Fact, Place
 from harness.register.table import Table
-from harness.wire.vocabulary import Oracle
-
-#: Of these a failure says what is wrong, and not why.
-_ALIKE = frozenset({Oracle.VALUES, Oracle.WIRING})
+from harness.wire.oracles import Harm, Oracle
 
 
 def due_to(
@@ -32,11 +29,15 @@ def due_to(
     shown = {entry.defect for entry in told if entry is not None}
     signed = [defect for defect in register.defects if defect.signed(place, fact)]
     same = [defect for defect in signed if defect.id in shown]
-    if same or not like or fact.oracle not in _ALIKE:
+    if same or not like or not _tells_no_cause(fact):
         return tuple(same or signed)
     expected = table.expected(place, like).values()
     otherwise = {entry.defect for entry in expected if entry.fact.oracle == fact.oracle}
     return tuple(defect for defect in signed if defect.id in otherwise)
+
+
+def _tells_no_cause(fact: Fact) -> bool:
+    return fact.oracle in [oracle for oracle in Oracle if oracle.row.usual_harm is Harm.SILENT]
 
 
 def brought_back(defect: Defect, like: str) -> str:

@@ -59,7 +59,8 @@ from harness.report.sections.views import (
     Provenance,
 )
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
-from harness.wire.vocabulary import EMULATED, Lane, SubjectKind
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import EMULATED, SubjectKind
 
 __all__ = ["EXPECTATIONS", "CauseView", "FindingView", "ReportModel", "build_model"]
 

@@ -21,7 +21,7 @@ from harness.runs.provenance import Provenance
 from harness.subjects.choosing import found_again
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import ask_rig, graph_lane, package_lane
-from harness.wire.vocabulary import Symptom
+from harness.wire.oracles import Symptom
 
 MOST: Final = 12
 

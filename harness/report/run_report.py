@@ -23,7 +23,7 @@ from harness.run.defect_lines import defect_lines
 from harness.run.judged_run import JudgedRun
 from harness.runs.commands import Places, explain_command
 from harness.runs.provenance import provenance_to_json
-from harness.wire.vocabulary import Oracle
+from harness.wire.oracles import Oracle
 
 TABLES = ("junit.xml", "standing.md")
 
@@ -153,7 +153,7 @@ def _harm(fact: Fact) -> str:
     """The harm as it was graded, or as failures of its oracle usually are."""
     if fact.harm or not fact.fails:
         return fact.harm
-    return Oracle(fact.oracle).usual_harm.value
+    return Oracle(fact.oracle).row.usual_harm.value
 
 
 def _cause(defect: Defect, shown: Sequence[ShownBy], places: Places) -> CauseView:

@@ -31,8 +31,9 @@ from harness.rig.package.saving import save_like_a_user
 from harness.rig.package.spawning import SpawningLoader
 from harness.wire.record_json import subject_from_json
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
-from harness.wire.vocabulary import Lane as LaneName
-from harness.wire.vocabulary import Route, Stage
+from harness.wire.routes import Lane as LaneName
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 
 
 class Lane(Protocol):

@@ -30,7 +30,8 @@ from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus, select_cases
 from harness.wire.records import CellRecord, PackageSpec, SubjectSpec
-from harness.wire.vocabulary import PINNED, SEGMENT, Lane
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import PINNED, SEGMENT
 from harness.workers.jobs import make_jobs
 from harness.workers.pool import run_groups, run_jobs
 from harness.workers.process import PackageSetup, WorkerSetup

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Lane
+from harness.wire.routes import Lane
 
 
 @dataclass(frozen=True)

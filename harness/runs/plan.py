@@ -19,7 +19,8 @@ from harness.base.errors import UsageError
 from harness.catalogue.releases import PACKAGE_LANE_SINCE
 from harness.wire.record_json import UnknownSchema, check_schema, key_from_json, to_json
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec
-from harness.wire.vocabulary import DYNAMIC_ROUTES, PINNED, SEGMENT, CellState, Lane, Route
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import PINNED, SEGMENT, CellState
 
 #: How a run can ask for its cases to be captured.
 CAPTURES: Final = ("nonstrict", "strict", "functional", "decomposed")
@@ -56,9 +57,9 @@ def make_plan(
     """Every case, in every capture mode, through every subject and each route that it has.
 
     A case that has a capture mode of its own is tried in that one alone. By the route `cross`,
-    which repeats most of another route's work, only the cases that ask for it are tried, and by one
-    of `DYNAMIC_ROUTES` only those with dynamic dimensions. Through the package lane a case goes in
-    all packages that a subject has, captured as a user captures it: in the case's own mode, or the
+    which repeats most of another route's work, only the cases that ask for it are tried, and by a
+    dynamic route only those with dynamic dimensions. Through the package lane a case goes in all
+    packages that a subject has, captured as a user captures it: in the case's own mode, or the
     first one, whatever a run asks for.
 
     Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
@@ -191,7 +192,7 @@ def _cells(
         for capture in (case.capture,) if case.capture else captures:
             for subject in subjects:
                 for route in subject.routes:
-                    asked = case.dynamic or route not in DYNAMIC_ROUTES
+                    asked = case.dynamic or not route.row.dynamic
                     if asked and (case.cross or route != Route.CROSS):
                         yield _planned(case, capture, subject, route, first, environment)
     if Lane.PACKAGE in case.lanes:
@@ -205,7 +206,7 @@ def _of_package(
     case: CaseInfo, subject: SubjectSpec, package: PackageSpec, environment: str
 ) -> Iterator[PlannedCell]:
     for route in package.routes:
-        if case.dynamic or route not in DYNAMIC_ROUTES:
+        if case.dynamic or not route.row.dynamic:
             yield _packaged(case, case.capture or CAPTURES[0], subject, package, route, environment)
 
 

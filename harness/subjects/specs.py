@@ -24,6 +24,7 @@ from harness.catalogue.releases import (
     inliner_id,
 )
 from harness.wire.records import PackageSpec, SubjectSpec
+from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import (
     CUDA,
     EMULATED,
@@ -31,7 +32,6 @@ from harness.wire.vocabulary import (
     RTX,
     SEGMENT,
     TENSORRT,
-    Route,
     SubjectKind,
 )
 
@@ -149,7 +149,7 @@ def torch_subject() -> SubjectSpec:
     return SubjectSpec(
         subject=TORCH_SUBJECT,
         kind=SubjectKind.TORCH,
-        routes=(Route.DIRECT, Route.PLAIN),
+        routes=tuple(r for r in Route if r.lane is Lane.GRAPH and not r.row.inlines),
     )
 
 

@@ -17,7 +17,7 @@ from harness.toolchain.environment import PROJECT_ROOT, QUESTIONS_MODULE
 from harness.toolchain.package_site import PackageSite
 from harness.wire.record_json import case_from_json, to_json
 from harness.wire.records import CaseInfo, SubjectSpec
-from harness.wire.vocabulary import Lane
+from harness.wire.routes import Lane
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from harness.wire.oracles import Harm, Oracle, Symptom
 from harness.wire.records import (
     CaseInfo,
     CellKey,
@@ -26,17 +27,8 @@ from harness.wire.records import (
     Verdict,
     not_applicable,
 )
-from harness.wire.vocabulary import (
-    CellState,
-    Harm,
-    Lane,
-    Oracle,
-    Outcome,
-    Route,
-    Stage,
-    SubjectKind,
-    Symptom,
-)
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import CellState, Outcome, Stage, SubjectKind
 
 SCHEMA = 3
 READABLE = frozenset({1, 2, SCHEMA})
@@ -46,18 +38,15 @@ class UnknownSchema(ValueError):
     """A record was written by a schema that this reader does not know."""
 
 
-# Oracles that records of schema 1 know nothing of.
-SINCE_SCHEMA_2 = (Oracle.STATE, Oracle.UNFLATTEN, Oracle.DETERMINISM)
-
-
 TOO_OLD = "not asked: recorded before this oracle existed"
 
 
 def with_later_oracles(verdicts: tuple[Verdict, ...], schema: int) -> tuple[Verdict, ...]:
     """A cell's verdicts as this schema has them: what was not asked at the time is n/a."""
-    if schema > 1 or not verdicts:
+    if schema == SCHEMA or not verdicts:
         return verdicts
-    return (*verdicts, *(not_applicable(oracle, TOO_OLD) for oracle in SINCE_SCHEMA_2))
+    later = [oracle for oracle in Oracle if oracle.row.since_schema > schema]
+    return (*verdicts, *(not_applicable(oracle, TOO_OLD) for oracle in later))
 
 
 def to_json(record: Any) -> dict[str, Any]:

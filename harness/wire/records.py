@@ -9,21 +9,17 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from harness.wire.oracles import Harm, Oracle, Symptom, gates
+from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import (
     CUDA,
     EMULATED,
     NOT_COMPILED,
     PINNED,
     CellState,
-    Harm,
-    Lane,
-    Oracle,
     Outcome,
-    Route,
     Stage,
     SubjectKind,
-    Symptom,
-    gates,
 )
 
 
@@ -83,7 +79,7 @@ class Verdict:
     @property
     def graded(self) -> Harm:
         """The harm of a failure, as it was graded or as its oracle's failures usually are."""
-        return self.harm or self.oracle.usual_harm
+        return self.harm or self.oracle.row.usual_harm
 
 
 def passed(oracle: Oracle) -> Verdict:

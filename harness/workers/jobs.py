@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.runs.plan import PlannedCell
+from harness.wire.oracles import Oracle, Symptom
 from harness.wire.record_json import key_to_json
 from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable
-from harness.wire.vocabulary import CellState, Oracle, Outcome, Stage, Symptom
+from harness.wire.vocabulary import CellState, Outcome, Stage
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from typing import Any
 
 from harness.base.errors import SurroundingsError, UsageError
 from harness.runs.spent import Spent
+from harness.wire.oracles import Symptom
 from harness.wire.record_json import cell_from_json
 from harness.wire.records import CellRecord
-from harness.wire.vocabulary import Stage, SubjectKind, Symptom
+from harness.wire.vocabulary import Stage, SubjectKind
 from harness.workers.jobs import Job, broken_off, settle_second_attempt
 from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
 

@@ -17,7 +17,8 @@ from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import EMULATED, Lane
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import EMULATED
 
 _LINE_LIMIT_BYTES: Final = 64 * 1024 * 1024
 _STOP_WAIT_S: Final = 5.0

@@ -24,7 +24,7 @@ from harness.corpus_checks.lock import (
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import read_corpus
-from harness.wire.vocabulary import Lane
+from harness.wire.routes import Lane
 
 ROW: Mapping[str, Any] = {
     "case": "a_case",

@@ -35,7 +35,7 @@ from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import read_corpus
 from harness.wire.records import CaseInfo
-from harness.wire.vocabulary import Lane
+from harness.wire.routes import Lane
 
 STATIC = CaseInfo("static", "f", "product", "c", lanes=("package",))
 DYNAMIC = dataclasses.replace(STATIC, name="dynamic", dynamic=True)

@@ -7,8 +7,10 @@ import dataclasses
 from harness.register.absorb import absorb, accepted
 from harness.register.defects import Sign
 from harness.register.table import ALL, Table, rows_of
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Harm, Lane, Oracle, Route, Stage, SubjectKind
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import Stage, SubjectKind
 from tests.record_builders import (
     defect,
     entry,

@@ -12,7 +12,7 @@ from harness.register.review import review
 from harness.register.standing import Standing, Standings, State
 from harness.register.table import ALL, Table, asked_of
 from harness.runs.plan import judged_cells
-from harness.wire.vocabulary import Oracle
+from harness.wire.oracles import Oracle
 from tests.record_builders import RELEASES, Row, case, defect, entry, register, subject, table
 
 SIGN = Sign("values", "boom")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from harness.gate.known import known_in, known_lines
 from harness.register.defects import Sign
 from harness.register.standing import Standings
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Lane, Oracle, Reach
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import Reach
 from tests.record_builders import RELEASES, Row, defect, entry, register, table
 
 OLD, MIDDLE, NEW = RELEASES

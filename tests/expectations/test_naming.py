@@ -7,7 +7,7 @@ import pytest
 from harness.gate.attribution import attributed
 from harness.register.defects import Sign
 from harness.register.naming import brought_back, due_to
-from harness.wire.vocabulary import Oracle
+from harness.wire.oracles import Oracle
 from tests.record_builders import RELEASES, defect, entry, failed, key, record, register, table
 
 BOTH = (Sign("values", "boom"), Sign("completion", "boom"))

@@ -21,7 +21,7 @@ from harness.register.table import (
     table_texts,
     write_table,
 )
-from harness.wire.vocabulary import Oracle
+from harness.wire.oracles import Oracle
 from tests.record_builders import RELEASES, entry, failed, table
 
 ROWS = (

@@ -16,6 +16,7 @@ import pytest
 
 from harness.report.model import ReportModel, build_model
 from harness.report.sections.cause_views import CauseView, FindingView, ShownBy
+from harness.wire.oracles import Oracle, Symptom
 from harness.wire.records import (
     CaseInfo,
     CellKey,
@@ -25,7 +26,8 @@ from harness.wire.records import (
     not_applicable,
     passed,
 )
-from harness.wire.vocabulary import CellState, Oracle, Outcome, Route, Stage, SubjectKind, Symptom
+from harness.wire.routes import Route
+from harness.wire.vocabulary import CellState, Outcome, Stage, SubjectKind
 
 FAMILIES = (
     "multi_output_engines",

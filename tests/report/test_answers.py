@@ -4,8 +4,9 @@ import dataclasses
 
 from harness.report.frames.frames import cell_frame, verdict_frame
 from harness.report.sections.answers import answers, route_states, silent_failures
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellRecord
-from harness.wire.vocabulary import CellState, Oracle
+from harness.wire.vocabulary import CellState
 from tests.report.conftest import verdicts
 
 RELEASES = ["2.10.0", "2.13.0", "2.14.0"]

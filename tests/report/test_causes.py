@@ -5,7 +5,7 @@ import dataclasses
 from harness.report.frames.frames import cell_frame
 from harness.report.sections.causes import live_causes, smallest_first
 from harness.runs.commands import Places
-from harness.wire.vocabulary import Lane, Route
+from harness.wire.routes import Lane, Route
 
 
 def live(run, subject="2.14.0", causes=None):

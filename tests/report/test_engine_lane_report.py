@@ -15,7 +15,8 @@ from harness.report.pages.markdown import markdown
 from harness.report.pages.page import page
 from harness.report.sections.standing import HEADS, standing
 from harness.report.sections.version_csv import version_csv
-from harness.wire.vocabulary import Lane, Oracle
+from harness.wire.oracles import Oracle
+from harness.wire.routes import Lane
 from tests.report.conftest import Run, full_run
 from tests.report.whole_packages import alone as lane_alone
 from tests.report.whole_packages import with_engines, with_packages

@@ -12,7 +12,7 @@ from harness.report.sections.environment import (
     torches_running,
 )
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Lane, Route
+from harness.wire.routes import Lane, Route
 
 
 def elsewhere(run, *releases, alone=False):

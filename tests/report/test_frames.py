@@ -2,8 +2,9 @@
 
 from harness.catalogue.subject_order import ordered_subjects
 from harness.report.frames.frames import cell_frame, sample_frame, verdict_frame
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Oracle, Route
+from harness.wire.routes import Route
 
 ORDER = ["2.10.0", "2.13.0", "2.14.0", "name-matching", "positional", "torch"]
 

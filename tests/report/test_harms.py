@@ -11,8 +11,9 @@ import pytest
 
 from harness.report.frames.harms import Harms, harms_of
 from harness.report.sections.version_csv import version_csv
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellRecord
-from harness.wire.vocabulary import Harm, Lane, Oracle
+from harness.wire.routes import Lane
 from tests.report.conftest import Run, full_run, verdicts
 from tests.report.whole_packages import with_packages
 

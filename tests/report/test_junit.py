@@ -5,8 +5,9 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from harness.report.pages.junit import junit
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Oracle, Route
+from harness.wire.routes import Route
 
 
 def cases_of(run):

@@ -8,7 +8,8 @@ from harness.report.frames import tables
 from harness.report.frames.frames import cell_frame
 from harness.report.sections.matrix import grouped, matrix_cells
 from harness.report.text import cell_words
-from harness.wire.vocabulary import Harm, Oracle, SubjectKind
+from harness.wire.oracles import Harm, Oracle
+from harness.wire.vocabulary import SubjectKind
 from tests.report.conftest import change, release, share_an_inliner, verdicts
 
 

@@ -7,8 +7,9 @@ from harness.report.frames.frames import cell_frame, verdict_frame
 from harness.report.pages.markdown import markdown
 from harness.report.pages.page import page
 from harness.report.sections.neighbours import Move, measured_once, neighbours
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellRecord
-from harness.wire.vocabulary import CellState, Oracle
+from harness.wire.vocabulary import CellState
 from tests.report.conftest import change, share_an_inliner
 
 RELEASES = ["2.10.0", "2.13.0", "2.14.0"]

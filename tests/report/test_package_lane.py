@@ -7,7 +7,8 @@ import pytest
 
 from harness.report.pages.markdown import markdown
 from harness.report.pages.page import page
-from harness.wire.vocabulary import Lane, Oracle, Symptom
+from harness.wire.oracles import Oracle, Symptom
+from harness.wire.routes import Lane
 from tests.report.conftest import Run, full_run
 from tests.report.whole_packages import alone as lane_alone
 from tests.report.whole_packages import with_packages

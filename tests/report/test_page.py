@@ -12,7 +12,7 @@ from harness.report import style
 from harness.report.frames.matrix_views import MatrixGroup
 from harness.report.pages.page import anchor, beneath, environment, page, together
 from harness.report.sections.cause_views import FindingView
-from harness.wire.vocabulary import Harm
+from harness.wire.oracles import Harm
 from tests.report.conftest import GREEN, share_an_inliner
 
 VOID = {"meta", "link", "br", "col", "hr", "img", "input"}

@@ -9,8 +9,10 @@ import pytest
 
 from harness.report.sections.standing import HEADS, block, standing
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, SubjectSpec
-from harness.wire.vocabulary import Lane, Oracle, Reach, SubjectKind
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import Reach, SubjectKind
 from tests.record_builders import failed, key, record
 
 OLD = SubjectSpec("2.12.0", SubjectKind.RELEASE, ("legacy", "export"))

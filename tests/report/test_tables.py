@@ -4,8 +4,9 @@ import pytest
 
 from harness.report.frames import tables
 from harness.report.frames.frames import cell_frame, sample_frame, verdict_frame
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Oracle, Route
+from harness.wire.routes import Route
 
 
 def matrix_of(run):

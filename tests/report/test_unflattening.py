@@ -6,8 +6,9 @@ from harness.report.frames.frames import verdict_frame
 from harness.report.pages.markdown import markdown
 from harness.report.pages.page import page
 from harness.report.sections.unflattening import unflatten_rows
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Oracle, Route
+from harness.wire.routes import Route
 
 
 def rows_of(run):

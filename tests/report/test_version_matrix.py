@@ -13,8 +13,10 @@ from harness.report.pages.markdown import markdown
 from harness.report.pages.page import page
 from harness.report.sections.version_csv import version_csv
 from harness.report.sections.version_matrix import changed
+from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo
-from harness.wire.vocabulary import Lane, Oracle, SubjectKind
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import SubjectKind
 from tests.report.conftest import verdicts
 
 RTX = "tensorrt-rtx-"

@@ -16,7 +16,7 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.run.acceptance import differences, whole_run_differences
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Route
 
 CASE = "relu_four_steps"
 

@@ -15,8 +15,10 @@ from harness.rig.clock import StageClock
 from harness.rig.engines.crossed import is_placeholder
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.inliners.release import ReleaseInliner
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Oracle, Outcome, Route
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Outcome
 
 Prepared = Callable[[str], PreparedCase]
 RIGHT = "2.10.0"  # all of what comes back is right, but for the place of the engines

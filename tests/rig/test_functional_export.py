@@ -32,7 +32,8 @@ from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared, prepare
 from harness.rig.clock import StageClock
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import CellState, Route
+from harness.wire.routes import Route
+from harness.wire.vocabulary import CellState
 
 VERSION = ".".join(torch.__version__.split(".")[:2])
 CASES = [case for case in all_cases() if case.family is Family.FUNCTIONAL_EXPORT]

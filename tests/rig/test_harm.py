@@ -10,7 +10,8 @@ import pytest
 from harness.rig.cell.harm import DAMAGED, announced, harm_of
 from harness.rig.cell.warned import recorded_warnings
 from harness.rig.oracles.finding import Finding
-from harness.wire.vocabulary import Harm, Oracle, Stage
+from harness.wire.oracles import Harm, Oracle
+from harness.wire.vocabulary import Stage
 
 COPYBACK = (
     "Module has non-KV mutable buffer(s) needing copy-back, but retrace=False with "

@@ -17,7 +17,8 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.records import CellKey, SubjectSpec
-from harness.wire.vocabulary import Route, SubjectKind
+from harness.wire.routes import Route
+from harness.wire.vocabulary import SubjectKind
 from tests.mutants import MUTANTS, Mutant
 
 Prepared = Callable[[str], PreparedCase]

@@ -20,7 +20,8 @@ from harness.rig.engines.module import EngineModule, engine_children
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.loader import load_inliner
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
-from harness.wire.vocabulary import CellState, Route, SubjectKind
+from harness.wire.routes import Route
+from harness.wire.vocabulary import CellState, SubjectKind
 from tests.mutants import Mutant
 
 Prepared = Callable[[str], PreparedCase]

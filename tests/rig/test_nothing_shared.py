@@ -16,8 +16,9 @@ from harness.rig.cell.prepare import PreparedCase, prepare
 from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Oracle, Route
+from harness.wire.routes import Route
 
 
 class WritesToItsInput(torch.nn.Module):

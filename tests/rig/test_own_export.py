@@ -14,8 +14,10 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.inliners.release import ReleaseInliner
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, SubjectSpec, Verdict
-from harness.wire.vocabulary import Oracle, Route, SubjectKind
+from harness.wire.routes import Route
+from harness.wire.vocabulary import SubjectKind
 from tests.mutants import Mutant
 
 Prepared = Callable[[str], PreparedCase]

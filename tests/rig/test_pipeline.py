@@ -23,8 +23,10 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.oracles import structure
 from harness.rig.oracles.wiring import check_inlined
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Oracle, Outcome, Route, Stage
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Outcome, Stage
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]

@@ -13,7 +13,8 @@ from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, WrongSplit, prepare
 from harness.rig.clock import StageClock
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import CellState, Route
+from harness.wire.routes import Route
+from harness.wire.vocabulary import CellState
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from harness.runs.journal import encode_line
+from harness.wire.oracles import Oracle
 from harness.wire.record_json import SCHEMA, cell_from_json, cell_from_text, to_json, words
 from harness.wire.records import CellRecord
-from harness.wire.vocabulary import Oracle
 from tests.record_builders import failed, key, record
 
 

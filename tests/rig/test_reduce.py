@@ -20,7 +20,8 @@ from harness.rig.questions import reduce as reducing
 from harness.rig.questions.reduce import NothingToReduce, failures_of
 from harness.toolchain.rig_client import ask_rig, graph_lane
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import Route, SubjectKind
+from harness.wire.routes import Route
+from harness.wire.vocabulary import SubjectKind
 
 SUBJECT = SubjectSpec("name-matching", SubjectKind.BUILTIN, ("export",))
 

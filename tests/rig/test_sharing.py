@@ -19,8 +19,10 @@ from harness.rig.cell.sharing import Shared, graph_lines, module_identity, progr
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Oracle, Outcome, Route
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Outcome
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]

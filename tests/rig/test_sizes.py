@@ -20,8 +20,9 @@ from harness.rig.cell.prepare import PreparedCase, prepare
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles.values import observe
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Oracle, Route
+from harness.wire.routes import Route
 
 Prepared = Callable[[str], PreparedCase]
 BOUNDS = (1, 8)

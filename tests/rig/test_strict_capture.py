@@ -19,7 +19,7 @@ from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.records import CellKey, Verdict
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Route
 from tests.chosen import quick_first
 
 NAMES = [

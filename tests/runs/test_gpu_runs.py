@@ -8,7 +8,8 @@ from pathlib import Path
 from harness.runs.gpu_runs import GpuRun, last_gpu_run
 from harness.runs.run_folder import RunFolder
 from harness.wire.records import CellKey, CellRecord, PackageSpec
-from harness.wire.vocabulary import CUDA, Lane, Route
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import CUDA
 from tests.record_builders import case, planned, provenance, record, subject, unsupported
 
 ENGINE = PackageSpec("tensorrt", ("no-retrace",), "11.0.0.114", executor=CUDA)

@@ -15,8 +15,10 @@ from harness.base.errors import UsageError
 from harness.runs.merging import Part, merge
 from harness.runs.provenance import Provenance, provenance_from_json, provenance_to_json
 from harness.runs.sources import environment_bytes_in, tensorrt_in, torch_in
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
-from harness.wire.vocabulary import CUDA, Oracle, Route
+from harness.wire.routes import Route
+from harness.wire.vocabulary import CUDA
 from tests.record_builders import by_id, failed, planned, provenance, record, subject
 
 PINNED = "pinned"

@@ -20,8 +20,10 @@ from harness.runs.plan import (
     shard,
 )
 from harness.toolchain.rig_client import select_cases
+from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, PackageSpec, SubjectSpec
-from harness.wire.vocabulary import CellState, Lane, Oracle
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import CellState
 from tests.record_builders import by_id, case, failed, record, subject
 
 OLD = subject("2.12.0", "legacy", "export", inliner_id="F", hypothetical_routes=("export",))

@@ -19,8 +19,9 @@ from harness.runs.journal import Journal
 from harness.runs.plan import PlannedCell, make_plan
 from harness.runs.provenance import Provenance
 from harness.runs.run_folder import RunFolder, RunState
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.record_json import SCHEMA, to_json
-from harness.wire.vocabulary import Harm, Oracle, Stage
+from harness.wire.vocabulary import Stage
 from tests.record_builders import case, failed, key, provenance, record, stopped, subject
 from tests.record_builders import unsupported as not_asked
 

@@ -15,7 +15,7 @@ from harness.subjects.packages import with_installed, with_packages
 from harness.subjects.specs import builtin_subjects, release_subject, torch_subject
 from harness.toolchain import PackageSite, Toolchain
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import Lane
+from harness.wire.routes import Lane
 
 
 class Sites:

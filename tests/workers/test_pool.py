@@ -16,8 +16,9 @@ import pytest
 from harness.base.errors import SurroundingsError
 from harness.runs.plan import PlannedCell
 from harness.runs.spent import Spent
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Oracle, Route
+from harness.wire.routes import Route
 from harness.workers.jobs import make_jobs
 from harness.workers.pool import PoolResult, run_jobs
 from harness.workers.process import WorkerSetup

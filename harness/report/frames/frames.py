@@ -15,9 +15,11 @@ import numpy as np
 import pandas as pd
 
 from harness.catalogue.subject_order import ordered_subjects
+from harness.wire.oracles import Harm, Oracle, gates
 from harness.wire.record_json import KEY, key_words
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec, Verdict
-from harness.wire.vocabulary import CellState, Harm, Oracle, Route, gates
+from harness.wire.routes import Route
+from harness.wire.vocabulary import CellState
 
 STANDINGS = ("ok", "failing", "unsupported", "missing")
 MISSING = "missing"

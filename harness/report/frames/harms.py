@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from harness.wire.vocabulary import Harm
+from harness.wire.oracles import Harm
 
 
 @dataclass(frozen=True)

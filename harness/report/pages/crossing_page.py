@@ -28,7 +28,7 @@ from harness.gate.findings import CellClass, Gate
 from harness.report import style
 from harness.report.pages import markdown, page
 from harness.report.text import joined, plural
-from harness.wire.vocabulary import Harm, Symptom
+from harness.wire.oracles import Harm, Symptom
 
 _TONES: Final = {
     OK: "ok",

@@ -24,7 +24,8 @@ from harness.report.model import ReportModel
 from harness.report.run_frames import file_of
 from harness.report.sections.cause_views import FindingView
 from harness.report.sections.neighbours import FATES, Moved
-from harness.wire.vocabulary import Harm, SubjectKind
+from harness.wire.oracles import Harm
+from harness.wire.vocabulary import SubjectKind
 
 _KINDS = {
     SubjectKind.FILE.value: "a file",

@@ -18,7 +18,8 @@ from harness.report.pages import markdown, page
 from harness.runs.gpu_runs import GpuRun
 from harness.stats import verdicts
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import Lane, Reach, SubjectKind
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import Reach, SubjectKind
 
 MOST = 25  # rows of a table in the Markdown form, which has to fit a ticket
 ID_SHOWN = 12  # digits of a hash

@@ -14,7 +14,7 @@ from harness.report import text
 from harness.report.frames.harms import harms_of
 from harness.report.sections.neighbours import Moved
 from harness.report.sections.views import Answer, ChangeView, Comparison
-from harness.wire.vocabulary import Harm, Oracle
+from harness.wire.oracles import Harm, Oracle
 
 UNJUDGED = ("unsupported", "missing")
 

@@ -9,8 +9,9 @@ import pandas as pd
 
 from harness.report.sections.cause_views import CauseView, LiveCause, SeenAs, ShownBy
 from harness.runs.commands import explain_command
+from harness.wire.oracles import Harm
 from harness.wire.records import CaseInfo
-from harness.wire.vocabulary import Harm, Lane, Route
+from harness.wire.routes import Lane, Route
 
 
 def live_causes(

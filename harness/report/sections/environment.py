@@ -16,7 +16,8 @@ import pandas as pd
 from harness.catalogue.environments import MATCHED
 from harness.report import text
 from harness.wire.records import CellKey, SubjectSpec
-from harness.wire.vocabulary import PINNED, RTX, TENSORRT, Lane, SubjectKind
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import PINNED, RTX, TENSORRT, SubjectKind
 
 
 def kind_of(environment: str) -> str:

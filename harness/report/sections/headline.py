@@ -16,8 +16,10 @@ from harness.report import text
 from harness.report.frames.frames import MISSING
 from harness.report.sections.cause_views import FindingView
 from harness.report.sections.views import Answer, Headline
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import EMULATED, NOT_COMPILED, SEGMENT, Lane, Oracle
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import EMULATED, NOT_COMPILED, SEGMENT
 
 EXPECTATIONS = "expectations"
 """What stands in a finding where an oracle would, if register or table is at fault."""

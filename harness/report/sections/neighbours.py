@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from harness.report.frames.tables import BESIDE_SUBJECT
-from harness.wire.vocabulary import Oracle
+from harness.wire.oracles import Oracle
 
 OK = len(Oracle)
 """Stands where the severity of a failure would, and is milder than any."""

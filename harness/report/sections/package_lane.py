@@ -30,27 +30,11 @@ from harness.report.sections.rows import failing_cells, failing_subjects, quarti
 from harness.report.sections.views import Answer
 from harness.wire.record_json import KEY
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import COMPILE_PARTS, EMULATED, SEGMENT, Lane, Route, Stage
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import COMPILE_PARTS, EMULATED, SEGMENT, Stage
 
-CALLS: Final[Mapping[Route, str]] = {
-    Route.COMPILE: "compile()",
-    Route.NO_RETRACE: "save(retrace=False)",
-    Route.NO_RETRACE_NO_INPUTS: "save(retrace=False), without inputs",
-    Route.NO_RETRACE_EXPORT: "save(retrace=False, use_legacy_exporter=False)",
-    Route.RETRACE: "save()",
-    Route.RETRACE_DYNAMIC: "save(dynamic_shapes=…)",
-    Route.RETRACE_DYNAMIC_LEGACY: "save(dynamic_shapes=…, use_legacy_exporter=True)",
-}
+CALLS: Final[Mapping[Route, str]] = {route: route.row.call for route in Route if route.row.call}
 """What a user of `torch_tensorrt` writes; ``retrace=True`` is its default."""
-
-REACHES: Final[Mapping[Route, str]] = {
-    Route.COMPILE: "the compiled module, in memory",
-    Route.LEGACY: "the inliner, then create_trt_exp_program",
-    Route.LEGACY_NO_INPUTS: "the inliner, then create_trt_exp_program, without inputs",
-    Route.LEGACY_DYNAMIC: "the inliner, then create_trt_exp_program, with dynamic shapes",
-    Route.EXPORT: "the inliner, then torch.export",
-    Route.DIRECT: "torch.export of the split module, no inliner",
-}
 
 LANES: Final[Mapping[Lane, str]] = {
     Lane.PACKAGE: "Package of {}",
@@ -170,8 +154,8 @@ def _call(route: Route) -> PackageCall:
     return PackageCall(
         route=route.value,
         call=CALLS[route],
-        reaches=REACHES[route.reaches],
-        inlines=route.reaches not in (Route.COMPILE, Route.DIRECT),
+        reaches=route.reaches.row.told,
+        inlines=route.reaches.row.inlines,
     )
 
 

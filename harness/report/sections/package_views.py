@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.report.frames.matrix_views import MatrixCell
 from harness.report.frames.measure_views import Quartiles
 from harness.report.sections.views import FailingSubject
-from harness.wire.vocabulary import Lane
+from harness.wire.routes import Lane
 
 
 @dataclass(frozen=True)

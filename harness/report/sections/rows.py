@@ -19,7 +19,8 @@ from harness.report.sections.views import (
     FailingSubject,
     HypotheticalRow,
 )
-from harness.wire.vocabulary import Outcome, Route
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Outcome
 
 SHOWN_CELLS = 40
 """Failing cells listed by (subject, family) at most; the records hold the rest."""

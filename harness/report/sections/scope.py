@@ -11,7 +11,8 @@ from harness.report.frames.matrix_views import Matrix
 from harness.report.sections.environment import Compared, kind_of
 from harness.report.sections.package_views import PackageLane
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import PINNED, Lane, SubjectKind
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import PINNED, SubjectKind
 
 
 def scope_words(

@@ -13,7 +13,8 @@ import pandas as pd
 
 from harness.report.frames.frames import UNABLE
 from harness.report.frames.measure_views import UnflattenRow
-from harness.wire.vocabulary import Oracle, Outcome
+from harness.wire.oracles import Oracle
+from harness.wire.vocabulary import Outcome
 
 _ABLE = Outcome.OK.value
 _ASKED = (_ABLE, Outcome.FAILED.value, UNABLE)

@@ -25,7 +25,8 @@ from harness.report.sections.neighbours import JUDGED, side_by_side
 from harness.report.sections.version_measures import measures_of
 from harness.report.sections.version_views import Step, VersionBlock, VersionRow
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import PINNED, SEGMENT, Lane, SubjectKind
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import PINNED, SEGMENT, SubjectKind
 
 _BLOCK = ["lane", "executor", "environments", "builds"]
 _PLACE = ["release", "builder", "environment"]  # of a row, in its block

@@ -13,7 +13,8 @@ from harness.report.sections.package_lane import WHOLE_SAVE, compiled, summed
 from harness.report.sections.rows import quartiles_by
 from harness.report.sections.version_views import MEASURED_BY, Measures
 from harness.wire.record_json import KEY
-from harness.wire.vocabulary import Lane, Stage
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import Stage
 
 COMPILE_PARTS: Final = {
     "compile": Stage.COMPILE,

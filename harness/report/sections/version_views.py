@@ -10,7 +10,8 @@ from harness.report.frames.harms import Harms
 from harness.report.frames.matrix_views import MatrixCell
 from harness.report.frames.measure_views import Quartiles
 from harness.report.sections.package_lane import CALLS, called
-from harness.wire.vocabulary import CUDA, PINNED, RTX, SEGMENT, Lane, Route
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import CUDA, PINNED, RTX, SEGMENT
 
 MEASURED_BY: Final[Mapping[Lane, Route]] = {
     Lane.GRAPH: Route.LEGACY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.wire.vocabulary import Lane
+from harness.wire.routes import Lane
 
 
 @dataclass(frozen=True)

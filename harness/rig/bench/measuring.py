@@ -25,7 +25,8 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.wire.bench_records import INLINE_PARTS, Arm, Metric
 from harness.wire.bench_turns import wait_as_told
-from harness.wire.vocabulary import Route, Stage
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 
 T = TypeVar("T")
 _OVERHEAD_BATCHES, _OVERHEAD_SAMPLES = 20, 200

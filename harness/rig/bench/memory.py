@@ -22,7 +22,7 @@ from harness.rig.bench.prepared import Measured
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.wire.bench_records import Arm, Size
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Route
 
 _STATM = Path("/proc/self/statm")
 _KIB = 1024

@@ -21,7 +21,8 @@ from harness.rig.clock import StageClock
 from harness.rig.package.compiling import compile_like_a_user, engine_bytes_of
 from harness.rig.package.saving import user_arguments
 from harness.wire.bench_records import Arm, UserMetric
-from harness.wire.vocabulary import Route, Stage
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from typing import Final
 
 from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.values import STRUCTURE_DIFFERS
-from harness.wire.vocabulary import Harm, Oracle, Stage
+from harness.wire.oracles import Harm, Oracle
+from harness.wire.vocabulary import Stage
 
 #: Stages whose findings are about objects that nobody keeps once the program was saved.
 IN_MEMORY: Final = frozenset(
@@ -81,9 +82,6 @@ def _lasts(oracle: Oracle, finding: Finding) -> bool:
 
 
 def _harm_of_finding(oracle: Oracle, finding: Finding) -> Harm:
-    if oracle is Oracle.WIRING:
-        return Harm.SILENT
-    if oracle is Oracle.VALUES:
-        found = finding.kind.rpartition(": ")[2]  # behind whose it is
-        return Harm.INTERFACE if found in _PACKING else Harm.SILENT
-    return Harm.INTERFACE
+    found = finding.kind.rpartition(": ")[2]  # behind whose it is
+    packing = oracle is Oracle.VALUES and found in _PACKING
+    return Harm.INTERFACE if packing else oracle.row.usual_harm

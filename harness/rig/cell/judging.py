@@ -31,20 +31,10 @@ from harness.rig.oracles.copied_back import return_no_more
 from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding, verdict_of
 from harness.rig.oracles.reading import Unreadable
+from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict, not_applicable
-from harness.wire.vocabulary import Oracle, Route, Stage, Symptom
-
-SYMPTOMS = {
-    Oracle.VALUES: Symptom.WRONG_VALUES,
-    Oracle.WIRING: Symptom.WRONG_WIRING,
-    Oracle.STRUCTURE: Symptom.WRONG_STRUCTURE,
-    Oracle.SIGNATURE: Symptom.WRONG_SIGNATURE,
-    Oracle.STATE: Symptom.LOST_STATE,
-    Oracle.METADATA: Symptom.WRONG_METADATA,
-    Oracle.UNFLATTEN: Symptom.NOT_UNFLATTENABLE,
-    Oracle.DETERMINISM: Symptom.NONDETERMINISTIC,
-}
-
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 
 Findings = Callable[[], Iterator[Finding]]
 
@@ -135,7 +125,7 @@ def verdicts(
         # A structure is there to be looked at as soon as the program is.
         if found or (reloaded if oracle is Oracle.STRUCTURE else ran):
             harm = harm_of(oracle, found, reloaded=ran, warned=warned)
-            return verdict_of(oracle, SYMPTOMS[oracle], found, harm)
+            return verdict_of(oracle, found, harm)
         return not_applicable(oracle, not_reached)
 
     return tuple(verdict(oracle) for oracle in Oracle)
@@ -145,7 +135,7 @@ def about_compiled(prepared: PreparedCase, warnings: Sequence[str] = ()) -> tupl
     """One verdict an oracle on the compiled module in memory: what it returns, and no more."""
     found = [*prepared.against_eager, *prepared.against_itself]
     harm = harm_of(Oracle.VALUES, found, reloaded=True, warned=announced(warnings))
-    values_verdict = verdict_of(Oracle.VALUES, SYMPTOMS[Oracle.VALUES], found, harm)
+    values_verdict = verdict_of(Oracle.VALUES, found, harm)
     asked = {Oracle.VALUES: values_verdict, Oracle.COMPLETION: completion.completed()}
     return tuple(
         asked.get(oracle) or not_applicable(oracle, "asked of saved programs alone")

@@ -44,8 +44,10 @@ from harness.rig.inliners.protocol import (
 from harness.rig.oracles import completion, own_export
 from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable
-from harness.wire.vocabulary import ENDS_AT, NOT_COMPILED, CellState, Lane, Oracle, Route, Stage
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import ENDS_AT, NOT_COMPILED, CellState, Stage
 
 _SHARED_STAGES = (Stage.SAVE, Stage.LOAD, Stage.RUN)
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})

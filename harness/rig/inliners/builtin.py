@@ -23,7 +23,8 @@ from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.inliners.passes import given_by, run_torch_export, timed_passes
 from harness.rig.inliners.protocol import Inlining
-from harness.wire.vocabulary import Route, Stage
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 
 ENGINE_PREFIX = "_run_on_acc"
 FALLBACK_PREFIX = "_run_on_gpu"

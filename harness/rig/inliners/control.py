@@ -12,7 +12,7 @@ from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.inliners.passes import given_by, run_torch_export
 from harness.rig.inliners.protocol import Inlining
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Route
 
 
 class NoInliner:

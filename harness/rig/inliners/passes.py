@@ -21,7 +21,8 @@ from torch.fx import GraphModule
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Given, Inlining
-from harness.wire.vocabulary import CROSS_ARGUMENTS, Route, Stage
+from harness.wire.routes import Route
+from harness.wire.vocabulary import CROSS_ARGUMENTS, Stage
 
 
 @contextmanager
@@ -73,9 +74,10 @@ def given_by(route: Route, example: Inputs, dynamic_shapes: Any) -> Given:
     `save_cross_compiled_exported_program` gives the module alone. A release that runs the model on
     its inputs, as 2.3 to 2.5 do, runs it on a copy that nobody else is given.
     """
-    if route in (Route.CROSS, Route.LEGACY_NO_INPUTS):
+    if not route.row.gives_inputs:
         return Given(Inputs(()), None)
-    shapes = None if route is Route.LEGACY else pytree.tree_map(lambda leaf: leaf, dynamic_shapes)
+    given = dynamic_shapes if route.row.gives_shapes else None
+    shapes = pytree.tree_map(lambda leaf: leaf, given)
     return Given(copy.deepcopy(example), shapes)
 
 

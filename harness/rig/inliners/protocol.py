@@ -12,7 +12,7 @@ from torch.fx import GraphModule
 
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Route
 
 #: In the `meta` of a module: the buffers whose new values stand behind its outputs, from 2.14 on.
 COPIED_BACK = "_copyback_mutation_buffers"

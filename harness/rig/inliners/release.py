@@ -39,7 +39,8 @@ from harness.rig.inliners.passes import (
 from harness.rig.inliners.protocol import Inlining, LoadError
 from harness.rig.inliners.surroundings import EXPORTER, PACKAGE, load_shape_analysis, stand_ins
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import REQUIRED_CALLS, Route, SubjectKind
+from harness.wire.routes import Route
+from harness.wire.vocabulary import REQUIRED_CALLS, SubjectKind
 
 
 class ReleaseInliner:

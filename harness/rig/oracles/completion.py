@@ -7,8 +7,9 @@ import re
 import traceback
 
 from harness.rig.frames import TORCH, UPSTREAM, frames_of, package_of
+from harness.wire.oracles import Harm, Oracle, Symptom
 from harness.wire.records import Verdict, passed
-from harness.wire.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
+from harness.wire.vocabulary import Outcome, Stage
 
 MAX_MESSAGE = 300  # characters
 MAX_FRAMES = 6

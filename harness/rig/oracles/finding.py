@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import Verdict, passed
-from harness.wire.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
+from harness.wire.vocabulary import Outcome, Stage
 
 MAX_EVIDENCE = 12  # findings spelled out in a verdict's evidence
 
@@ -35,9 +36,7 @@ class Answer:
 Answers = Mapping[Oracle, Answer]
 
 
-def verdict_of(
-    oracle: Oracle, symptom: Symptom, findings: Iterable[Finding], harm: Harm | None = None
-) -> Verdict:
+def verdict_of(oracle: Oracle, findings: Iterable[Finding], harm: Harm | None = None) -> Verdict:
     """One verdict from all findings: their kinds joined, at the earliest stage that shows one."""
     found = list(findings)
     if not found:
@@ -52,7 +51,7 @@ def verdict_of(
     return Verdict(
         oracle=oracle,
         outcome=Outcome.FAILED,
-        symptom=symptom,
+        symptom=oracle.row.symptom,
         stage=min((item.stage for item in found), key=order.index),
         message="; ".join(sorted({item.kind for item in found})),
         evidence="\n".join(details),

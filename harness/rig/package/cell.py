@@ -23,8 +23,10 @@ from harness.rig.oracles.finding import Answer, Answers, Finding
 from harness.rig.oracles.values import NOTHING_COMPARED, Observed
 from harness.rig.package.loading import Loaded, Loader
 from harness.rig.package.saving import save_like_a_user
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
-from harness.wire.vocabulary import NOT_COMPILED, CellState, Oracle, Route, Stage
+from harness.wire.routes import Route
+from harness.wire.vocabulary import NOT_COMPILED, CellState, Stage
 
 _WRONG_SINCE = "the compiled module computes something else in memory, and so does what it saves"
 _DAMAGED = Finding(Stage.SAVE, "saving changed the module it was given")

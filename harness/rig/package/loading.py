@@ -32,8 +32,9 @@ from harness.rig.engines.builder import build_segment_engine, load_segment
 from harness.rig.engines.watching import WatchedEngines
 from harness.rig.oracles import completion
 from harness.rig.oracles.values import Observed, observe
+from harness.wire.oracles import Harm, Oracle, Symptom
 from harness.wire.records import Verdict
-from harness.wire.vocabulary import Harm, Oracle, Outcome, Stage, Symptom
+from harness.wire.vocabulary import Outcome, Stage
 
 
 @dataclass(frozen=True)

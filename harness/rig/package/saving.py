@@ -25,26 +25,10 @@ from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.inliners.passes import timed_passes
 from harness.rig.inliners.protocol import Inlining
-from harness.wire.vocabulary import Route, Stage
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 
-#: What a user adds to `torch_tensorrt.save(module, file, arg_inputs=..., kwarg_inputs=...)`.
-ARGUMENTS: dict[Route, dict[str, Any]] = {
-    Route.NO_RETRACE: {"retrace": False},
-    Route.NO_RETRACE_NO_INPUTS: {"retrace": False, "arg_inputs": None, "kwarg_inputs": None},
-    Route.NO_RETRACE_EXPORT: {"retrace": False, "use_legacy_exporter": False},
-    Route.RETRACE: {"retrace": True},
-    Route.RETRACE_DYNAMIC: {"retrace": True},
-    Route.RETRACE_DYNAMIC_LEGACY: {"retrace": True, "use_legacy_exporter": True},
-}
-_TELL_SHAPES = frozenset(
-    {Route.NO_RETRACE_EXPORT, Route.RETRACE_DYNAMIC, Route.RETRACE_DYNAMIC_LEGACY}
-)
 _NORMALISE = "_normalize_engine_constants_to_python"
-
-
-def tells_shapes(route: Route) -> bool:
-    """Whether a user who saves a dynamic module by this route gives its dynamic shapes."""
-    return route in _TELL_SHAPES
 
 
 def user_arguments(captured: CapturedProgram, route: Route) -> dict[str, Any]:
@@ -56,10 +40,10 @@ def user_arguments(captured: CapturedProgram, route: Route) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "arg_inputs": list(given.args),
         "kwarg_inputs": dict(given.kwargs),
-        **ARGUMENTS[route],
+        **route.row.save,
         **copy.deepcopy(dict(captured.case.save_keywords)),
     }
-    if tells_shapes(route) and captured.program.dynamic_shapes is not None:
+    if route.row.gives_shapes and captured.program.dynamic_shapes is not None:
         shapes = captured.program.dynamic_shapes
         arguments["dynamic_shapes"] = pytree.tree_map(lambda leaf: leaf, shapes)
     return arguments

@@ -23,7 +23,8 @@ from harness.rig.cell.refusal import refusal
 from harness.rig.questions import CannotAnswer
 from harness.wire.record_json import to_json
 from harness.wire.records import CaseInfo
-from harness.wire.vocabulary import Lane, Stage
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import Stage
 
 
 def cases(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,8 @@ from harness.rig.engines.module import is_engine_child
 from harness.rig.lanes import lane_of
 from harness.rig.questions import CannotAnswer
 from harness.wire.records import CellRecord
-from harness.wire.vocabulary import Outcome, Route, Stage
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Outcome, Stage
 
 
 def explain(request: Mapping[str, Any]) -> Iterator[str]:

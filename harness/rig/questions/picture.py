@@ -20,7 +20,7 @@ from harness.rig.lanes import lane_of
 from harness.rig.oracles.reading import GraphReader, Reading, Unreadable, cycle_note
 from harness.rig.oracles.terms import Kind, Term, differing
 from harness.rig.oracles.wiring import reference_reading
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Route
 
 RETURNS = "returns"
 """The box that the model's outputs end in."""

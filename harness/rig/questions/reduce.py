@@ -22,7 +22,7 @@ from harness.rig.clock import StageClock
 from harness.rig.lanes import Lane, lane_of
 from harness.rig.questions import CannotAnswer
 from harness.wire.records import CellRecord, Verdict
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Route
 
 
 class NothingToReduce(CannotAnswer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from corpus.case import Case, find_case
 from harness.rig.capture.capture import CapturedProgram, capture
@@ -14,25 +14,12 @@ from harness.rig.cell.prepare import NotPrepared
 from harness.rig.clock import StageClock
 from harness.rig.lanes import GraphLane, PackageLane, lane_of
 from harness.rig.package.compiling import named_by_a_user, op_as_text
-from harness.rig.package.saving import ARGUMENTS, tells_shapes
 from harness.rig.reproduce.code import Unwritable
-from harness.rig.reproduce.script import ASKED, Shown, package_script, script
+from harness.rig.reproduce.script import Shown, package_script, script
 from harness.rig.reproduce.trial import Trials, shows_here
 from harness.wire.records import CellRecord, Verdict
-from harness.wire.vocabulary import Oracle, Route, Stage, SubjectKind
-
-#: Which of several failures of a cell a script shows: what a reader believes at once comes first.
-_ORDER: Final = [
-    Oracle.VALUES,
-    Oracle.COMPLETION,
-    Oracle.STRUCTURE,
-    Oracle.SIGNATURE,
-    Oracle.STATE,
-    Oracle.METADATA,
-    Oracle.WIRING,
-    Oracle.UNFLATTEN,
-    Oracle.DETERMINISM,
-]
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage, SubjectKind
 
 Write = Callable[[CapturedProgram, Route, Verdict], str]
 """The script of a captured case, a route and a verdict."""
@@ -94,8 +81,8 @@ def _writer_of_package(case: Case, wanted: Mapping[str, Any]) -> Write:
             raise Unwritable("its user changes the compiled module before saving it")
         saving = None
         if route is not Route.COMPILE:
-            saving = {**ARGUMENTS[route], **dict(case.save_keywords)}
-            if captured.program.dynamic_shapes is not None and tells_shapes(route):
+            saving = {**route.row.save, **dict(case.save_keywords)}
+            if captured.program.dynamic_shapes is not None and route.row.gives_shapes:
                 saving["dynamic_shapes"] = True
         settings = {
             "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
@@ -149,7 +136,7 @@ def _script(
         else:
             record = ended_before_routes(key, not_compiled.cause, not_compiled.stage)
         for verdict in _failures(record, wanted["labels"]):
-            if verdict.oracle not in ASKED:
+            if not verdict.oracle.row.script_check:
                 without_script.append(verdict.label)
                 continue
             try:
@@ -181,4 +168,4 @@ def _failures(record: CellRecord, labels: Sequence[Sequence[str]]) -> list[Verdi
         for verdict in record.failures
         if not wanted or (verdict.oracle.value, verdict.label) in wanted
     ]
-    return sorted(failures, key=lambda verdict: _ORDER.index(verdict.oracle))
+    return sorted(failures, key=lambda verdict: verdict.oracle.row.script_place)

@@ -19,8 +19,9 @@ from harness.rig.capture.capture import CapturedProgram
 from harness.rig.inliners import surroundings
 from harness.rig.reproduce import checks, engines, package_way, way
 from harness.rig.reproduce.code import WHOLE, CaseWriter
+from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict
-from harness.wire.vocabulary import Oracle, Stage
+from harness.wire.vocabulary import Stage
 
 _WIDTH: Final = 98
 _WORTH_A_TITLE: Final = 10  # lines
@@ -66,20 +67,8 @@ _OF_WAY: Final = (
 )
 """What a script of the package lane takes of `way`."""
 
-_CHECKS: Final = {
-    Oracle.VALUES: ("check_values", "difference", "unlike"),
-    Oracle.WIRING: ("check_values", "difference", "unlike"),
-    Oracle.COMPLETION: ("ends_by",),
-    Oracle.STRUCTURE: ("check_structure",),
-    Oracle.SIGNATURE: ("check_signature",),
-    Oracle.STATE: ("check_state",),
-    Oracle.METADATA: ("check_metadata", "Recording", "mismatch", "sizes_in"),
-    Oracle.UNFLATTEN: ("check_unflatten", "difference", "unlike"),
-}
 _COMPILED: Final = ("check_compiled", "difference", "unlike")
 """Asks for wrong values of a compiled model, whatever becomes of it."""
-ASKED: Final = tuple(_CHECKS)
-"""The oracles that a script can stand for; of the wiring it shows what is computed otherwise."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +179,7 @@ def _asking(verdict: Verdict) -> tuple[str, ...]:
     """What a script takes of `checks`, what is to be called first."""
     if verdict.oracle is Oracle.VALUES and verdict.stage is Stage.COMPILE:
         return _COMPILED
-    return _CHECKS[verdict.oracle]
+    return verdict.oracle.row.script_check
 
 
 def _check(verdict: Verdict) -> str:

@@ -44,8 +44,10 @@ from harness.rig.package.compiling import prepare_with
 from harness.rig.package.loading import FreshLoader, Loaded
 from harness.rig.package.opening import open_package
 from harness.rig.package.saving import save_like_a_user
+from harness.wire.oracles import Symptom
 from harness.wire.records import Verdict
-from harness.wire.vocabulary import Outcome, Route, Stage, Symptom
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Outcome, Stage
 
 _NO_ENGINE_RAN = ValueDifference("no engine ran", "no engine of the program ran")
 

@@ -14,8 +14,9 @@ from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Oracle, Route
+from harness.wire.routes import Route
 from tests.chosen import quick_first
 
 Prepared = Callable[[str], PreparedCase]

@@ -24,7 +24,8 @@ from harness.rig.inliners.protocol import Inliner, Inlining, LoadError
 from harness.rig.inliners.release import ReleaseInliner
 from harness.subjects.specs import wheel_subject
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import Route, Stage
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 from tests.fetched import FETCHED
 
 Prepared = Callable[[str], PreparedCase]

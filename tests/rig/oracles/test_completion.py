@@ -11,8 +11,10 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Finding, verdict_of
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Oracle, Outcome, Route, Stage, Symptom
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Outcome, Stage
 
 
 def raised(error: Exception) -> Exception:
@@ -100,12 +102,12 @@ def test_a_message_of_any_length_stays_readable() -> None:
 def test_a_new_kind_of_finding_does_not_hide_behind_a_known_one() -> None:
     known = Finding(Stage.LOAD, "known", "node a")
     new = Finding(Stage.EXPORT, "new", "node b")
-    one = verdict_of(Oracle.METADATA, Symptom.WRONG_METADATA, [known, known])
-    two = verdict_of(Oracle.METADATA, Symptom.WRONG_METADATA, [known, new])
+    one = verdict_of(Oracle.METADATA, [known, known])
+    two = verdict_of(Oracle.METADATA, [known, new])
     assert one.message == "known"
     assert two.message == "known; new"
     assert two.stage is Stage.EXPORT
 
 
 def test_no_finding_is_a_pass() -> None:
-    assert verdict_of(Oracle.VALUES, Symptom.WRONG_VALUES, []).outcome is Outcome.OK
+    assert verdict_of(Oracle.VALUES, []).outcome is Outcome.OK

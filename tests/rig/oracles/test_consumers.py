@@ -33,7 +33,9 @@ from harness.rig.oracles.consumers import (
     right_twin,
 )
 from harness.rig.oracles.finding import Finding
-from harness.wire.vocabulary import Harm, Oracle, Route, Stage
+from harness.wire.oracles import Harm, Oracle
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 
 NEWEST = 2  # releases
 QUICK = [name for name in CONSUMERS if name != "AOTInductor"]  # which starts a compiler

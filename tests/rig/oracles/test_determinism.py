@@ -18,8 +18,10 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.oracles.determinism import check_saves, check_transform
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, Verdict
-from harness.wire.vocabulary import Oracle, Route, Stage
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 
 Prepared = Callable[[str], PreparedCase]
 

@@ -27,7 +27,7 @@ from harness.rig.package.compiling import prepare_with
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Route
 
 OP = "inliner_tests.halved.default"
 NORM = "aten.layer_norm.default"

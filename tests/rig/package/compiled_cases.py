@@ -25,7 +25,7 @@ from harness.rig.package.compiling import prepare_with
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import DYNAMIC_ROUTES, Lane, Route
+from harness.wire.routes import Lane, Route
 
 
 def told(record: CellRecord) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def main(site: str, release: str, *names: str) -> dict[str, dict[str, Any]]:
     routes = [
         route
         for route in load_catalogue().get(release).package_routes
-        if Route(route) not in DYNAMIC_ROUTES
+        if not Route(route).row.dynamic
     ]
     said: dict[str, dict[str, Any]] = {}
     for name in names:

@@ -40,7 +40,8 @@ from harness.rig.package.loading import FreshLoader
 from harness.rig.package.opening import open_package
 from harness.rig.package.spawning import SpawningLoader
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import CellState, Lane, Outcome, Route
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import CellState, Outcome
 
 
 def swap_outputs(package: ModuleType) -> None:

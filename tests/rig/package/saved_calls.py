@@ -23,7 +23,7 @@ from harness.rig.clock import StageClock
 from harness.rig.package.compiling import prepare_with
 from harness.rig.package.opening import open_package
 from harness.rig.package.saving import user_arguments
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Route
 from tests.rig.calls_seen import Calls, calls_of
 
 CALLED = ("transform", "create_trt_exp_program")

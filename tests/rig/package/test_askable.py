@@ -12,7 +12,8 @@ from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.package.askable import LACKING, refits_refused, require_askable
 from harness.rig.package.compiling import named_by_a_user
 from harness.wire.records import CellKey
-from harness.wire.vocabulary import CellState, Lane, Route, Stage
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import CellState, Stage
 
 
 def package(*, python_runtime: bool) -> types.ModuleType:

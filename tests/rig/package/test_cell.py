@@ -11,7 +11,7 @@ import pytest
 
 from harness.catalogue.releases import Catalogue
 from harness.toolchain import PackageSite, Toolchain
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Route
 
 PROGRAM = Path(__file__).with_name("faulty_cells.py")
 FAULTS = (

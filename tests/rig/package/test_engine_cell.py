@@ -10,7 +10,7 @@ import pytest
 
 from harness.catalogue.releases import Catalogue
 from harness.toolchain import PackageSite, Toolchain
-from harness.wire.vocabulary import Route
+from harness.wire.routes import Route
 from tests.rig.package.test_cell import Answers, answers_of
 
 SAVED = ("none", "flip_a_bit_when_loaded", "scale_eager_beyond_the_tolerance")

@@ -31,7 +31,7 @@ from harness.rig.inliners.release import ReleaseInliner
 from harness.rig.package.saving import user_arguments
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
-from harness.wire.vocabulary import DYNAMIC_ROUTES, Route
+from harness.wire.routes import Route
 from tests.rig.calls_seen import Calls, calls_of
 
 Prepared = Callable[[str], PreparedCase]
@@ -65,7 +65,11 @@ def inliner_of(version: str, wheel: str) -> ReleaseInliner:
 def routes_for(version: str, case: str) -> list[str]:
     """The ways to save by which a case is saved."""
     known = CATALOGUE.get(version).package_routes or OLD
-    left_out = {Route.COMPILE} if "dynamic" in case else {Route.COMPILE, *DYNAMIC_ROUTES}
+    left_out = (
+        {Route.COMPILE}
+        if "dynamic" in case
+        else {Route.COMPILE, *(route for route in Route if route.row.dynamic)}
+    )
     return [each for each in known if Route(each) not in left_out]
 
 

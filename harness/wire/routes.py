@@ -1,0 +1,155 @@
+"""The routes: one table, a row each.
+
+A new way to call `torch_tensorrt.save` is a row here and no more. For a new route of the graph lane
+`harness/rig/inliners` says what it does, and `releases.toml` says which releases have it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Lane(enum.StrEnum):
+    GRAPH = "graph"
+    PACKAGE = "package"
+    ENGINE = "engine"  # the package lane with builder and executor real, on a GPU
+
+
+@dataclass(frozen=True)
+class RouteRow:
+    """What is to be known of a route.
+
+    Attributes:
+        told: what makes the program, in words.
+        call: what a user of the package lane writes, in words.
+        reaches: the route of the graph lane that a call of the package comes to. Source: `save` in
+            torch_tensorrt/_compile.py of 2.6.0 to 2.14.0.
+        dynamic: whether only a model with dynamic dimensions is asked.
+        newer: whether only releases from 2.11 on have it, whose `create_trt_exp_program` takes
+            dynamic shapes.
+        inlines: whether an inliner takes part.
+        legacy: whether `create_trt_exp_program` makes the program, whatever it is given.
+        engines: whether there are engines; without, it is torch's own control.
+        gives_inputs: whether `create_trt_exp_program` is given example inputs.
+        gives_shapes: whether the exporter, or the user's `save`, is given the dynamic shapes.
+        save: what a user adds to `torch_tensorrt.save(module, file, arg_inputs=..., ...)`.
+    """
+
+    told: str = ""
+    call: str = ""
+    reaches: Route | None = None
+    dynamic: bool = False
+    newer: bool = False
+    inlines: bool = True
+    legacy: bool = False
+    engines: bool = True
+    gives_inputs: bool = True
+    gives_shapes: bool = False
+    save: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Route(enum.StrEnum):
+    """How a split module becomes a program."""
+
+    LEGACY = "legacy"
+    LEGACY_NO_INPUTS = "legacy-no-inputs"
+    LEGACY_DYNAMIC = "legacy-dynamic"
+    EXPORT = "export"
+    DIRECT = "direct"
+    PLAIN = "plain"
+    CROSS = "cross"
+    COMPILE = "compile"
+    NO_RETRACE = "no-retrace"
+    NO_RETRACE_NO_INPUTS = "no-retrace-no-inputs"
+    NO_RETRACE_EXPORT = "no-retrace-export"
+    RETRACE = "retrace"
+    RETRACE_DYNAMIC = "retrace-dynamic"
+    RETRACE_DYNAMIC_LEGACY = "retrace-dynamic-legacy"
+
+    @property
+    def row(self) -> RouteRow:
+        return ROUTES[self]
+
+    @property
+    def reaches(self) -> Route:
+        """The route of the graph lane that a package call comes to; the others are their own."""
+        return self.row.reaches or self
+
+    @property
+    def lane(self) -> Lane:
+        """Whose it is, the graph lane's or the package lane's."""
+        return Lane.PACKAGE if self.row.call else Lane.GRAPH
+
+    @property
+    def is_legacy(self) -> bool:
+        """Whether `create_trt_exp_program` makes the program, whatever it is given."""
+        return self.reaches.row.legacy
+
+
+ROUTES: Mapping[Route, RouteRow] = {
+    # `transform`, then `create_trt_exp_program` as `save(retrace=False)` calls it.
+    Route.LEGACY: RouteRow("the inliner, then create_trt_exp_program", legacy=True),
+    Route.LEGACY_NO_INPUTS: RouteRow(
+        "the inliner, then create_trt_exp_program, without inputs",
+        legacy=True,
+        gives_inputs=False,
+        dynamic=True,
+        newer=True,
+    ),
+    Route.LEGACY_DYNAMIC: RouteRow(
+        "the inliner, then create_trt_exp_program, with dynamic shapes",
+        legacy=True,
+        gives_shapes=True,
+        dynamic=True,
+        newer=True,
+    ),
+    Route.EXPORT: RouteRow("the inliner, then torch.export", gives_shapes=True),
+    Route.DIRECT: RouteRow(
+        "torch.export of the split module, no inliner", inlines=False, gives_shapes=True
+    ),
+    Route.PLAIN: RouteRow(
+        "torch.export of the model, no engines: torch's own control",
+        inlines=False,
+        engines=False,
+        gives_shapes=True,
+    ),
+    Route.CROSS: RouteRow("the inliner, for another platform", gives_inputs=False),
+    Route.COMPILE: RouteRow("the compiled module, in memory", call="compile()", inlines=False),
+    Route.NO_RETRACE: RouteRow(
+        call="save(retrace=False)", reaches=Route.LEGACY, save={"retrace": False}
+    ),
+    Route.NO_RETRACE_NO_INPUTS: RouteRow(
+        call="save(retrace=False), without inputs",
+        reaches=Route.LEGACY_NO_INPUTS,
+        dynamic=True,
+        newer=True,
+        save={"retrace": False, "arg_inputs": None, "kwarg_inputs": None},
+    ),
+    Route.NO_RETRACE_EXPORT: RouteRow(
+        call="save(retrace=False, use_legacy_exporter=False)",
+        reaches=Route.EXPORT,
+        newer=True,
+        gives_shapes=True,
+        save={"retrace": False, "use_legacy_exporter": False},
+    ),
+    Route.RETRACE: RouteRow(call="save()", reaches=Route.DIRECT, save={"retrace": True}),
+    Route.RETRACE_DYNAMIC: RouteRow(
+        call="save(dynamic_shapes=…)",
+        reaches=Route.EXPORT,
+        dynamic=True,
+        newer=True,
+        gives_shapes=True,
+        save={"retrace": True},
+    ),
+    Route.RETRACE_DYNAMIC_LEGACY: RouteRow(
+        call="save(dynamic_shapes=…, use_legacy_exporter=True)",
+        reaches=Route.LEGACY_DYNAMIC,
+        dynamic=True,
+        newer=True,
+        gives_shapes=True,
+        save={"retrace": True, "use_legacy_exporter": True},
+    ),
+}
