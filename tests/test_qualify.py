@@ -330,7 +330,7 @@ def test_figures_that_were_left_out_stand_under_what_was_not_checked(form: Form)
 
 @FORMS
 def test_the_page_tells_which_code_and_which_tensorrt_stood_for_a_release(form: Form) -> None:
-    package = PackageSpec("segment", ("retrace",), tensorrt_running="11.0.0.114")
+    package = PackageSpec("segment", (Route.RETRACE,), tensorrt_running="11.0.0.114")
     mine = dataclasses.replace(NEW, inliner_id="abcdef0123456789", packages=(package,))
     text = form(qualify(sound(), CASES, OLD, mine), {"torch_version": "2.13.0"})
     assert "inliner abcdef012345" in text
@@ -360,7 +360,7 @@ def in_both_lanes() -> list[CellRecord]:
     """As `sound`, and the same cells of the package lane."""
     return sound() + [
         dataclasses.replace(
-            each, key=dataclasses.replace(each.key, lane=Lane.PACKAGE, route="retrace")
+            each, key=dataclasses.replace(each.key, lane=Lane.PACKAGE, route=Route.RETRACE)
         )
         for each in sound()
     ]

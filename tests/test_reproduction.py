@@ -17,6 +17,7 @@ from harness.report.sections.cause_views import LiveCause, Script
 from harness.report.write import write_report
 from harness.runs.commands import Places
 from harness.wire.records import SubjectSpec
+from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
 from tests.report.conftest import full_run
 
@@ -43,7 +44,7 @@ class Judged:
 
 
 def spec(**changes: object) -> SubjectSpec:
-    found = SubjectSpec("2.14.0", SubjectKind.RELEASE, ("legacy",), wheel_path="a.whl")
+    found = SubjectSpec("2.14.0", SubjectKind.RELEASE, (Route.LEGACY,), wheel_path="a.whl")
     return dataclasses.replace(found, **changes)  # type: ignore[arg-type]
 
 

@@ -131,7 +131,7 @@ def test_every_other_gate_says_why(
 
 def package(found: CellRecord) -> CellRecord:
     """The same cell in the package lane."""
-    return dataclasses.replace(found, key=dataclasses.replace(found.key, lane="package"))
+    return dataclasses.replace(found, key=dataclasses.replace(found.key, lane=Lane.PACKAGE))
 
 
 def test_the_lanes_are_counted_apart() -> None:

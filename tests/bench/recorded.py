@@ -16,6 +16,7 @@ from harness.bench.sampling import Sampling
 from harness.runs.provenance import Provenance
 from harness.wire.record_json import SCHEMA
 from harness.wire.records import SubjectSpec
+from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
 from tests.bench.simulated import Simulated
 
@@ -31,7 +32,7 @@ def provenance_of(plan: BenchPlan, **fields: Any) -> Provenance:
         "seeds": (plan.seed,),
         "corpus_digest": "c",
         "subjects": tuple(
-            SubjectSpec(name, SubjectKind.RELEASE, ("legacy",), inliner_id=name.ljust(64, "0"))
+            SubjectSpec(name, SubjectKind.RELEASE, (Route.LEGACY,), inliner_id=name.ljust(64, "0"))
             for name in dict.fromkeys((plan.baseline, plan.candidate))
         ),
         "harness_commit": None,

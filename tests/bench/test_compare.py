@@ -15,6 +15,7 @@ from harness.bench.judging import Gate
 from harness.bench.options import BenchOptions
 from harness.stats.verdicts import Change
 from harness.wire.records import SubjectSpec
+from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
 from tests.bench.recorded import record
 from tests.bench.simulated import plan_of
@@ -62,9 +63,9 @@ def test_unlike_machines_are_refused_unless_allowed_and_then_stamped(tmp_path: P
 
 
 def test_engines_of_another_builder_are_not_compared(tmp_path: Path) -> None:
-    base = record(tmp_path, dataclasses.replace(plan_of("a"), lane="package"))
+    base = record(tmp_path, dataclasses.replace(plan_of("a"), lane=Lane.PACKAGE))
     cand = record(
-        tmp_path, dataclasses.replace(plan_of("a"), lane="package", builder="tensorrt-rtx")
+        tmp_path, dataclasses.replace(plan_of("a"), lane=Lane.PACKAGE, builder="tensorrt-rtx")
     )
     with pytest.raises(UsageError, match=r"builder: segment and tensorrt-rtx"):
         compare(base, cand)
@@ -76,7 +77,7 @@ def test_of_whole_packages_another_baseline_is_another_whatever_its_inliner(
     """2.12.0 and 2.12.1 have one inliner."""
     benches = []
     for baseline in ("2.12.0", "2.12.1"):
-        plan = dataclasses.replace(plan_of("a"), lane="package", baseline=baseline)
+        plan = dataclasses.replace(plan_of("a"), lane=Lane.PACKAGE, baseline=baseline)
         specs = (SubjectSpec(baseline, SubjectKind.RELEASE, (), inliner_id="f" * 64),)
         benches.append(record(tmp_path, plan, subjects=specs))
     assert not compare(*benches).anchored

@@ -31,6 +31,7 @@ from harness.wire.bench_records import (
 )
 from harness.wire.record_json import UnknownSchema
 from harness.wire.records import CaseInfo, PackageSpec, SubjectSpec
+from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
 from tests.bench.simulated import plan_of
 
@@ -103,7 +104,7 @@ def test_what_cannot_be_measured_is_refused(sweeps: list[str], said: str) -> Non
 
 
 def test_cases_and_routes_that_are_not_there_are_refused() -> None:
-    release = SubjectSpec("2.14.0", SubjectKind.RELEASE, ("legacy",))
+    release = SubjectSpec("2.14.0", SubjectKind.RELEASE, (Route.LEGACY,))
     corpus = Corpus((CASE,), "digest")
     for options, said in (
         (BenchOptions("2.14.0", cases=("nonsense",), routes=("legacy",)), "no case is named"),
@@ -119,7 +120,7 @@ BOTH = Corpus((CASE, PRODUCT), "digest")
 
 def whole(version: str, *routes: str) -> SubjectSpec:
     packages = (PackageSpec("segment", routes),)
-    return SubjectSpec(version, SubjectKind.RELEASE, ("legacy",), packages=packages)
+    return SubjectSpec(version, SubjectKind.RELEASE, (Route.LEGACY,), packages=packages)
 
 
 def package_plan(**fields: Any) -> BenchPlan:

@@ -13,6 +13,7 @@ from harness.base.errors import SurroundingsError
 from harness.bench.process import FreshZygotes, JobFailed, Zygote
 from harness.wire.bench_records import PASSES, Arm, BenchCase, Metric, Size
 from harness.wire.records import SubjectSpec
+from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
 from harness.workers.process import WorkerSetup
 
@@ -137,7 +138,7 @@ def test_a_sweeps_case_has_its_size(zygote: Zygote, sweep: str, size: int, steps
 
 
 def test_a_subject_that_cannot_be_loaded_ends_the_bench(setup: WorkerSetup) -> None:
-    broken = SubjectSpec("9.9.9", SubjectKind.RELEASE, ("legacy",), wheel_path="/nowhere.whl")
+    broken = SubjectSpec("9.9.9", SubjectKind.RELEASE, (Route.LEGACY,), wheel_path="/nowhere.whl")
     with pytest.raises(SurroundingsError, match=r"not every subject can be loaded: .*9\.9\.9"):
         Zygote(dataclasses.replace(setup, subjects=[broken]))
 

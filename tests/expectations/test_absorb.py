@@ -145,7 +145,7 @@ def test_a_builder_that_cannot_be_asked_for_a_reason_that_it_inherits_has_no_row
 
 def test_a_cell_behind_a_failed_compile_has_no_row() -> None:
     compiled = CellKey("a", "nonstrict", "2.13.0", Route.COMPILE, Lane.PACKAGE)
-    behind = dataclasses.replace(compiled, route="retrace")
+    behind = dataclasses.replace(compiled, route=Route.RETRACE)
     records = [
         stopped(compiled, stage=Stage.COMPILE),
         unsupported(behind, "compile: error@compile: boom"),

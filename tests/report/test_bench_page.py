@@ -10,6 +10,7 @@ from harness.bench.judging import Gate
 from harness.bench.plan import IMPORT_CELL, BenchCell
 from harness.report.pages.bench_page import bench_markdown, bench_page
 from harness.wire.bench_records import BenchCase
+from harness.wire.routes import Lane
 from tests.bench.recorded import record
 from tests.bench.simulated import plan_of
 
@@ -44,7 +45,7 @@ def test_every_title_says_that_engines_are_emulated(tmp_path: Path) -> None:
 
 def test_a_page_of_whole_packages_says_what_its_stages_are(tmp_path: Path) -> None:
     cells = (BenchCell(BenchCase("relu_once"), "no-retrace", "family"), IMPORT_CELL)
-    plan = dataclasses.replace(plan_of(cells=cells), lane="package")
+    plan = dataclasses.replace(plan_of(cells=cells), lane=Lane.PACKAGE)
     judged = record(tmp_path, plan)
     html, markdown = (
         page(judged.plan, judged.report, judged.provenance) for page in (bench_page, bench_markdown)

@@ -11,14 +11,14 @@ from harness.report.sections.standing import HEADS, block, standing
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, SubjectSpec
-from harness.wire.routes import Lane
+from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import Reach, SubjectKind
 from tests.record_builders import failed, key, record
 
-OLD = SubjectSpec("2.12.0", SubjectKind.RELEASE, ("legacy", "export"))
+OLD = SubjectSpec("2.12.0", SubjectKind.RELEASE, (Route.LEGACY, Route.EXPORT))
 SAME = dataclasses.replace(OLD, subject="2.13.0")
 NEW = dataclasses.replace(OLD, subject="2.14.0", hypothetical_routes=("export",))
-BUILTIN = SubjectSpec("positional", SubjectKind.BUILTIN, ("export",))
+BUILTIN = SubjectSpec("positional", SubjectKind.BUILTIN, (Route.EXPORT,))
 
 
 def product(_: CellKey) -> Reach:
@@ -63,9 +63,9 @@ def test_neighbours_that_are_alike_share_a_row_and_builtin_inliners_have_none() 
 
 def test_a_package_has_a_table_of_its_own_call_by_call() -> None:
     inliner = record(key("a", "2.14.0", "legacy"), failed(Oracle.VALUES))
-    saved = record(dataclasses.replace(key("a", "2.14.0", "no-retrace"), lane="package"))
+    saved = record(dataclasses.replace(key("a", "2.14.0", "no-retrace"), lane=Lane.PACKAGE))
     traced = record(
-        dataclasses.replace(key("a", "2.14.0", "retrace"), lane="package"),
+        dataclasses.replace(key("a", "2.14.0", "retrace"), lane=Lane.PACKAGE),
         failed(Oracle.COMPLETION),
     )
     graph, package = standing([inliner, saved, traced], [NEW], product).split("\n\n")[:2]
@@ -80,7 +80,7 @@ def test_a_package_has_a_table_of_its_own_call_by_call() -> None:
 
 
 def test_packages_stand_in_one_order_whatever_ended_first() -> None:
-    mine = dataclasses.replace(key("a", "2.14.0", "retrace"), lane="package")
+    mine = dataclasses.replace(key("a", "2.14.0", "retrace"), lane=Lane.PACKAGE)
     found = [
         record(dataclasses.replace(mine, builder=builder))
         for builder in ("tensorrt-rtx-1.6.1.120", "segment", "tensorrt-rtx-1.4.0.76")

@@ -17,6 +17,7 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.records import SubjectSpec
+from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
 
 
@@ -46,5 +47,7 @@ def inliners(release_specs: dict[str, SubjectSpec]) -> dict[str, Inliner]:
     }
     for name in ("name-matching", "positional"):
         loaded[name] = BuiltinInliner(name)
-    loaded["torch"] = load_inliner(SubjectSpec("torch", SubjectKind.TORCH, ("direct", "plain")))
+    loaded["torch"] = load_inliner(
+        SubjectSpec("torch", SubjectKind.TORCH, (Route.DIRECT, Route.PLAIN))
+    )
     return loaded

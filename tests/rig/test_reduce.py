@@ -23,7 +23,7 @@ from harness.wire.records import SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
 
-SUBJECT = SubjectSpec("name-matching", SubjectKind.BUILTIN, ("export",))
+SUBJECT = SubjectSpec("name-matching", SubjectKind.BUILTIN, (Route.EXPORT,))
 
 
 def residual() -> Blueprint:

@@ -12,7 +12,7 @@ from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CUDA
 from tests.record_builders import case, planned, provenance, record, subject, unsupported
 
-ENGINE = PackageSpec("tensorrt", ("no-retrace",), "11.0.0.114", executor=CUDA)
+ENGINE = PackageSpec("tensorrt", (Route.NO_RETRACE,), "11.0.0.114", executor=CUDA)
 KEY = CellKey("a", "nonstrict", "2.14.0", Route.NO_RETRACE, Lane.ENGINE, "tensorrt", CUDA)
 DAY = 1_790_000_000.0  # 2026-09-21
 
@@ -51,7 +51,7 @@ def test_a_published_run_counts(tmp_path: Path) -> None:
 
 
 def test_cells_that_ran_on_a_cpu_or_could_not_be_asked_are_no_run_on_a_gpu(tmp_path: Path) -> None:
-    emulated = dataclasses.replace(KEY, lane="package", executor="emulated")
+    emulated = dataclasses.replace(KEY, lane=Lane.PACKAGE, executor="emulated")
     run_of(tmp_path, record(emulated, ended_at_unix_s=DAY), unsupported(KEY))
     assert last_gpu_run([tmp_path]) == (None, ())
 

@@ -215,7 +215,7 @@ def test_unlike_corpora_and_torch_builds_are_refused_or_else_stamped(
 
 def two_environments() -> Sequence[Part]:
     def of(running: str) -> list[SubjectSpec]:
-        package = PackageSpec("segment", ("no-retrace",), tensorrt_running=running)
+        package = PackageSpec("segment", (Route.NO_RETRACE,), tensorrt_running=running)
         return [subject("2.13.0", packages=(package,))]
 
     there = record(at(environment="torch-2.12.0"))
@@ -258,9 +258,9 @@ def test_packages_that_different_runs_had_of_a_release_are_joined() -> None:
     def having(*packages: PackageSpec, **fields: str) -> list[SubjectSpec]:
         return [subject("2.13.0", packages=packages, **fields)]
 
-    built = PackageSpec("tensorrt-rtx-1.5", ("no-retrace",), tensorrt_running="1.5")
-    absent = PackageSpec("segment", ("no-retrace",), unavailable="no registry")
-    segment = PackageSpec("segment", ("no-retrace", "retrace"), tensorrt_running="11.0")
+    built = PackageSpec("tensorrt-rtx-1.5", (Route.NO_RETRACE,), tensorrt_running="1.5")
+    absent = PackageSpec("segment", (Route.NO_RETRACE,), unavailable="no registry")
+    segment = PackageSpec("segment", (Route.NO_RETRACE, Route.RETRACE), tensorrt_running="11.0")
     whole = merge(
         [
             part("one", [record(at("a"))], subjects=having(built, absent)),
@@ -274,7 +274,7 @@ def test_packages_that_different_runs_had_of_a_release_are_joined() -> None:
 
 
 def test_a_builder_whose_engines_ran_on_a_gpu_too_stays_two_packages() -> None:
-    emulated = PackageSpec("tensorrt-rtx-1.6", ("no-retrace",), tensorrt_running="1.6")
+    emulated = PackageSpec("tensorrt-rtx-1.6", (Route.NO_RETRACE,), tensorrt_running="1.6")
     on_gpu = dataclasses.replace(emulated, executor=CUDA)
     whole = merge(
         [

@@ -22,7 +22,7 @@ from harness.runs.plan import (
 from harness.toolchain.rig_client import select_cases
 from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, PackageSpec, SubjectSpec
-from harness.wire.routes import Lane
+from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CellState
 from tests.record_builders import by_id, case, failed, record, subject
 
@@ -205,7 +205,7 @@ def test_a_shard_that_does_not_exist_or_is_empty_is_refused(i: int, n: int) -> N
 
 
 WHOLE = dataclasses.replace(
-    NEW, packages=(PackageSpec("segment", ("no-retrace", "retrace-dynamic")),)
+    NEW, packages=(PackageSpec("segment", (Route.NO_RETRACE, Route.RETRACE_DYNAMIC)),)
 )
 BOTH = dataclasses.replace(case("a"), lanes=("graph", "package"), full=("package",))
 
