@@ -13,7 +13,7 @@ Environments are built here only.
     nox -s acceptance -- --quick                   whole runs held against each other
     nox -s crossing -- --matched                   releases in the environments that stack kept
 
-Any Python from 3.11 on will do, namely the one that runs nox. A session whose environment already
+Python 3.11 or 3.12 will do, namely the one that runs nox. A session whose environment already
 holds what pyproject.toml asks for installs nothing and starts at once; `nox --reuse-venv=no -s
 NAME` builds it anew. `nox --no-venv` installs nothing and uses the `python` of the search path.
 """
@@ -35,6 +35,12 @@ ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
 # Found through the line above; none of them needs more than the standard library.
+from harness.base.platforms import refusal  # noqa: E402
+
+if reason := refusal():
+    print(f"error: {reason}", file=sys.stderr)
+    sys.exit(4)  # ExitCode.FAILED, which an old Python cannot import
+
 from harness.base.errors import Unavailable  # noqa: E402
 from harness.base.exit_codes import ExitCode  # noqa: E402
 from harness.machine.cuda import first_device, refuse_for_rtx  # noqa: E402
@@ -249,7 +255,7 @@ def make_room(session: nox.Session, what: str, afterwards: str) -> None:
 def install(
     session: nox.Session, *groups: str, lock: Path | None = None, packages: Sequence[str] = ()
 ) -> None:
-    """Install the project's dependencies and some of its groups, unless that is done already.
+    """Install the project's dependencies, with extras and groups, unless that is done already.
 
     What ``lock`` lists goes first, each file held against its hash; ``packages`` go last, and are
     not hashed.
@@ -260,8 +266,14 @@ def install(
     if session.venv_backend == "none":
         session.log("no virtual environment: nothing is installed")
         return
+    project, extras = PYPROJECT["project"], PYPROJECT["project"]["optional-dependencies"]
+    developing = [group for group in groups if group not in extras]
     requirements = sorted(
-        {*PYPROJECT["project"]["dependencies"], *nox.project.dependency_groups(PYPROJECT, *groups)}
+        {
+            *project["dependencies"],
+            *(each for group in groups for each in extras.get(group, ())),
+            *nox.project.dependency_groups(PYPROJECT, *developing),
+        }
     )
     locked = lock.read_text() if lock else ""
     digest = hashlib.sha256("\n".join([*requirements, locked, *packages]).encode()).hexdigest()

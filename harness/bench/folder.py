@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from harness.base.errors import UsageError
 from harness.base.files import replace_file, replace_link, written_to
+from harness.base.program import PROGRAM
 from harness.bench.plan import BenchPlan, plan_from_json, plan_to_json
 from harness.runs.journal import Journal, JournalReading, read_journal
 from harness.runs.provenance import (
@@ -71,7 +72,7 @@ class BenchFolder:
         if path is None:
             raise UsageError(
                 f"no bench {str(which)!r}: give its folder, its id under {out}, or `latest`; "
-                "`python -m harness bench` makes one"
+                f"`{PROGRAM} bench` makes one"
             )
         return cls(path)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.errors import SurroundingsError, UsageError
+from harness.base.program import PROGRAM
 from harness.bench import plan as plans
 from harness.bench.measures import Measures, measures_of
 from harness.bench.plan import BenchCell, BenchPlan
@@ -142,7 +143,7 @@ def _cases(options: BenchOptions, measures: Measures, corpus: Corpus) -> tuple[C
     if unknown:
         raise UsageError(
             f"no case is named {', '.join(unknown)} in the {measures.lane} lane; "
-            "`python -m harness list` shows them all"
+            f"`{PROGRAM} list` shows them all"
         )
     return tuple(case for case in known.values() if case.name in names)
 

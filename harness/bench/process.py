@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from harness.base.errors import SurroundingsError
 from harness.base.process import TookTooLong, how_it_ended, kill_group, last_line, run
-from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.environment import PROJECT_ROOT, rig_command
 from harness.wire.bench_records import BenchCase
 from harness.workers.process import Setup, environment, temporary_folder
 
@@ -56,7 +56,7 @@ class Zygote:
         began = time.perf_counter()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [setup.python, "-m", module],
+                rig_command(setup.python, module),
                 cwd=PROJECT_ROOT,
                 env=environment(self._temporary.name),
                 stdin=subprocess.PIPE,
@@ -166,7 +166,7 @@ def ask_fresh(
     try:
         with log.open("ab") as stream, temporary_folder() as temporary:
             done = run(
-                [python, "-m", module],
+                rig_command(python, module),
                 folder=PROJECT_ROOT,
                 environment=environment(temporary),
                 stdin=json.dumps(message) + "\n",

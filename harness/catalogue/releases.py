@@ -21,6 +21,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from harness.base.errors import SurroundingsError, UsageError
+from harness.base.program import PROGRAM
 from harness.base.toml_table import TomlTable
 from harness.wire.routes import Lane, Route
 
@@ -131,7 +132,7 @@ class Catalogue:
         hint = f"did you mean {close[0]}? " if close else ""
         raise UsageError(
             f"unknown release {version!r}; {hint}known: {', '.join(self.versions)}; for a new one: "
-            "python -m harness releases add VERSION, or --wheel FILE where a command takes it"
+            f"{PROGRAM} releases add VERSION, or --wheel FILE where a command takes it"
         )
 
     def select(self, expression: str) -> tuple[Release, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ from typing import Annotated
 import typer
 
 from harness.base.exit_codes import ExitCode
+from harness.base.program import command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli.common import Offline, Wheelhouse, err, tell, toolchain_for
 from harness.run.acceptance import whole_run_differences
@@ -47,7 +47,7 @@ def acceptance_command(
         quick=quick,
         jobs=jobs,
         out=out_dir,
-        command_line=("python", "-m", "harness", *sys.argv[1:]),
+        command_line=command_line(),
     )
 
     def records_of(subjects: Sequence[str]) -> Mapping[str, CellRecord]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 
 from harness.base.errors import UsageError
 from harness.base.files import replace_file
+from harness.base.program import command_line
 from harness.bench.bench import (
     JudgedBench,
     bench,
@@ -41,7 +41,6 @@ from harness.cli.common import (
     Wheelhouse,
     err,
     listed,
-    placeless,
     tell,
     toolchain_for,
 )
@@ -140,7 +139,7 @@ def bench_command(
         builder=builder,
         pythons=tuple(python or ()),
         out=out_dir,
-        command_line=("python", "-m", "harness", *map(placeless, sys.argv[1:])),
+        command_line=command_line(places=False),
     )
     recorded = _recorded(baseline, out_dir)
     if recorded is not None:
@@ -220,8 +219,7 @@ def selftest_command(
             power_seconds=power_seconds,
             seed=seed,
         )
-        command_line = ("python", "-m", "harness", *sys.argv[1:])
-        folder = begin(plan, out_dir, command_line, toolchain, catalogue)
+        folder = begin(plan, out_dir, command_line(), toolchain, catalogue)
     for line in go_on(folder, toolchain, catalogue, _tell_campaign, session):
         tell(line)
     tell(f"selftest: {folder.path}")

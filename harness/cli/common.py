@@ -16,10 +16,10 @@ from harness.base.exit_codes import ExitCode
 from harness.base.files import written_to
 from harness.runs.plan import CAPTURES
 from harness.toolchain import Toolchain
-from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus
 
 RESULTS = Path("results")
+CACHE = Path(".cache")
 INTERRUPTED = "interrupted; what has ended is kept"
 
 out = Console(highlight=False)
@@ -77,7 +77,7 @@ def add_step_summary(folder: Path) -> None:
 
 
 def toolchain_for(wheelhouse: Path | None = None, offline: bool = False) -> Toolchain:
-    cache = Path(os.environ.get("INLINER_REGRESS_CACHE", PROJECT_ROOT / ".cache"))
+    cache = Path(os.environ.get("INLINER_REGRESS_CACHE", CACHE)).absolute()
     return Toolchain(
         cache=cache,
         python=sys.executable,
@@ -109,9 +109,3 @@ def captures(text: str) -> tuple[str, ...]:
     if unknown or not modes:
         raise UsageError(f"--capture {text!r}: nonstrict, strict or functional")
     return modes
-
-
-def placeless(argument: str) -> str:
-    """An argument of the command line without the place of a file, which is this machine's."""
-    head, equals, path = argument.rpartition("=")
-    return f"{head}{equals}{Path(path).name}" if Path(path).is_absolute() else argument

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ import typer
 
 from harness.base.errors import UsageError
 from harness.base.files import replace_file
+from harness.base.program import command_line
 from harness.catalogue.releases import Catalogue, Release, load_catalogue
 from harness.cli.common import (
     RESULTS,
@@ -18,7 +18,6 @@ from harness.cli.common import (
     Wheelhouse,
     err,
     listed,
-    placeless,
     tell,
     toolchain_for,
 )
@@ -93,7 +92,7 @@ def crossing_command(
         corpus_digest=corpus.digest,
         subjects=stations.subjects,
         seeds=(seed,),
-        command_line=("python", "-m", "harness", *map(placeless, sys.argv[1:])),
+        command_line=command_line(places=False),
     )
     folder = out_dir or RESULTS / "crossing" / provenance.run_id
     provenance, warnings = open_crossing(folder, provenance, stations.at)

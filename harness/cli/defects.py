@@ -10,6 +10,7 @@ import typer
 
 from harness.base.errors import UsageError
 from harness.base.exit_codes import ExitCode
+from harness.base.program import PROGRAM
 from harness.cli.common import ExpectationsFolder, tell
 from harness.expectations import EXPECTATIONS
 from harness.gate.known import changes_in
@@ -53,7 +54,7 @@ def defects_command(
     if name:
         return _one(name, standings, as_json=as_json)
     if not standings.releases:
-        tell("the table is empty: python -m harness expected --update RUN")
+        tell(f"the table is empty: {PROGRAM} expected --update RUN")
         return ExitCode.GREEN
     newest = standings.releases[-1]
     if new_in:
@@ -127,7 +128,7 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
     if defect is None:
         near = difflib.get_close_matches(name, standings.register.by_id, n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
-        raise UsageError(f"no defect is called {name}{hint} `python -m harness defects` lists them")
+        raise UsageError(f"no defect is called {name}{hint} `{PROGRAM} defects` lists them")
     if as_json:
         print(json.dumps(_as_json(_latest(defect, standings))))
         return ExitCode.GREEN
@@ -157,9 +158,9 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         tell(f"  {release + ':':12} {each.state.value}{cells}{behind}")
     cell = _cell(latest, standings)
     if cell:
-        tell(f"  {'show it:':12} python -m harness explain {cell}")
+        tell(f"  {'show it:':12} {PROGRAM} explain {cell}")
     if cell and not defect.no_script:
-        tell(f"  {'script:':12} python -m harness reproduce {cell}")
+        tell(f"  {'script:':12} {PROGRAM} reproduce {cell}")
     return ExitCode.GREEN
 
 

@@ -14,6 +14,7 @@ import typer
 
 from harness.base.errors import SurroundingsError, UsageError
 from harness.base.exit_codes import ExitCode
+from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue
 from harness.cli.common import (
     RESULTS,
@@ -85,7 +86,7 @@ def show_command(
     if Lane.GRAPH not in known_case(case, places).lanes:
         raise UsageError(
             f"{case} goes through the package lane alone, where each release splits it anew; "
-            f"`python -m harness explain {case} --subject RELEASE` shows how"
+            f"`{PROGRAM} explain {case} --subject RELEASE` shows how"
         )
     print(split_text(sys.executable, case, captures(capture)[0], places))
 
@@ -226,7 +227,7 @@ def known_case(name: str, places: Sequence[str]) -> CaseInfo:
     if name not in corpus.names:
         near = difflib.get_close_matches(name, corpus.names, n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
-        raise UsageError(f"no case is named {name}{hint} `python -m harness list` shows them all")
+        raise UsageError(f"no case is named {name}{hint} `{PROGRAM} list` shows them all")
     return next(case for case in corpus.cases if case.name == name)
 
 

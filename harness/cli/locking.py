@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from harness.base.exit_codes import ExitCode
+from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue
 from harness.cli.common import (
     Offline,
@@ -63,7 +64,7 @@ def verify_command(expression: Expression = "", capture: Captures = BOTH) -> int
         tell(f"{difference.case} [{difference.capture}]: {difference.what}")
     if found:
         tell(f"{len(found)} differences from the lock of torch {locked.torch_version}")
-        tell("if they are meant: python -m harness corpus lock")
+        tell(f"if they are meant: {PROGRAM} corpus lock")
         return int(ExitCode.RED)
     tell(f"{len(now.cases)} programs as locked, torch {now.torch_version}")
     return int(ExitCode.GREEN)

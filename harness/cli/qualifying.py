@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ import typer
 from harness.base.errors import SurroundingsError, UsageError
 from harness.base.exit_codes import ExitCode
 from harness.base.files import replace_file
+from harness.base.program import command_line
 from harness.bench.asking import inliner_workers
 from harness.bench.at_sizes import (
     BUDGET_S,
@@ -114,7 +114,7 @@ def qualify_command(
         jobs=jobs,
         timeout_s=timeout,
         out=out_dir,
-        command_line=("python", "-m", "harness", *sys.argv[1:]),
+        command_line=command_line(),
     )
     toolchain = toolchain_for(wheelhouse, offline)
     progress = progress_for(err)

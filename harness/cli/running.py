@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ import typer
 
 from harness.base.errors import UsageError
 from harness.base.exit_codes import ExitCode
+from harness.base.program import PROGRAM, command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli.common import (
     INTERRUPTED,
@@ -133,7 +133,7 @@ def run_command(
         shard=_shard(shard),
         out=out_dir,
         expectations=expectations,
-        command_line=("python", "-m", "harness", *sys.argv[1:]),
+        command_line=command_line(),
     )
     toolchain = toolchain_for(wheelhouse, offline)
     progress = progress_for(err)
@@ -186,7 +186,7 @@ def _latest(out_dir: Path) -> Path | None:
 def _how_to_go_on(which: str, out_dir: Path, expectations: Path) -> str:
     if not which:
         return ""  # it did not come to a folder of its own
-    words = ["python", "-m", "harness", "run", "--resume", which]
+    words = [*PROGRAM.split(), "run", "--resume", which]
     words += ["--out", str(out_dir)] if out_dir != RESULTS else []
     words += ["--expectations", str(expectations)] if expectations != EXPECTATIONS else []
     return f"\nresume: {shlex.join(words)}"

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from harness.base.errors import UsageError
 from harness.base.files import replace_file
+from harness.base.program import PROGRAM
 from harness.expectations import EXPECTATIONS
 from harness.wire.vocabulary import SplitSeen
 
@@ -78,7 +79,7 @@ def read_lock(path: Path = LOCK_FILE) -> CorpusLock:
             {row["case"]: _seen(row, releases) for row in rows if "capture" not in row},
         )
     except FileNotFoundError:
-        raise UsageError(f"{path}: no lock; `python -m harness corpus lock` writes one") from None
+        raise UsageError(f"{path}: no lock; `{PROGRAM} corpus lock` writes one") from None
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path}: not a corpus lock: {error!r}; restore it from git") from error
     if schema != LOCK_SCHEMA:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.base.exit_codes import ExitCode
+from harness.base.program import PROGRAM
 from harness.gate.mistakes import told
 from harness.gate.verdict import counts_by_lane, verdict_words
 from harness.register.faults import Fault
@@ -181,9 +182,7 @@ def first_screen(
         lines.append(f"  good news: {len(report.good_news)} verdicts are better than before")
     gated = [each for each in report.findings if each.subject not in places.candidates]
     if gated and not places.corpus:
-        lines.append(
-            f"to expect what it shows: python -m harness expected --update {run}{places.of_run}"
-        )
+        lines.append(f"to expect what it shows: {PROGRAM} expected --update {run}{places.of_run}")
     return lines
 
 

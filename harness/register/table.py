@@ -26,6 +26,7 @@ from typing import Final
 from packaging.version import Version
 
 from harness.base.errors import SurroundingsError
+from harness.base.program import PROGRAM
 from harness.expectations import EXPECTATIONS
 from harness.register.facts import NONSTRICT, UNSUPPORTED, Fact, Place
 from harness.register.selectors import NAMED_SUBJECTS, parsed_version
@@ -319,7 +320,7 @@ def read_table(folder: Path = EXPECTED_FOLDER, *, undecided: bool = False) -> Ta
                 except ValueError as error:
                     raise SurroundingsError(
                         f"{path}, line {number}: {error}; or write the table anew: "
-                        "python -m harness expected --update RUN"
+                        f"{PROGRAM} expected --update RUN"
                     ) from error
     without = folder / WITHOUT_ROWS_FILE
     named = _lines(without, _WITHOUT_ROWS_COLUMNS) if without.is_file() else ()

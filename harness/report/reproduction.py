@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.base.errors import SurroundingsError, Unavailable, UsageError
+from harness.base.program import PROGRAM
 from harness.catalogue.releases import Catalogue, Release
 from harness.report.model import ReportModel
 from harness.report.pictures import NEVER_AGAIN, of_packages
@@ -89,7 +90,7 @@ def reproduce_command(wanted: Wanted, route: str) -> str:
     """What prints the script again."""
     capture = "" if wanted.capture == "nonstrict" else f" --capture {wanted.capture}"
     return (
-        f"python -m harness reproduce {wanted.case} --subject {wanted.subject.subject} "
+        f"{PROGRAM} reproduce {wanted.case} --subject {wanted.subject.subject} "
         f"--route {route}{capture}{wanted.options}"
     )
 

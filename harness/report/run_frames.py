@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from harness.base.errors import UsageError
+from harness.base.program import PROGRAM
 from harness.report.frames.frames import STANDINGS
 from harness.report.frames.matrix_views import Matrix
 from harness.report.frames.measure_views import MeasureRow, Quartiles
@@ -109,7 +110,7 @@ def read_frames(run: Path) -> RunFrames:
             found[name] = pd.read_parquet(path)
         except (OSError, ValueError) as error:  # pyarrow's errors are these
             raise UsageError(
-                f"{path}: cannot be read: {error}; `python -m harness report {run}` writes it"
+                f"{path}: cannot be read: {error}; `{PROGRAM} report {run}` writes it"
             ) from error
     return RunFrames(**found)
 

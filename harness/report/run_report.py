@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.base.files import replace_file
 from harness.base.fork import beside
+from harness.base.program import PROGRAM
 from harness.gate.findings import Finding, mistake
 from harness.gate.reach import reach_in
 from harness.register.defects import Defect
@@ -126,7 +127,7 @@ def fault_view(fault: Fault) -> FindingView:
         tone=EXPECTATIONS,
         label="not exact",
         reason=fault.reason,
-        command="python -m harness expected --review",
+        command=f"{PROGRAM} expected --review",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from harness.base.program import PROGRAM
 from harness.catalogue.subject_order import ordered_subjects, version_of
 from harness.gate.attribution import (
     deviation,
@@ -25,7 +26,7 @@ def screen_of(judged: JudgedRun) -> list[str]:
     """The first screen of a run, as the console shows it."""
     lines = defect_lines(judged)
     if judged.known is not None:
-        lines[-1] += f"; all: python -m harness defects --release {judged.known.release}"
+        lines[-1] += f"; all: {PROGRAM} defects --release {judged.known.release}"
     return first_screen(judged.report, lines, run=judged.folder.run_id, places=judged.places)
 
 

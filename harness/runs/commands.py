@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from harness.base.program import PROGRAM
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane
 
@@ -57,10 +58,10 @@ def explain_command(key: CellKey, places: Places = HERE) -> str:
     """The command that shows one cell; of one on a GPU it runs again, as `explain` emulates."""
     if key.lane == Lane.ENGINE:
         return (
-            f"python -m harness run --lane {key.lane} --environment matched "
+            f"{PROGRAM} run --lane {key.lane} --environment matched "
             f"--releases {key.subject} --routes {key.route} -k {key.case}"
         )
-    command = f"python -m harness explain {key.case} --subject {key.subject} --route {key.route}"
+    command = f"{PROGRAM} explain {key.case} --subject {key.subject} --route {key.route}"
     capture = "" if key.capture == "nonstrict" else f" --capture {key.capture}"
     return f"{command}{capture}{places.options(key.subject)}"
 

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any, Final, cast
 
 from harness.base.errors import UsageError
+from harness.base.program import PROGRAM
 from harness.catalogue.subject_order import ordered_subjects
 from harness.runs.plan import PlannedCell
 from harness.runs.provenance import Provenance, Source, new_run_id, provenance_to_json
@@ -87,7 +88,7 @@ def _refuse_unfinished(part: Part) -> None:
     if missing:
         raise UsageError(
             f"cannot merge {part.name}: {len(missing)} of its {len(part.plan)} cells have not "
-            f"ended: {_some(missing)}; finish it with `python -m harness run --resume {part.name}`"
+            f"ended: {_some(missing)}; finish it with `{PROGRAM} run --resume {part.name}`"
         )
 
 
@@ -238,7 +239,7 @@ def _joined(
     return Provenance(
         run_id=new_run_id(datetime.fromisoformat(started), tail),
         started_at=started,
-        command_line=("python", "-m", "harness", "merge", *ids),
+        command_line=(*PROGRAM.split(), "merge", *ids),
         seeds=tuple(sorted({seed for run in runs for seed in run.seeds})),
         corpus_digest=joined_words(run.corpus_digest for run in runs) or "",
         corpus=min(run.corpus for run in runs),

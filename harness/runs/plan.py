@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.base.errors import UsageError
+from harness.base.program import PROGRAM
 from harness.catalogue.releases import PACKAGE_LANE_SINCE
 from harness.wire.record_json import UnknownSchema, check_schema, key_from_json, to_json
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec
@@ -82,7 +83,7 @@ def make_plan(
         raise UsageError(
             f"nothing to run: {len(cases)} cases, {len(subjects)} subjects, "
             f"{len(captures)} capture modes and routes {sorted(routes) if routes else 'all'} "
-            "leave no cell; see `python -m harness list` and `python -m harness releases`; "
+            f"leave no cell; see `{PROGRAM} list` and `{PROGRAM} releases`; "
             f"whole packages can be run from {PACKAGE_LANE_SINCE} on"
         )
     _refuse_twins(plan)

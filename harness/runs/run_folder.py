@@ -29,6 +29,7 @@ from filelock import FileLock, Timeout
 
 from harness.base.errors import UsageError
 from harness.base.files import replace_file, replace_link, sync_folder, written_to
+from harness.base.program import PROGRAM
 from harness.runs.evidence import write_failures
 from harness.runs.journal import Journal, JournalReading, read_journal, read_journal_as
 from harness.runs.plan import PlannedCell, plan_from_jsonl, plan_to_jsonl
@@ -115,7 +116,7 @@ class RunFolder:
             raise UsageError(f"{there} is not a run: it has no run.json")
         raise UsageError(
             f"no run {str(which)!r}: give a run's folder, its id under {out}, or {LATEST!r}; "
-            "`python -m harness run` makes one"
+            f"`{PROGRAM} run` makes one"
         )
 
     @property

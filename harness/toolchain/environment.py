@@ -12,7 +12,13 @@ from harness.base.process import TookTooLong, run
 
 PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
 QUESTIONS_MODULE: Final = "harness.rig.questions"
+_START: Final = PROJECT_ROOT / "harness" / "rig" / "start.py"
 _PROBE_TIMEOUT_S: Final = 300.0
+
+
+def rig_command(python: str, module: str, *arguments: str) -> list[str]:
+    """Runs a module of ours in a Python, whatever is called `harness` or `corpus` there."""
+    return [python, "-P", str(_START), module, *arguments]
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ def probe(python: str) -> EnvironmentFacts:
     """
     try:
         done = run(
-            [python, "-m", QUESTIONS_MODULE],
+            rig_command(python, QUESTIONS_MODULE),
             folder=PROJECT_ROOT,
             stdin=json.dumps({"question": "probe"}),
             timeout_s=_PROBE_TIMEOUT_S,
@@ -63,8 +69,7 @@ def probe(python: str) -> EnvironmentFacts:
     if "No module named 'torch'" in done.complaint:
         raise SurroundingsError(
             f"{python}: torch is not installed",
-            "run through nox, which installs it, or install the dependency group `pinned` of "
-            "pyproject.toml",
+            "run through nox, which installs it, or install inliner-regress[pinned]",
         )
     if done.code != 0:
         raise SurroundingsError(f"{python}: the probe of torch failed: {done.last_words}")

@@ -12,8 +12,9 @@ from typing import Any
 from harness.base.errors import SurroundingsError, UsageError
 from harness.base.exit_codes import ExitCode
 from harness.base.process import run
+from harness.base.program import PROGRAM
 from harness.toolchain import kept_answers
-from harness.toolchain.environment import PROJECT_ROOT, QUESTIONS_MODULE
+from harness.toolchain.environment import PROJECT_ROOT, QUESTIONS_MODULE, rig_command
 from harness.toolchain.package_site import PackageSite
 from harness.wire.record_json import case_from_json, to_json
 from harness.wire.records import CaseInfo, SubjectSpec
@@ -108,13 +109,13 @@ def ask_rig(python: str, question: str, **request: Any) -> list[Any]:
 
 def _printed(python: str, question: str, **request: Any) -> str:
     stdin = json.dumps({"question": question, **request})
-    done = run([python, "-m", QUESTIONS_MODULE], folder=PROJECT_ROOT, stdin=stdin)
+    done = run(rig_command(python, QUESTIONS_MODULE), folder=PROJECT_ROOT, stdin=stdin)
     if done.code == ExitCode.USAGE:
         raise UsageError(done.last_words)
     if done.code != 0:
         raise SurroundingsError(
             f"asking the rig for {question} failed: {done.last_words}",
-            "`python -m harness doctor` tells what is missing",
+            f"`{PROGRAM} doctor` tells what is missing",
         )
     return done.printed
 
@@ -156,7 +157,7 @@ def select_cases(
     if not chosen:
         raise UsageError(
             f"no {'quick ' if quick else ''}case matches "
-            f"{expression or ', '.join(families)!r}; `python -m harness list` "
+            f"{expression or ', '.join(families)!r}; `{PROGRAM} list` "
             f"shows them all{'' if full else ', and some are for `--full` alone'}"
         )
     return chosen

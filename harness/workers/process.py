@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from harness.base.process import how_it_ended, kill_group
 from harness.toolchain import PackageSite
-from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.environment import PROJECT_ROOT, rig_command
 from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
@@ -51,7 +51,6 @@ def environment(temporary: str, seed: int = 0) -> dict[str, str]:
     return {
         **os.environ,
         **_ONE_THREAD,
-        "PYTHONPATH": str(PROJECT_ROOT),
         "PYTHONHASHSEED": str(seed % 2**32),
         "TMPDIR": temporary,
     }
@@ -150,9 +149,7 @@ class Worker:
         temporary = temporary_folder()
         with (setup.log_folder / f"worker-{number}.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                setup.python,
-                "-m",
-                setup.module,
+                *rig_command(setup.python, setup.module),
                 cwd=PROJECT_ROOT,
                 env=environment(temporary.name, setup.seed),
                 stdin=asyncio.subprocess.PIPE,

@@ -10,6 +10,7 @@ from typing import Any
 
 from jinja2 import Environment
 
+from harness.base.program import PROGRAM
 from harness.bench import words
 from harness.bench.at_sizes import AtSize, AtSizes
 from harness.gate.qualify import FORBIDDING, MADE, Change, Decision, Harm, Measured, Qualification
@@ -243,7 +244,7 @@ def _why_no_package(candidate: SubjectSpec) -> str:
     if candidate.exporter_path is not None:
         return "the candidate is one file, and no whole package"
     return (
-        "--wheel asks the graph lane alone; for both, python -m harness releases add VERSION "
+        f"--wheel asks the graph lane alone; for both, {PROGRAM} releases add VERSION "
         "--wheel FILE, and then --candidate VERSION"
     )
 

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from corpus.case import Inputs
+from harness.rig import start
 from harness.rig.channel import die_with_parent
 from harness.rig.package.loading import Loaded, Request, answer, died
 from harness.rig.package.opening import open_package
-
-_ROOT = Path(__file__).resolve().parents[3]
 
 
 class SpawningLoader:
@@ -57,8 +56,7 @@ class SpawningLoader:
         )
         # What it prints goes where the worker's own prints go; the worker's orders are not for it.
         code = subprocess.run(
-            [sys.executable, "-m", "harness.rig.package.spawning", str(asked)],
-            cwd=_ROOT,
+            [sys.executable, "-P", start.__file__, "harness.rig.package.spawning", str(asked)],
             stdin=subprocess.DEVNULL,
             check=False,
         ).returncode

@@ -106,7 +106,7 @@ def _minimal(lane: Lane, request: Mapping[str, Any]) -> Blueprint:
     if blueprint is None:
         raise NothingToReduce(
             f"{case} is no blueprint but code, which cannot be reduced; "
-            "the drawn and found cases of `python -m harness list` can"
+            "the drawn and found cases that `list` shows can"
         )
     # Named first: a case's numbers come from its name.
     blueprint = dataclasses.replace(blueprint, name=request["name"])
@@ -136,5 +136,5 @@ def _first_failure(
                 return route, failure
     raise NothingToReduce(
         f"{request['case']} does not fail {oracle or 'anything'} in {subject} by "
-        f"{' or '.join(routes)}; `python -m harness explain` tells what it does"
+        f"{' or '.join(routes)}; `explain` tells what it does"
     )
