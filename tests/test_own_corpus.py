@@ -127,6 +127,15 @@ def test_a_case_that_every_release_gets_right_is_green(told: Callable[..., Told]
     assert "defects" not in run.printed
 
 
+def test_the_projects_own_inliners_are_not_asked_about_a_users_cases(
+    told: Callable[..., Told],
+) -> None:
+    # By name is how the built-in `name-matching` wires, and it gets this case wrong.
+    run = told("our_earlier", "--releases", "2.14.0", "--routes", "legacy,export")
+    judged = {subject["subject"] for subject in json.loads(run.read("run.json"))["subjects"]}
+    assert (run.code, judged) == (0, {"2.14.0", "torch"}), run
+
+
 def test_a_silent_failure_is_red_and_told_as_the_known_defect_that_it_is(
     told: Callable[..., Told],
 ) -> None:

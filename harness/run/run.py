@@ -103,6 +103,7 @@ def run(
         exporter=options.exporter,
         wheel=options.wheel,
         like=options.like,
+        built_in=not options.corpus,
     )
     if options.subjects:
         by_name = {spec.subject: spec for spec in subjects}

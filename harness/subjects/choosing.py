@@ -29,11 +29,16 @@ def choose_subjects(
     exporter: Path | None = None,
     wheel: Path | None = None,
     like: str = "",
+    built_in: bool = True,
 ) -> tuple[SubjectSpec, ...]:
     """The releases, built-in inliners, exporter file and control of a run.
 
     An exporter file is held against one release, so that release and the control are all it needs
     beside it, unless others are asked for.
+
+    Args:
+        built_in: whether this project's own inliners are judged, too. They are models of the two
+            algorithms, and no failure of theirs is one of a product.
 
     Raises:
         UsageError: an unknown release, or a file that is no exporter.
@@ -49,7 +54,7 @@ def choose_subjects(
         asked = catalogue.select(releases) if releases else tuple(catalogue)
         return (
             *(_release(toolchain, release) for release in asked),
-            *builtin_subjects(),
+            *(builtin_subjects() if built_in else ()),
             torch_subject(),
         )
     partner = catalogue.get(like) if like else catalogue.newest
