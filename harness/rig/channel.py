@@ -33,8 +33,8 @@ from harness.wire.records import CellKey, CellRecord
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
-class Teller:
-    """Tells the controller what happens."""
+class Reporter:
+    """Reports to the controller what happens."""
 
     def __init__(self, channel: TextIO) -> None:
         self._channel = channel
@@ -85,21 +85,21 @@ class Worker(Protocol):
     def close(self) -> None: ...
 
 
-def serve(make: Callable[[Mapping[str, Any], Teller], Worker]) -> None:
+def serve(make: Callable[[Mapping[str, Any], Reporter], Worker]) -> None:
     """Be a worker until stdin ends."""
     die_with_parent()
-    tell = Teller(private_channel())
+    report = Reporter(private_channel())
     started = time.perf_counter()
     setup = json.loads(sys.stdin.readline())
-    tell.at(None, "import")
-    worker = make(setup, tell)
+    report.at(None, "import")
+    worker = make(setup, report)
     _keep_out_of_collections()
-    tell.ready(worker, time.perf_counter() - started)
+    report.ready(worker, time.perf_counter() - started)
     for line in sys.stdin:
         began = time.perf_counter()
         stages_s = worker.serve(json.loads(line))
         _keep_out_of_collections()
-        tell.done(time.perf_counter() - began, stages_s)
+        report.done(time.perf_counter() - began, stages_s)
     worker.close()
 
 

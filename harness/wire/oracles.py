@@ -146,7 +146,7 @@ ORACLES: Mapping[Oracle, OracleRow] = {
     Oracle.METADATA: OracleRow(
         symptom=Symptom.WRONG_METADATA,
         script_place=5,
-        script_check=("check_metadata", "Recording", "mismatch", "sizes_in"),
+        script_check=("check_metadata", "NodeValues", "mismatch", "sizes_in"),
         noted_when_uncovered=True,
     ),
     Oracle.UNFLATTEN: OracleRow(

@@ -26,8 +26,7 @@ from corpus.families.functional_export import (
     ReadInAnotherOrder,
     Stages,
 )
-from harness.rig.capture.capture import capture, export_like_a_user
-from harness.rig.capture.functional_export import functional_tracer
+from harness.rig.capture.capture import capture, export_like_a_user, functional_tracer
 from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared, prepare
 from harness.rig.clock import StageClock
@@ -341,7 +340,7 @@ def test_one_tensor_given_for_two_inputs_is_taken_for_one_input() -> None:
 
 def test_a_torch_that_cannot_be_asked_gives_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     """As torch 2.9, whose strict export has no such tracer."""
-    monkeypatch.setattr("harness.rig.capture.functional_export.config", None)
+    monkeypatch.setattr("harness.rig.capture.capture.config", None)
     case = CASES[0]
     with pytest.raises(NotPrepared) as caught:
         prepare(case, "nonstrict", 0, StageClock())

@@ -10,7 +10,7 @@ from torch.fx import GraphModule
 from corpus.case import find_case
 from harness.rig.capture.capture import capture
 from harness.rig.capture.split import split_module
-from harness.rig.capture.split_shape import shape_of
+from harness.rig.questions.splits import shape_of
 
 
 def split_of(name: str, mode: str = "nonstrict") -> GraphModule:

@@ -1,4 +1,4 @@
-"""The process of one whole package, in which its cases are compiled and its workers are born.
+"""The process of one whole package, in which its cases are compiled and its workers start.
 
     python -m harness.rig.bench.station       started by harness.bench, never by hand
 
@@ -34,7 +34,7 @@ from harness.rig.package.opening import open_package
 from harness.wire.bench_records import arm_of, case_of
 
 
-class Asked(Protocol):
+class Answering(Protocol):
     """Answers messages: a `Child`, or this process itself."""
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]: ...
@@ -42,8 +42,8 @@ class Asked(Protocol):
     def end(self) -> None: ...
 
 
-class Here:
-    """In the place of a `Child`: this process."""
+class InProcess:
+    """Answers as a `Child` does, in this very process."""
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
@@ -62,12 +62,14 @@ class Here:
 class CaseServer:
     """Serves the jobs of one case; in a fork of the station, or in itself."""
 
-    def __init__(self, package: ModuleType, seed: int, born: Callable[[Serve], Asked]) -> None:
+    def __init__(
+        self, package: ModuleType, seed: int, start_process: Callable[[Serve], Answering]
+    ) -> None:
         self._package = package
         self._seed = seed
-        self._born = born
+        self._start_process = start_process
         self._compiled: Compiled | None = None
-        self._workers: dict[str, tuple[Asked, tempfile.TemporaryDirectory[str]]] = {}
+        self._workers: dict[str, tuple[Answering, tempfile.TemporaryDirectory[str]]] = {}
 
     def serve(self, message: Mapping[str, Any]) -> dict[str, Any]:
         if message["do"] == "prepare":
@@ -99,7 +101,7 @@ class CaseServer:
         worker = UserWorker(
             self._package, self._compiled, arm, message["passes"], Path(folder.name)
         )
-        self._workers[arm.name] = self._born(lambda _: one_call(worker)), folder
+        self._workers[arm.name] = self._start_process(lambda _: one_call(worker)), folder
         return {}
 
 
@@ -111,14 +113,16 @@ class Station:
         self.load_seconds: dict[str, float] = {}
         self._package = open_package(setup)
         self._seed = int(setup["seed"])
-        self._born: Callable[[Serve], Asked] = Child.fork if setup["forks"] else Here
-        self._servers: dict[str, Asked] = {}
+        self._start_process: Callable[[Serve], Answering] = (
+            Child.fork if setup["forks"] else InProcess
+        )
+        self._servers: dict[str, Answering] = {}
 
     def serve(self, message: Mapping[str, Any]) -> dict[str, Any]:
         name = message["case"]["name"]
         if name not in self._servers:
-            server = CaseServer(self._package, self._seed, self._born)
-            self._servers[name] = self._born(server.serve)
+            server = CaseServer(self._package, self._seed, self._start_process)
+            self._servers[name] = self._start_process(server.serve)
         return self._servers[name].ask(message)
 
 

@@ -6,7 +6,8 @@ import contextlib
 import copy
 import dataclasses
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +18,25 @@ from torch.export.passes import move_to_device_pass
 from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs, Program, is_from_elsewhere
-from harness.rig.capture.functional_export import functional_tracer
 from harness.rig.capture.sizes import apart, user_values
 from harness.rig.capture.split import require_fallbacks, split_module
 
+try:
+    import torch._export.config as export_config
+except ModuleNotFoundError:  # up to torch 2.9
+    export_config = None  # type: ignore[assignment]
+
 CALLS = 3  # seeded inputs that every program is run on
+#: Settings by which strict export traces with the functional export. torch 2.10 has the first
+#: alone, and with it this one way to use the tracer.
+_FUNCTIONAL_TRACER = {
+    "use_new_tracer_experimental": True,
+    "use_legacy_dynamo_graph_capture": True,
+}
+
+
+class CannotAsk(Exception):
+    """What a case asks for is not there to be asked: no verdict on anything."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +121,25 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
         exported = program.before_compile(exported)
     calls = _sizes_apart(program, user_values(exported, exported.graph), calls)
     return CapturedProgram(case, program, model, exported, calls)
+
+
+@contextmanager
+def functional_tracer() -> Iterator[None]:
+    """Within, `torch.export.export(..., strict=True)` traces with the functional export.
+
+    That is `torch._dynamo.functional_export`, which yields torch-level IR; strict export lowers it
+    to ATen, and since some version uses this tracer anyhow. Here it is pinned.
+
+    Raises:
+        CannotAsk: this torch's strict export cannot do that.
+    """
+    if export_config is None:
+        raise CannotAsk("strict export of this torch has no functional tracer; 2.10 brought it")
+    known = {
+        name: value for name, value in _FUNCTIONAL_TRACER.items() if hasattr(export_config, name)
+    }
+    with export_config.patch(known):
+        yield
 
 
 def _sizes_apart(

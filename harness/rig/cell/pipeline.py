@@ -11,7 +11,7 @@ from pathlib import Path
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from harness.rig.capture.functional_export import CannotAsk
+from harness.rig.capture.capture import CannotAsk
 from harness.rig.cell import judging
 from harness.rig.cell.disk import CameBack, save_again, send_to_disk
 from harness.rig.cell.harm import DAMAGED

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
-from harness.rig.capture.functional_export import CannotAsk
+from harness.rig.capture.capture import CannotAsk
 
 _REFIT: Final = "what was built is refitted with weights, and an emulated engine has no refitter"
 #: By setting; of a setting that is false, nothing is asked.

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.fx import GraphModule
+from torch.fx import Graph, GraphModule, Node
 
 from harness.rig.engines.builder import behind, build_segment_engine
 from harness.rig.engines.contract import UnsupportedSegment
 from harness.rig.package import engine_cache
-from harness.rig.package.aliased import with_aliased_outputs
 from harness.rig.package.engine_cache import EngineBuild, KeptEngine, content_key
 from harness.rig.package.site import Site
 
@@ -152,8 +151,52 @@ def carry_segments(site: Site) -> None:
 def _with_aliased_outputs(
     module: GraphModule, result: Any
 ) -> tuple[GraphModule, dict[str, tuple[str, str]]]:
-    """As `with_aliased_outputs`, by a release whose engines have none, too."""
-    return with_aliased_outputs(module) if "aliased_io" in result._fields else (module, {})
+    """A segment that returns what its engine writes to inputs, too, and its `aliased_io`.
+
+    In 2.14 a converter turns a write to a cache that is an engine's input into TensorRT's own layer
+    for it, whose output lies where the input lies: the engine writes to the caller's buffer. That
+    output is bound behind those that the split module knows (`TRTInterpreter.output`).
+    `aliased_io` is the name of each such output, with the name of its input and the kind of its
+    alias, in the release's own form.
+    """
+    if "aliased_io" not in result._fields:
+        return module, {}
+    return with_aliased_outputs(module)
+
+
+def with_aliased_outputs(module: GraphModule) -> tuple[GraphModule, dict[str, tuple[str, str]]]:
+    """As `_with_aliased_outputs`, of a release that has them. A segment without any stays as is."""
+    writes = [node for node in module.graph.nodes if _is_aliased(node)]
+    if not writes:
+        return module, {}
+    graph, copies = Graph(), dict[Node, Node]()
+    returned = graph.graph_copy(module.graph, copies)
+    outputs = list(returned) if isinstance(returned, tuple | list) else [returned]
+    outputs += [copies[write] for write in writes if copies[write] not in outputs]
+    graph.output(tuple(outputs))
+    aliased = {
+        f"output{outputs.index(copies[write])}": (write.all_input_nodes[0].name, "kv_cache_update")
+        for write in writes
+    }
+    return GraphModule(module, graph), aliased
+
+
+def _is_aliased(node: Node) -> bool:
+    """Whether the release's converters make of this node a layer that writes to an input.
+
+    This is the release's own prediction, which reads what its converters read. It takes a clone of
+    an input for the input, since it is made before lowering. That a node is marked to be left alone
+    it leaves to its caller to see.
+    """
+    if node.op != "call_function" or not node.args or not isinstance(node.args[0], Node):
+        return False
+    cache = node.args[0]
+    if cache.op != "placeholder" or node.meta.get("_trt_no_kv_alias"):
+        return False
+    if not isinstance(cache.meta["val"], torch.Tensor):  # a number: nothing is written to it
+        return False
+    lifting = importlib.import_module("torch_tensorrt.dynamo.lowering._buffer_lifting")
+    return bool(lifting._kv_write_will_alias(node, tuple(cache.meta["val"].shape)))
 
 
 def _refuse_doubles_that_it_holds(module: GraphModule) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus.case import Case, find_case
-from harness.rig.capture.capture import CapturedProgram, capture
-from harness.rig.capture.functional_export import CannotAsk
+from harness.rig.capture.capture import CannotAsk, CapturedProgram, capture
 from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared
 from harness.rig.clock import StageClock

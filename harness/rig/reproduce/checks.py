@@ -1,6 +1,6 @@
-"""What a reproduction script asks; `scripts` copies the one function that it needs into each.
+"""What a reproduction script looks for; `script` copies the one function that each needs.
 
-Short writings of the oracles: one looks for one kind of failure, and tells the first that it finds.
+They are the oracles in short: each looks for one kind of failure and returns the first it finds.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ import torch.utils._pytree as pytree
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import GraphModule, Interpreter, Node
 
+from harness.rig.reproduce.attempt import Attempt, Check, Outcome, outcome
 from harness.rig.reproduce.engines import Call
-from harness.rig.reproduce.way import Check, Outcome, Way, outcome
 
 
 def ends_by(stage: str, error: str) -> Check:
     """Whether it ends at this stage by an exception of this name."""
 
-    def check(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
-        same = (way.stage, type(way.error).__name__) == (stage, error)
-        return way.ended if same else ""
+    def check(attempt: Attempt, split: GraphModule, calls: Sequence[Call]) -> str:
+        same = (attempt.stage, type(attempt.error).__name__) == (stage, error)
+        return attempt.ended if same else ""
 
     return check
 
 
-def check_values(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+def check_values(attempt: Attempt, split: GraphModule, calls: Sequence[Call]) -> str:
     """Whether the inlined module or the reloaded program computes something else than the split."""
     expected = outcome(copy.deepcopy(split), calls)
-    found: list[tuple[str, Outcome | None]] = [("reloaded program", way.results)]
-    if way.inlined is not None and way.stage not in ("inline-engines", "inline-fallbacks"):
+    found: list[tuple[str, Outcome | None]] = [("reloaded program", attempt.results)]
+    if attempt.inlined is not None and attempt.stage not in ("inline-engines", "inline-fallbacks"):
         try:
-            inlined = copy.deepcopy(way.inlined)
+            inlined = copy.deepcopy(attempt.inlined)
             inlined.recompile()
             found.insert(0, ("inlined module", outcome(inlined, calls)))
         except Exception as error:  # noqa: BLE001 - a result as well
-            if way.results is not None:
+            if attempt.results is not None:
                 return f"inlined module: raises {type(error).__name__}: {error}"
     for name, results in found:
         said = difference(expected, results) if results is not None else ""
@@ -47,12 +47,12 @@ def check_values(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
     return ""
 
 
-def check_compiled(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+def check_compiled(attempt: Attempt, split: GraphModule, calls: Sequence[Call]) -> str:
     """Whether what a package compiled computes something else than the model."""
-    if way.eager is None or way.stage == "compile":
+    if attempt.eager is None or attempt.stage == "compile":
         return ""
     # So much may an engine that really runs differ.
-    said = difference(way.eager, outcome(copy.deepcopy(split), calls), tolerance=1e-3)
+    said = difference(attempt.eager, outcome(copy.deepcopy(split), calls), tolerance=1e-3)
     return f"compiled module: {said}" if said else ""
 
 
@@ -96,14 +96,14 @@ def unlike(one: Any, other: Any, tolerance: float = 0.0) -> str:
     return f"at {list(at)} is {other[at].item()}, should be {one[at].item()}"
 
 
-def check_structure(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+def check_structure(attempt: Attempt, split: GraphModule, calls: Sequence[Call]) -> str:
     """Whether a graph is malformed, or the inlined module has other inputs than the split."""
-    programs = [program for program in (way.program, way.reloaded) if program is not None]
+    programs = [program for program in (attempt.program, attempt.reloaded) if program is not None]
     modules = [program.graph_module for program in programs]
-    if way.inlined is not None and way.stage in ("export", "save", "load", "run"):
-        modules.insert(0, way.inlined)
+    if attempt.inlined is not None and attempt.stage in ("export", "save", "load", "run"):
+        modules.insert(0, attempt.inlined)
         wanted, got = ([n.target for n in m.graph.nodes if n.op == "placeholder"]
-                       for m in (split, way.inlined))  # fmt: skip
+                       for m in (split, attempt.inlined))  # fmt: skip
         if wanted != got:
             return f"its inputs are {got}, should be {wanted}"
     for module in modules:
@@ -118,12 +118,12 @@ def check_structure(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
     return ""
 
 
-def check_signature(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+def check_signature(attempt: Attempt, split: GraphModule, calls: Sequence[Call]) -> str:
     """Whether the program has other inputs, outputs or ranges of sizes than the split module."""
     args, kwargs = copy.deepcopy(calls[0])
     in_spec = pytree.tree_structure((args, kwargs))
     out_spec = pytree.tree_structure(copy.deepcopy(split)(*args, **kwargs))
-    for program in (way.program, way.reloaded):
+    for program in (attempt.program, attempt.reloaded):
         if program is None:
             continue
         specs = program.graph_signature.input_specs
@@ -151,7 +151,7 @@ def check_signature(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
     return ""
 
 
-def check_state(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+def check_state(attempt: Attempt, split: GraphModule, calls: Sequence[Call]) -> str:
     """Whether a parameter or buffer is lost, or is no longer what it was."""
 
     def described(value: torch.Tensor) -> str:
@@ -167,7 +167,7 @@ def check_state(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
                 says = f"{kind}, requires_grad {value.requires_grad}"
                 wanted.setdefault(described(value), set()).add(says)
     engines = len({id(module.engine) for module in split.modules() if hasattr(module, "engine")})
-    for program in (way.program, way.reloaded):
+    for program in (attempt.program, attempt.reloaded):
         if program is None:
             continue
         held = {**program.state_dict, **program.constants}
@@ -193,13 +193,13 @@ def check_state(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
     return ""
 
 
-def check_unflatten(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+def check_unflatten(attempt: Attempt, split: GraphModule, calls: Sequence[Call]) -> str:
     """Whether the reloaded program, given its modules back, is not what the split module is."""
-    if way.reloaded is None:
+    if attempt.reloaded is None:
         return ""
     raises = "unflatten raises"
     try:
-        module = torch.export.unflatten(way.reloaded)
+        module = torch.export.unflatten(attempt.reloaded)
         raises = "unflattened: raises"
         results = outcome(module, calls)
     except Exception as error:  # noqa: BLE001 - torch's own, and the answer to the question
@@ -208,7 +208,7 @@ def check_unflatten(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
     return f"unflattened: {said}" if said else ""
 
 
-class Recording(Interpreter):
+class NodeValues(Interpreter):
     """Runs a lifted graph and keeps the value of every node."""
 
     def run_node(self, n: Node) -> Any:
@@ -217,10 +217,10 @@ class Recording(Interpreter):
         return self.values[n]
 
 
-def check_metadata(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
+def check_metadata(attempt: Attempt, split: GraphModule, calls: Sequence[Call]) -> str:
     """Whether a node's `meta["val"]` is not of the type, shape and dtype of what it computes."""
-    for program in (way.program, way.reloaded):
-        if program is None or way.results is None:
+    for program in (attempt.program, attempt.reloaded):
+        if program is None or attempt.results is None:
             continue
         held = {**program.constants, **program.state_dict}
         specs = program.graph_signature.input_specs
@@ -228,11 +228,11 @@ def check_metadata(way: Way, split: GraphModule, calls: Sequence[Call]) -> str:
         args, kwargs = copy.deepcopy(calls[min(1, len(calls) - 1)])
         leaves, _ = program._get_flat_args_with_check(args, kwargs)
         flat = [x.detach().clone() if torch.is_tensor(x) else x for x in (*lifted, *leaves)]
-        recording = Recording(program.graph_module, garbage_collect_values=False)
+        run = NodeValues(program.graph_module, garbage_collect_values=False)
         with torch.no_grad():
-            recording.run(*flat)
+            run.run(*flat)
         sizes: dict[Any, int] = {}
-        for node, value in recording.values.items():
+        for node, value in run.values.items():
             if node.op != "output":
                 said = mismatch(node.meta.get("val"), value, sizes, strides=node.op == "placeholder"
                                 and torch.is_tensor(value) and node.name not in

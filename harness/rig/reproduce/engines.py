@@ -1,4 +1,4 @@
-"""Engines of a reproduction script; `scripts` copies this into every one.
+"""Engines of a reproduction script; `script` copies this.
 
 They are emulated without a compiler: `tensorrt::execute_engine` is registered from Python, and what
 it is given as the engine is an object of a class that torch has anyway, the packed weights of a

@@ -1,4 +1,4 @@
-"""A reproduction script put together: the case as plain code, and all that it needs beside."""
+"""Puts a reproduction script together: the case as plain code, and all that it needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch.fx import GraphModule
 
 from harness.rig.capture.capture import CapturedProgram
 from harness.rig.inliners import surroundings
-from harness.rig.reproduce import checks, engines, package_way, way
+from harness.rig.reproduce import attempt, checks, engines, package_attempt
 from harness.rig.reproduce.code import WHOLE, CaseWriter
 from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict
@@ -61,14 +61,14 @@ release's own Python, stand-ins for CUDA and emulated engines (torch {torch}), a
 """
 '''
 
-_OF_WAY: Final = (
+_NEEDED_OF_ATTEMPT: Final = (
     *("THERE", "NOT_THERE", "CANNOT_BE_TOLD"),
-    *("Check", "Outcome", "Way", "tell_stages", "conclude", "outcome", "contents"),
+    *("Check", "Outcome", "Attempt", "track_stages", "conclude", "outcome", "contents"),
 )
-"""What a script of the package lane takes of `way`."""
+"""What a script of the package lane needs of `attempt`."""
 
 _COMPILED: Final = ("check_compiled", "difference", "unlike")
-"""Asks for wrong values of a compiled model, whatever becomes of it."""
+"""Finds wrong values of a compiled model, whatever becomes of it afterwards."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def script(
         Unwritable: the case has no plain form.
     """
     call = f'main(sys.argv[1:], case, "{shown.route}", {_check(verdict)})'
-    parts = [*map(_embedded, (engines, way, surroundings))]
+    parts = [*map(_embedded, (engines, attempt, surroundings))]
     case = _case(split, captured)
     return _docstring(_SAID, shown, verdict) + _put_together(case, parts, verdict, call)
 
@@ -135,8 +135,8 @@ def package_script(
     call = f"main(case, {settings!r}, {saving!r}, {_check(verdict)})"
     parts = [
         _embedded(engines, ("Call", "one_by_one")),
-        _embedded(way, _OF_WAY),
-        _embedded(package_way),
+        _embedded(attempt, _NEEDED_OF_ATTEMPT),
+        _embedded(package_attempt),
     ]
     case = _case(captured.fresh_module(), captured)
     return _docstring(_SAID_OF_PACKAGE, shown, verdict) + _put_together(case, parts, verdict, call)
@@ -171,12 +171,12 @@ def _put_together(
     end = f'if __name__ == "__main__":\n    sys.exit({call})'
     body = [*made, *parts, asked, end]
     code = "\n\n\n".join(part.strip("\n") for part in body if part) + "\n"
-    origins = (engines, way, package_way, surroundings, checks, *writer.beside)
+    origins = (engines, attempt, package_attempt, surroundings, checks, *writer.beside)
     return f"\n{_imports(origins, code, writer.modules)}\n\n\n{code}"
 
 
 def _asking(verdict: Verdict) -> tuple[str, ...]:
-    """What a script takes of `checks`, what is to be called first."""
+    """What a script needs of `checks`; the first is the one to call."""
     if verdict.oracle is Oracle.VALUES and verdict.stage is Stage.COMPILE:
         return _COMPILED
     return verdict.oracle.row.script_check
@@ -208,7 +208,7 @@ def _docstring(said: str, shown: Shown, verdict: Verdict) -> str:
 
 
 def _embedded(module: types.ModuleType, names: Collection[str] = ()) -> str:
-    """A module's code without its imports; of these names alone, or all of it."""
+    """A module's code without its imports: what binds these names, or all of it."""
     source = inspect.getsource(module)
     tree = ast.parse(source)
     lines: list[str | None] = list(source.splitlines())
@@ -239,7 +239,7 @@ def _bound(item: ast.stmt) -> set[str]:
 
 
 def _imports(modules: Sequence[types.ModuleType], code: str, whole: Collection[str]) -> str:
-    """The imports that code uses, out of those of the modules it is from; and ``whole`` ones."""
+    """The imports that code needs, taken from the modules it is from, and ``whole`` modules."""
     used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
     plain: set[str] = {f"import {name}" for name in whole}
     named: set[str] = set()
@@ -253,7 +253,7 @@ def _imports(modules: Sequence[types.ModuleType], code: str, whole: Collection[s
 
 
 def _bindings(item: ast.stmt) -> Iterator[tuple[str, str]]:
-    """Each import of a statement as one of its own, and the name that it binds; not the rig's."""
+    """Each import as a statement of its own, and the name that it binds; not the rig's own."""
     if isinstance(item, ast.Import):
         for alias in item.names:
             bound = alias.asname or alias.name.partition(".")[0]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from harness.rig.reproduce.way import THERE
+from harness.rig.reproduce.attempt import THERE
 
 TIMEOUT_S: Final = 120.0
 
@@ -49,9 +49,9 @@ def _tried(context: Any, script: str, arguments: Sequence[str]) -> tuple[bool, s
             return False, f"it did not end in {TIMEOUT_S:.0f} s"
         said = printed.read_text(encoding="utf-8").strip().splitlines()
     # A traceback ends a process by 1 too, but then a script has said nothing.
-    told = [line for line in said if line.startswith((SAYS, "cannot be told"))]
-    there = process.exitcode == THERE and bool(told)
-    return there, (told or said or [f"it ended by {process.exitcode}"])[-1]
+    answers = [line for line in said if line.startswith((SAYS, "cannot be told"))]
+    there = process.exitcode == THERE and bool(answers)
+    return there, (answers or said or [f"it ended by {process.exitcode}"])[-1]
 
 
 SAYS: Final = "the defect is there"

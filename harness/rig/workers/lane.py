@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.rig.channel import Teller, serve
+from harness.rig.channel import Reporter, serve
 from harness.wire.record_json import key_from_json
 
 
 class _Worker:
     """Holds what outlives a job: the lane, with its inliners or its package."""
 
-    def __init__(self, setup: Mapping[str, Any], tell: Teller) -> None:
+    def __init__(self, setup: Mapping[str, Any], report: Reporter) -> None:
         # Here and not at the top: the controller is told that torch is being imported.
         from corpus.case import corpus_digest
         from harness.rig.lanes import open_lane
 
-        self._tell = tell
+        self._report = report
         self._lane = open_lane(setup)
         self.load_errors = self._lane.load_errors
         self.corpus_digest = corpus_digest()
@@ -38,7 +38,7 @@ class _Worker:
             return self._lane.prepare(find_case(job["case"]), job["capture"], clock)
 
         cells = [key_from_json(key) for key in job["cells"]]
-        return serve_cells(cells, self._tell, prepare, self._lane.run_cell)
+        return serve_cells(cells, self._report, prepare, self._lane.run_cell)
 
     def close(self) -> None:
         self._lane.close()

@@ -22,7 +22,7 @@ import torch
 from corpus.case import find_case
 from harness.rig.capture.capture import capture
 from harness.rig.package.compiling import compile_like_a_user
-from harness.rig.package.emulation import import_package
+from harness.rig.package.opening import import_package
 from harness.rig.package.site import read_site
 
 

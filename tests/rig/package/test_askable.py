@@ -7,7 +7,7 @@ import types
 import pytest
 
 from corpus.case import find_case
-from harness.rig.capture.functional_export import CannotAsk
+from harness.rig.capture.capture import CannotAsk
 from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.package.askable import LACKING, refits_refused, require_askable
 from harness.rig.package.compiling import named_by_a_user

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.catalogue.releases import Catalogue
-from harness.rig.package.fallbacks import lost
+from harness.rig.package.compile_hooks import lost
 from harness.toolchain import Toolchain
 
 PROGRAM = Path(__file__).with_name("asked_cases.py")

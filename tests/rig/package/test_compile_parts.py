@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.rig.package import engine_cache
-from harness.rig.package.compile_parts import COMPILER, timed_parts
+from harness.rig.package.compile_hooks import COMPILER, timed_parts
 from harness.rig.package.engine_cache import EngineBuild
 from harness.wire.vocabulary import Stage
 

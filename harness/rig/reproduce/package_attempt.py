@@ -1,6 +1,6 @@
-"""A model's way through the whole package, as a user calls it; `script` copies this into a script.
+"""An attempt to send a model through the whole package, as a user does; `script` copies this.
 
-It takes the release, the TensorRT that it names, and a GPU.
+It needs the release, the TensorRT that the release names, and a GPU.
 """
 
 from __future__ import annotations
@@ -17,8 +17,15 @@ import torch
 import torch.utils._pytree as pytree
 from torch.fx import GraphModule
 
+from harness.rig.reproduce.attempt import (
+    CANNOT_BE_TOLD,
+    Attempt,
+    Check,
+    conclude,
+    outcome,
+    track_stages,
+)
 from harness.rig.reproduce.engines import Call, one_by_one
-from harness.rig.reproduce.way import CANNOT_BE_TOLD, Check, Way, conclude, outcome, tell_stages
 
 
 def described(package: Any, calls: Sequence[Call]) -> Call:
@@ -37,7 +44,7 @@ def described(package: Any, calls: Sequence[Call]) -> Call:
 
 
 def use_package(
-    way: Way,
+    attempt: Attempt,
     package: Any,
     compiled: GraphModule,
     calls: Sequence[Call],
@@ -50,7 +57,7 @@ def use_package(
         given: what `save` is given, and with it ``saving``.
 
     Raises:
-        Exception: whatever raises; ``way`` holds the stage and what came before.
+        Exception: whatever raises; ``attempt`` holds the stage and what came before.
     """
     args, kwargs = copy.deepcopy(given)
     saved: list[Any] = []
@@ -58,36 +65,36 @@ def use_package(
     exporter = package.dynamo._exporter
     transform = exporter.transform
 
-    def told_transform(*given: Any, **keywords: Any) -> GraphModule:
+    def watched_transform(*given: Any, **keywords: Any) -> GraphModule:
         inlined: GraphModule = transform(*given, **keywords)
         # A graph of its own: the legacy exporter lifts parameters in the very module.
-        way.inlined = GraphModule(inlined, copy.deepcopy(inlined.graph))
-        way.stage = "export"
+        attempt.inlined = GraphModule(inlined, copy.deepcopy(inlined.graph))
+        attempt.stage = "export"
         return inlined
 
-    def told_save(program: Any, *given: Any, **keywords: Any) -> None:
-        way.stage = "save"
+    def watched_save(program: Any, *given: Any, **keywords: Any) -> None:
+        attempt.stage = "save"
         saved.append(program)
         torch_save(program, *given, **keywords)
 
-    tell_stages(exporter, way)
-    exporter.transform = told_transform
+    track_stages(exporter, attempt)
+    exporter.transform = watched_transform
     with tempfile.TemporaryDirectory() as folder:
         archive = str(Path(folder) / "program.pt2")
-        torch.export.save = told_save  # type: ignore[assignment]
+        torch.export.save = watched_save  # type: ignore[assignment]
         try:
             inputs = {"arg_inputs": list(args), "kwarg_inputs": kwargs}
             package.save(compiled, archive, **{**inputs, **saving})
         finally:
             torch.export.save = torch_save
-        way.stage = "load"
+        attempt.stage = "load"
         # As `torch_tensorrt.load` does, which says of every failure that the file is no program.
-        way.reloaded, program = torch.export.load(archive), torch.export.load(archive)
+        attempt.reloaded, program = torch.export.load(archive), torch.export.load(archive)
     # From 2.13 on engines are saved as plain data, put in their places in the very program.
-    saved[0].constants.update(way.reloaded.constants)
-    way.program = saved[0]
-    way.stage = "run"
-    way.results = outcome(program.module(), calls)
+    saved[0].constants.update(attempt.reloaded.constants)
+    attempt.program = saved[0]
+    attempt.stage = "run"
+    attempt.results = outcome(program.module(), calls)
 
 
 def main(
@@ -103,7 +110,7 @@ def main(
     """
     warnings.filterwarnings("ignore")
     torch.manual_seed(0)
-    way = Way(stage="compile")
+    attempt = Attempt(stage="compile")
     try:
         package: Any = importlib.import_module("torch_tensorrt")
         model, *inputs, dynamic_shapes = case()
@@ -112,7 +119,7 @@ def main(
         shapes = one_by_one(dynamic_shapes, calls[0])
         exported = torch.export.export(model.cuda(), args, kwargs, dynamic_shapes=shapes)
         arg_inputs, kwarg_inputs = described(package, copy.deepcopy(calls))
-        way.eager = outcome(copy.deepcopy(model), calls)
+        attempt.eager = outcome(copy.deepcopy(model), calls)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is no answer
         print(f"cannot be told: it ended before it could be compiled: {error!r}")
         return CANNOT_BE_TOLD
@@ -124,9 +131,9 @@ def main(
             exported, arg_inputs=arg_inputs, kwarg_inputs=kwarg_inputs, **settings
         )
         outcome(copy.deepcopy(compiled), calls)  # what does not run is not compiled
-        way.stage = "export"
+        attempt.stage = "export"
         if saving is not None:
-            use_package(way, package, compiled, calls, given, saving)
+            use_package(attempt, package, compiled, calls, given, saving)
     except Exception as error:  # noqa: BLE001 - for the check to look at
-        way.error = error
-    return conclude(way, check, compiled, calls)
+        attempt.error = error
+    return conclude(attempt, check, compiled, calls)

@@ -1,4 +1,4 @@
-"""A split module's way through a release's inliner; `scripts` copies this into every script."""
+"""An attempt to send a split module through a release's inliner; `script` copies this."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ THERE, NOT_THERE, CANNOT_BE_TOLD = 1, 0, 125  # what `git bisect run` takes for 
 
 @dataclass
 class Outcome:
-    """What calls returned and made of their inputs, and the state that they left changed."""
+    """What calls returned, what they made of their inputs, and which state they changed."""
 
     returned: list[Any]
     inputs: list[Any]
@@ -34,8 +34,8 @@ class Outcome:
 
 
 @dataclass
-class Way:
-    """How far a split module came, and what was there of it.
+class Attempt:
+    """How far a split module came, and what there was by then.
 
     ``eager`` is what a model does before a package compiles it.
     """
@@ -55,7 +55,7 @@ class Way:
         return f"{self.stage}: {type(self.error).__name__}" + (f": {lines[0]}" if lines else "")
 
 
-Check = Callable[[Way, GraphModule, Sequence[Call]], str]
+Check = Callable[[Attempt, GraphModule, Sequence[Call]], str]
 
 
 def load_exporter(wheel: Path, file: Path | None) -> Any:
@@ -86,27 +86,27 @@ def accepted(function: Any, **offered: Any) -> dict[str, Any]:
     return {name: value for name, value in offered.items() if name in parameters}
 
 
-def tell_stages(exporter: Any, way: Way) -> None:
+def track_stages(exporter: Any, attempt: Attempt) -> None:
     """Wrap the two passes, which `transform` calls, so that they say where it is."""
     engines, fallbacks = exporter.inline_trt_modules, exporter.inline_torch_modules
 
-    def told_engines(gm: GraphModule, *args: Any, **kwargs: Any) -> Any:
-        way.stage, way.inlined = "inline-engines", gm
+    def watched_engines(gm: GraphModule, *args: Any, **kwargs: Any) -> Any:
+        attempt.stage, attempt.inlined = "inline-engines", gm
         returned = engines(gm, *args, **kwargs)
-        way.stage = "inline-fallbacks"
+        attempt.stage = "inline-fallbacks"
         return returned
 
-    def told_fallbacks(gm: GraphModule, *args: Any, **kwargs: Any) -> Any:
-        way.stage, way.inlined = "inline-fallbacks", gm
+    def watched_fallbacks(gm: GraphModule, *args: Any, **kwargs: Any) -> Any:
+        attempt.stage, attempt.inlined = "inline-fallbacks", gm
         returned = fallbacks(gm, *args, **kwargs)
-        way.stage = "clean"
+        attempt.stage = "clean"
         return returned
 
-    exporter.inline_trt_modules, exporter.inline_torch_modules = told_engines, told_fallbacks
+    exporter.inline_trt_modules, exporter.inline_torch_modules = watched_engines, watched_fallbacks
 
 
-def go(
-    way: Way,
+def run_inliner(
+    attempt: Attempt,
     exporter: Any,
     split: GraphModule,
     route: str,
@@ -120,7 +120,7 @@ def go(
         given: what `save` is given.
 
     Raises:
-        Exception: whatever raises; ``way`` holds the stage and what came before.
+        Exception: whatever raises; ``attempt`` holds the stage and what came before.
     """
     args, kwargs = copy.deepcopy(given)  # a release may run the model on them
     crossed = route == "cross"
@@ -138,28 +138,28 @@ def go(
     }
     inlined = exporter.transform(split, **accepted(exporter.transform, **offered))
     # A graph of its own: the legacy exporter lifts parameters in the very module that it is given.
-    way.inlined = GraphModule(inlined, copy.deepcopy(inlined.graph))
-    way.stage = "export"
+    attempt.inlined = GraphModule(inlined, copy.deepcopy(inlined.graph))
+    attempt.stage = "export"
     if crossed:  # as `save_cross_compiled_exported_program` calls it
         legacy = "use_legacy_exporter" not in accepted(exporter.export, use_legacy_exporter=True)
     if legacy:
         create = exporter.create_trt_exp_program
         offered = {"arg_inputs": args, "kwarg_inputs": kwargs, "dynamic_shapes": dynamic_shapes}
-        way.program = create(inlined, **accepted(create, **offered))
+        attempt.program = create(inlined, **accepted(create, **offered))
     else:
-        way.program = torch.export.export(inlined, args, kwargs, dynamic_shapes=dynamic_shapes)
+        attempt.program = torch.export.export(inlined, args, kwargs, dynamic_shapes=dynamic_shapes)
     with tempfile.TemporaryDirectory() as folder:
         archive = Path(folder) / "program.pt2"
-        way.stage = "save"
-        torch.export.save(way.program, archive)
-        way.stage = "load"
-        way.reloaded = torch.export.load(archive)
+        attempt.stage = "save"
+        torch.export.save(attempt.program, archive)
+        attempt.stage = "load"
+        attempt.reloaded = torch.export.load(archive)
     if crossed:  # before this it has no engines, and there is nothing to ask it
-        way.program = way.inlined = None
-        way.reloaded = exporter.replace_execute_engine_no_op_node(way.reloaded)
-    way.stage = "run"
-    assert way.reloaded is not None
-    way.results = outcome(copy.deepcopy(way.reloaded).module(), calls)
+        attempt.program = attempt.inlined = None
+        attempt.reloaded = exporter.replace_execute_engine_no_op_node(attempt.reloaded)
+    attempt.stage = "run"
+    assert attempt.reloaded is not None
+    attempt.results = outcome(copy.deepcopy(attempt.reloaded).module(), calls)
 
 
 def outcome(module: torch.nn.Module, calls: Sequence[Call]) -> Outcome:
@@ -194,32 +194,32 @@ def main(
         print("name the wheel of a release, and a file to take the place of its _exporter.py")
         return CANNOT_BE_TOLD
     torch.manual_seed(0)
-    way = Way()
+    attempt = Attempt()
     try:
         emulate_engines()
         file = Path(arguments[1]) if len(arguments) > 1 else None
         exporter = load_exporter(Path(arguments[0]), file)
         split, calls, given, dynamic_shapes = case()
         state_values(split, calls[0], dynamic_shapes)
-        tell_stages(exporter, way)
+        track_stages(exporter, attempt)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is no answer
         print(f"cannot be told: the script itself fails on torch {torch.__version__}: {error!r}")
         return CANNOT_BE_TOLD
     try:
-        go(way, exporter, copy.deepcopy(split), route, calls, given, dynamic_shapes)
+        run_inliner(attempt, exporter, copy.deepcopy(split), route, calls, given, dynamic_shapes)
     except Exception as error:  # noqa: BLE001 - for the check to look at
-        way.error = error
+        attempt.error = error
     run_placeholders()
-    return conclude(way, check, split, calls)
+    return conclude(attempt, check, split, calls)
 
 
-def conclude(way: Way, check: Check, split: GraphModule, calls: Sequence[Call]) -> int:
-    found = check(way, split, calls)
+def conclude(attempt: Attempt, check: Check, split: GraphModule, calls: Sequence[Call]) -> int:
+    found = check(attempt, split, calls)
     if found:
         print(f"the defect is there: {found}")
         return THERE
-    if way.error is not None:
-        print(f"cannot be told: it ended before that, at {way.ended}")
+    if attempt.error is not None:
+        print(f"cannot be told: it ended before that, at {attempt.ended}")
         return CANNOT_BE_TOLD
     print("the defect is not there")
     return NOT_THERE
