@@ -17,7 +17,7 @@ from harness.rig.capture.capture import CapturedProgram, capture
 from harness.rig.capture.split import split_module
 from harness.toolchain import Toolchain
 from tests.fetched import FETCHED
-from tests.rig.partitioners import Partition, load_partition
+from tests.rig.capture.partitioners import Partition, load_partition
 
 CATALOGUE = load_catalogue()
 EXPORTED = [case for case in cases_of("graph") if case.origin is Origin.EXPORTED]
