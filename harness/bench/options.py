@@ -20,9 +20,10 @@ from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus
 from harness.wire.bench_records import USER_PASSES
+from harness.wire.builders import SEGMENT
 from harness.wire.records import CaseInfo, SubjectSpec
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import SEGMENT, SubjectKind
+from harness.wire.vocabulary import SubjectKind
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from harness.base.errors import UsageError
 from harness.bench.measures import ALL_STAGES
 from harness.stats.blocks import log_ratio
 from harness.wire.bench_records import IMPORTED, Arm, BenchCase, passes_for
+from harness.wire.builders import SEGMENT
 from harness.wire.record_json import SCHEMA, check_schema
 from harness.wire.records import CaseInfo
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import SEGMENT
 
 BASELINE, CANDIDATE, AGAIN = "baseline", "candidate", "again"
 ARMS: Final = (BASELINE, CANDIDATE, AGAIN)

@@ -16,7 +16,6 @@ from packaging.version import Version
 
 from harness.base.errors import Unavailable, UsageError
 from harness.base.toml_table import TomlTable
-from harness.wire.vocabulary import RTX, SEGMENT
 
 BINDINGS_FILE: Final = Path(__file__).with_name("bindings.toml")
 BINDINGS_SCHEMA: Final = 1
@@ -42,7 +41,7 @@ class Bindings:
 
 
 def load_bindings(path: Path = BINDINGS_FILE) -> Mapping[str, tuple[Bindings, ...]]:
-    """What the catalogue has for each builder.
+    """What each table of the catalogue has; `BuilderRow.bindings` names a builder's.
 
     Raises:
         SurroundingsError: it cannot be read, or a table is not as it should be.
@@ -61,7 +60,7 @@ def load_bindings(path: Path = BINDINGS_FILE) -> Mapping[str, tuple[Bindings, ..
             for python, table in pythons.tables().items()
         ]
     top.nothing_else()
-    return {SEGMENT: tuple(segment), RTX: tuple(rtx)}
+    return {"bindings": tuple(segment), "rtx": tuple(rtx)}
 
 
 def rtx_versions() -> tuple[str, ...]:
@@ -70,7 +69,9 @@ def rtx_versions() -> tuple[str, ...]:
     Raises:
         SurroundingsError: as `load_bindings`.
     """
-    versions = {each.version for each in load_bindings()[RTX]}  # a version has a file for a Python
+    versions = {
+        each.version for each in load_bindings()["rtx"]
+    }  # a version has a file for a Python
     return tuple(sorted(versions, key=Version))
 
 

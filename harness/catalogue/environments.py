@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 from packaging.version import Version
 
 from harness.base.errors import UsageError
 from harness.catalogue.releases import Catalogue, Release
-from harness.wire.vocabulary import PINNED
-
-MATCHED: Final = "matched"
+from harness.wire.builders import MATCHED, PINNED, Environment
 
 
-def matched_name(torch_version: str) -> str:
+def matched_name(torch_version: str) -> Environment:
     """How cells name a matched environment, such as ``torch-2.14.0``, whatever torch's build is."""
-    return f"torch-{Version(torch_version).base_version}"
+    return Environment(f"torch-{Version(torch_version).base_version}")
 
 
 def pins_torch(pinned: str, running: str) -> bool:

@@ -47,8 +47,8 @@ from harness.cli.common import (
 from harness.report.benching import write_bench
 from harness.subjects.specs import BUILTIN_SUBJECTS
 from harness.toolchain.rig_client import absolute
+from harness.wire.builders import SEGMENT
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import SEGMENT
 
 _TOLD_EVERY_S = 10.0
 

@@ -38,8 +38,8 @@ from harness.run.progress import progress_for
 from harness.run.run import RunOptions, resume, run
 from harness.runs.run_folder import LATEST
 from harness.toolchain.rig_client import absolute
+from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import PINNED, SEGMENT
 
 ON_RESUME = frozenset(
     ("jobs", "timeout", "share", "resume_run", "out_dir", "wheelhouse", "offline", "expectations")

@@ -13,10 +13,11 @@ from typing import Final
 
 from packaging.version import Version
 
+from harness.wire.builders import PINNED
 from harness.wire.oracles import Harm
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import PINNED, CellState, Reach, SubjectKind
+from harness.wire.vocabulary import CellState, Reach, SubjectKind
 
 #: What is worse than a cosmetic defect, worst first.
 HARMS: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR, Harm.INTERFACE)

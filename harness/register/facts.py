@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import PINNED, SEGMENT, CellState
+from harness.wire.vocabulary import CellState
 
 #: What stands in a fact's ``oracle`` where the question could not be asked.
 UNSUPPORTED: Final = CellState.UNSUPPORTED.value

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED
 from harness.register.table import Entry, Table, asked_of
+from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.oracles import Harm
-from harness.wire.vocabulary import PINNED, SEGMENT
 
 
 class State(enum.StrEnum):

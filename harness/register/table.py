@@ -30,9 +30,9 @@ from harness.base.program import PROGRAM
 from harness.expectations import EXPECTATIONS
 from harness.register.facts import NONSTRICT, UNSUPPORTED, Fact, Place
 from harness.register.selectors import NAMED_SUBJECTS, parsed_version
+from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import PINNED, SEGMENT
 
 EXPECTED_FOLDER: Final = EXPECTATIONS / "expected"
 ASKED_FILE: Final = "asked.csv"

@@ -58,9 +58,10 @@ from harness.report.sections.views import (
     HypotheticalRow,
     Provenance,
 )
+from harness.wire.builders import EMULATED
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import EMULATED, SubjectKind
+from harness.wire.vocabulary import SubjectKind
 
 __all__ = ["EXPECTATIONS", "CauseView", "FindingView", "ReportModel", "build_model"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.base.errors import UsageError
-from harness.catalogue.environments import MATCHED, installed_bytes, matched_name, releases_in
+from harness.catalogue.environments import installed_bytes, matched_name, releases_in
 from harness.catalogue.releases import Catalogue
 from harness.expectations import EXPECTATIONS
 from harness.register.reading import read_expectations
@@ -29,9 +29,9 @@ from harness.subjects.packages import Sites, with_installed, with_packages
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus, select_cases
+from harness.wire.builders import MATCHED, PINNED, SEGMENT, Builder
 from harness.wire.records import CellRecord, PackageSpec, SubjectSpec
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import PINNED, SEGMENT
 from harness.workers.jobs import make_jobs
 from harness.workers.pool import run_groups, run_jobs
 from harness.workers.process import PackageSetup, WorkerSetup
@@ -186,7 +186,7 @@ def _lanes_of_cases(lanes: Sequence[str]) -> set[Lane]:
     return {Lane.PACKAGE if lane == Lane.ENGINE else Lane(lane) for lane in lanes}
 
 
-def _builders(subjects: Sequence[SubjectSpec], lane: Lane) -> dict[str, list[str]]:
+def _builders(subjects: Sequence[SubjectSpec], lane: Lane) -> dict[str, list[Builder]]:
     """The builders of each subject's packages in a lane; without those that have none."""
     found = {
         spec.subject: [each.builder for each in spec.packages if each.lane is lane]

@@ -10,8 +10,9 @@ from pathlib import Path
 from harness.base.errors import UsageError
 from harness.runs.provenance import Provenance
 from harness.runs.run_folder import RunFolder
+from harness.wire.builders import CUDA
 from harness.wire.records import CellRecord
-from harness.wire.vocabulary import CUDA, CellState
+from harness.wire.vocabulary import CellState
 
 PUBLISHED = "published"
 

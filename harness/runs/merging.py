@@ -21,11 +21,11 @@ from harness.catalogue.subject_order import ordered_subjects
 from harness.runs.plan import PlannedCell
 from harness.runs.provenance import Provenance, Source, new_run_id, provenance_to_json
 from harness.runs.sources import joined_words, sources_of
+from harness.wire.builders import SEGMENT
 from harness.wire.oracles import Oracle
 from harness.wire.record_json import SCHEMA, to_json
 from harness.wire.records import CellKey, CellRecord, PackageSpec, SubjectSpec
 from harness.wire.routes import Route
-from harness.wire.vocabulary import SEGMENT
 
 _NAMED: Final = 3  # cells in a message
 

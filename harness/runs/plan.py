@@ -18,10 +18,11 @@ from typing import Any, Final
 from harness.base.errors import UsageError
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import PACKAGE_LANE_SINCE
+from harness.wire.builders import PINNED, SEGMENT, Environment
 from harness.wire.record_json import UnknownSchema, check_schema, key_from_json, to_json
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import PINNED, SEGMENT, CellState
+from harness.wire.vocabulary import CellState
 
 #: How a run can ask for its cases to be captured.
 CAPTURES: Final = ("nonstrict", "strict", "functional", "decomposed")
@@ -53,7 +54,7 @@ def make_plan(
     subjects: Sequence[SubjectSpec],
     captures: Sequence[str],
     routes: Collection[str] | None = None,
-    environment: str = PINNED,
+    environment: Environment = PINNED,
 ) -> tuple[PlannedCell, ...]:
     """Every case, in every capture mode, through every subject and each route that it has.
 
@@ -187,7 +188,7 @@ def _cells(
     subjects: Sequence[SubjectSpec],
     captures: Sequence[str],
     first: Mapping[tuple[str, Route], str],
-    environment: str,
+    environment: Environment,
 ) -> Iterator[PlannedCell]:
     if Lane.GRAPH in case.lanes:
         for capture in (case.capture,) if case.capture else captures:
@@ -204,7 +205,7 @@ def _cells(
 
 
 def _of_package(
-    case: CaseInfo, subject: SubjectSpec, package: PackageSpec, environment: str
+    case: CaseInfo, subject: SubjectSpec, package: PackageSpec, environment: Environment
 ) -> Iterator[PlannedCell]:
     for route in package.routes:
         if case.dynamic or not route.row.dynamic:
@@ -217,7 +218,7 @@ def _packaged(
     subject: SubjectSpec,
     package: PackageSpec,
     route: Route,
-    environment: str,
+    environment: Environment,
 ) -> PlannedCell:
     key = CellKey(
         case.name,
@@ -241,7 +242,7 @@ def _planned(
     subject: SubjectSpec,
     route: Route,
     first: Mapping[tuple[str, Route], str],
-    environment: str,
+    environment: Environment,
 ) -> PlannedCell:
     measured_as = subject.subject
     if subject.inliner_id and not subject.unavailable:

@@ -13,19 +13,19 @@ from typing import Any, Final
 from harness.base.errors import Unavailable
 from harness.machine.cuda import DRIVER, Device, first_device, refuse_for_rtx
 from harness.toolchain.rig_client import ask_rig
-from harness.wire.vocabulary import RTX, TENSORRT
+from harness.wire.builders import BUILDERS, BuilderKind
 
-_BUILDERS: Final = {"torch-tensorrt": TENSORRT, "torch-tensorrt-rtx": RTX}
+_BUILDERS: Final = {row.distribution: kind for kind, row in BUILDERS.items() if row.distribution}
 _INSTALL: Final = "`nox -s engine` makes an environment that has it"
 _MATCH_DRIVER: Final = "install a torch build that this driver supports, or update the driver"
 
 
 @dataclass(frozen=True)
 class Installed:
-    """What real engines are built and run with. ``builder`` has no version in it."""
+    """What real engines are built and run with."""
 
     release: str
-    builder: str
+    builder: BuilderKind
     tensorrt: str
     device: Device
 
@@ -60,6 +60,6 @@ def installed(facts: Mapping[str, Any], device: Device) -> Installed:
             _INSTALL,
         )
     builder = _BUILDERS[package]
-    if builder == RTX:
+    if builder is BuilderKind.RTX:
         refuse_for_rtx(device)
     return Installed(release, builder, facts["tensorrt"], device)

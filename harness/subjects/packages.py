@@ -12,8 +12,9 @@ from harness.catalogue.bindings import rtx_versions
 from harness.catalogue.releases import Catalogue, Release
 from harness.subjects.engine_lane import Installed
 from harness.toolchain import PackageSite, Toolchain
+from harness.wire.builders import CUDA, SEGMENT, Builder, BuilderKind
 from harness.wire.records import PackageSpec, SubjectSpec
-from harness.wire.vocabulary import CUDA, RTX, SEGMENT, SubjectKind
+from harness.wire.vocabulary import SubjectKind
 
 #: So many releases get real engines where no version of TensorRT-RTX is asked for.
 NEWEST: Final = 2
@@ -43,31 +44,24 @@ def with_packages(
         UsageError: an unknown builder, or a version that there is not.
         SurroundingsError: as `Toolchain.package_site`.
     """
-    for builder in builders:
-        if builder not in (SEGMENT, RTX) and not builder.startswith(f"{RTX}-"):
-            raise UsageError(
-                f"--builder {builder!r}: {SEGMENT}, {RTX}, or a version of it, such as "
-                f"{RTX}-1.6.1.120"
-            )
-    builders = tuple(each for builder in builders for each in _expanded(builder))
+    wanted = [builder for text in builders for builder in _builders(text)]
     sites: dict[tuple[str, str], PackageSite] = {}
     described = []
     for spec in subjects:
         packages = []
-        for builder in builders if _packaged(spec, catalogue) else ():
+        for builder in wanted if _packaged(spec, catalogue) else ():
             release = catalogue.get(spec.subject)
-            if builder != SEGMENT and not _builds_real(release, builder, catalogue):
+            if builder.real and not _builds_real(release, builder, catalogue):
                 continue
             if before is not None and builder not in before.get(spec.subject, ()):
                 continue
-            kind, _, version = builder.partition(f"{RTX}-")
             try:
-                site = toolchain.package_site(release, RTX if version else kind, version or None)
+                site = toolchain.package_site(release, builder.kind, builder.version or None)
             except Unavailable as reason:
                 named = PackageSpec(builder, release.package_routes, unavailable=str(reason))
             else:
                 running = site.tensorrt_running
-                name = f"{RTX}-{running}" if builder != SEGMENT else builder
+                name = Builder.of(builder.kind, running) if builder.real else builder
                 sites[spec.subject, name] = site
                 named = PackageSpec(name, release.package_routes, running)
             packages.append(named)
@@ -91,7 +85,7 @@ def with_installed(
         Unavailable: another release was asked for than the one that is installed.
     """
     release = catalogue.get(installed.release)
-    builder = f"{installed.builder}-{installed.tensorrt}"
+    builder = Builder.of(installed.builder, installed.tensorrt)
     if before is not None and builder not in before.get(release.version, ()):
         had = ", ".join(f"{each} of {name}" for name in before for each in before[name])
         raise UsageError(
@@ -112,10 +106,18 @@ def with_installed(
     )
 
 
-def _expanded(builder: str) -> tuple[str, ...]:
-    if builder != f"{RTX}-*":
-        return (builder,)
-    return tuple(f"{RTX}-{version}" for version in rtx_versions())
+def _builders(text: str) -> tuple[Builder, ...]:
+    """The builders that an option of the command line asks for."""
+    kinds = [kind for kind in BuilderKind if kind.row.without_gpu]
+    builder = Builder(text) if text.startswith(tuple(kinds)) else None
+    if builder is None or builder.kind not in kinds or (builder.version and not builder.real):
+        raise UsageError(
+            f"--builder {text!r}: {', '.join(kinds)}, or a version of it, such as "
+            f"{BuilderKind.RTX}-1.6.1.120"
+        )
+    if builder.version == "*":
+        return tuple(Builder.of(builder.kind, version) for version in rtx_versions())
+    return (builder,)
 
 
 def _packaged(spec: SubjectSpec, catalogue: Catalogue) -> bool:
@@ -124,7 +126,7 @@ def _packaged(spec: SubjectSpec, catalogue: Catalogue) -> bool:
     return bool(catalogue.get(spec.subject).package_routes)
 
 
-def _builds_real(release: Release, builder: str, catalogue: Catalogue) -> bool:
+def _builds_real(release: Release, builder: Builder, catalogue: Catalogue) -> bool:
     if not release.pins.tensorrt_rtx:
         return False
-    return builder != RTX or release in tuple(catalogue)[-NEWEST:]
+    return bool(builder.version) or release in tuple(catalogue)[-NEWEST:]

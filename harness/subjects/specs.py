@@ -23,17 +23,10 @@ from harness.catalogue.releases import (
     Release,
     inliner_id,
 )
+from harness.wire.builders import CUDA, EMULATED, SEGMENT, Builder, BuilderKind
 from harness.wire.records import PackageSpec, SubjectSpec
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import (
-    CUDA,
-    EMULATED,
-    REQUIRED_CALLS,
-    RTX,
-    SEGMENT,
-    TENSORRT,
-    SubjectKind,
-)
+from harness.wire.vocabulary import REQUIRED_CALLS, SubjectKind
 
 TORCH_SUBJECT: Final = "torch"
 BUILTIN_SUBJECTS: Final = ("name-matching", "positional")
@@ -156,7 +149,7 @@ def torch_subject() -> SubjectSpec:
 def known_subjects(catalogue: Catalogue) -> tuple[SubjectSpec, ...]:
     """All that the expectations can speak of, with their routes; no wheel is looked at."""
     reason = "its wheel was not asked for"
-    real = tuple(f"{RTX}-{version}" for version in rtx_versions())
+    real = tuple(Builder.of(BuilderKind.RTX, version) for version in rtx_versions())
     releases = (
         dataclasses.replace(
             release_subject(each, None, reason),
@@ -165,7 +158,7 @@ def known_subjects(catalogue: Catalogue) -> tuple[SubjectSpec, ...]:
                 for builder, executor in (
                     (SEGMENT, EMULATED),
                     *((builder, EMULATED) for builder in real if each.pins.tensorrt_rtx),
-                    (f"{TENSORRT}-{each.pins.tensorrt}", CUDA),
+                    (Builder.of(BuilderKind.TENSORRT, each.pins.tensorrt), CUDA),
                 )
                 if each.package_routes
             ),

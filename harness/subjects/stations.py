@@ -12,8 +12,8 @@ from harness.catalogue.releases import Catalogue, Release
 from harness.subjects.packages import with_packages
 from harness.subjects.specs import release_subject
 from harness.toolchain import PackageSite, Toolchain
+from harness.wire.builders import SEGMENT
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import SEGMENT
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from harness.toolchain.environment import EnvironmentFacts, probe
 from harness.toolchain.package_site import PackageSite, package_site, pinned_tensorrt
 from harness.toolchain.released import released_wheel
 from harness.toolchain.wheels import HashedWheel, WheelSource
-from harness.wire.vocabulary import SEGMENT
+from harness.wire.builders import SEGMENT, BuilderKind
 
 __all__ = ["EnvironmentFacts", "PackageSite", "Toolchain", "clean"]
 
@@ -88,11 +88,12 @@ class Toolchain:
             Unavailable: there is none for the rig's Python, or the release names none.
             UsageError: there is no version ``tensorrt``, or no such builder.
         """
-        known = load_bindings()
-        if builder not in known:
-            raise UsageError(f"no builder {builder!r} here; known: {', '.join(known)}")
+        kinds = {kind: kind.row for kind in BuilderKind if kind.row.without_gpu}
+        row = kinds.get(BuilderKind(builder)) if builder in set(BuilderKind) else None
+        if row is None:
+            raise UsageError(f"no builder {builder!r} here; known: {', '.join(kinds)}")
         pinned = pinned_tensorrt(release, builder)
-        return choose(known[builder], pinned, self._facts.interpreter, tensorrt)
+        return choose(load_bindings()[row.bindings], pinned, self._facts.interpreter, tensorrt)
 
     def wheel_at_hand(self, release: HashedWheel) -> Path | None:
         """The wheel, unverified, if it would not have to be fetched."""

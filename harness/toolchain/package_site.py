@@ -41,7 +41,7 @@ from harness.toolchain.unpacking import (
     unpack_release,
 )
 from harness.toolchain.wheels import WheelSource
-from harness.wire.vocabulary import SEGMENT
+from harness.wire.builders import SEGMENT, BuilderKind
 
 STUB_SOURCE: Final = Path(__file__).with_name("stub_libraries.cpp")
 SITE_FILE: Final = "site.json"
@@ -135,7 +135,7 @@ def pinned_tensorrt(release: Release, builder: str) -> str:
     Raises:
         Unavailable: it names none.
     """
-    pinned = release.pins.tensorrt if builder == SEGMENT else release.pins.tensorrt_rtx
+    pinned = str(getattr(release.pins, BuilderKind(builder).row.pin))
     if not pinned:
         raise Unavailable(f"torch_tensorrt {release.version} names no TensorRT for {builder}")
     return pinned

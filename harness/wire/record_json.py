@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from harness.wire.builders import EMULATED, Builder, Environment, Executor
 from harness.wire.oracles import Harm, Oracle, Symptom
 from harness.wire.records import (
     CaseInfo,
@@ -99,8 +100,14 @@ def key_from_json(data: Mapping[str, str]) -> CellKey:
         KeyError, ValueError: a field is missing or has an unknown value.
     """
     shared = {name: sys.intern(word) for name, word in data.items()}
-    lane, route = Lane(shared.pop("lane")), Route(shared.pop("route"))
-    return CellKey(lane=lane, route=route, **shared)
+    return CellKey(
+        lane=Lane(shared.pop("lane")),
+        route=Route(shared.pop("route")),
+        builder=Builder.shared(shared.pop("builder")),
+        executor=Executor(shared.pop("executor")),
+        environment=Environment(shared.pop("environment")),
+        **shared,
+    )
 
 
 _told = operator.itemgetter("oracle", "outcome", "symptom", "stage", "message", "evidence")
@@ -201,11 +208,15 @@ def subject_from_json(data: Mapping[str, Any]) -> SubjectSpec:
     fields["kind"] = SubjectKind(fields["kind"])
     fields["routes"] = tuple(map(Route, fields["routes"]))
     fields["hypothetical_routes"] = tuple(map(Route, fields["hypothetical_routes"]))
-    fields["packages"] = tuple(
-        PackageSpec(**{**each, "routes": tuple(map(Route, each["routes"]))})
-        for each in fields.get("packages", ())
-    )
+    fields["packages"] = tuple(_package_from_json(each) for each in fields.get("packages", ()))
     return SubjectSpec(**fields)
+
+
+def _package_from_json(data: Mapping[str, Any]) -> PackageSpec:
+    fields = {**data, "routes": tuple(map(Route, data["routes"]))}
+    fields["builder"] = Builder.shared(data["builder"])
+    fields["executor"] = Executor(data.get("executor", EMULATED))  # older runs have no other
+    return PackageSpec(**fields)
 
 
 def case_from_json(data: Mapping[str, Any]) -> CaseInfo:

@@ -9,18 +9,10 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from harness.wire.builders import CUDA, EMULATED, PINNED, SEGMENT, Builder, Environment, Executor
 from harness.wire.oracles import Harm, Oracle, Symptom, gates
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import (
-    CUDA,
-    EMULATED,
-    NOT_COMPILED,
-    PINNED,
-    CellState,
-    Outcome,
-    Stage,
-    SubjectKind,
-)
+from harness.wire.vocabulary import NOT_COMPILED, CellState, Outcome, Stage, SubjectKind
 
 
 @dataclass(frozen=True, order=True)
@@ -32,9 +24,9 @@ class CellKey:
     subject: str
     route: Route
     lane: Lane = Lane.GRAPH
-    builder: str = "segment"
-    executor: str = EMULATED
-    environment: str = PINNED
+    builder: Builder = SEGMENT
+    executor: Executor = EMULATED
+    environment: Environment = PINNED
 
     @functools.cached_property
     def cell_id(self) -> str:
@@ -94,11 +86,11 @@ def not_applicable(oracle: Oracle, reason: str) -> Verdict:
 class PackageSpec:
     """A release's whole package as the package lane runs it, with one builder of engines."""
 
-    builder: str
+    builder: Builder
     routes: tuple[Route, ...]
     tensorrt_running: str | None = None
     unavailable: str = ""  # why it cannot be asked, or empty
-    executor: str = EMULATED
+    executor: Executor = EMULATED
 
     @property
     def lane(self) -> Lane:

@@ -42,15 +42,6 @@ NOT_COMPILED = "compile:"
 #: And how that of a cell whose case ended before any inliner, by what the case is: then its stage.
 ENDS_AT = "at "
 
-SEGMENT = "segment"
-PINNED = "pinned"  # the environment with one torch for all releases
-# Of a cell's builder the beginning, such as `tensorrt-rtx-1.6.1.120`.
-RTX = "tensorrt-rtx"
-TENSORRT = "tensorrt"
-# How engines run: their segments on a CPU, or TensorRT on a GPU.
-EMULATED = "emulated"
-CUDA = "cuda"
-
 
 class Reach(enum.StrEnum):
     """Who makes such a split, as observed; the widest first."""

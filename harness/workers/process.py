@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Final
 from harness.base.process import how_it_ended, kill_group
 from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT, rig_command
+from harness.wire.builders import EMULATED
 from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import EMULATED
 
 _LINE_LIMIT_BYTES: Final = 64 * 1024 * 1024
 _STOP_WAIT_S: Final = 5.0

@@ -30,11 +30,12 @@ from harness.subjects.choosing import likes
 from harness.subjects.specs import known_subjects
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import read_corpus
+from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.oracles import Harm, Oracle, Symptom
 from harness.wire.record_json import TOO_OLD
 from harness.wire.records import CellKey, CellRecord, Verdict
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import PINNED, SEGMENT, Outcome, Stage
+from harness.wire.vocabulary import Outcome, Stage
 from tests.record_builders import record, unsupported
 
 PUBLISHED = PROJECT_ROOT / "results" / "published"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+from harness.wire.builders import CUDA, EMULATED
 from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, CellKey, PackageSpec
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import CUDA, EMULATED
 from tests.report.conftest import Run
 
 CALLS = ("no-retrace", "no-retrace-export", "retrace")

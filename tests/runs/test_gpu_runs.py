@@ -7,9 +7,9 @@ from pathlib import Path
 
 from harness.runs.gpu_runs import GpuRun, last_gpu_run
 from harness.runs.run_folder import RunFolder
+from harness.wire.builders import CUDA
 from harness.wire.records import CellKey, CellRecord, PackageSpec
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import CUDA
 from tests.record_builders import case, planned, provenance, record, subject, unsupported
 
 ENGINE = PackageSpec("tensorrt", (Route.NO_RETRACE,), "11.0.0.114", executor=CUDA)

@@ -13,8 +13,9 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from harness.catalogue.subject_order import ordered_subjects
 from harness.report.sections.environment import torch_running
+from harness.wire.builders import PINNED
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
-from harness.wire.vocabulary import PINNED, CellState
+from harness.wire.vocabulary import CellState
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 

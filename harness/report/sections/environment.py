@@ -13,20 +13,20 @@ from typing import Any
 
 import pandas as pd
 
-from harness.catalogue.environments import MATCHED
 from harness.report import text
+from harness.wire.builders import MATCHED, PINNED, Builder, Environment
 from harness.wire.records import CellKey, SubjectSpec
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import PINNED, RTX, TENSORRT, SubjectKind
+from harness.wire.vocabulary import SubjectKind
 
 
 def kind_of(environment: str) -> str:
-    return PINNED if environment == PINNED else MATCHED
+    return Environment(environment).kind
 
 
 def builder_kind(builder: str) -> str:
     """A builder without its version."""
-    return next((name for name in (RTX, TENSORRT) if builder.startswith(name)), builder)
+    return Builder.shared(builder).kind.value
 
 
 def compared_kind(environments: Collection[str]) -> str:

@@ -16,10 +16,11 @@ from harness.report import text
 from harness.report.frames.frames import MISSING
 from harness.report.sections.cause_views import FindingView
 from harness.report.sections.views import Answer, Headline
+from harness.wire.builders import EMULATED, SEGMENT
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import EMULATED, NOT_COMPILED, SEGMENT
+from harness.wire.vocabulary import NOT_COMPILED
 
 EXPECTATIONS = "expectations"
 """What stands in a finding where an oracle would, if register or table is at fault."""

@@ -28,10 +28,11 @@ from harness.report.sections.package_views import (
 )
 from harness.report.sections.rows import failing_cells, failing_subjects, quartiles_by
 from harness.report.sections.views import Answer
+from harness.wire.builders import EMULATED, SEGMENT
 from harness.wire.record_json import KEY
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import COMPILE_PARTS, EMULATED, SEGMENT, Stage
+from harness.wire.vocabulary import COMPILE_PARTS, Stage
 
 CALLS: Final[Mapping[Route, str]] = {route: route.row.call for route in Route if route.row.call}
 """What a user of `torch_tensorrt` writes; ``retrace=True`` is its default."""

@@ -10,9 +10,10 @@ from harness.report import text
 from harness.report.frames.matrix_views import Matrix
 from harness.report.sections.environment import Compared, kind_of
 from harness.report.sections.package_views import PackageLane
+from harness.wire.builders import PINNED
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import PINNED, SubjectKind
+from harness.wire.vocabulary import SubjectKind
 
 
 def scope_words(

@@ -13,9 +13,10 @@ from typing import Final, TypeVar
 from harness.gate.verdict import HARMS, ReachOf, Remaining, remaining
 from harness.report import text
 from harness.report.sections.package_lane import CALLS, called
+from harness.wire.builders import SEGMENT
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import SEGMENT, Reach, SubjectKind
+from harness.wire.vocabulary import Reach, SubjectKind
 
 Name = TypeVar("Name")
 _COUNTS: Final = "right | silently wrong | announced | error | interface |"

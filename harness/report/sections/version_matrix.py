@@ -24,9 +24,10 @@ from harness.report.sections.matrix import matrix_cells, short_id, whole
 from harness.report.sections.neighbours import JUDGED, side_by_side
 from harness.report.sections.version_measures import measures_of
 from harness.report.sections.version_views import Step, VersionBlock, VersionRow
+from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import PINNED, SEGMENT, SubjectKind
+from harness.wire.vocabulary import SubjectKind
 
 _BLOCK = ["lane", "executor", "environments", "builds"]
 _PLACE = ["release", "builder", "environment"]  # of a row, in its block

@@ -10,8 +10,8 @@ from harness.report.frames.harms import Harms
 from harness.report.frames.matrix_views import MatrixCell
 from harness.report.frames.measure_views import Quartiles
 from harness.report.sections.package_lane import CALLS, called
+from harness.wire.builders import CUDA, PINNED, SEGMENT, Builder
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import CUDA, PINNED, RTX, SEGMENT
 
 MEASURED_BY: Final[Mapping[Lane, Route]] = {
     Lane.GRAPH: Route.LEGACY,
@@ -89,7 +89,7 @@ class VersionRow:
         """What made the engines: ``TensorRT-RTX 1.5.0.114``; what was imported with segments."""
         if not self.tensorrt:
             return ""
-        return f"{'TensorRT-RTX' if self.builder.startswith(RTX) else 'TensorRT'} {self.tensorrt}"
+        return f"{Builder.shared(self.builder).kind.row.title} {self.tensorrt}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from harness.wire.vocabulary import CUDA, EMULATED
+from harness.wire.builders import CUDA, EMULATED
 
 
 @dataclass(frozen=True)

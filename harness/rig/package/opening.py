@@ -15,7 +15,7 @@ import torch
 
 from harness.rig.package.patches import PATCHES, patches_for
 from harness.rig.package.site import read_site
-from harness.wire.vocabulary import SEGMENT
+from harness.wire.builders import SEGMENT
 
 
 def open_package(setup: Mapping[str, Any]) -> ModuleType:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 from harness.rig.package import interpreters, stand_ins
 from harness.rig.package.site import Site
-from harness.wire.vocabulary import RTX, SEGMENT
+from harness.wire.builders import BuilderKind
 
 Version = tuple[int, int, int]
-_ALL = frozenset({SEGMENT, RTX})
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Patch:
         why: what asks for it, and when.
         since: the first release that needs it; None for the oldest.
         until: the last release that needs it; None for the newest.
-        builders: with which builders it is needed.
+        real: whether builders that really build need it, or the others; None for all.
         apply: does it; takes the site.
         imported: whether the package must have been imported before.
     """
@@ -37,8 +36,14 @@ class Patch:
     apply: Callable[[Site], None]
     since: Version | None = None
     until: Version | None = None
-    builders: frozenset[str] = _ALL
+    real: bool | None = None
     imported: bool = False
+
+    @property
+    def builders(self) -> frozenset[BuilderKind]:
+        """The kinds of builder with which it is needed."""
+        kinds = [kind for kind in BuilderKind if kind.row.without_gpu]
+        return frozenset(kind for kind in kinds if self.real in (None, kind.row.real))
 
     def needed(self, release: str, builder: str) -> bool:
         version = _numbers(release)
@@ -72,7 +77,7 @@ PATCHES: tuple[Patch, ...] = (
         "releases look for a distribution torch-tensorrt-rtx, and find one in the site",
         stand_ins.choose_rtx,
         until=(2, 10, 0),
-        builders=frozenset({RTX}),
+        real=True,
     ),
     Patch(
         "current-device",
@@ -110,21 +115,21 @@ PATCHES: tuple[Patch, ...] = (
         "engine-build",
         "TRTInterpreter builds engines with TensorRT, of which there are the bindings alone",
         interpreters.build_segments,
-        builders=frozenset({SEGMENT}),
+        real=False,
         imported=True,
     ),
     Patch(
         "engine-held",
         "TRTInterpreter deserializes the engine that it built, which needs a CUDA driver",
         interpreters.hold_engines,
-        builders=frozenset({RTX}),
+        real=True,
         imported=True,
     ),
     Patch(
         "segment-carried",
         "an engine that TensorRT-RTX built cannot run here: its segment goes along, and does",
         interpreters.carry_segments,
-        builders=frozenset({RTX}),
+        real=True,
         imported=True,
     ),
     Patch(

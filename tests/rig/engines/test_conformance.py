@@ -17,7 +17,7 @@ from harness.base.errors import Unavailable
 from harness.catalogue.releases import Catalogue
 from harness.subjects.engine_lane import preflight
 from harness.toolchain import Toolchain
-from harness.wire.vocabulary import CUDA, EMULATED
+from harness.wire.builders import CUDA, EMULATED
 from tests.rig.engines.conformance import ALIASED_FACTS, FACTS
 
 PROGRAM = Path(__file__).with_name("conformance.py")
