@@ -14,7 +14,7 @@ from harness.cli import qualifying, running
 from harness.toolchain.cache import WHEELS
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.records import SubjectSpec
-from tests.bench.test_cli_bench import invoke
+from tests.cli.test_bench import invoke
 
 LIKE, CANDIDATE = "2.14.0", "2.15.0rc1"
 RIGHT = "copied_placeholder.replace_all_uses_with(submodule_inputs[idx])"
@@ -71,12 +71,12 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def as_release(
     made: tuple[Path, bool], own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> bool:
-    """The candidate in a copy of the catalogue, put there by `releases add`: is it broken?"""
+    """The candidate in a copy of the catalogue, put there by `add-release`: is it broken?"""
     wheel, broken = made
     catalogue = tmp_path / "releases.toml"
     catalogue.write_bytes(CATALOGUE_FILE.read_bytes())
     code, told = invoke(
-        "releases", "add", CANDIDATE, "--wheel", str(wheel), "--catalogue", str(catalogue)
+        "add-release", CANDIDATE, "--wheel", str(wheel), "--catalogue", str(catalogue)
     )
     assert code == ExitCode.GREEN, told
     for command in (running, qualifying):

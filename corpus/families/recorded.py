@@ -1,6 +1,6 @@
 """Splits as a release's product made them: see `corpus.recorded`.
 
-`python -m harness corpus record` writes them.
+`python -m harness record` writes them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Recordings: what a release's `dynamo.compile` hands to its splitter, and what comes out of it.
 
 A recording is plain data, one JSON file each in `corpus/recorded/`, written by
-`python -m harness corpus record`. It holds graphs node by node, with names and metadata, since
+`python -m harness record`. It holds graphs node by node, with names and metadata, since
 names decide what an inliner does; of tensors it holds type, shape and range. Inputs are not in it:
 they are those of the case that it was recorded from.
 
@@ -24,7 +24,7 @@ from typing import Any, Final
 
 SCHEMA: Final = 1
 FOLDER: Final = Path(__file__).parent
-_ANEW: Final = "restore it from git, or delete it and run `python -m harness corpus record`"
+_ANEW: Final = "restore it from git, or delete it and run `python -m harness record`"
 
 
 class BadRecording(ValueError):

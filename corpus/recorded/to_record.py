@@ -1,4 +1,4 @@
-"""Which models are recorded as the product splits them, for `python -m harness corpus record`.
+"""Which models are recorded as the product splits them, for `python -m harness record`.
 
 Lowering gives some ops other names (`aten.softmax.int` becomes
 `aten._softmax.default`), so that nothing falls back where a model's case names the first; these are

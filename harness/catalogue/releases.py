@@ -132,7 +132,7 @@ class Catalogue:
         hint = f"did you mean {close[0]}? " if close else ""
         raise UsageError(
             f"unknown release {version!r}; {hint}known: {', '.join(self.versions)}; for a new one: "
-            f"{PROGRAM} releases add VERSION, or --wheel FILE where a command takes it"
+            f"{PROGRAM} add-release VERSION, or --wheel FILE where a command takes it"
         )
 
     def select(self, expression: str) -> tuple[Release, ...]:

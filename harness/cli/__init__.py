@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import typer
 
@@ -14,31 +15,43 @@ from harness.cli.common import INTERRUPTED, err, fail
 
 HELP = "Sends split models through the inliners of Torch-TensorRT and judges what comes back."
 
-# Where each command is: as "module:function", or as "module:Typer" if it has commands of its own.
-COMMANDS: Mapping[str, str] = {
-    "run": "running:run_command",
-    "list": "inspecting:list_command",
-    "show": "inspecting:show_command",
-    "explain": "inspecting:explain_command",
-    "reproduce": "reproducing:reproduce_command",
-    "reduce": "reducing:reduce_command",
-    "coverage": "covering:coverage_command",
-    "summary": "results:summary_command",
-    "report": "results:report_command",
-    "expected": "expecting:expected_command",
-    "defects": "defects:defects_command",
-    "crossing": "crossing:crossing_command",
-    "acceptance": "accepting:acceptance_command",
-    "merge": "merging:merge_command",
-    "qualify": "qualifying:qualify_command",
-    "bench": "benching:bench_command",
-    "compare": "benching:compare_command",
-    "trend": "benching:trend_command",
-    "selftest": "benching:selftest_command",
-    "releases": "cataloguing:releases_app",
-    "corpus": "locking:corpus_app",
-    "doctor": "inspecting:doctor_command",
-    "clean": "inspecting:clean_command",
+#: Where each command is, as "module:function", by what people come for: a panel of `--help` each.
+PANELS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Judge releases": {
+        "run": "running:run_command",
+        "qualify": "qualifying:qualify_command",
+        "crossing": "crossing:crossing_command",
+        "merge": "running:merge_command",
+    },
+    "Look into a failure": {
+        "defects": "defects:defects_command",
+        "summary": "results:summary_command",
+        "report": "results:report_command",
+        "explain": "inspecting:explain_command",
+        "reproduce": "reproducing:reproduce_command",
+        "list": "inspecting:list_command",
+        "show": "inspecting:show_command",
+        "releases": "cataloguing:releases_command",
+    },
+    "Measure": {
+        "bench": "benching:bench_command",
+        "compare": "benching:compare_command",
+        "trend": "benching:trend_command",
+        "selftest": "benching:selftest_command",
+    },
+    "Maintain the harness": {
+        "expected": "expecting:expected_command",
+        "add-release": "cataloguing:add_release_command",
+        "acceptance": "running:acceptance_command",
+        "coverage": "corpus:coverage_command",
+        "record": "corpus:record_command",
+        "reduce": "corpus:reduce_command",
+        "verify": "corpus:verify_command",
+        "lock": "corpus:lock_command",
+        "reach": "corpus:reach_command",
+        "doctor": "inspecting:doctor_command",
+        "clean": "inspecting:clean_command",
+    },
 }
 
 
@@ -55,14 +68,14 @@ def application(arguments: Sequence[str]) -> typer.Typer:
         help=HELP,
     )
     app.callback()(_no_options)  # or a single command would need no name
-    asked = arguments[0] if arguments else ""
-    for name in [asked] if asked in COMMANDS else COMMANDS:
-        module, _, attribute = COMMANDS[name].partition(":")
-        command = getattr(importlib.import_module(f"harness.cli.{module}"), attribute)
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
-        else:
-            app.command(name)(command)
+    commands = [
+        (name, panel, place) for panel, places in PANELS.items() for name, place in places.items()
+    ]
+    asked = [each for each in commands if each[0] in arguments[:1]]
+    for name, panel, place in asked or commands:
+        module, _, function = place.partition(":")
+        command = getattr(importlib.import_module(f"harness.cli.{module}"), function)
+        app.command(name, rich_help_panel=panel)(command)
     return app
 
 

@@ -113,7 +113,7 @@ def bench_command(
     wheelhouse: Wheelhouse = None,
     offline: Offline = False,
 ) -> int:
-    """Measure a candidate against a baseline, with an A/A control, and gate."""
+    """Measure the latency of a candidate against a baseline, with an A/A control."""
     toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
     if resume_run:
         pythons = tuple(python or ())
@@ -160,7 +160,7 @@ def compare_command(
     allow_mismatch: AllowMismatch = False,
     out_dir: Out = RESULTS,
 ) -> int:
-    """One bench's candidate against another's, by the change against their common baseline."""
+    """Compare the candidates of two benches that have one baseline."""
     benches = reopen(base, out_dir), reopen(cand, out_dir)
     return _show_comparison(compare(*benches, allow_mismatch=allow_mismatch), benches[1])
 
@@ -170,7 +170,7 @@ def trend_command(
     allow_mismatch: AllowMismatch = False,
     out_dir: Out = RESULTS,
 ) -> None:
-    """Each stage over many benches, with the points at which its level changed."""
+    """Show each stage over many benches, and where its level changed."""
     for found in trend([reopen(run, out_dir) for run in runs], allow_mismatch=allow_mismatch):
         levels = ", ".join(change(level) for level in found.levels)
         tell(f"{found.cell_id} {found.stage}: {levels}")
@@ -199,7 +199,7 @@ def selftest_command(
     wheelhouse: Wheelhouse = None,
     offline: Offline = False,
 ) -> None:
-    """Campaigns of which it is known what they should say: how often the bench is wrong."""
+    """Measure how often the bench is wrong, by campaigns whose answer is known."""
     toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
     if resume_run:
         folder = SelftestFolder.open(resume_run, out_dir)

@@ -1,4 +1,4 @@
-"""`releases`: the catalogue, and how a new release gets into it."""
+"""`releases` and `add-release`: the catalogue, and how a new release gets into it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,11 @@ from harness.catalogue.entry import checked_version, entry_for
 from harness.catalogue.releases import CATALOGUE_FILE, Release, load_catalogue
 from harness.cli.common import Offline, Wheelhouse, tell, toolchain_for
 
-releases_app = typer.Typer(invoke_without_command=True, help="The catalogue of releases.")
 
-
-@releases_app.callback()
 def releases_command(
-    context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
-    """The releases that can be judged, and which share an inliner."""
-    if context.invoked_subcommand is not None:
-        return
+    """List the releases that can be judged, and which of them share an inliner."""
     catalogue = load_catalogue()
     if as_json:
         for release in catalogue:
@@ -44,7 +38,6 @@ def releases_command(
             tell(f"one inliner: {names}")
 
 
-@releases_app.command("add")
 def add_release_command(
     version: Annotated[str, typer.Argument(help="The new release.")],
     wheel: Annotated[
@@ -56,7 +49,7 @@ def add_release_command(
         Path, typer.Option("--catalogue", help="The catalogue to add to.")
     ] = CATALOGUE_FILE,
 ) -> None:
-    """Write a new release's entry into the catalogue, from its wheel."""
+    """Add a new release to the catalogue, read from its wheel."""
     wanted = checked_version(version)
     if wanted in {Version(known) for known in load_catalogue(file).versions}:
         raise UsageError(f"{version} is in the catalogue already: {file}")

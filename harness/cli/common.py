@@ -16,6 +16,7 @@ from harness.base.exit_codes import ExitCode
 from harness.base.files import written_to
 from harness.runs.plan import CAPTURES
 from harness.toolchain import Toolchain
+from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus
 
 RESULTS = Path("results")
@@ -62,6 +63,17 @@ def fail(code: ExitCode, message: str) -> NoReturn:
 
 def say_error(message: str) -> None:
     err.print(f"error: {message}", markup=False, soft_wrap=True)
+
+
+def committed(path: Path) -> Path:
+    """A place of committed data, to be written.
+
+    Raises:
+        UsageError: this is no checkout but an installed harness.
+    """
+    if not (PROJECT_ROOT / "pyproject.toml").is_file():
+        raise UsageError(f"{path} belongs to the installed harness; do this in a checkout")
+    return path
 
 
 def add_step_summary(folder: Path) -> None:

@@ -74,7 +74,7 @@ def crossing_command(
         Path, typer.Option(help="The classes of expected failures.")
     ] = CROSSING_FILE,
 ) -> int:
-    """Save with each release, load with each other one, and hold that against what is expected."""
+    """Save with each release, load with each other one, and judge what is loaded."""
     classes = read_classes(expectations)
     catalogue = load_catalogue()
     known = tuple(release for release in catalogue if release.package_routes)

@@ -48,7 +48,7 @@ def defects_command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     folder: ExpectationsFolder = EXPECTATIONS,
 ) -> int:
-    """The known defects of Torch-TensorRT's releases; asks nothing and nobody."""
+    """List the known defects of releases, from committed data alone: needs no torch."""
     known = read_expectations(folder, undecided=True)
     standings = Standings(known.register, known.table)
     if name:

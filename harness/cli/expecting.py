@@ -11,7 +11,7 @@ import typer
 
 from harness.base.errors import SurroundingsError, UsageError
 from harness.base.exit_codes import ExitCode
-from harness.cli.common import RESULTS, ExpectationsFolder, Out, tell
+from harness.cli.common import RESULTS, ExpectationsFolder, Out, committed, tell
 from harness.expectations import EXPECTATIONS
 from harness.register.absorb import absorb, accepted
 from harness.register.defects import DEFECTS_FILE, read_register
@@ -46,7 +46,7 @@ def expected_command(
     out_dir: Out = RESULTS,
     folder: ExpectationsFolder = EXPECTATIONS,
 ) -> int:
-    """Write the expected table from runs, or tell what that would change, defect by defect.
+    """Write the table of expected failures from runs, or tell what that would change.
 
     Without a run, check table and register against each other. Exit code 1: something is undecided,
     or the two contradict each other.
@@ -75,6 +75,8 @@ def expected_command(
         invisible = frozenset(defect.id for defect in register.defects if defect.not_visible)
         after = dataclasses.replace(after, without_rows=invisible)
     if update:
+        if folder == EXPECTATIONS:
+            committed(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_table(after, rows)
         _check_read_back(rows, after)

@@ -1,4 +1,4 @@
-"""What there is to run, and on what: `list`, `show`, `explain`, `releases`, `doctor`, `clean`."""
+"""What there is to run, and on what: `list`, `show`, `explain`, `doctor`, `clean`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def list_command(
     corpus: CorpusPlaces = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
-    """The cases, and the defect that each one would catch."""
+    """List the cases, and the defect that each one would catch."""
     known = cases_here(absolute(corpus or ()))
     cases = select_cases(known.cases, expression, tuple(family or ()))
     if as_json:
@@ -81,7 +81,7 @@ def show_command(
     capture: Capture = "nonstrict",
     corpus: CorpusPlaces = None,
 ) -> None:
-    """A case's split graph: what stands in engines, what falls back, what feeds what."""
+    """Show a case's split graph: its engines, its fallbacks, and what feeds what."""
     places = absolute(corpus or ())
     if Lane.GRAPH not in known_case(case, places).lanes:
         raise UsageError(
@@ -105,7 +105,7 @@ def explain_command(
     offline: Offline = False,
     out_dir: Out = RESULTS,
 ) -> None:
-    """Run one cell again and tell its story: what was wired, what should have been."""
+    """Run one cell again, and tell which node reads what and what it should read."""
     places = absolute(corpus or ())
     case = case_of(case)
     info = known_case(case, places)
@@ -192,7 +192,10 @@ def chosen_routes(subject: str, known: Sequence[str], route: str, case: str) -> 
 
 
 def doctor_command() -> int:
-    """Check what a run stands on, from Python to memory, and list the package lane's patches."""
+    """Check what a run needs on this machine, from Python to memory.
+
+    It also lists what the package lane changes in its own processes.
+    """
     findings = checks.examine(toolchain_for(), tuple(load_catalogue()))
     for finding in findings:
         sign = "ok " if finding.ok else "NOT"

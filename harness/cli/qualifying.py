@@ -93,7 +93,7 @@ def qualify_command(
     wheelhouse: Wheelhouse = None,
     offline: Offline = False,
 ) -> int:
-    """Run all that this machine can for two, and say on one page: ship, or do not ship."""
+    """Say whether one release may take the place of another: ship, or do not ship."""
     files = exporter is not None or wheel is not None
     if not baseline or (not candidate) == (not files):
         raise UsageError(

@@ -39,7 +39,7 @@ def summary_command(
     as_json: Annotated[bool, typer.Option("--json", help="summary.json as it is.")] = False,
     out_dir: Out = RESULTS,
 ) -> int:
-    """A run in defects and cells; the exit code is its gate's."""
+    """Tell a run in defects and cells; the exit code is its gate's."""
     judged = reopen(run_name, out_dir, toolchain_for(), load_catalogue())
     if as_json:
         print(json.dumps(read_summary(judged.folder.path) or summary_now(judged), indent=2))

@@ -1,9 +1,11 @@
-"""`run`: the main job, new or resumed."""
+"""`run`, `merge` and `acceptance`: whole runs, made, joined, and held against each other."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +23,7 @@ from harness.cli.common import (
     Exporter,
     Like,
     Offline,
+    Out,
     Wheelhouse,
     add_step_summary,
     captures,
@@ -33,12 +36,16 @@ from harness.cli.common import (
 from harness.cli.results import current_summary, tell_gate
 from harness.expectations import EXPECTATIONS
 from harness.report.run_report import write_run_report
-from harness.run.judged_run import JudgedRun, raise_if_nothing_ran
+from harness.run.acceptance import whole_run_differences
+from harness.run.judged_run import JudgedRun, raise_if_nothing_ran, reopen, summary_of
 from harness.run.progress import progress_for
 from harness.run.run import RunOptions, resume, run
-from harness.runs.run_folder import LATEST
+from harness.runs.merging import Part, merge
+from harness.runs.run_folder import LATEST, RunFolder, RunState
+from harness.subjects.choosing import choose_subjects
 from harness.toolchain.rig_client import absolute
 from harness.wire.builders import PINNED, SEGMENT
+from harness.wire.records import CellRecord
 from harness.wire.routes import Lane
 
 ON_RESUME = frozenset(
@@ -106,7 +113,10 @@ def run_command(
     offline: Offline = False,
     expectations: ExpectationsFolder = EXPECTATIONS,
 ) -> int:
-    """Run the corpus through the inliners, judge, gate, and write the report."""
+    """Take the corpus through releases, judge every cell, and write the report.
+
+    The exit code is the gate's: 0 green, 1 red, 3 where something could not be asked.
+    """
     if quick and full:
         raise UsageError("--quick and --full ask for opposite things; give one of them")
     if resume_run:
@@ -207,3 +217,93 @@ def _shard(text: str) -> tuple[int, int] | None:
     if not (slash and index.isdigit() and count.isdigit()):
         raise UsageError(f"--shard {text!r}: I/N, such as 1/4")
     return int(index), int(count)
+
+
+def merge_command(
+    runs: Annotated[list[str], typer.Argument(help="Runs' folders or ids, two or more.")],
+    allow_mismatch: Annotated[
+        bool,
+        typer.Option("--allow-mismatch", help="Unlike corpora and torch builds too; it is told."),
+    ] = False,
+    out_dir: Out = RESULTS,
+    expectations: ExpectationsFolder = EXPECTATIONS,
+) -> int:
+    """Join runs of several environments or machines into a new run, and judge it."""
+    parts = [_part(RunFolder.open(name, out_dir)) for name in runs]
+    merged = merge(parts, allow_mismatch=allow_mismatch)
+    with RunFolder.create(out_dir, merged.provenance, merged.plan) as folder:
+        folder.append(*merged.records.values())
+    judged = reopen(str(folder.path), out_dir, toolchain_for(), load_catalogue(), expectations)
+    _write_results(judged)
+    for mismatch in merged.provenance.mismatches:
+        tell(f"merged all the same: {mismatch}")
+    return show_verdict(judged)
+
+
+def _part(folder: RunFolder) -> Part:
+    return Part(
+        name=folder.run_id,
+        provenance=folder.provenance(),
+        plan=folder.plan(),
+        records=folder.records(),
+        schema=folder.schema(),
+    )
+
+
+def _write_results(judged: JudgedRun) -> None:
+    """As at the end of a run; what it took is told by the sources, not by the whole."""
+    summary = summary_of(judged, RunState.COMPLETE, wall_s=None)
+    with judged.folder as folder:
+        folder.write_results(summary, judged.cases)
+        folder.write_state(RunState.COMPLETE)
+
+
+def acceptance_command(
+    releases: Annotated[
+        str, typer.Option(help='Versions with commas, or one specifier such as ">=2.11,<2.14".')
+    ] = "",
+    expression: Annotated[
+        str, typer.Option("-k", help="Only cases that match, as pytest's -k.")
+    ] = "",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only the few cases that show most defects.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
+    out_dir: Annotated[Path, typer.Option("--out", help="Where to make the run folders.")] = Path(
+        "results/acceptance"
+    ),
+    wheelhouse: Wheelhouse = None,
+    offline: Offline = False,
+) -> int:
+    """Check that verdicts depend neither on the order of subjects nor on their company.
+
+    Whole runs of the graph lane are held against each other, cell by cell.
+    """
+    toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
+    options = RunOptions(
+        releases=releases,
+        expression=expression,
+        quick=quick,
+        jobs=jobs,
+        out=out_dir,
+        command_line=command_line(),
+    )
+
+    def records_of(subjects: Sequence[str]) -> Mapping[str, CellRecord]:
+        progress = progress_for(err)
+        try:
+            asked = dataclasses.replace(options, subjects=tuple(subjects))
+            judged = run(asked, toolchain, catalogue, progress)
+        finally:
+            progress.close()
+        raise_if_nothing_ran(judged)
+        return judged.records
+
+    chosen = choose_subjects(toolchain, catalogue, releases=releases)
+    subjects = [spec.subject for spec in chosen]
+    found = list(whole_run_differences(subjects, records_of))
+    for each in found:
+        tell(each.line)
+    runs = len(subjects) + 2
+    tell(f"{len(subjects)} subjects, {runs} runs: {len(found)} cells end in another way")
+    return ExitCode.RED if found else ExitCode.GREEN

@@ -5,7 +5,7 @@ holds a digest of each case's captured graph and split, and a few numbers of its
 outputs. Graphs have to be equal; numbers to a tolerance, since processors sum in different orders.
 
 Of a case that goes through both lanes it also says what each release's package makes of the model
-beside the graph lane's split of it, in ranges of releases: `python -m harness corpus reach`.
+beside the graph lane's split of it, in ranges of releases: `python -m harness reach`.
 
 History of ``LOCK_SCHEMA``:
     1  the first: a line a case and capture mode.
@@ -79,7 +79,7 @@ def read_lock(path: Path = LOCK_FILE) -> CorpusLock:
             {row["case"]: _seen(row, releases) for row in rows if "capture" not in row},
         )
     except FileNotFoundError:
-        raise UsageError(f"{path}: no lock; `{PROGRAM} corpus lock` writes one") from None
+        raise UsageError(f"{path}: no lock; `{PROGRAM} lock` writes one") from None
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path}: not a corpus lock: {error!r}; restore it from git") from error
     if schema != LOCK_SCHEMA:

@@ -96,7 +96,7 @@ def test_an_unknown_release_is_refused_with_the_known_ones_and_the_closest() -> 
 
 
 def test_an_unknown_release_is_refused_with_the_two_ways_to_judge_a_new_one() -> None:
-    new = r"2\.14\.0; for a new one: .* releases add VERSION, or --wheel FILE"
+    new = r"2\.14\.0; for a new one: .* add-release VERSION, or --wheel FILE"
     with pytest.raises(UsageError, match=new):
         CATALOGUE.get("2.15.0")
 

@@ -56,4 +56,4 @@ def test_a_file_that_was_cut_off_edited_or_of_another_schema_is_refused(
     with pytest.raises(BadRecording, match=message) as told:
         read_recording(path)
     assert str(path) in str(told.value)
-    assert "`python -m harness corpus record`" in str(told.value)
+    assert "`python -m harness record`" in str(told.value)

@@ -116,7 +116,7 @@ def test_a_lock_is_read_as_it_was_written(tmp_path: Path) -> None:
         ("{}", "not a corpus lock"),
         ("nonsense", "not a corpus lock"),
         ('{"schema": 99, "torch": "2.13.0"}', "schema 99; this harness reads 2"),
-        (None, "corpus lock` writes one"),
+        (None, "harness lock` writes one"),
     ],
 )
 def test_a_foreign_truncated_or_missing_lock_is_refused(
@@ -133,7 +133,7 @@ def test_a_foreign_truncated_or_missing_lock_is_refused(
 def now() -> Callable[[str], str]:
     def corpus(*arguments: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "harness", "corpus", *arguments],
+            [sys.executable, "-m", "harness", *arguments],
             cwd=PROJECT_ROOT,
             capture_output=True,
             text=True,

@@ -399,7 +399,7 @@ def test_the_cases_that_a_filter_left_out_are_not_checked() -> None:
         ),
         (
             subject("2.14.0", "legacy", kind=SubjectKind.FILE, wheel_path="a.whl"),
-            "for both, python -m harness releases add VERSION --wheel FILE",
+            "for both, python -m harness add-release VERSION --wheel FILE",
         ),
     ],
 )

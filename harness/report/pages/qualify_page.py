@@ -244,7 +244,7 @@ def _why_no_package(candidate: SubjectSpec) -> str:
     if candidate.exporter_path is not None:
         return "the candidate is one file, and no whole package"
     return (
-        f"--wheel asks the graph lane alone; for both, {PROGRAM} releases add VERSION "
+        f"--wheel asks the graph lane alone; for both, {PROGRAM} add-release VERSION "
         "--wheel FILE, and then --candidate VERSION"
     )
 

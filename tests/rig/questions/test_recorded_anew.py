@@ -75,7 +75,7 @@ def test_what_cannot_be_recorded_is_told_in_one_message(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "harness", "corpus", "record", "--out", str(tmp_path), *arguments],
+        [sys.executable, "-m", "harness", "record", "--out", str(tmp_path), *arguments],
         cwd=PROJECT_ROOT,
         capture_output=True,
         text=True,

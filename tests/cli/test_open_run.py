@@ -17,7 +17,7 @@ from harness.runs.run_folder import RunFolder
 from tests.record_builders import provenance
 from tests.report.conftest import full_run
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

@@ -283,7 +283,7 @@ def test_a_release_is_added_from_a_wheelhouse_as_the_committed_catalogue_has_it(
 ) -> None:
     newest = load_catalogue().newest
     wheels = toolchain.wheel(newest).parent
-    add = ("releases", "add", newest.version, "--catalogue", catalogue, "--wheelhouse", wheels)
+    add = ("add-release", newest.version, "--catalogue", catalogue, "--wheelhouse", wheels)
     code, printed = harness(*add)
     assert code == 0, printed
     assert load_catalogue(catalogue) == load_catalogue()
@@ -306,7 +306,7 @@ def test_the_wheel_that_an_added_release_was_read_from_is_found_again_without_it
     given = Path(shutil.copy(toolchain.wheel(newest), tmp_path))
     cache = tmp_path / "cache"
     monkeypatch.setenv("INLINER_REGRESS_CACHE", str(cache))
-    add = ("releases", "add", newest.version, "--catalogue", catalogue, "--wheel", given)
+    add = ("add-release", newest.version, "--catalogue", catalogue, "--wheel", given)
     code, printed = harness(*add)
     assert code == 0, printed
     given.unlink()
@@ -328,7 +328,7 @@ def test_a_release_that_cannot_be_added_is_exit_code_2_and_the_catalogue_stays(
 ) -> None:
     before = catalogue.read_text()
     code, printed = harness(
-        "releases", "add", version, "--catalogue", catalogue, "--wheelhouse", tmp_path
+        "add-release", version, "--catalogue", catalogue, "--wheelhouse", tmp_path
     )
     assert (code, message in one_error(printed)) == (2, True)
     assert catalogue.read_text() == before

@@ -8,7 +8,7 @@ import pytest
 
 from harness.base.exit_codes import ExitCode
 from harness.bench.bench import reopen
-from tests.bench.test_cli_bench import invoke
+from tests.cli.test_bench import invoke
 
 CASE = "buffer_returned"  # an error up to 2.13.0
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("release_specs")]

@@ -9,13 +9,19 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from harness.cli import COMMANDS, application
+from harness.cli import PANELS, application
 from harness.toolchain.environment import PROJECT_ROOT
 
+COMMANDS = [name for places in PANELS.values() for name in places]
 
-def test_help_names_every_command() -> None:
+
+def test_help_shows_every_command_in_one_of_four_panels() -> None:
     told = CliRunner().invoke(application(["--help"]), ["--help"]).output
-    assert [name for name in COMMANDS if f" {name} " not in told] == []
+    starts = [told.index(f" {panel} ") for panel in PANELS]
+    assert len(starts) == 4
+    assert starts == sorted(starts)
+    for places, start, end in zip(PANELS.values(), starts, [*starts[1:], None], strict=True):
+        assert [name for name in places if f" {name} " not in told[start:end]] == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)

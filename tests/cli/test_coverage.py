@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness import cli
-from harness.cli import covering
+from harness.cli import corpus
 
 Run = Callable[..., tuple[int, str]]
 
@@ -47,7 +47,7 @@ def coverage(
     monkeypatch.setenv("INLINER_REGRESS_CACHE", str(tmp_path))
 
     def run(rig: Rig, *arguments: str, with_errors: bool = False) -> tuple[int, str]:
-        monkeypatch.setattr(covering, "ask_rig", rig.ask)
+        monkeypatch.setattr(corpus, "ask_rig", rig.ask)
         monkeypatch.setattr(sys, "argv", ["harness", "coverage", *arguments])
         with pytest.raises(SystemExit) as ended:
             cli.main()

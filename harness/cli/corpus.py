@@ -1,0 +1,284 @@
+"""The corpus: its lock, its coverage of the space, its recordings, and reduced counterexamples."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from harness.base.errors import SurroundingsError, UsageError
+from harness.base.exit_codes import ExitCode
+from harness.base.files import replace_file
+from harness.base.program import PROGRAM
+from harness.catalogue.releases import load_catalogue
+from harness.cli.common import (
+    RESULTS,
+    Capture,
+    CorpusPlaces,
+    Exporter,
+    Like,
+    Offline,
+    Out,
+    Wheelhouse,
+    captures,
+    cases_here,
+    committed,
+    err,
+    tell,
+    toolchain_for,
+)
+from harness.cli.inspecting import subject_for
+from harness.corpus_checks.coverage import cover, read_extraction, to_json, to_lines
+from harness.corpus_checks.lock import (
+    LOCK_FILE,
+    CorpusLock,
+    Seen,
+    differences,
+    lock_of,
+    read_lock,
+    write_lock,
+)
+from harness.toolchain import PackageSite
+from harness.toolchain.cache import CHOOSE, guarded
+from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.rig_client import absolute, ask_rig, graph_lane, package_lane, select_cases
+from harness.wire.oracles import Oracle
+from harness.wire.records import CaseInfo
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import SplitSeen
+
+RECORDED = PROJECT_ROOT / "corpus" / "recorded"
+FOUND = PROJECT_ROOT / "corpus" / "found"
+BOTH = "nonstrict,strict"
+Expression = Annotated[str, typer.Option("-k", help="Only cases that match, as pytest's -k.")]
+Captures = Annotated[str, typer.Option("--capture", help="nonstrict, strict, or both.")]
+
+
+def verify_command(expression: Expression = "", capture: Captures = BOTH) -> int:
+    """Check that this machine builds every case as the corpus lock says.
+
+    Each difference is told with its cause: another torch, a changed case, other arithmetic.
+    """
+    modes = captures(capture)
+    locked = read_lock()
+    corpus = cases_here()
+    known = corpus.of_lane(Lane.GRAPH)  # what a package makes of a model is each release's own
+    names = {case.name for case in select_cases(known, expression)}
+    gone = set() if expression else {name for name, _ in locked.cases} - names
+    asked = {key: row for key, row in locked.cases.items() if key[1] in modes}
+    expected = CorpusLock(
+        locked.torch_version, {key: row for key, row in asked.items() if key[0] in names | gone}
+    )
+    now = _describe(sorted(names), modes)
+    found = list(differences(expected, now))
+    for difference in found:
+        tell(f"{difference.case} [{difference.capture}]: {difference.what}")
+    if found:
+        tell(f"{len(found)} differences from the lock of torch {locked.torch_version}")
+        tell(f"if they are meant: {PROGRAM} lock")
+        return int(ExitCode.RED)
+    tell(f"{len(now.cases)} programs as locked, torch {now.torch_version}")
+    return int(ExitCode.GREEN)
+
+
+def lock_command() -> int:
+    """Write the corpus lock anew, from this machine."""
+    committed(LOCK_FILE)
+    known = cases_here().of_lane(Lane.GRAPH)
+    described = _describe([case.name for case in known], captures(BOTH))
+    lock = _with_seen(described, read_lock().seen if LOCK_FILE.exists() else {}, known)
+    write_lock(lock)
+    tell(f"{len(lock.cases)} programs locked, torch {lock.torch_version}")
+    return int(ExitCode.GREEN)
+
+
+def reach_command(
+    expression: Expression = "",
+    releases: Annotated[
+        str, typer.Option(help="Versions with commas, or a specifier; all by default.")
+    ] = "",
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Change nothing; say what is not as locked.")
+    ] = False,
+    wheelhouse: Wheelhouse = None,
+    offline: Offline = False,
+) -> int:
+    """Write into the corpus lock which releases split a model as the graph lane does.
+
+    It takes a second or two a case and release, and goes on where it was: the lock is written
+    behind every release. `-k` asks for some cases anew; without it those are asked that the lock
+    does not have.
+    """
+    if not verify:
+        committed(LOCK_FILE)
+    catalogue, toolchain = load_catalogue(), toolchain_for(wheelhouse, offline)
+    known = [case for case in cases_here().of_lane(Lane.GRAPH) if Lane.PACKAGE in case.lanes]
+    chosen = [case.name for case in select_cases(known, expression)]
+    differ = 0
+    for release in catalogue.select(releases) if releases else tuple(catalogue):
+        if not release.package_routes:
+            continue
+        lock = read_lock()
+        told = {name: seen.get(release.version) for name, seen in lock.seen.items()}
+        asked = [name for name in chosen if expression or verify or told.get(name) is None]
+        if not asked:
+            continue
+        err.print(f"{release.version}: {len(asked)} models", markup=False)
+        now = _seen(toolchain.package_site(release), asked)
+        if verify:
+            for name in (name for name in asked if told.get(name) is not now[name]):
+                differ += 1
+                was = told.get(name) or "not asked"
+                tell(f"{name} [{release.version}]: {now[name].value}, locked {was}")
+            continue
+        seen = {name: {**lock.seen.get(name, {}), release.version: now[name]} for name in asked}
+        write_lock(_with_seen(lock, {**lock.seen, **seen}, known))
+    tell(f"{differ} differences" if verify else f"{len(read_lock().seen)} models in the lock")
+    return int(ExitCode.RED if differ else ExitCode.GREEN)
+
+
+def _seen(site: PackageSite, cases: Sequence[str]) -> dict[str, SplitSeen]:
+    """What a release's package makes of some models."""
+    answers = ask_rig(sys.executable, "splits", **package_lane(site), cases=list(cases))
+    return {each["case"]: SplitSeen(each["seen"]) for each in answers}
+
+
+def _with_seen(lock: CorpusLock, seen: Seen, known: Sequence[CaseInfo]) -> CorpusLock:
+    """The lock with what packages make of those models that are still cases."""
+    asked = {release for of_case in seen.values() for release in of_case}
+    names = {case.name for case in known}
+    return dataclasses.replace(
+        lock,
+        releases=tuple(each.version for each in load_catalogue() if each.version in asked),
+        seen={name: of_case for name, of_case in seen.items() if name in names},
+    )
+
+
+def _describe(names: Sequence[str], modes: Sequence[str]) -> CorpusLock:
+    err.print(f"building {len(names)} cases, {' and '.join(modes)}", markup=False)
+    rows = ask_rig(sys.executable, "lock", cases=list(names), captures=list(modes))
+    # Without the build's suffix: +cpu and +cu130 capture the same graphs.
+    version = toolchain_for().python_env().torch_version.partition("+")[0]
+    return lock_of(version, rows)
+
+
+def coverage_command(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    missing: Annotated[bool, typer.Option("--missing", help="Name every missing pair.")] = False,
+) -> int:
+    """Show how much of the space of split programs the cases cover, and what is missing."""
+    space, cases = read_extraction(_extraction(toolchain_for().cache))
+    coverage = cover(space, cases)
+    if as_json:
+        print(json.dumps(to_json(coverage)))
+    else:
+        for line in to_lines(coverage, all_missing=missing):
+            tell(line)
+    return int(ExitCode.GREEN if coverage.enough else ExitCode.RED)
+
+
+def _extraction(cache: Path) -> dict[str, Any]:
+    """Each case's values, read again only when what it depends on has changed."""
+    (digest,) = ask_rig(sys.executable, "coverage_digest")
+    path = cache / "coverage" / f"{digest}.json"
+    with guarded(path):
+        text = path.read_text() if path.is_file() else ""
+    if not text:
+        err.print("reading every case's split module; this takes half a minute", markup=False)
+        text = json.dumps(*ask_rig(sys.executable, "coverage"))
+        try:
+            with guarded(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, text.encode(), CHOOSE)
+        except SurroundingsError as error:  # the answer is there, and took its time
+            err.print(f"not kept for the next time: {error}", markup=False, soft_wrap=True)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def record_command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Recordings; all of corpus/recorded/to_record.py by default."),
+    ] = None,
+    release: Annotated[str, typer.Option(help="Whose package; the newest by default.")] = "",
+    wheelhouse: Wheelhouse = None,
+    offline: Offline = False,
+    out_dir: Annotated[
+        Path | None, typer.Option("--out", help="Where the files go; corpus/recorded by default.")
+    ] = None,
+) -> int:
+    """Record how a release's package splits models, for the graph lane to run.
+
+    What `dynamo.compile` hands to its splitter and what comes out is written to one file a model.
+    """
+    out_dir = out_dir or committed(RECORDED)
+    catalogue = load_catalogue()
+    site = toolchain_for(wheelhouse, offline).package_site(
+        catalogue.get(release) if release else catalogue.newest
+    )
+    err.print(f"compiling with torch_tensorrt {site.release}", markup=False)
+    answers = ask_rig(sys.executable, "recordings", **package_lane(site), names=names or [])
+    for answer in answers:
+        if "text" in answer:
+            out_dir.mkdir(parents=True, exist_ok=True)
+            replace_file(out_dir / f"{answer['name']}.json", answer["text"].encode())
+        else:
+            tell(f"{answer['name']}: not recorded: {answer['refused']}")
+    written = sum("text" in answer for answer in answers)
+    tell(f"{written} of {len(answers)} splits of {site.release} written to {out_dir}")
+    return int(ExitCode.GREEN if written == len(answers) else ExitCode.RED)
+
+
+def reduce_command(
+    case: Annotated[str, typer.Argument(help="A drawn or found case's name.")],
+    subject: Annotated[str, typer.Option(help="A release, name-matching, positional, torch.")] = "",
+    oracle: Annotated[str, typer.Option(help="Whose failure; the worst one by default.")] = "",
+    route: Annotated[str, typer.Option(help="One route; the first that fails by default.")] = "",
+    name: Annotated[str, typer.Option(help="Of the case that is found.")] = "",
+    capture: Capture = "nonstrict",
+    corpus: CorpusPlaces = None,
+    exporter: Exporter = None,
+    like: Like = "",
+    wheelhouse: Wheelhouse = None,
+    offline: Offline = False,
+    out_dir: Out = RESULTS,
+    write: Annotated[
+        Path | None, typer.Option(help="The JSON file; corpus/found/NAME.json by default.")
+    ] = None,
+) -> None:
+    """Shrink a drawn case that fails to a minimal one that fails in the same way."""
+    if oracle and oracle not in [*Oracle]:
+        raise UsageError(f"--oracle {oracle!r}: {', '.join(Oracle)}")
+    toolchain = toolchain_for(wheelhouse, offline)
+    spec = subject_for(subject, exporter, like, toolchain, out_dir)
+    if route and route not in spec.routes:
+        raise UsageError(f"{spec.subject} has no route {route}; it has {', '.join(spec.routes)}")
+    made = name or _name(case, spec.subject, oracle)
+    (blueprint,) = ask_rig(
+        sys.executable,
+        "reduce",
+        **graph_lane(toolchain.emulated_runtime(), [spec], absolute(corpus or ())),
+        subject=spec.subject,
+        case=case,
+        capture=captures(capture)[0],
+        routes=[route] if route else list(spec.routes),
+        oracle=oracle,
+        name=made,
+    )
+    path = write or committed(FOUND) / f"{made}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, (json.dumps(blueprint, indent=1, sort_keys=True) + "\n").encode())
+    tell(f"{made}: {len(blueprint['steps'])} steps: {path}")
+    tell(blueprint["catches"])
+
+
+def _name(case: str, subject: str, oracle: str) -> str:
+    words = "_".join(("found", *(part for part in (oracle, subject) if part), case))
+    return re.sub(r"\W", "_", words)
