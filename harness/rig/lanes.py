@@ -14,7 +14,7 @@ import torch
 
 from corpus import elsewhere
 from corpus.case import Case
-from harness.rig.cell.disk import CameBack
+from harness.rig.cell.disk import RoundTrip
 from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, prepare
 from harness.rig.cell.sharing import Shared
@@ -185,7 +185,7 @@ class PackageLane:
     def export(
         self, prepared: PreparedCase, subject: str, route: Route, inlining: Inlining
     ) -> None:
-        back = CameBack()
+        back = RoundTrip()
         with tempfile.TemporaryDirectory(prefix="export-") as folder:
             archive = Path(folder) / "program.pt2"
             try:

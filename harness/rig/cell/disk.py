@@ -19,11 +19,11 @@ from harness.wire.vocabulary import Stage
 
 
 @dataclass
-class CameBack:
-    """What is there of a program, filled in as far as it got. All None: it was not exported.
+class RoundTrip:
+    """A program before it was saved and after it was loaded, filled in as far as it got.
 
-    ``come_back`` is what has to be done to the program once it is loaded: before that it holds no
-    engines, and there is nothing to ask it.
+    All fields are None where it was not exported. ``come_back`` is applied to the program once it
+    is loaded: before that it holds no engines, and there is nothing to ask it.
     """
 
     exported: ExportedProgram | None = None
@@ -45,7 +45,7 @@ class CameBack:
 
 
 def send_to_disk(
-    back: CameBack, calls: tuple[Inputs, ...], archive: Path, clock: StageClock
+    back: RoundTrip, calls: tuple[Inputs, ...], archive: Path, clock: StageClock
 ) -> None:
     """Save ``back.exported`` as ``archive``, load it, and run what was loaded on every call.
 
@@ -63,7 +63,7 @@ def send_to_disk(
         back.results = values.observe(back.callable, calls)
 
 
-def save_again(back: CameBack, archive: Path, clock: StageClock) -> None:
+def save_again(back: RoundTrip, archive: Path, clock: StageClock) -> None:
     """Save ``back.exported`` a second time; if that is another archive, load it and the first.
 
     The first is loaded anew, since `ExportedProgram.module` leaves marks in a program.
@@ -84,7 +84,7 @@ def second_archive(archive: Path) -> Path:
     return folder / archive.name
 
 
-def compare_archives(back: CameBack, archive: Path, second: Path, clock: StageClock) -> None:
+def compare_archives(back: RoundTrip, archive: Path, second: Path, clock: StageClock) -> None:
     """Load two archives of one program if their bytes differ.
 
     Raises:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from harness.rig.cell.disk import CameBack
+from harness.rig.cell.disk import RoundTrip
 from harness.rig.cell.harm import announced, harm_of
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import module_lines, program_lines
@@ -77,7 +77,7 @@ def about_transform(lines: Lines, transform_again: Callable[[], GraphModule]) ->
     )
 
 
-def about_program(prepared: PreparedCase, route: Route, back: CameBack) -> Answers:
+def about_program(prepared: PreparedCase, route: Route, back: RoundTrip) -> Answers:
     """The oracles on an exported program, and on what came back of it from disk."""
     questions: dict[Oracle, Findings] = {
         Oracle.VALUES: lambda: _program_values(prepared, route, back),
@@ -169,7 +169,7 @@ def _inlined_values(prepared: PreparedCase, inlined: GraphModule) -> Iterator[Fi
     yield from _from_reference(prepared, results, Stage.INLINE_FALLBACKS, "inlined module: ")
 
 
-def _program_values(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
+def _program_values(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
     if back.results is None:
         return
     if route is Route.PLAIN:
@@ -206,7 +206,7 @@ def _differences(
         yield Finding(stage, f"{whose}{found.kind}", found.detail)
 
 
-def _program_wiring(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
+def _program_wiring(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
     if route is Route.PLAIN:
         raise Unreadable("there is no split module to hold the model against")
     reader, expected, inputs = prepared.reader, prepared.reading, prepared.user_inputs
@@ -215,13 +215,13 @@ def _program_wiring(prepared: PreparedCase, route: Route, back: CameBack) -> Ite
 
 
 def _each(
-    back: CameBack, check: Callable[[ExportedProgram, Stage], Iterator[Finding]]
+    back: RoundTrip, check: Callable[[ExportedProgram, Stage], Iterator[Finding]]
 ) -> Iterator[Finding]:
     for program, stage in back.programs:
         yield from check(program, stage)
 
 
-def _signature(prepared: PreparedCase, back: CameBack) -> Iterator[Finding]:
+def _signature(prepared: PreparedCase, back: RoundTrip) -> Iterator[Finding]:
     bounds = prepared.captured.program.stated_bounds
     for program, stage in back.programs:
         found = list(signature.check_program(program, prepared.specs, bounds, stage))
@@ -233,7 +233,7 @@ def _signature(prepared: PreparedCase, back: CameBack) -> Iterator[Finding]:
         yield from signature.check_refusal(back.callable, prepared.over)
 
 
-def _state(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
+def _state(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
     expected = prepared.model_state if route is Route.PLAIN else prepared.state
     digest = prepared.reader.digest
     for program, stage in back.programs:
@@ -242,7 +242,7 @@ def _state(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Fin
         yield from state.check_module(expected, back.callable, digest)
 
 
-def _unflatten(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator[Finding]:
+def _unflatten(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
     if back.results is None or back.reloaded is None:
         return
     calls = prepared.captured.calls
@@ -262,13 +262,13 @@ def _unflatten(prepared: PreparedCase, route: Route, back: CameBack) -> Iterator
     )
 
 
-def _saves(back: CameBack) -> Iterator[Finding]:
+def _saves(back: RoundTrip) -> Iterator[Finding]:
     if back.saved_twice is not None:
         first, second = map(program_lines, back.saved_twice)
         yield from determinism.check_saves(first, second)
 
 
-def _metadata(prepared: PreparedCase, back: CameBack) -> Iterator[Finding]:
+def _metadata(prepared: PreparedCase, back: RoundTrip) -> Iterator[Finding]:
     if back.results is None:
         return  # a graph that does not run computes nothing to hold its metadata against
     for program, stage in back.programs:

@@ -13,7 +13,7 @@ from torch.fx import GraphModule
 
 from harness.rig.capture.capture import CannotAsk
 from harness.rig.cell import judging
-from harness.rig.cell.disk import CameBack, save_again, send_to_disk
+from harness.rig.cell.disk import RoundTrip, save_again, send_to_disk
 from harness.rig.cell.harm import DAMAGED
 from harness.rig.cell.not_asked import not_asked
 from harness.rig.cell.prepare import PreparedCase
@@ -92,10 +92,10 @@ def _run_and_judge(
             raise  # a full disk is nobody's verdict
         ended = _ended_by(error, clock)
         prepared.look_for_damage()
-        about_program = judging.about_program(prepared, route, CameBack())
+        about_program = judging.about_program(prepared, route, RoundTrip())
         judged = Judged(about_program, ended, reloaded=False, ran=False)
     else:
-        back = CameBack(exported, inlining.come_back)
+        back = RoundTrip(exported, inlining.come_back)
         judged = _judge_program(prepared, inliner, route, back, clock)
     answers.insert(0, judged.answers)
     if inlining.inlined is not None:
@@ -164,7 +164,7 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
 
 
 def _judge_program(
-    prepared: PreparedCase, inliner: Inliner, route: Route, back: CameBack, clock: StageClock
+    prepared: PreparedCase, inliner: Inliner, route: Route, back: RoundTrip, clock: StageClock
 ) -> Judged:
     """Send a program to disk and back and judge it, or say what became of an equal one."""
     shared = None if prepared.look_for_damage() else prepared.shared
@@ -186,7 +186,7 @@ def _judge_program(
 
 
 def _send_and_judge(
-    prepared: PreparedCase, route: Route, back: CameBack, clock: StageClock
+    prepared: PreparedCase, route: Route, back: RoundTrip, clock: StageClock
 ) -> Judged:
     ended = completion.completed()
     # Outside of what is judged: a machine without a temporary folder is nobody's verdict.

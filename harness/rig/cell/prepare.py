@@ -12,7 +12,6 @@ from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs
 from harness.rig.capture.capture import CapturedProgram, capture, over_bound_inputs
-from harness.rig.capture.split import split_module
 from harness.rig.cell.sharing import Shared, graph_lines
 from harness.rig.clock import StageClock
 from harness.rig.engines.module import compile_engines, engine_children
@@ -98,9 +97,7 @@ def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase
             captured = capture(case, mode, seed)
         stage = Stage.SPLIT
         with clock.during(stage):
-            split = captured.fresh_module()
-            if captured.exported is not None:
-                split = split_module(split, case.fallback, case.min_block_size)
+            split = captured.split()
         stage = Stage.COMPILE
         with clock.during(stage):
             engines = compile_engines(split)

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from harness.rig.cell import judging
-from harness.rig.cell.disk import CameBack, compare_archives
+from harness.rig.cell.disk import RoundTrip, compare_archives
 from harness.rig.cell.not_asked import not_asked
 from harness.rig.cell.pipeline import is_full_disk, unsupported
 from harness.rig.cell.prepare import PreparedCase
@@ -45,7 +45,7 @@ def run_package_cell(
     route = key.route
     if route is Route.COMPILE:
         return _compiled(prepared, key)
-    inlining, back = Inlining(), CameBack()
+    inlining, back = Inlining(), RoundTrip()
     with tempfile.TemporaryDirectory(prefix="cell-") as folder:
         archive = Path(folder) / "program.pt2"
         told: list[str] = []
@@ -131,7 +131,7 @@ def _wrong_since_compile(prepared: PreparedCase, results: Observed) -> bool:
     return found is None or found.kind == NOTHING_COMPARED
 
 
-def _look_at_it_here(back: CameBack, loaded: Loaded, archive: Path, clock: StageClock) -> Verdict:
+def _look_at_it_here(back: RoundTrip, loaded: Loaded, archive: Path, clock: StageClock) -> Verdict:
     """Load the archive in this process too, for the oracles that read graphs.
 
     Whether it loads and what it computes was asked in the fresh process.

@@ -20,7 +20,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from harness.rig.capture.capture import CapturedProgram
-from harness.rig.cell.disk import CameBack, second_archive
+from harness.rig.cell.disk import RoundTrip, second_archive
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.inliners.passes import timed_passes
@@ -56,7 +56,7 @@ def save_like_a_user(
     archive: Path,
     clock: StageClock,
     inlining: Inlining,
-    back: CameBack,
+    back: RoundTrip,
 ) -> None:
     """Save the compiled module by one of the package's routes.
 
@@ -75,7 +75,7 @@ def save_like_a_user(
 
 @contextmanager
 def _stages_told(
-    package: types.ModuleType, clock: StageClock, inlining: Inlining, back: CameBack
+    package: types.ModuleType, clock: StageClock, inlining: Inlining, back: RoundTrip
 ) -> Iterator[None]:
     exporter, api = package.dynamo._exporter, package._compile
     transform: Any = exporter.transform

@@ -33,7 +33,7 @@ import torch
 from torch.export.pt2_archive import _package
 
 from corpus.case import find_case
-from harness.rig.cell.disk import CameBack
+from harness.rig.cell.disk import RoundTrip
 from harness.rig.cell.prepare import NotPrepared, PreparedCase
 from harness.rig.channel import die_with_parent, private_channel, send
 from harness.rig.clock import StageClock
@@ -89,7 +89,7 @@ class Saver:
                     made,
                     clock,
                     Inlining(),
-                    CameBack(),
+                    RoundTrip(),
                 )
             except Exception as error:  # noqa: BLE001 - the package's, and so its verdict
                 clock.leave()
