@@ -24,7 +24,7 @@ from tests.page.checks import (
 from tests.page.conftest import PUBLISHED
 from tests.report.test_bench_page import CELLS
 from tests.report.test_crossing_page import SOUND, view
-from tests.test_qualify import LESSER, WRONG, cell, held, sound
+from tests.gate.test_qualify import LESSER, WRONG, cell, held, sound
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
