@@ -13,6 +13,7 @@ from harness.report.pages.crossing_page import crossing_html
 from harness.report.pages.qualify_page import qualification_html
 from tests.bench.recorded import record
 from tests.bench.simulated import plan_of
+from tests.gate.test_qualify import LESSER, WRONG, cell, held, sound
 from tests.page.checks import (
     PHONE,
     broken_links,
@@ -24,7 +25,6 @@ from tests.page.checks import (
 from tests.page.conftest import PUBLISHED
 from tests.report.test_bench_page import CELLS
 from tests.report.test_crossing_page import SOUND, view
-from tests.gate.test_qualify import LESSER, WRONG, cell, held, sound
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
