@@ -222,12 +222,14 @@ def page(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style, types, and the arrows between packages. Types need torch, too."""
+    """Style, types, arrows between packages, spelling, and dead code. Types need torch, too."""
     install(session, "pinned", "lint")
     session.run("python", "-m", "ruff", "check", ".")
     session.run("python", "-m", "ruff", "format", "--check", ".")
     session.run("python", "-m", "mypy")
     session.run("lint-imports", "--no-logo")
+    session.run("codespell")
+    session.run("python", "-m", "vulture")
 
 
 @nox.session

@@ -37,7 +37,6 @@ CONTAINERS = {
     "namedtuple": FormKind.NAMED_PAIR,
     "dataclass": FormKind.DATA_PAIR,
 }
-PAIRS = {"namedtuple", "dataclass"}
 FATAL_FORMS = ("model input/none", "model output/none")
 # Keywords in another order than a handmade module's own are bound wrongly by torch.export itself.
 CALLED = ("arguments/keyword-only", "model input use/unused", "model input use/returned")

@@ -38,7 +38,6 @@ EXPECTED_FOLDER: Final = EXPECTATIONS / "expected"
 ASKED_FILE: Final = "asked.csv"
 WITHOUT_ROWS_FILE: Final = "defects-without-rows.csv"
 _WITHOUT_ROWS_COLUMNS: Final = ("defect",)
-OVERLAYS: Final = ("environments", "builders")
 ALL: Final = "*"
 UNKNOWN: Final = "?"
 _COLUMNS: Final = (

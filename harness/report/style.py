@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.wire.oracles import Harm
 
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 
 INK, MUTED, RULE, PAPER = "#1a1a19", "#62625d", "#d8d7d1", "#fdfdfb"
