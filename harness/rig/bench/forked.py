@@ -28,8 +28,10 @@ class UnfitToFork(Exception):
 
 
 class ChildFailed(Exception):
-    """What a child was asked raised there; the message is its traceback, ``said`` one line of it:
-    the exception and how its own message begins."""
+    """A child's answer was an exception. The message is its traceback.
+
+    ``said`` is one line of it: the exception and how its own message begins.
+    """
 
     def __init__(self, message: str, said: str) -> None:
         super().__init__(message)
@@ -142,7 +144,7 @@ def _answer(serve: Serve, message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def one_line(error: Exception) -> str:
-    """An exception and how its message begins: the package's go on with whole graphs."""
+    """An exception and how its message begins; messages of the package go on with whole graphs."""
     if isinstance(error, ChildFailed):
         return error.said
     if isinstance(error, UnfitToFork):

@@ -33,8 +33,7 @@ _OVERHEAD_BATCHES, _OVERHEAD_SAMPLES = 20, 200
 
 
 class TimedCalls:
-    """What every worker has in common. ``timed_s`` is what went into timed regions, asked for or
-    not."""
+    """What every worker has in common; ``timed_s`` is the time in all timed regions so far."""
 
     def __init__(self, arm: Arm) -> None:
         self._arm = arm
@@ -135,7 +134,7 @@ class Worker(TimedCalls):
 
 
 def overhead_s() -> float:
-    """What a timed region costs beside what is timed, a sample; of the quietest of some batches."""
+    """Seconds that a timed region costs by itself: the mean of the quietest of some batches."""
     batches = []
     for _ in range(_OVERHEAD_BATCHES):
         began = time.perf_counter()

@@ -74,7 +74,7 @@ def _load(archive: Path, warm_up: Path) -> dict[str, int]:
 
 
 def _save_and_load_something(archive: Path) -> None:
-    """As little as can be: brings in what every save and load needs, frees next to nothing."""
+    """Load the modules that every save and load needs, and leave next to no freed memory."""
     torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.ones(1),)), archive)
     torch.export.load(archive)
     gc.collect()

@@ -1,4 +1,4 @@
-"""A file out of the page cache, and whether it is."""
+"""Dropping a file from the page cache, and seeing whether it is gone."""
 
 from __future__ import annotations
 

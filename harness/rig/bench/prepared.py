@@ -54,6 +54,6 @@ def make_ready(asked: BenchCase, seed: int) -> Measured:
 
 
 def _ballast_bytes(asked: BenchCase, case: Case, split: GraphModule) -> int:
-    """Of each engine, so that all together have the size that is asked for."""
+    """The ballast of each engine, so that all together have the size that is asked for."""
     engines = sum(name.startswith("_run_on_acc_") for name, _ in split.named_children())
     return ballast_of(asked) // max(engines, 1)

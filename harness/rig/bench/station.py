@@ -49,7 +49,11 @@ class InProcess:
         self._serve = serve
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Raises ChildFailed, as a `Child` does."""
+        """Answer a message.
+
+        Raises:
+            ChildFailed: answering raised.
+        """
         try:
             return dict(self._serve(message))
         except Exception as error:

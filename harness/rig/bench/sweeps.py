@@ -1,4 +1,4 @@
-"""Cases of a size: how time and memory grow with it."""
+"""Cases of a given size, to see how time and memory grow with it."""
 
 from __future__ import annotations
 

@@ -145,9 +145,9 @@ def functional_tracer() -> Iterator[None]:
 def _sizes_apart(
     program: Program, values: Sequence[Any], calls: tuple[Inputs, ...]
 ) -> tuple[Inputs, ...]:
-    """The calls, of which the second tells independent dynamic dimensions apart if there are any.
+    """The calls; the second gives independent dynamic dimensions different sizes, if there are any.
 
-    The oracle on metadata holds it against that call. The last one is at the upper bound.
+    The oracle on metadata looks at that call. The last call is at the upper bound.
     """
     if program.bounds is None:
         return calls

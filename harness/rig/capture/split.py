@@ -24,7 +24,7 @@ from torch.fx.passes.tools_common import CALLABLE_NODE_OPS, NodeSet
 
 
 def _names(node: Node) -> set[str]:
-    """What a fallback can call the op of a call_function node."""
+    """The names by which a fallback can mean the op of a call_function node."""
     assert not isinstance(node.target, str)
     return {str(node.target), _get_qualified_name(node.target)}
 
@@ -32,15 +32,15 @@ def _names(node: Node) -> set[str]:
 def require_fallbacks(case: str, fallback: Collection[str], graph: Graph) -> None:
     """See that every op that a case sends to PyTorch is in its graph.
 
-    Of several overloads of one op one will do: which of them is traced depends on the torch.
+    One of several overloads of an op is enough: which of them is traced depends on the torch.
 
     Raises:
         ValueError: one is not, and the split would not be the one that the case asks for.
     """
     targets = [node for node in graph.nodes if node.op == "call_function"]
     known = set[str]().union(*(_names(node) for node in targets))
-    met = {name.rpartition(".")[0] for name in fallback if name in known}
-    missing = [n for n in fallback if n not in known and n.rpartition(".")[0] not in met]
+    present = {name.rpartition(".")[0] for name in fallback if name in known}
+    missing = [n for n in fallback if n not in known and n.rpartition(".")[0] not in present]
     if missing:
         raise ValueError(
             f"{case}: fallback names {', '.join(missing)}, which its graph has not; it has "

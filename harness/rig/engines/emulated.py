@@ -43,7 +43,7 @@ run_counts: collections.Counter[str] = collections.Counter()
 
 _segments: dict[str, tuple[Contract, torch.nn.Module]] = {}
 _digests: dict[int, str] = {}  # of each engine object that ran, by its serial number
-# Of each of them, which output is which input, by their places.
+# For each of them, which output is which input, by their places.
 _aliased: dict[int, dict[int, int]] = {}
 _libraries: list[torch.library.Library] = []
 

@@ -60,7 +60,7 @@ def timed_passes(namespace: dict[str, Any], clock: StageClock, result: Inlining)
 
 
 def accepted(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the offered arguments that a function takes: releases differ in little else."""
+    """The offered arguments that a function takes: releases differ in little else."""
     parameters = inspect.signature(function).parameters
     return {name: value for name, value in offered.items() if name in parameters}
 

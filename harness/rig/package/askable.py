@@ -1,8 +1,7 @@
-"""Settings of `compile` that cannot be asked for where engines are emulated, each with the reason.
+"""Settings of `compile` that emulated engines cannot be asked for, each with the reason.
 
-They reach what the emulated engines lack: an engine that TensorRT deserializes, refits or streams
-weights into. Asked for all the same, they would fail in the stand-ins, which is no verdict on a
-release. On a CUDA machine, with the real runtime, every one of them can be asked for.
+They need an engine that TensorRT deserializes, refits or streams weights into. They would fail in
+the stand-ins, which is no verdict on a release. With the real runtime all of them can be asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any, Final, NoReturn
 from harness.rig.capture.capture import CannotAsk
 
 _REFIT: Final = "what was built is refitted with weights, and an emulated engine has no refitter"
-#: By setting; of a setting that is false, nothing is asked.
+#: What is lacking, by setting. A setting that is false asks for nothing.
 LACKING: Final[Mapping[str, str]] = {
     "cache_built_engines": "an engine is stripped of its weights by TensorRT before it is kept",
     "reuse_cached_engines": _REFIT,
@@ -39,7 +38,7 @@ def require_askable(package: types.ModuleType, settings: Mapping[str, Any]) -> N
 
 @contextmanager
 def refits_refused(package: types.ModuleType) -> Iterator[None]:
-    """Whoever refits a compiled module inside is told that emulated engines cannot be asked.
+    """Within, refitting a compiled module raises that emulated engines cannot be asked for it.
 
     Raises:
         CannotAsk: out of `torch_tensorrt.dynamo.refit_module_weights`.
@@ -57,7 +56,7 @@ def refits_refused(package: types.ModuleType) -> Iterator[None]:
 
 
 def _without_effect(package: types.ModuleType, name: str) -> bool:
-    """From 2.13 on there is one runtime, and who asks for the Python one is told so."""
+    """From 2.13 on there is one runtime; asking for the Python one has no effect but a warning."""
     return name == "use_python_runtime" and not hasattr(
         package.dynamo.runtime, "PythonTorchTensorRTModule"
     )

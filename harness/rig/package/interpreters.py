@@ -165,7 +165,7 @@ def _with_aliased_outputs(
 
 
 def with_aliased_outputs(module: GraphModule) -> tuple[GraphModule, dict[str, tuple[str, str]]]:
-    """As `_with_aliased_outputs`, of a release that has them. A segment without any stays as is."""
+    """Do so for a release that has them; a segment without any stays as it is."""
     writes = [node for node in module.graph.nodes if _is_aliased(node)]
     if not writes:
         return module, {}

@@ -1,8 +1,8 @@
-"""What of the real package is patched where there is no CUDA, and why; `doctor` lists it.
+"""The patches of the real package where there is no CUDA, and why; `doctor` lists them.
 
-Each patch is one want that the package has of a GPU, and says which. Without it something fails,
-and a test removes each to see that. They are few because the package is: only what talks to CUDA
-or TensorRT is replaced, in this process alone.
+Each patch answers one need that the package has of a GPU, and says which. Without it something
+fails, and a test removes each patch to see that. Only what talks to CUDA or TensorRT is replaced,
+and in this process alone.
 """
 
 from __future__ import annotations

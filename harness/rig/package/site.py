@@ -1,4 +1,4 @@
-"""What a site folder says of itself, in `site.json`, which the controller wrote into it."""
+"""A package site as the rig sees it: `site.json`, which the controller wrote into its folder."""
 
 from __future__ import annotations
 
@@ -28,15 +28,19 @@ class Site:
 
 
 def read_site(folder: Path, engines: Path | None = None) -> Site:
-    """Raises OSError or KeyError if the folder is no site."""
-    said = json.loads((folder / SITE_FILE).read_text(encoding="utf-8"))
+    """The site in a folder.
+
+    Raises:
+        OSError, KeyError: the folder is no site.
+    """
+    fields = json.loads((folder / SITE_FILE).read_text(encoding="utf-8"))
     return Site(
         folder=folder,
-        release=said["release"],
-        builder=said["builder"],
-        tensorrt=said["tensorrt_running"],
-        slots=said["slots"],
-        abi=said["abi"],
-        libraries=folder.parent / said["libraries"] if said["libraries"] else None,
+        release=fields["release"],
+        builder=fields["builder"],
+        tensorrt=fields["tensorrt_running"],
+        slots=fields["slots"],
+        abi=fields["abi"],
+        libraries=folder.parent / fields["libraries"] if fields["libraries"] else None,
         engines=engines,
     )

@@ -18,7 +18,7 @@ from typing import Final
 from harness.rig.channel import private_channel
 from harness.rig.questions import CannotAnswer
 
-#: By question, the module that answers it. Those of the environment need nothing but torch.
+#: The module that answers each question. Questions of the environment need nothing but torch.
 MODULES: Final = {
     "probe": "environment",
     "patches": "environment",

@@ -14,8 +14,8 @@ import torch
 
 _API: Final = "include/torch/csrc/api/include"
 _TENSORRT: Final = ("torch_tensorrt", "tensorrt", "tensorrt_rtx")
-#: By distribution, the TensorRT it runs on. Where both are installed, torch_tensorrt takes the
-#: second: it looks for that distribution itself.
+#: The TensorRT that each distribution runs on. Where both are installed, torch_tensorrt takes the
+#: second, since it looks for that distribution itself.
 _PACKAGES: Final = {"torch-tensorrt": "tensorrt", "torch-tensorrt-rtx": "tensorrt_rtx"}
 
 

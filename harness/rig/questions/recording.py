@@ -55,7 +55,7 @@ class GraphRecorder:
 
     @property
     def tensors(self) -> tuple[dict[str, Any], ...]:
-        """Those of all graphs so far, by number.
+        """The tensors of all graphs so far, by number.
 
         Raises:
             CannotRecord: one is too large, or of a type without words.
@@ -176,7 +176,7 @@ def partitioners_wrapped(
 
 @contextmanager
 def partitioning_seen(package: types.ModuleType) -> Iterator[Seen]:
-    """Look on while the package splits a module."""
+    """Record what the package splits, and its split."""
     seen = Seen()
 
     def watched(partition: Any) -> Any:

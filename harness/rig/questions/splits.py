@@ -81,7 +81,7 @@ class _AnotherSplit(BaseException):
 
 
 def seen_of(package: types.ModuleType, case: Case) -> tuple[SplitSeen, str]:
-    """What the package makes of a case's model beside the graph lane's split, and a word on it.
+    """Whether the package splits a case's model as the graph lane does, and why not.
 
     Raises:
         Exception: the case cannot be captured.
@@ -109,7 +109,7 @@ def _own_shape(captured: CapturedProgram) -> Shape | None:
 
 @contextmanager
 def _held_against(package: types.ModuleType, own: Shape) -> Iterator[list[Shape]]:
-    """Look on while the package splits a module; gives the splits that were the same."""
+    """Compare each split that the package makes with ``own``; gives those that are the same."""
     same: list[Shape] = []
 
     def watched(partition: Any) -> Any:
@@ -127,7 +127,7 @@ def _held_against(package: types.ModuleType, own: Shape) -> Iterator[list[Shape]
 
 
 def splits(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """Each wanted ``case`` with what was ``seen`` and a word on it, ``why``.
+    """Each wanted ``case`` with what was ``seen``, and ``why``.
 
     Args:
         request: ``site``, ``release``, ``builder``, and ``cases``, their names.

@@ -21,7 +21,7 @@ from torch.fx import GraphModule
 from harness.rig.inliners.surroundings import EXPORTER, PACKAGE, load_shape_analysis, stand_ins
 from harness.rig.reproduce.engines import Call, emulate_engines, run_placeholders, state_values
 
-THERE, NOT_THERE, CANNOT_BE_TOLD = 1, 0, 125  # what `git bisect run` takes for bad, good and skip
+THERE, NOT_THERE, CANNOT_BE_TOLD = 1, 0, 125  # bad, good and skip for `git bisect run`
 
 
 @dataclass
@@ -81,13 +81,13 @@ def load_exporter(wheel: Path, file: Path | None) -> Any:
 
 
 def accepted(function: Any, **offered: Any) -> dict[str, Any]:
-    """Those of the offered arguments that this release's function takes."""
+    """The offered arguments that this release's function takes."""
     parameters = inspect.signature(function).parameters
     return {name: value for name, value in offered.items() if name in parameters}
 
 
 def track_stages(exporter: Any, attempt: Attempt) -> None:
-    """Wrap the two passes, which `transform` calls, so that they say where it is."""
+    """Wrap the two passes that `transform` calls, so that the attempt knows its stage."""
     engines, fallbacks = exporter.inline_trt_modules, exporter.inline_torch_modules
 
     def watched_engines(gm: GraphModule, *args: Any, **kwargs: Any) -> Any:
@@ -214,9 +214,9 @@ def main(
 
 
 def conclude(attempt: Attempt, check: Check, split: GraphModule, calls: Sequence[Call]) -> int:
-    found = check(attempt, split, calls)
-    if found:
-        print(f"the defect is there: {found}")
+    failure = check(attempt, split, calls)
+    if failure:
+        print(f"the defect is there: {failure}")
         return THERE
     if attempt.error is not None:
         print(f"cannot be told: it ended before that, at {attempt.ended}")

@@ -51,7 +51,7 @@ def check_compiled(attempt: Attempt, split: GraphModule, calls: Sequence[Call]) 
     """Whether what a package compiled computes something else than the model."""
     if attempt.eager is None or attempt.stage == "compile":
         return ""
-    # So much may an engine that really runs differ.
+    # An engine that really runs may differ by this much.
     said = difference(attempt.eager, outcome(copy.deepcopy(split), calls), tolerance=1e-3)
     return f"compiled module: {said}" if said else ""
 

@@ -88,7 +88,7 @@ def use_package(
         finally:
             torch.export.save = torch_save
         attempt.stage = "load"
-        # As `torch_tensorrt.load` does, which says of every failure that the file is no program.
+        # This is what `torch_tensorrt.load` does; it calls every failure a file that is no program.
         attempt.reloaded, program = torch.export.load(archive), torch.export.load(archive)
     # From 2.13 on engines are saved as plain data, put in their places in the very program.
     saved[0].constants.update(attempt.reloaded.constants)

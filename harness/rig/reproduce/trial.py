@@ -32,7 +32,7 @@ class Trials:
 
 
 def shows_here(script: str) -> tuple[bool, str]:
-    """As `Trials.shows`, in a fork of this very process, with all that it has imported."""
+    """Do as `Trials.shows` does, in a fork of this process, with everything it has imported."""
     return _tried(multiprocessing.get_context("fork"), script, [])
 
 
@@ -47,11 +47,11 @@ def _tried(context: Any, script: str, arguments: Sequence[str]) -> tuple[bool, s
             process.kill()
             process.join()
             return False, f"it did not end in {TIMEOUT_S:.0f} s"
-        said = printed.read_text(encoding="utf-8").strip().splitlines()
+        lines = printed.read_text(encoding="utf-8").strip().splitlines()
     # A traceback ends a process by 1 too, but then a script has said nothing.
-    answers = [line for line in said if line.startswith((SAYS, "cannot be told"))]
+    answers = [line for line in lines if line.startswith((SAYS, "cannot be told"))]
     there = process.exitcode == THERE and bool(answers)
-    return there, (answers or said or [f"it ended by {process.exitcode}"])[-1]
+    return there, (answers or lines or [f"it ended by {process.exitcode}"])[-1]
 
 
 SAYS: Final = "the defect is there"

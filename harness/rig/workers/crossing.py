@@ -8,7 +8,7 @@ In, as one JSON object on one line:
 Out, one JSON object a line:
     {"event": "ready"}                          the package is imported
     {"event": "began", "index": I}              so that whoever watches knows where a process died
-    {"event": "ended", "index": I, ...}         with the fields of `_Said`
+    {"event": "ended", "index": I, ...}         with the fields of `_Outcome`
     {"event": "done"}
 
 A program is `FOLDER/SAVER/CASE.ROUTE.pt2`, and beside it, in `.expected`, lie its inputs, what
@@ -53,8 +53,8 @@ _NO_ENGINE_RAN = ValueDifference("no engine ran", "no engine of the program ran"
 
 
 @dataclass(frozen=True)
-class _Said:
-    """What became of one program. ``message`` holds no path or address; seconds by stage."""
+class _Outcome:
+    """What became of one program. ``message`` holds no path or address; seconds are by stage."""
 
     outcome: str  # ``ok``, ``wrong-values``, or ``symptom@stage``
     message: str = ""
@@ -71,7 +71,7 @@ class Saver:
         self._seed = seed
         self._prepared: dict[str, PreparedCase | NotPrepared] = {}
 
-    def run(self, asked: Mapping[str, str]) -> _Said:
+    def run(self, asked: Mapping[str, str]) -> _Outcome:
         prepared = self._prepare(asked["case"])
         if isinstance(prepared, NotPrepared):
             return _ended(completion.ended_by(prepared.cause, prepared.stage), {})
@@ -133,10 +133,10 @@ class Loader:
 
     def __init__(self, package: types.ModuleType, folder: Path) -> None:
         self._folder = folder
-        tell_why_torch_cannot_load()
+        raise_why_torch_cannot_load()
         self._loader = FreshLoader(package)
 
-    def run(self, asked: Mapping[str, str]) -> _Said:
+    def run(self, asked: Mapping[str, str]) -> _Outcome:
         program = program_path(self._folder, asked)
         expected = torch.load(program.with_suffix(".expected"), weights_only=False)
         with tempfile.TemporaryDirectory(prefix="loading-") as folder:
@@ -148,7 +148,9 @@ class Loader:
         found = difference(loaded, expected)
         if found is None:
             return _ended(loaded.ended, loaded.seconds)
-        return _Said(Symptom.WRONG_VALUES.value, found.kind, found.detail, _by_name(loaded.seconds))
+        return _Outcome(
+            Symptom.WRONG_VALUES.value, found.kind, found.detail, _by_name(loaded.seconds)
+        )
 
     def close(self) -> None:
         self._loader.close()
@@ -171,7 +173,7 @@ def difference(loaded: Loaded, expected: Mapping[str, Any]) -> ValueDifference |
     return found
 
 
-def tell_why_torch_cannot_load() -> None:
+def raise_why_torch_cannot_load() -> None:
     """Let `torch.export.load` raise what went wrong, in this process and those forked from it.
 
     It puts the cause into its log, and raises that one should look there.
@@ -186,13 +188,13 @@ def tell_why_torch_cannot_load() -> None:
             causes.append(error)
             raise
 
-    def tell(*args: Any, **kwargs: Any) -> Any:
+    def raise_cause(*args: Any, **kwargs: Any) -> Any:
         try:
             return load(*args, **kwargs)
         except RuntimeError as error:
             raise (causes.pop() if causes else error) from None
 
-    torch.export.load, _package.load_pt2 = tell, remember  # type: ignore[assignment]
+    torch.export.load, _package.load_pt2 = raise_cause, remember  # type: ignore[assignment]
 
 
 def program_path(folder: Path, asked: Mapping[str, str]) -> Path:
@@ -200,9 +202,9 @@ def program_path(folder: Path, asked: Mapping[str, str]) -> Path:
     return folder / asked["saver"] / f"{asked['case']}.{asked['route']}.pt2"
 
 
-def _ended(verdict: Verdict, seconds: Mapping[Stage, float]) -> _Said:
+def _ended(verdict: Verdict, seconds: Mapping[Stage, float]) -> _Outcome:
     outcome = verdict.label if verdict.failed else Outcome.OK.value
-    return _Said(outcome, verdict.message, verdict.evidence, _by_name(seconds))
+    return _Outcome(outcome, verdict.message, verdict.evidence, _by_name(seconds))
 
 
 def _by_name(seconds: Mapping[Stage, float]) -> dict[str, float]:
