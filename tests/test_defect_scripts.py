@@ -10,7 +10,7 @@ from harness.register.reading import read_expectations
 from harness.register.standing import Standing, Standings, State
 from harness.register.table import Entry
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
-from harness.report.sections.cause_views import Script
+from harness.report.sections.causes import Script
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.wire.routes import Lane

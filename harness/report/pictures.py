@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from harness.base.errors import SurroundingsError, Unavailable, UsageError
 from harness.catalogue.releases import Catalogue
+from harness.report.draw.drawing import Box, Picture, Wire, WrongWire
 from harness.report.model import ReportModel
-from harness.report.sections.cause_views import LiveCause
-from harness.report.sections.causes import severity
-from harness.report.sections.picture_views import Box, Picture, Wire, WrongWire
+from harness.report.sections.causes import CAUSES, LiveCause, badness
 from harness.run.judged_run import JudgedRun
 from harness.runs.provenance import Provenance
 from harness.subjects.choosing import found_again
@@ -98,7 +97,7 @@ def _drawn(
 def worst(model: ReportModel) -> list[LiveCause]:
     """The causes of the graph lane to be drawn, those of the newest release first among equals."""
     causes = [cause for cause in _ended(model) if cause.cells]
-    return sorted(causes, key=lambda cause: severity(cause.harm))[:MOST]
+    return sorted(causes, key=lambda cause: badness(cause.entries[0]))[:MOST]
 
 
 def of_packages(model: ReportModel) -> dict[str, list[LiveCause]]:
@@ -111,8 +110,9 @@ def of_packages(model: ReportModel) -> dict[str, list[LiveCause]]:
 
 
 def _ended(model: ReportModel) -> list[LiveCause]:
-    causes = (*model.live, *model.gone)
-    return [cause for cause in causes if not cause.label.startswith(NEVER_AGAIN)]
+    causes = model[CAUSES]
+    both = (*causes.live, *causes.gone)
+    return [cause for cause in both if not cause.label.startswith(NEVER_AGAIN)]
 
 
 def picture_from_json(data: Mapping[str, Any]) -> Picture:

@@ -11,7 +11,7 @@ from harness.base.program import PROGRAM
 from harness.catalogue.releases import Catalogue, Release
 from harness.report.model import ReportModel
 from harness.report.pictures import NEVER_AGAIN, of_packages
-from harness.report.sections.cause_views import LiveCause, Script
+from harness.report.sections.causes import CAUSES, LiveCause, Script
 from harness.run.judged_run import JudgedRun
 from harness.runs.commands import Places
 from harness.runs.provenance import Provenance
@@ -101,7 +101,8 @@ def with_scripts(
     """The model with a script for every cause that one can show, and for the others why not."""
     before, packages = judged.provenance, of_packages(model)
     of_package_lane = {cause.id for causes in packages.values() for cause in causes}
-    rest = [cause for cause in (*model.live, *model.gone) if cause.id not in of_package_lane]
+    both = (*model[CAUSES].live, *model[CAUSES].gone)
+    rest = [cause for cause in both if cause.id not in of_package_lane]
     try:
         scripts = _of_graph_lane(rest, judged, toolchain, catalogue)
     except (UsageError, SurroundingsError, Unavailable) as reason:

@@ -13,10 +13,10 @@ import pandas as pd
 from harness.base.errors import UsageError
 from harness.base.program import PROGRAM
 from harness.report.frames.frames import STANDINGS
-from harness.report.frames.matrix_views import Matrix
-from harness.report.frames.measure_views import MeasureRow, Quartiles
-from harness.report.frames.tables import LATENCY_STAGES, UNEXPECTED, WORST_FIRST
-from harness.report.sections.matrix import short_id
+from harness.report.frames.tables import LATENCY_STAGES, UNEXPECTED, WORST_FIRST, Quartiles
+from harness.report.reported_run import ReportedRun
+from harness.report.sections.latency import LATENCY, MeasureRow
+from harness.report.sections.matrix import MATRIX, Matrix, short_id
 from harness.wire.records import SubjectSpec
 
 FRAMES_FOLDER = "frames"
@@ -72,6 +72,18 @@ class RunFrames:
     timings: pd.DataFrame
     matrix: pd.DataFrame
     summary: pd.DataFrame
+
+
+def run_frames(run: ReportedRun) -> RunFrames:
+    """The frames of a run."""
+    measures = run.view(LATENCY)
+    return RunFrames(
+        cells=run.all_cells,
+        verdicts=run.all_verdicts,
+        timings=run.all_timings,
+        matrix=matrix_frame(run.view(MATRIX)),
+        summary=summary_frame(run.cells_of_lanes, run.ordered, measures or ()),
+    )
 
 
 def frame_files(frames: RunFrames) -> dict[str, bytes]:

@@ -15,9 +15,15 @@ from harness.gate.reach import reach_in
 from harness.register.defects import Defect
 from harness.register.facts import Fact
 from harness.register.faults import Fault
-from harness.report.model import EXPECTATIONS, CauseView, FindingView, ReportModel, build_model
+from harness.report.model import ReportModel
 from harness.report.pages.junit import junit
-from harness.report.sections.cause_views import ShownBy
+from harness.report.reported_run import (
+    EXPECTATIONS,
+    CauseView,
+    FindingView,
+    ReportedRun,
+    ShownBy,
+)
 from harness.report.sections.standing import standing
 from harness.report.write import write_report
 from harness.run.defect_lines import defect_lines
@@ -71,7 +77,8 @@ def _write_tables(judged: JudgedRun) -> None:
 def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
     """What the report shows of a run."""
     places = judged.places
-    return build_model(
+    run = ReportedRun(
+        name=judged.folder.run_id,
         plan=[cell.key for cell in judged.plan],
         records=list(judged.records.values()),
         cases=judged.cases,
@@ -88,8 +95,8 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         summary=summary,
         provenance=provenance_to_json(judged.provenance),
         defects=defect_lines(judged),
-        run=judged.folder.run_id,
     )
+    return ReportModel(run)
 
 
 def read_summary(folder: Path) -> dict[str, Any] | None:

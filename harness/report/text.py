@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from harness.report import style
-from harness.report.frames.matrix_views import MatrixCell
-from harness.report.frames.measure_views import Quartiles
+from harness.report.frames.tables import MatrixCell, Quartiles
 
 NOT_MEASURED = "not measured"
 # Before a consonant that a vowel follows, with three letters on each side.

@@ -9,10 +9,11 @@ from harness.base.files import replace_file, written_to
 from harness.base.fork import beside
 from harness.report.draw import plots, version_plot
 from harness.report.model import ReportModel
-from harness.report.pages.markdown import markdown
-from harness.report.pages.page import draw, page
+from harness.report.pages.report_page import draw, markdown, page
 from harness.report.run_frames import FRAMES_FOLDER, frame_files
+from harness.report.sections.matrix import MATRIX
 from harness.report.sections.version_csv import version_csv
+from harness.report.sections.version_matrix import VERSIONS
 
 SCRIPTS_FOLDER = "reproduce"
 PICTURES = ("matrix.svg", "matrix.png", "version-matrix.png")
@@ -40,19 +41,20 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
 
 def _pictures(model: ReportModel) -> dict[str, bytes]:
     """Those that are not a part of the page."""
-    matrix = plots.matrix_figure(model.matrix, model.headline.words)
-    versions = version_plot.version_figure(model.versions)
+    blocks = model[VERSIONS]
+    matrix = plots.matrix_figure(model[MATRIX], model.headline.words)
+    versions = version_plot.version_figure(blocks)
     made = (plots.svg(matrix).encode(), plots.png(matrix), plots.png(versions))
     return dict(zip(PICTURES, made, strict=True))
 
 
 def _page_and_data(model: ReportModel) -> dict[str, bytes]:
-    drawn = draw(model)
+    drawn, blocks = draw(model), model[VERSIONS]
     return {
         "report.html": page(model, drawn).encode(),
         "report.md": markdown(model).encode(),
         "latency.svg": drawn.latency.encode(),
-        "version-matrix.csv": version_csv(model.versions).encode(),
+        "version-matrix.csv": version_csv(blocks).encode(),
         "version-matrix.svg": drawn.versions.encode(),
         **{f"{FRAMES_FOLDER}/{name}": data for name, data in frame_files(model.frames).items()},
         **{

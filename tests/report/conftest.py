@@ -7,6 +7,7 @@ built-ins by export, torch by direct and plain. 2.10.0 reaches export by no user
 from __future__ import annotations
 
 import dataclasses
+import functools
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +15,10 @@ from typing import Any
 
 import pytest
 
-from harness.report.model import ReportModel, build_model
-from harness.report.sections.cause_views import CauseView, FindingView, ShownBy
+from harness.report.model import ReportModel
+from harness.report.pages.report_page import Drawn, page
+from harness.report.reported_run import CauseView, FindingView, ReportedRun, ShownBy
+from harness.report.sections.causes import CAUSES, Causes, LiveCause
 from harness.wire.oracles import Oracle, Symptom
 from harness.wire.records import (
     CaseInfo,
@@ -125,7 +128,7 @@ class Known:
 
 @dataclass
 class Run:
-    """The inputs of `build_model`, to be changed by a test before it is built."""
+    """What a `ReportedRun` is made of, to be changed by a test before it is built."""
 
     plan: list[CellKey] = field(default_factory=list)
     records: list[CellRecord] = field(default_factory=list)
@@ -209,22 +212,50 @@ class Run:
             "seconds": {"wall": 41.7},
         }
 
+    def reported(self, **changes: Any) -> ReportedRun:
+        """The run as it is now, as the sections see it, with these fields changed."""
+        given: dict[str, Any] = {
+            "name": self.name,
+            "plan": list(self.plan),
+            "records": list(self.records),
+            "cases": list(self.cases),
+            "subjects": list(self.subjects),
+            "gate": self.gate,
+            "classes": dict(self.classes),
+            "findings": list(self.findings),
+            "causes": [known.view(self.records) for known in self.causes],
+            "summary": self.summary,
+            "provenance": self.provenance,
+            "good_news": list(self.good_news),
+            "defects": list(self.defects),
+        }
+        return ReportedRun(**given | changes)
+
     def model(self) -> ReportModel:
-        return build_model(
-            plan=self.plan,
-            records=self.records,
-            cases=self.cases,
-            subjects=self.subjects,
-            gate=self.gate,
-            classes=self.classes,
-            findings=self.findings,
-            causes=[known.view(self.records) for known in self.causes],
-            summary=self.summary,
-            provenance=self.provenance,
-            good_news=self.good_news,
-            defects=self.defects,
-            run=self.name,
-        )
+        return ReportModel(self.reported())
+
+
+@functools.cache
+def _first_cause() -> LiveCause:
+    return full_run().model()[CAUSES].live[0]
+
+
+def cause(id: str = "some-cause", harm: str = "interface", **changes: Any) -> LiveCause:
+    """A cause of the full run's newest release, with another id and harm and other changes."""
+    first = _first_cause()
+    entries = (dataclasses.replace(first.entries[0], harm=harm),)
+    return dataclasses.replace(first, **{"id": id, "harm": harm, "entries": entries} | changes)
+
+
+def model_with(*live: LiveCause) -> ReportModel:
+    """The full run with these causes in place of its own."""
+    views = {CAUSES.name: Causes("2.14.0", live, ())}
+    return ReportModel(full_run().reported(views=views))
+
+
+def undrawn_page(model: ReportModel) -> str:
+    """The page with empty plots, which take most of its time."""
+    return page(model, Drawn("<svg />", "<svg />"))
 
 
 def verdicts(failures: Mapping[Oracle, str]) -> tuple[Verdict, ...]:

@@ -6,9 +6,20 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.report.draw.drawing import ACROSS, MOST_BOXES, caption, drawing, places, sentence
-from harness.report.pages.page import page
-from harness.report.sections.picture_views import Box, Picture, Wire, WrongWire
+from harness.report.draw.drawing import (
+    ACROSS,
+    MOST_BOXES,
+    Box,
+    Picture,
+    Wire,
+    WrongWire,
+    caption,
+    drawing,
+    places,
+    sentence,
+)
+from harness.report.sections.causes import CAUSES
+from tests.report.conftest import undrawn_page
 
 PICTURE = Picture(
     boxes=(
@@ -101,8 +112,8 @@ def test_what_a_box_says_cannot_leave_the_picture():
 
 def test_the_page_shows_a_cause_with_its_picture(run):
     model = run.model()
-    cause = model.live[0]
-    text = page(dataclasses.replace(model, pictures={cause.id: PICTURE}))
+    cause = model[CAUSES].live[0]
+    text = undrawn_page(dataclasses.replace(model, pictures={cause.id: PICTURE}))
     assert f'aria-label="Split graph of {cause.cases[0]}"' in text
     assert text.count('<path class="wire wrong"') == 1
     ids = re.findall(r' id="([^"]+)"', text)
@@ -111,14 +122,14 @@ def test_the_page_shows_a_cause_with_its_picture(run):
 
 def test_a_page_without_pictures_says_why(run):
     model = dataclasses.replace(run.model(), no_pictures="no wheel is at hand")
-    assert "No pictures: no wheel is at hand." in page(model)
+    assert "No pictures: no wheel is at hand." in undrawn_page(model)
 
 
 def test_causes_of_older_releases_alone_stand_apart(run):
     model = run.model()
-    assert [cause.id for cause in model.gone] == ["name-matching"]
-    assert model.gone[0].subject == "2.13.0"
-    assert "name-matching" not in [cause.id for cause in model.live]
+    assert [cause.id for cause in model[CAUSES].gone] == ["name-matching"]
+    assert model[CAUSES].gone[0].subject == "2.13.0"
+    assert "name-matching" not in [cause.id for cause in model[CAUSES].live]
 
 
 @pytest.mark.parametrize("kind", ["input", "engine", "fallback", "op", "output"])

@@ -11,13 +11,17 @@ import pytest
 
 from harness.catalogue.subject_order import ordered_subjects
 from harness.gate.verdict import by_lane
-from harness.report.pages.markdown import markdown
-from harness.report.pages.page import page
+from harness.report.pages.report_page import markdown
+from harness.report.sections.causes import CAUSES
+from harness.report.sections.changes import CHANGES
+from harness.report.sections.every_failure import FAILING
+from harness.report.sections.matrix import MATRIX
 from harness.report.sections.standing import HEADS, standing
 from harness.report.sections.version_csv import version_csv
+from harness.report.sections.version_matrix import VERSIONS
 from harness.wire.oracles import Oracle
 from harness.wire.routes import Lane
-from tests.report.conftest import Run, full_run
+from tests.report.conftest import Run, full_run, undrawn_page
 from tests.report.whole_packages import alone as lane_alone
 from tests.report.whole_packages import with_engines, with_packages
 
@@ -44,11 +48,11 @@ def test_the_lane_alone_gives_its_tables_by_call_and_by_family(alone: Run) -> No
     assert [row.tensorrt_ran for row in engines.rows] == ["11.0.0.114", "11.1.0.106"]
     first = engines.rows[0].cells[0]
     assert (first.family, first.ok, first.total, first.tone) == ("no-retrace", 0, 2, "silent")
-    assert [each.title for each in model.failing_lists] == [
+    assert [each.title for each in model[FAILING]] == [
         "In the engine lane by family",
         "In the engine lane by call",
     ]
-    assert [row.subject for row in model.matrix.rows] == ["2.13.0", "2.14.0"]
+    assert [row.subject for row in model[MATRIX].rows] == ["2.13.0", "2.14.0"]
     assert model.scope == "engine lane on NVIDIA L4: 2 releases, 2 cases in 1 families"
 
 
@@ -56,7 +60,7 @@ def test_the_lane_alone_is_a_whole_page_and_markdown_without_a_word_of_emulation
     alone: Run,
 ) -> None:
     model = alone.model()
-    text = page(model)
+    text = undrawn_page(model)
     assert text.index('<section id="engine"') < text.index('<section id="matrix"')
     assert '<a href="#engine">On a GPU</a>' in text
     assert 'id="latency"' not in text
@@ -79,9 +83,9 @@ def test_the_first_screen_tells_what_each_call_does_on_a_gpu(alone: Run) -> None
 
 def test_releases_are_compared_though_each_has_its_own_tensorrt(alone: Run) -> None:
     model = alone.model()
-    assert model.comparison is not None
-    assert model.comparison.fixed_count == 2
-    (step,) = model.neighbours
+    assert model[CHANGES].comparison is not None
+    assert model[CHANGES].comparison.fixed_count == 2
+    (step,) = model[CHANGES].neighbours
     assert (step.compared, step.fixed.cells) == (4, 2)
     (engines,) = model.packages
     # By this call 2.13.0 finished one case alone, and 2.14.0 is timed on the same.
@@ -103,7 +107,7 @@ def test_several_tensorrt_versions_of_one_release_stay_apart(alone: Run) -> None
 
 
 def test_a_version_matrix_of_the_lane_has_one_block_a_kind_of_builder(alone: Run) -> None:
-    (block,) = alone.model().versions
+    (block,) = alone.model()[VERSIONS]
     assert block.title == ("engine lane, matched environments, engines by tensorrt, run on a GPU")
     assert block.rows[1].step is not None
     assert (block.rows[1].step.against, block.rows[1].step.fixed) == (
@@ -123,10 +127,10 @@ def test_beside_other_lanes_it_has_a_section_of_its_own_from_its_own_environment
     before, model = with_packages(full_run()).model(), merged.model()
     assert [of.lane for of in model.packages] == [Lane.PACKAGE, Lane.ENGINE]
     assert model.packages[0] == before.packages[0]
-    assert model.matrix == before.matrix
+    assert model[MATRIX] == before[MATRIX]
     assert [of.emulated for of in model.packages] == [True, False]
     assert model.scope == f"{before.scope}; engine lane: 2 releases, 2 cases"
-    text = page(model)
+    text = undrawn_page(model)
     ids = re.findall(r'id="([^"]+)"', re.sub(r"<svg.*?</svg>", "", text, flags=re.S))
     assert len(ids) == len(set(ids))
     links = set(re.findall(r'href="#([^"]+)"', text))
@@ -166,9 +170,9 @@ def test_a_cause_counts_the_cells_of_the_lane_by_its_name(merged: Run) -> None:
         entry, cases=(*entry.cases, "one"), routes=(*entry.routes, "no-retrace", "retrace")
     )
     model = merged.model()
-    live = next(cause for cause in model.live if cause.id == entry.id)
+    live = next(cause for cause in model[CAUSES].live if cause.id == entry.id)
     assert (live.cells, live.package_cells, live.engine_cells) == (2, 0, 2)
-    assert "2 cells and 2 of the engine lane" in page(model)
+    assert "2 cells and 2 of the engine lane" in undrawn_page(model)
 
 
 def test_the_standing_tells_each_release_call_by_call_under_its_own_head(alone: Run) -> None:

@@ -9,8 +9,9 @@ import io
 import pandas as pd
 import pytest
 
-from harness.report.frames.harms import Harms, harms_of
+from harness.report.frames.tables import Harms, harms_of
 from harness.report.sections.version_csv import version_csv
+from harness.report.sections.version_matrix import VERSIONS
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellRecord
 from harness.wire.routes import Lane
@@ -49,7 +50,7 @@ def test_the_version_matrix_and_the_first_screen_tell_alike_what_is_announced(
     announcing: Run,
 ) -> None:
     model = announcing.model()
-    (block,) = [block for block in model.versions if block.lane is Lane.PACKAGE]
+    (block,) = [block for block in model[VERSIONS] if block.lane is Lane.PACKAGE]
     old, new = block.rows
     assert (old.harms.silent, old.harms.announced) == (1, 0)
     assert (new.harms.silent, new.harms.announced) == (0, 1)
@@ -61,6 +62,6 @@ def test_the_version_matrix_and_the_first_screen_tell_alike_what_is_announced(
     assert told["Package of 2.13.0"].startswith(
         "save(retrace=False) computes something else in 1 of 2 and fails in 1;"
     )
-    rows = list(csv.DictReader(io.StringIO(version_csv(model.versions))))
+    rows = list(csv.DictReader(io.StringIO(version_csv(model[VERSIONS]))))
     (row,) = [row for row in rows if (row["lane"], row["release"]) == ("package", "2.14.0")]
     assert (row["silent"], row["announced"]) == ("0", "1")

@@ -14,16 +14,23 @@ import pandas as pd
 import psutil
 import pytest
 
-from harness.report import model, run_frames
+from harness.report import run_frames
 from harness.report.draw import plots, version_plot
 from harness.report.frames import limits
 from harness.report.frames.limits import LISTED_IN_ALL, MOST_ROWS, most_of_each
-from harness.report.pages.markdown import COMMENT_LIMIT, markdown
-from harness.report.pages.page import anchor, page
+from harness.report.pages.rendering import anchor
+from harness.report.pages.report_page import COMMENT_LIMIT, markdown, page
 from harness.report.run_frames import RunFrames, frame_files, read_frames
-from harness.report.sections import package_lane
-from harness.report.sections.rows import SHOWN_CELLS, failing_subjects
-from harness.report.sections.views import FailingGroup, FailingSubject
+from harness.report.sections import every_failure, package_lane
+from harness.report.sections.failing import (
+    SHOWN_CELLS,
+    FailingGroup,
+    FailingSubject,
+    failing_subjects,
+)
+from harness.report.sections.latency import LATENCY
+from harness.report.sections.matrix import MATRIX
+from harness.report.sections.version_matrix import VERSIONS
 from harness.toolchain.environment import PROJECT_ROOT
 from tests.report.conftest import Run, full_run
 from tests.report.large_run import CELLS, newest_published, write_large_run
@@ -114,7 +121,7 @@ def test_a_page_holds_the_newest_rows_and_counts_what_it_leaves_out(
 ) -> None:
     whole = page(run.model())
     assert "not on this page" not in whole
-    for module in (limits, model, package_lane):
+    for module in (limits, every_failure, package_lane):
         monkeypatch.setattr(module, "MOST_ROWS", 4)
     built = run.model()
     cut = page(built)
@@ -126,7 +133,7 @@ def test_a_page_holds_the_newest_rows_and_counts_what_it_leaves_out(
     older = cells["subject"].isin(["2.10.0", "2.13.0"]) & ~cells["hypothetical"]
     failing = int((cells["standing"] == "failing")[older].sum())
     assert f'data-elsewhere="{failing} more cells in frames/cells.csv"' in cut
-    monkeypatch.setattr("harness.report.pages.markdown._LENGTHS", ((60, 4),))
+    monkeypatch.setattr("harness.report.pages.report_page._LENGTHS", ((60, 4),))
     assert "2 older rows in `report.html`" in markdown(built)
 
 
@@ -145,16 +152,16 @@ def test_a_picture_shows_the_last_of_very_many_lines_and_says_so(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = run.model()
-    whole = plots.svg(plots.matrix_figure(model.matrix, "T"))
+    whole = plots.svg(plots.matrix_figure(model[MATRIX], "T"))
     assert "2.10.0" in whole
     assert "the last" not in whole
     for module in (plots, version_plot):
         monkeypatch.setattr(module, "MOST_LINES", 2)
-    matrix = plots.svg(plots.matrix_figure(model.matrix, "T"))
+    matrix = plots.svg(plots.matrix_figure(model[MATRIX], "T"))
     assert "T; the last 2 of 6" in matrix
     assert "2.10.0" not in matrix
-    assert "; the last 2 of" in plots.svg(plots.latency_figure(model.measures, True))
-    versions = plots.svg(version_plot.version_figure(model.versions))
+    assert "; the last 2 of" in plots.svg(plots.latency_figure(model[LATENCY], True))
+    versions = plots.svg(version_plot.version_figure(model[VERSIONS]))
     assert "; the last 2 of 3" in versions
     assert "2.10.0" not in versions
 

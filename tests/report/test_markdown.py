@@ -4,7 +4,8 @@ import dataclasses
 
 from markdown_it import MarkdownIt
 
-from harness.report.pages.markdown import COMMENT_LIMIT, cell_code, code, escaped, markdown
+from harness.report.pages.rendering import cell_code, code, escaped
+from harness.report.pages.report_page import COMMENT_LIMIT, markdown
 from tests.report.conftest import GREEN, share_an_inliner
 
 

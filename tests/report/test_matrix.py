@@ -6,7 +6,7 @@ import pytest
 
 from harness.report.frames import tables
 from harness.report.frames.frames import cell_frame
-from harness.report.sections.matrix import grouped, matrix_cells
+from harness.report.sections.matrix import MATRIX, grouped
 from harness.report.text import cell_words
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.vocabulary import SubjectKind
@@ -14,7 +14,7 @@ from tests.report.conftest import change, release, share_an_inliner, verdicts
 
 
 def members(run):
-    return [group.members for group in run.model().matrix.groups]
+    return [group.members for group in run.model()[MATRIX].groups]
 
 
 def with_inliner(run, *names):
@@ -27,7 +27,7 @@ def with_inliner(run, *names):
 
 
 def test_every_subject_and_family_is_in_the_matrix(run):
-    matrix = run.model().matrix
+    matrix = run.model()[MATRIX]
     assert [row.subject for row in matrix.rows] == [
         "2.10.0", "2.13.0", "2.14.0", "name-matching", "positional", "torch",
     ]  # fmt: skip
@@ -36,7 +36,7 @@ def test_every_subject_and_family_is_in_the_matrix(run):
 
 
 def test_a_row_sums_its_families_and_has_the_worst_of_them(run):
-    row = next(row for row in run.model().matrix.rows if row.subject == "2.13.0")
+    row = next(row for row in run.model()[MATRIX].rows if row.subject == "2.13.0")
     assert (row.whole.ok, row.whole.failing, row.whole.total) == (4, 12, 16)
     assert row.whole.worst == "wrong-values@run"
 
@@ -61,18 +61,18 @@ def test_the_sign_of_a_cell_follows_the_harm_whatever_the_oracle(run, harm, line
         for record in run.records
     ]
     table = tables.matrix(cell_frame(run.records, run.cases, run.subjects, run.classes))
-    assert cell_words(matrix_cells(table)["2.14.0", "architectures"]) == line
+    assert cell_words(tables.matrix_cells(table)["2.14.0", "architectures"]) == line
 
 
 def test_subjects_that_share_an_inliner_say_so(run):
-    shares = {row.subject: row.shares for row in with_inliner(run, "2.10.0").model().matrix.rows}
+    shares = {row.subject: row.shares for row in with_inliner(run, "2.10.0").model()[MATRIX].rows}
     assert shares["2.10.0"] == ("2.13.0",)
     assert shares["2.13.0"] == ("2.10.0",)
     assert shares["2.14.0"] == ()
 
 
 def test_a_row_knows_what_its_release_pins(model):
-    pins = {row.subject: (row.torch, row.tensorrt) for row in model.matrix.rows}
+    pins = {row.subject: (row.torch, row.tensorrt) for row in model[MATRIX].rows}
     assert pins["2.10.0"] == ("2.10", "10.14.1")
     assert pins["torch"] == ("", "")
 
@@ -82,12 +82,12 @@ def test_releases_of_one_inliner_with_equal_cells_are_one_group(run):
 
 
 def test_every_subject_is_in_exactly_one_group(run):
-    matrix = share_an_inliner(run).model().matrix
+    matrix = share_an_inliner(run).model()[MATRIX]
     assert [row for group in matrix.groups for row in group.rows] == list(matrix.rows)
 
 
 def test_releases_of_one_inliner_that_differ_in_one_cell_stay_apart_and_say_so(run):
-    groups = with_inliner(run, "2.10.0", "2.13.0").model().matrix.groups
+    groups = with_inliner(run, "2.10.0", "2.13.0").model()[MATRIX].groups
     assert [group.members for group in groups[:2]] == [("2.10.0",), ("2.13.0",)]
     assert groups[0].unlike == ("2.13.0",)
 
@@ -108,7 +108,7 @@ def test_a_release_between_two_that_say_the_same_keeps_them_apart(run):
 
 
 def test_a_file_is_not_lost_in_the_row_of_the_release_that_it_is_a_copy_of(run):
-    row = share_an_inliner(run).model().matrix.rows[0]
+    row = share_an_inliner(run).model()[MATRIX].rows[0]
     twin = dataclasses.replace(row, subject="2.13.0", shares=("2.10.0",))
     file = dataclasses.replace(twin, kind=SubjectKind.FILE.value)
     assert [group.members for group in grouped([row, twin])] == [("2.10.0", "2.13.0")]

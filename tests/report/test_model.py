@@ -10,12 +10,18 @@ from harness.gate.judge import judge
 from harness.register.faults import Fault
 from harness.register.table import Table
 from harness.report import text
-from harness.report.model import build_model
-from harness.report.pages.markdown import markdown
-from harness.report.pages.page import page
+from harness.report.pages.report_page import markdown
 from harness.report.run_report import fault_view
+from harness.report.sections.causes import CAUSES
+from harness.report.sections.changes import CHANGES
+from harness.report.sections.every_failure import FAILING
+from harness.report.sections.findings import FINDINGS
+from harness.report.sections.latency import LATENCY
+from harness.report.sections.matrix import MATRIX
+from harness.report.sections.provenance import PROVENANCE
+from harness.report.sections.short_tables import CONTROL, HYPOTHETICAL
 from harness.runs.plan import PlannedCell
-from tests.report.conftest import DEFECTS, GREEN, share_an_inliner
+from tests.report.conftest import DEFECTS, GREEN, share_an_inliner, undrawn_page
 
 
 def test_the_headline_says_green_and_how_many_cells_ended(model):
@@ -30,7 +36,7 @@ def test_the_headline_says_green_and_how_many_cells_ended(model):
 
 def test_page_and_markdown_tell_the_defects_of_the_console_between_the_verdict_and_the_rest(model):
     assert model.headline.defects == (DEFECTS,)
-    for form in (page(model), markdown(model)):
+    for form in (undrawn_page(model), markdown(model)):
         body = form[form.rindex("<body") :] if "<body" in form else form
         assert body.index(GREEN) < body.index(DEFECTS) < body.index("Silent failures")
 
@@ -51,7 +57,7 @@ def test_expectations_that_contradict_themselves_are_red_and_named(run):
     model = run.model()
     words = "Red: 1 fault in the expectations"
     assert model.headline.words == words
-    for form in (page(model), markdown(model)):
+    for form in (undrawn_page(model), markdown(model)):
         assert words in form
         assert re.search(r"one\S* in the expectations: one has no row", form)
 
@@ -114,12 +120,12 @@ def test_an_oracle_that_judged_nothing_is_named_as_not_checked(run):
 
 
 def test_an_environment_names_what_is_pinned_and_what_ran(model):
-    environment = {row.subject: row.environment for row in model.matrix.rows}
+    environment = {row.subject: row.environment for row in model[MATRIX].rows}
     assert environment["2.10.0"] == "torch 2.10 (ran 2.13.0), TensorRT 10.14.1"
 
 
 def test_live_causes_are_those_of_the_newest_release_worst_first(model):
-    live = model.live
+    live = model[CAUSES].live
     assert [cause.id for cause in live] == ["keyword-order", "engine-getitem-metadata"]
     assert live[0].command == (
         "python -m harness explain case_dynamic_dims --subject 2.14.0 --route legacy"
@@ -137,7 +143,7 @@ def test_subjects_that_were_measured_as_one_have_one_row_of_latency(run):
         else record
         for record in run.records
     ]
-    rows = [(row.route, row.members) for row in run.model().measures]
+    rows = [(row.route, row.members) for row in run.model()[LATENCY]]
     assert rows[:4] == [
         ("legacy", ("2.10.0", "2.13.0")),
         ("legacy", ("2.14.0",)),
@@ -147,10 +153,10 @@ def test_subjects_that_were_measured_as_one_have_one_row_of_latency(run):
 
 
 def test_failing_cells_of_one_matrix_row_are_listed_once_as_far_as_they_are_the_same(run):
-    names = [subject.members for subject in run.model().failing]
+    names = [subject.members for subject in run.model()[FAILING][0].subjects]
     assert names == [(name,) for name in ("2.10.0", "2.13.0", "2.14.0", "name-matching", "torch")]
     alike = share_an_inliner(run)
-    assert [subject.members for subject in alike.model().failing][:1] == [("2.10.0", "2.13.0")]
+    assert [of.members for of in alike.model()[FAILING][0].subjects][:1] == [("2.10.0", "2.13.0")]
     at = next(n for n, record in enumerate(run.records) if record.key.subject == "2.13.0"
               and record.failures)  # fmt: skip
     record = run.records[at]
@@ -159,63 +165,51 @@ def test_failing_cells_of_one_matrix_row_are_listed_once_as_far_as_they_are_the_
         for verdict in record.verdicts
     )
     run.records[at] = dataclasses.replace(record, verdicts=other)
-    assert [subject.members for subject in run.model().failing][:2] == [("2.10.0",), ("2.13.0",)]
+    assert [subject.members for subject in run.model()[FAILING][0].subjects][:2] == [
+        ("2.10.0",),
+        ("2.13.0",),
+    ]
 
 
 def test_findings_keep_the_order_of_the_gate(red):
     other = dataclasses.replace(red.findings[0], tone="interface", label="wrong-metadata@load")
     red.findings.append(other)
-    assert [finding.tone for finding in red.model().findings] == ["silent", "interface"]
+    assert [finding.tone for finding in red.model()[FINDINGS].findings] == ["silent", "interface"]
 
 
 def test_the_control_tells_what_is_torchs_own(model):
-    control = model.control
+    control = model[CONTROL]
     assert (control.ok, control.asked) == (7, 8)
     assert control.failures == (
         ("case_architectures", "wrong-metadata@inline-engines", "strides differ from eager"),
     )
 
 
-def test_the_share_of_stages_is_told_where_the_workers_told_it(run):
-    def facts(seconds):
-        parts = {
-            name: getattr(run, name)
-            for name in ("plan", "records", "cases", "subjects", "gate", "classes", "provenance")
-        }
-        summary = {**run.summary, "seconds": {"wall": 41.7, **seconds}}
-        model = build_model(**parts, findings=(), causes=(), summary=summary)
-        return dict(model.provenance.facts)
+def test_what_the_run_took_is_told_where_it_was_measured(run):
+    def facts(**summary):
+        return dict(run.reported(summary={**run.summary, **summary}).view(PROVENANCE).facts)
 
     spent = {"workers": 80.0, "in_stages": 64.0, "stage_share": 0.8}
-    told = "80% of the workers' time since import (64.0 of 80.0 s)"
-    assert facts(spent)["time inside stages"] == told
-    assert "time inside stages" not in facts(dict.fromkeys(spent))
-    assert "time inside stages" not in facts({})  # a run of before it was kept
-
-
-def test_peak_memory_is_told_where_it_was_measured(run):
-    def facts(memory):
-        parts = {
-            name: getattr(run, name)
-            for name in ("plan", "records", "cases", "subjects", "gate", "classes", "provenance")
-        }
-        model = build_model(**parts, findings=(), causes=(), summary={**run.summary, **memory})
-        return dict(model.provenance.facts)
-
     held = {"workers_peak_bytes": 3_000_000_000, "controller_peak_bytes": 200_000_000}
-    told = facts({"memory": held})["peak memory"]
-    assert told.startswith(f"{text.size(3e9)} in all workers, {text.size(2e8)} in the controller")
-    assert "peak memory" not in facts({"memory": {**held, "workers_peak_bytes": None}})
-    assert "peak memory" not in facts({})  # a run of before it was measured
+    told = facts(seconds={"wall": 41.7, **spent}, memory=held)
+    assert told["time inside stages"] == "80% of the workers' time since import (64.0 of 80.0 s)"
+    assert told["peak memory"].startswith(
+        f"{text.size(3e9)} in all workers, {text.size(2e8)} in the controller"
+    )
+    for unknown in (
+        facts(seconds=dict.fromkeys(spent), memory={**held, "workers_peak_bytes": None}),
+        facts(),  # a run of before it was kept
+    ):
+        assert not {"time inside stages", "peak memory"} & set(unknown)
 
 
 def test_hypothetical_routes_are_listed_apart(model):
-    (row,) = model.hypothetical
+    (row,) = model[HYPOTHETICAL]
     assert (row.subject, row.route, row.ok, row.total) == ("2.10.0", "export", 1, 8)
 
 
 def test_a_number_that_was_not_measured_is_none(model):
-    torch = [row for row in model.measures if row.members == ("torch",)]
+    torch = [row for row in model[LATENCY] if row.members == ("torch",)]
     assert torch
     assert all(row.stages["load"] is None and row.engines is None for row in torch)
 
@@ -225,12 +219,9 @@ def test_a_run_with_one_release_compares_nothing(run):
     run.plan = [key for key in run.plan if key.subject not in old]
     run.records = [record for record in run.records if record.key.subject not in old]
     run.subjects = [spec for spec in run.subjects if spec.subject not in old]
-    assert run.model().comparison is None
+    assert run.model()[CHANGES].comparison is None
 
 
 def test_a_record_of_an_unknown_case_is_refused_not_dropped(run):
     with pytest.raises(KeyError):
-        build_model(
-            plan=run.plan, records=run.records, cases=run.cases[1:], subjects=run.subjects,
-            gate="green", classes={}, findings=(), causes=(), summary=run.summary, provenance={},
-        )  # fmt: skip
+        _ = run.reported(cases=run.cases[1:]).all_cells

@@ -4,13 +4,12 @@ import dataclasses
 
 from harness.report.frames import tables
 from harness.report.frames.frames import cell_frame, verdict_frame
-from harness.report.pages.markdown import markdown
-from harness.report.pages.page import page
+from harness.report.pages.report_page import markdown
 from harness.report.sections.neighbours import Move, measured_once, neighbours
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellRecord
 from harness.wire.vocabulary import CellState
-from tests.report.conftest import change, share_an_inliner
+from tests.report.conftest import change, share_an_inliner, undrawn_page
 
 RELEASES = ["2.10.0", "2.13.0", "2.14.0"]
 
@@ -114,7 +113,7 @@ def test_a_lone_release_has_no_neighbour(run):
 def test_the_page_and_the_markdown_tell_what_got_worse_by_name(run):
     change(run, "2.14.0", "shared_values", {Oracle.VALUES: "differ"})
     model = run.model()
-    text = page(model)
+    text = undrawn_page(model)
     part = text[text.index('id="neighbours"') : text.index('id="causes"')]
     assert "Fails worse" in part
     assert "case_shared_values" in part

@@ -5,11 +5,15 @@ import dataclasses
 
 import pytest
 
-from harness.report.pages.markdown import markdown
-from harness.report.pages.page import page
+from harness.report.pages.report_page import markdown
+from harness.report.sections.causes import CAUSES
+from harness.report.sections.changes import CHANGES
+from harness.report.sections.every_failure import FAILING
+from harness.report.sections.latency import LATENCY
+from harness.report.sections.matrix import MATRIX
 from harness.wire.oracles import Oracle, Symptom
 from harness.wire.routes import Lane
-from tests.report.conftest import Run, full_run
+from tests.report.conftest import Run, full_run, undrawn_page
 from tests.report.whole_packages import alone as lane_alone
 from tests.report.whole_packages import with_packages
 
@@ -31,14 +35,15 @@ def cell(run: Run, release: str, call: str):
 
 
 def test_a_run_without_the_lane_has_no_table_of_it(run):
-    assert run.model().packages == ()
-    assert 'id="package"' not in page(run.model())
+    assert run.model().packages == []
+    assert 'id="package"' not in undrawn_page(run.model())
 
 
 def test_the_graph_lane_is_compared_as_if_the_packages_were_not_there(run, mixed):
     before, after = run.model(), mixed.model()
-    for name in ("matrix", "comparison", "neighbours", "measures", "failing"):
-        assert getattr(after, name) == getattr(before, name), name
+    for section in (MATRIX, CHANGES, LATENCY):
+        assert after[section] == before[section], section.name
+    assert after[FAILING][0].subjects == before[FAILING][0].subjects
 
 
 def test_each_release_tells_how_many_of_those_asked_are_right_by_each_call(mixed):
@@ -54,7 +59,7 @@ def test_a_call_that_a_release_lacks_is_empty_and_not_right(mixed):
 
 
 def test_a_cell_that_fails_opens_the_list_of_its_failing_cells(mixed):
-    text = page(mixed.model())
+    text = undrawn_page(mixed.model())
     assert 'href="#failing-package-2-13-0-no-retrace"' in text
     assert text.count('id="failing-package-2-13-0-no-retrace"') == 1
 
@@ -97,10 +102,10 @@ def test_a_save_is_the_whole_call_and_one_that_broke_is_not_timed(mixed):
 
 def test_the_lane_alone_gives_a_page_with_a_matrix_of_its_own(alone):
     model = alone.model()
-    assert model.matrix.families == ("packages",)
-    assert [row.subject for row in model.matrix.rows] == ["2.13.0", "2.14.0"]
-    assert model.comparison.fixed_count == 2
-    text = page(model)
+    assert model[MATRIX].families == ("packages",)
+    assert [row.subject for row in model[MATRIX].rows] == ["2.13.0", "2.14.0"]
+    assert model[CHANGES].comparison.fixed_count == 2
+    text = undrawn_page(model)
     assert text.index('id="package"') < text.index('id="matrix"')
     assert 'id="latency"' not in text
     assert model.headline.counted == ""
@@ -124,10 +129,10 @@ def test_a_cause_counts_the_cells_of_each_lane_apart(mixed):
     mixed.causes[1] = dataclasses.replace(
         entry, cases=(*entry.cases, "one"), routes=(*entry.routes, "no-retrace", "retrace")
     )
-    live = next(cause for cause in mixed.model().live if cause.id == entry.id)
+    live = next(cause for cause in mixed.model()[CAUSES].live if cause.id == entry.id)
     assert (live.cells, live.package_cells) == (2, 2)
     assert live.cases[0] == "case_relu_fallbacks"
-    assert "2 cells and 2 of the package lane" in page(mixed.model())
+    assert "2 cells and 2 of the package lane" in undrawn_page(mixed.model())
 
 
 def test_the_markdown_has_the_table_and_folds_the_rest(mixed):

@@ -9,11 +9,14 @@ import pytest
 from markupsafe import escape
 
 from harness.report import style
-from harness.report.frames.matrix_views import MatrixGroup
-from harness.report.pages.page import anchor, beneath, environment, page, together
-from harness.report.sections.cause_views import FindingView
+from harness.report.pages.rendering import anchor, beneath, render
+from harness.report.pages.report_page import page
+from harness.report.reported_run import FindingView
+from harness.report.sections.every_failure import FAILING
+from harness.report.sections.findings import together
+from harness.report.sections.matrix import MATRIX, MatrixGroup
 from harness.wire.oracles import Harm
-from tests.report.conftest import GREEN, share_an_inliner
+from tests.report.conftest import GREEN, share_an_inliner, undrawn_page
 
 VOID = {"meta", "link", "br", "col", "hr", "img", "input"}
 
@@ -92,7 +95,7 @@ def test_every_subject_and_family_is_on_the_page(run, text):
 
 
 def test_releases_that_say_the_same_are_one_row_that_names_them(run):
-    text = page(share_an_inliner(run).model())
+    text = undrawn_page(share_an_inliner(run).model())
     Outline(text)
     assert '<span class="name">2.10.0 \u2013 2.13.0</span><small>one inliner</small>' in text
     assert '<span class="name">2.10.0</span>' not in text
@@ -103,7 +106,7 @@ def test_releases_that_say_the_same_are_one_row_that_names_them(run):
 
 
 def test_a_row_of_many_names_every_member_and_a_lone_one_whom_it_shares_with(run):
-    matrix = run.model().matrix
+    matrix = run.model()[MATRIX]
     row = matrix.rows[0]
     many = tuple(dataclasses.replace(row, subject=name) for name in ("2.7.0", "2.8.0", "2.9.0"))
     assert beneath(MatrixGroup(many)) == "2.7.0, 2.8.0, 2.9.0"
@@ -124,7 +127,9 @@ def test_every_answer_stands_above_the_matrix(model, text):
 
 def test_headings_descend_one_level_at_a_time(red):
     levels = [
-        int(tag[1]) for tag, _ in Outline(page(red.model())).tags if re.fullmatch("h[1-6]", tag)
+        int(tag[1])
+        for tag, _ in Outline(undrawn_page(red.model())).tags
+        if re.fullmatch("h[1-6]", tag)
     ]
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
@@ -146,11 +151,11 @@ def test_findings_that_differ_in_the_subject_alone_are_one_row(red):
     assert [subjects for subjects, _ in rows] == [("2.14.0", "2.13.0", "positional"), ("torch",)]
     assert rows[0][1] is finding
     red.findings = [finding, *others, unlike]
-    assert "<td>2.14.0, 2.13.0, positional</td>" in page(red.model())
+    assert "<td>2.14.0, 2.13.0, positional</td>" in undrawn_page(red.model())
 
 
 def test_a_defect_is_told_by_its_title_its_mechanism_and_its_workaround(run):
-    text = page(run.model())
+    text = undrawn_page(run.model())
     title = escape(run.causes[1].title)
     assert text.count(f"<h3>{title}</h3>") == 1
     told = text.partition(f"<h3>{title}</h3>")[2]
@@ -159,14 +164,14 @@ def test_a_defect_is_told_by_its_title_its_mechanism_and_its_workaround(run):
 
 
 def test_a_message_cannot_break_out_of_the_page(red, planted):
-    text = page(red.model())
+    text = undrawn_page(red.model())
     assert planted not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     Outline(text)
 
 
 def test_a_red_page_names_case_subject_reason_and_command_above_the_matrix(red):
-    text = page(red.model())
+    text = undrawn_page(red.model())
     first = text[text.index("<h1>") : text.index('id="matrix"')]
     for word in ("case_name_collisions", "2.14.0", "legacy", "not expected",
                  "python -m harness explain"):  # fmt: skip
@@ -174,9 +179,9 @@ def test_a_red_page_names_case_subject_reason_and_command_above_the_matrix(red):
 
 
 def test_what_plain_torch_export_fails_too_is_marked_as_torchs_own(red):
-    assert "Torch's own" not in page(red.model())
+    assert "Torch's own" not in undrawn_page(red.model())
     red.findings = [dataclasses.replace(red.findings[0], torchs_own=True)]
-    assert "Torch's own" in page(red.model())
+    assert "Torch's own" in undrawn_page(red.model())
 
 
 def test_a_finding_about_a_whole_cell_and_good_news_are_shown_too(run):
@@ -185,7 +190,7 @@ def test_a_finding_about_a_whole_cell_and_good_news_are_shown_too(run):
     run.gate = "inconclusive"
     run.findings = [lost]
     run.good_news = [dataclasses.replace(lost, tone="ok", label="ok")]
-    text = page(run.model())
+    text = undrawn_page(run.model())
     Outline(text)
     assert '<span class="tag t-unsupported">? unsupported</span>' in text
     assert '<span class="tag t-ok">✓ ok</span>' in text
@@ -193,7 +198,7 @@ def test_a_finding_about_a_whole_cell_and_good_news_are_shown_too(run):
 
 
 def test_what_was_not_measured_is_printed_so_and_never_as_zero(model):
-    text = page(model)
+    text = undrawn_page(model)
     body = text[text.index('id="latency"') : text.index('id="control"')]
     table = body[body.index("<table") :]
     assert "not measured" in table
@@ -204,7 +209,7 @@ def test_what_was_not_measured_is_printed_so_and_never_as_zero(model):
 def test_a_run_that_could_ask_nothing_still_renders_and_says_so(run):
     run.unsupported("no wheel")
     run.gate = "inconclusive"
-    text = page(run.model())
+    text = undrawn_page(run.model())
     Outline(text)
     assert "none of 80 cells could be asked" in text
     assert "No release was asked." in text
@@ -214,7 +219,7 @@ def test_a_run_that_could_ask_nothing_still_renders_and_says_so(run):
 
 
 def test_an_empty_run_still_renders_and_says_so(run):
-    text = page(type(run)(gate="inconclusive").model())
+    text = undrawn_page(type(run)(gate="inconclusive").model())
     Outline(text)
     assert "nothing was asked" in text
     assert "nothing unexpected" not in text
@@ -236,10 +241,10 @@ def test_every_harm_has_a_colour_and_a_sign_and_a_place_in_the_legend(text):
 def test_every_failing_row_can_be_filtered_and_is_shown_without_a_script(text, model):
     section = text[text.index('<section id="failing"') : text.index('<section id="provenance"')]
     assert "hidden" not in section
-    for subject in model.failing:
+    for subject in model[FAILING][0].subjects:
         assert f'<details data-release="{subject.members[0]}' in section
     shown = {family["data-family"] for _, family in Outline(text).tags if "data-family" in family}
-    families = {group.family for subject in model.failing for group in subject.groups}
+    families = {group.family for subject in model[FAILING][0].subjects for group in subject.groups}
     assert shown == {family.replace("_", " ") for family in families}
 
 
@@ -254,7 +259,7 @@ def test_every_tone_leaves_its_ink_readable_on_light_and_on_dark_paper(dark):
     def rgb(colour):
         return [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
 
-    css = environment().get_template("report.css").render()
+    css = render("report.css")
     inks, papers = (re.findall(rf"--{name}: (#[0-9a-f]+);", css) for name in ("ink", "paper"))
     for tone, colour in style.TONES.items():
         strength = style.STRENGTH.get(tone, 1.0)

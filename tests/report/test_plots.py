@@ -6,6 +6,8 @@ import matplotlib as mpl
 
 from harness.report import style
 from harness.report.draw import plots
+from harness.report.sections.latency import LATENCY
+from harness.report.sections.matrix import MATRIX
 from tests.report.conftest import share_an_inliner
 
 
@@ -15,7 +17,7 @@ def words(figure):
 
 
 def test_the_matrix_picture_names_every_subject_and_signs_every_cell(model):
-    matrix = model.matrix
+    matrix = model[MATRIX]
     shown = words(plots.matrix_figure(matrix, "title"))
     assert {row.subject for row in matrix.rows} <= set(shown)
     signed = [word for word in shown if word[:2] in {"✓ ", "✗ ", "! "}]
@@ -25,7 +27,7 @@ def test_the_matrix_picture_names_every_subject_and_signs_every_cell(model):
 
 
 def test_the_latency_picture_says_that_engines_are_emulated(model):
-    shown = words(plots.latency_figure(model.measures, emulated=True))
+    shown = words(plots.latency_figure(model[LATENCY], emulated=True))
     assert "Latency in milliseconds; engines are emulated" in shown
     assert {"inline", "export", "save", "load"} <= set(shown)
     assert {"by legacy", "by export", "by direct", "by plain"} <= set(shown)
@@ -34,36 +36,36 @@ def test_the_latency_picture_says_that_engines_are_emulated(model):
 
 def test_releases_of_one_row_are_one_line_of_the_pictures(run):
     model = share_an_inliner(run).model()
-    shown = words(plots.matrix_figure(model.matrix, "title"))
+    shown = words(plots.matrix_figure(model[MATRIX], "title"))
     assert "2.10.0 \u2013 2.13.0" in shown
     assert "one inliner: 2.10.0, 2.13.0" in shown
-    assert words(plots.latency_figure(model.measures, True)).count("2.10.0 \u2013 2.13.0") == 1
+    assert words(plots.latency_figure(model[LATENCY], True)).count("2.10.0 \u2013 2.13.0") == 1
 
 
 def test_a_median_is_labelled_with_its_number(model):
     # 2.14.0 inlines in 3.5 ms times the median scale of 5.
-    assert "17.5" in words(plots.latency_figure(model.measures, emulated=True))
+    assert "17.5" in words(plots.latency_figure(model[LATENCY], emulated=True))
 
 
 def test_what_was_not_measured_is_said_in_the_picture(model):
-    assert "not measured" in words(plots.latency_figure(model.measures, emulated=True))
+    assert "not measured" in words(plots.latency_figure(model[LATENCY], emulated=True))
     assert "not measured" in words(plots.latency_figure((), emulated=True))
 
 
 def test_a_name_with_markup_or_mathematics_is_drawn_as_it_is(model):
-    matrix = model.matrix
+    matrix = model[MATRIX]
     assert "<b> $x_1$" in words(plots.matrix_figure(matrix, "<b> $x_1$"))
 
 
 def test_a_picture_is_the_same_on_every_run_and_leaves_the_settings_alone(model):
     before = dict(mpl.rcParams)
-    one, two = (plots.svg(plots.latency_figure(model.measures, True)) for _ in range(2))
+    one, two = (plots.svg(plots.latency_figure(model[LATENCY], True)) for _ in range(2))
     assert one == two
     assert dict(mpl.rcParams) == before
 
 
 def test_an_inlined_picture_follows_the_colours_of_its_page(model):
-    picture = plots.svg(plots.latency_figure(model.measures, True))
+    picture = plots.svg(plots.latency_figure(model[LATENCY], True))
     inlined = plots.inlined(picture, "latency", "what it shows")
     assert inlined.startswith('<svg role="img" aria-label="what it shows"')
     assert "var(--ink)" in inlined
@@ -72,4 +74,4 @@ def test_an_inlined_picture_follows_the_colours_of_its_page(model):
 
 
 def test_a_png_is_a_png(model):
-    assert plots.png(plots.matrix_figure(model.matrix, "t")).startswith(b"\x89PNG")
+    assert plots.png(plots.matrix_figure(model[MATRIX], "t")).startswith(b"\x89PNG")

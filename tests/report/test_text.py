@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.report import text
-from harness.report.frames.matrix_views import MatrixCell
+from harness.report.frames.tables import MatrixCell
 from harness.report.sections.provenance import flatten
 
 
@@ -66,6 +66,6 @@ def test_a_breakable_name_is_the_name(name):
 
 
 def test_a_matrix_cell_has_two_short_lines():
-    cell = MatrixCell("s", "f", 9, 3, 0, 0, 0, "wrong-metadata@export", "metadata")
-    assert text.cell_words(cell) == ("! 3 of 12", "wrong metadata")
-    assert text.cell_brief(cell) == ("! 3/12", "metadata")
+    cell = MatrixCell("s", "f", 9, 3, 0, 0, 0, "wrong-metadata@export", "interface")
+    assert text.cell_words(cell) == ("~ 3 of 12", "wrong metadata")
+    assert text.cell_brief(cell) == ("~ 3/12", "metadata")

@@ -2,17 +2,16 @@
 
 from itertools import pairwise
 
-from harness.report.frames.frames import verdict_frame
-from harness.report.pages.markdown import markdown
-from harness.report.pages.page import page
-from harness.report.sections.unflattening import unflatten_rows
+from harness.report.pages.report_page import markdown
+from harness.report.sections.short_tables import unflatten_rows
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
 from harness.wire.routes import Route
+from tests.report.conftest import undrawn_page
 
 
 def rows_of(run):
-    rows = unflatten_rows(verdict_frame(run.records, run.cases, run.subjects))
+    rows = unflatten_rows(run.reported())
     return {(member, row.route): (row.able, row.asked) for row in rows for member in row.members}
 
 
@@ -38,7 +37,7 @@ def test_a_hypothetical_cell_is_in_no_row(run):
 
 
 def test_neighbours_with_the_same_counts_are_one_row_and_a_route_is_never_mixed(run):
-    rows = unflatten_rows(verdict_frame(run.records, run.cases, run.subjects))
+    rows = unflatten_rows(run.reported())
     assert len({(row.route, member) for row in rows for member in row.members}) == sum(
         len(row.members) for row in rows
     )
@@ -52,7 +51,7 @@ def test_the_table_is_in_the_markdown_folded_and_in_the_page(run):
     text = markdown(run.model())
     folded = text[text.index("<details><summary>Unflatten by route") :]
     assert f"| legacy | 2.14.0 | {able} | {asked} |" in folded[: folded.index("</details>")]
-    html = page(run.model())
+    html = undrawn_page(run.model())
     section = html[html.index('id="unflatten"') :]
     numbers = f'<td class="number">{able}</td><td class="number">{asked}</td>'
     assert numbers in section[: section.index("</section>")]
@@ -61,4 +60,4 @@ def test_the_table_is_in_the_markdown_folded_and_in_the_page(run):
 def test_a_run_in_which_nothing_completed_says_so(run):
     run.unsupported("no wheel")
     assert "Unflatten by route" not in markdown(run.model())
-    assert "No program came so far as to be asked." in page(run.model())
+    assert "No program came so far as to be asked." in undrawn_page(run.model())

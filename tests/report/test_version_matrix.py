@@ -8,16 +8,15 @@ import pytest
 
 from harness.report.draw.plots import svg
 from harness.report.draw.version_plot import version_figure
-from harness.report.frames.harms import Harms
-from harness.report.pages.markdown import markdown
-from harness.report.pages.page import page
+from harness.report.frames.tables import Harms
+from harness.report.pages.report_page import markdown
 from harness.report.sections.version_csv import version_csv
-from harness.report.sections.version_matrix import changed
+from harness.report.sections.version_matrix import VERSIONS, changed
 from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
-from tests.report.conftest import verdicts
+from tests.report.conftest import undrawn_page, verdicts
 
 RTX = "tensorrt-rtx-"
 
@@ -53,12 +52,12 @@ def same_inliner(run, *releases):
 
 
 def blocks(run):
-    return {(b.lane.value, b.environments, b.builds): b for b in run.model().versions}
+    return {(b.lane.value, b.environments, b.builds): b for b in run.model()[VERSIONS]}
 
 
 @pytest.fixture
 def graph(model):
-    (block,) = model.versions
+    (block,) = model[VERSIONS]
     return block
 
 
@@ -95,20 +94,20 @@ def test_a_failure_that_turned_silent_is_worse_and_neither_fixed_nor_broken(run)
         if (record.key.subject, record.key.case) == ("2.14.0", "case_shared_values"):
             silent = verdicts({Oracle.VALUES: "differs"})
             run.records[at] = dataclasses.replace(record, verdicts=silent)
-    step = run.model().versions[0].rows[2].step
+    step = run.model()[VERSIONS][0].rows[2].step
     assert (step.fixed, step.worse, step.broken) == (8, 2, 2)
 
 
 def test_what_changed_is_the_inliner_alone_in_the_pinned_environment(run, graph):
     assert [row.step.changed for row in graph.rows[1:]] == ["inliner", "inliner"]
     same_inliner(run, "2.13.0", "2.14.0")
-    (block,) = run.model().versions
+    (block,) = run.model()[VERSIONS]
     assert [row.step.changed for row in block.rows[1:]] == ["inliner", "nothing"]
 
 
 def test_releases_with_one_inliner_are_a_group(run):
     same_inliner(run, "2.13.0", "2.14.0")
-    (block,) = run.model().versions
+    (block,) = run.model()[VERSIONS]
     assert [[row.release for row in group] for group in block.groups] == [
         ["2.10.0"],
         ["2.13.0", "2.14.0"],
@@ -198,7 +197,7 @@ def test_compile_is_a_number_of_the_package_lane(run):
 def test_what_was_not_asked_is_no_failure_and_no_pass(run):
     run.unsupported("no wheel")
     run.gate = "inconclusive"
-    (block,) = run.model().versions
+    (block,) = run.model()[VERSIONS]
     assert [(row.whole.ok, row.whole.failing) for row in block.rows] == [(0, 0)] * 3
     assert [row.step.compared for row in block.rows[1:]] == [0, 0]
     assert "not asked" in svg(version_figure((block,)))
@@ -210,16 +209,16 @@ def test_a_run_without_releases_has_no_row(run):
         setattr(run, name, keep)
     run.subjects = [spec for spec in run.subjects if spec.kind is not SubjectKind.RELEASE]
     model = run.model()
-    assert model.versions == ()
-    assert "No release was planned." in page(model)
-    assert version_csv(model.versions) == "release\n"
+    assert model[VERSIONS] == ()
+    assert "No release was planned." in undrawn_page(model)
+    assert version_csv(model[VERSIONS]) == "release\n"
 
 
 def test_the_csv_has_a_line_a_row_with_all_its_numbers(run):
     same_inliner(run, "2.13.0", "2.14.0")
     also(run, "2.13.0", "torch-2.13.0")
     also(run, "2.14.0", lane="package", builder=f"{RTX}1.9")
-    rows = list(csv.DictReader(io.StringIO(version_csv(run.model().versions))))
+    rows = list(csv.DictReader(io.StringIO(version_csv(run.model()[VERSIONS]))))
     assert len(rows) == 5
     row = rows[2]
     assert (row["release"], row["torch"], row["lane"]) == ("2.14.0", "2.13.0", "graph")
@@ -237,8 +236,8 @@ def test_page_and_markdown_and_picture_tell_the_same_rows(run):
     for release in ("2.10.0", "2.13.0", "2.14.0"):
         also(run, release, f"torch-{release}")
     model = run.model()
-    for form in (page(model), markdown(model), svg(version_figure(model.versions))):
+    for form in (undrawn_page(model), markdown(model), svg(version_figure(model[VERSIONS]))):
         assert "matched environments" in form
         assert "torch and inliner" in form
     assert "| ┃ 2.13.0 | `cccccccc` | 2.13.0 | \u2013 | torch | 1 | 0 | 0 |" in markdown(model)
-    assert 'title="against 2.13.0">torch and inliner</td>' in page(model)
+    assert 'title="against 2.13.0">torch and inliner</td>' in undrawn_page(model)

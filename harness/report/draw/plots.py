@@ -21,8 +21,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from harness.report import style, text
-from harness.report.frames.matrix_views import Matrix, MatrixCell, MatrixGroup
-from harness.report.frames.measure_views import MeasureRow, Quartiles
+from harness.report.frames.tables import MatrixCell, Quartiles
+from harness.report.sections.latency import MeasureRow
+from harness.report.sections.matrix import Matrix, MatrixGroup
 
 MOST_LINES = 30
 """Lines of a picture: beyond that no eye follows, and the tables have all."""

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from harness.report import style
 from harness.report.draw.plots import MOST_LINES, left_out, new_figure
-from harness.report.sections.version_views import VersionBlock, VersionRow
+from harness.report.sections.version_matrix import VersionBlock, VersionRow
 
 _BAR: Final = 0.62  # of a row's height
 _LEFT, _WIDTH = 0.36, 0.42  # of the figure's width

@@ -1,25 +1,96 @@
-"""The few tables that the report is made of: frames in, frames out.
+"""The few tables that the report is made of, and the cells of those that a reader sees.
 
 Headline numbers count gated cells only; a hypothetical cell is in no table of this module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 import pandas as pd
 
+from harness.report.frames.frames import STANDINGS
+from harness.wire.oracles import Harm
 from harness.wire.record_json import KEY
+from harness.wire.routes import Lane
 from harness.wire.vocabulary import Outcome, Stage
 
 BESIDE_SUBJECT = tuple(name for name in KEY if name != "subject")
 INLINE_STAGES = (Stage.INLINE_ENGINES, Stage.INLINE_FALLBACKS, Stage.CLEAN)
 INLINE = "inline"
 LATENCY_STAGES = (INLINE, Stage.EXPORT.value, Stage.SAVE.value, Stage.LOAD.value)
+UNJUDGED: Final = ("unsupported", "missing")
+"""The standings of a cell that speaks for nobody."""
+
 UNEXPECTED = ("unexpected_failure", "unexpected_pass")
 WORST_FIRST = ("harm", "oracle", "label")
 """The order of failing cells: what harms most comes first."""
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """One subject in one family, or by one route in the table of the package lane.
+
+    ``tone`` names its colour and sign: the worst harm, or a standing where nothing fails.
+    """
+
+    subject: str
+    family: str
+    ok: int
+    failing: int
+    unsupported: int
+    missing: int
+    unexpected: int
+    worst: str
+    tone: str
+
+    @property
+    def total(self) -> int:
+        return self.ok + self.failing + self.unsupported + self.missing
+
+
+@dataclass(frozen=True)
+class Quartiles:
+    """A median that carries its spread and the number of samples behind it."""
+
+    median: float
+    q1: float
+    q3: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Harms:
+    """How many cells harm their users, each by what he meets in it; a cosmetic failure is no harm.
+
+    ``silent`` cells run without a warning and compute something else. Those that are ``announced``
+    do so too, and the release warns of it or documents it: they are not silent, and not right.
+    ``error`` ends in one; of ``interface`` the numbers are right.
+    """
+
+    silent: int = 0
+    announced: int = 0
+    error: int = 0
+    interface: int = 0
+
+
+def harms_of(cells: pd.DataFrame) -> Harms:
+    """The harms of some rows of the frame of cells."""
+    counts = Counter(map(str, cells["harm"].dropna()))
+    return Harms(
+        silent=counts[Harm.SILENT.value],
+        announced=counts[Harm.WARNED.value],
+        error=counts[Harm.ERROR.value],
+        interface=counts[Harm.INTERFACE.value],
+    )
+
+
+def in_lane(frame: pd.DataFrame, lane: Lane) -> pd.DataFrame:
+    """The rows of one lane."""
+    return frame[frame["lane"] == lane.value]
 
 
 def matrix(cells: pd.DataFrame, by: str = "family") -> pd.DataFrame:
@@ -38,6 +109,47 @@ def matrix(cells: pd.DataFrame, by: str = "family") -> pd.DataFrame:
     failing = gated[gated["standing"] == "failing"].sort_values([*WORST_FIRST])
     worst = failing.groupby(pair, observed=True)[["label", "harm"]].first()
     return counts.join(worst.rename(columns={"label": "worst"}))
+
+
+def matrix_cells(table: pd.DataFrame, by: str = "family") -> dict[tuple[str, str], MatrixCell]:
+    """The cells of `matrix` by subject and family, or by what stands in its place."""
+    rows = (_cell(row, by) for row in table.reset_index().to_dict("records"))
+    return {(cell.subject, cell.family): cell for cell in rows}
+
+
+def _cell(row: Mapping[Any, Any], by: str) -> MatrixCell:
+    counts = {name: int(row[name]) for name in (*STANDINGS, "unexpected")}
+    worst = "" if pd.isna(row["worst"]) else str(row["worst"])
+    tone = str(row["harm"]) if worst else _tone(counts)
+    return MatrixCell(
+        subject=str(row["subject"]), family=str(row[by]), worst=worst, tone=tone, **counts
+    )
+
+
+def _tone(counts: Mapping[str, int]) -> str:
+    """The colour of a cell in which nothing fails: a doubt outweighs a pass."""
+    for standing in ("missing", "unsupported", "ok"):
+        if counts[standing]:
+            return standing
+    return "none"
+
+
+def whole(subject: str, cells: Sequence[MatrixCell]) -> MatrixCell:
+    """A row's sum. Its worst is that of its worst family."""
+    names = (*STANDINGS, "unexpected")
+    counts = {name: sum(getattr(cell, name) for cell in cells) for name in names}
+    worst = min(
+        (cell for cell in cells if cell.worst),
+        key=lambda cell: Harm(cell.tone).severity,
+        default=None,
+    )
+    return MatrixCell(
+        subject=subject,
+        family="",
+        worst=worst.worst if worst else "",
+        tone=worst.tone if worst else _tone(counts),
+        **counts,
+    )
 
 
 def comparable(frame: pd.DataFrame, within: Sequence[str]) -> pd.DataFrame:
@@ -101,6 +213,16 @@ def quartiles(frame: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
         }
     )
     return table.reset_index()
+
+
+def quartiles_by(table: pd.DataFrame, *names: str) -> dict[tuple[str, ...], Quartiles]:
+    """The rows of a table of quartiles, by the columns that name them."""
+    return {
+        tuple(str(row[name]) for name in names): Quartiles(
+            float(row["median"]), float(row["q1"]), float(row["q3"]), int(row["n"])
+        )
+        for row in table.to_dict("records")
+    }
 
 
 @dataclass(frozen=True)

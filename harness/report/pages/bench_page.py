@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
-from matplotlib.figure import Figure
-
-from harness.bench import words
 from harness.bench.judging import BenchReport, Gate
 from harness.bench.measures import measures_of
 from harness.bench.plan import BenchPlan
-from harness.report import style, text
-from harness.report.draw import plots
 from harness.report.draw.bench_plots import changes_figure, growth_figure
-from harness.report.pages.markdown import code, escaped
-from harness.report.pages.page import TEMPLATES
+from harness.report.pages.rendering import picture, render
 from harness.runs.provenance import Provenance
 
 _HEADLINES = {
@@ -34,12 +26,11 @@ def bench_page(plan: BenchPlan, report: BenchReport, provenance: Provenance) -> 
         plan,
         report,
         provenance,
-        html=True,
-        changes_picture=_picture(
+        changes_picture=picture(
             changes_figure(plan, report), "changes", "Changes with intervals; numbers below"
         ),
         growth_pictures={
-            sweep: _picture(
+            sweep: picture(
                 growth_figure(report, sweep, plan.baseline, plan.candidate),
                 f"growth-{sweep}",
                 f"Time over {sweep}; the exponents stand below",
@@ -51,7 +42,7 @@ def bench_page(plan: BenchPlan, report: BenchReport, provenance: Provenance) -> 
 
 def bench_markdown(plan: BenchPlan, report: BenchReport, provenance: Provenance) -> str:
     """What fits a comment: the gate, every stage that gates, exponents, notes."""
-    return _render("bench.md", plan, report, provenance, html=False)
+    return _render("bench.md", plan, report, provenance)
 
 
 def _render(
@@ -59,21 +50,10 @@ def _render(
     plan: BenchPlan,
     report: BenchReport,
     provenance: Provenance,
-    *,
-    html: bool,
     **pictures: object,
 ) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=html,
-        finalize=(lambda value: value) if html else escaped,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(style=style, text=text, words=words)
-    environment.filters.update(code=code)
-    return environment.get_template(template).render(
+    return render(
+        template,
         plan=plan,
         report=report,
         provenance=provenance,
@@ -81,8 +61,3 @@ def _render(
         about=measures_of(plan.lane).about,
         **pictures,
     )
-
-
-def _picture(figure: Figure, name: str, description: str) -> Markup:
-    # The SVG is this harness's own drawing; its text nodes were escaped when it was written.
-    return Markup(plots.inlined(plots.svg(figure), name, escape(description)))

@@ -26,7 +26,7 @@ from harness.crossing.judge import (
 )
 from harness.gate.findings import CellClass, Gate
 from harness.report import style
-from harness.report.pages import markdown, page
+from harness.report.pages.rendering import render
 from harness.report.text import joined, plural
 from harness.wire.oracles import Harm, Symptom
 
@@ -191,11 +191,11 @@ def headline(judged: JudgedCrossing) -> str:
 
 def crossing_html(view: CrossingView) -> str:
     """One self-contained page."""
-    return page.environment().get_template("crossing.html").render(**_context(view))
+    return render("crossing.html", **_context(view))
 
 
 def crossing_markdown(view: CrossingView) -> str:
-    return markdown.environment().get_template("crossing.md").render(**_context(view))
+    return render("crossing.md", **_context(view))
 
 
 def _context(view: CrossingView) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from harness.catalogue.subject_order import ordered_subjects
-from harness.report.sections.environment import torch_running
+from harness.report.frames.environments import torch_running
 from harness.wire.builders import PINNED
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.wire.vocabulary import CellState

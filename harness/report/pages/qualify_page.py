@@ -8,14 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import Environment
-
 from harness.base.program import PROGRAM
 from harness.bench import words
 from harness.bench.at_sizes import AtSize, AtSizes
 from harness.gate.qualify import FORBIDDING, MADE, Change, Decision, Harm, Measured, Qualification
-from harness.report import style
-from harness.report.pages import markdown, page
+from harness.report.pages.rendering import render
 from harness.runs.gpu_runs import GpuRun
 from harness.stats import verdicts
 from harness.wire.records import SubjectSpec
@@ -131,26 +128,25 @@ def qualification_markdown(
     q: Qualification, provenance: Mapping[str, Any], beside: Beside = Beside()
 ) -> str:
     """The page as Markdown, to be pasted into a release ticket."""
-    environment = markdown.environment()
-    return _rendered(environment, "qualify.md", q, provenance, beside, most=MOST)
+    return _rendered("qualify.md", q, provenance, beside, most=MOST)
 
 
 def qualification_html(
     q: Qualification, provenance: Mapping[str, Any], beside: Beside = Beside()
 ) -> str:
     """The page as HTML: one file, no script, no network."""
-    return _rendered(page.environment(), "qualify.html", q, provenance, beside, most=None)
+    return _rendered("qualify.html", q, provenance, beside, most=None)
 
 
 def _rendered(
-    environment: Environment,
     template: str,
     q: Qualification,
     provenance: Mapping[str, Any],
     beside: Beside,
     most: int | None,
 ) -> str:
-    return environment.get_template(template).render(
+    return render(
+        template,
         q=q,
         verdict=verdict_of(q, beside),
         same_inliner=same_inliner(q),
@@ -172,7 +168,6 @@ def _rendered(
         said=_said,
         interval=words.interval,
         emulated=EMULATED,
-        style=style,
     )
 
 

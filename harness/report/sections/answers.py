@@ -1,4 +1,4 @@
-"""The three questions of a release engineer, each answered in one line, from the frames alone.
+"""The questions of a release engineer, each answered in one line, from the frames alone.
 
 Which releases compute something else without a word; what is safe to use of the newest one; and
 what got worse in it. A cell that was not asked, or left no record, never speaks for a release.
@@ -6,43 +6,48 @@ what got worse in it. A cell that was not asked, or left no record, never speaks
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import pandas as pd
 
 from harness.report import text
-from harness.report.frames.harms import harms_of
+from harness.report.frames.tables import UNJUDGED, harms_of, in_lane
+from harness.report.reported_run import ReportedRun
+from harness.report.sections.changes import CHANGES, ChangeView, Comparison
 from harness.report.sections.neighbours import Moved
-from harness.report.sections.views import Answer, ChangeView, Comparison
+from harness.report.sections.package_lane import CALLS, called
+from harness.wire.builders import SEGMENT
 from harness.wire.oracles import Harm, Oracle
+from harness.wire.routes import Lane, Route
 
-UNJUDGED = ("unsupported", "missing")
+LANES: Final[Mapping[Lane, str]] = {
+    Lane.PACKAGE: "Package of {}",
+    Lane.ENGINE: "On a GPU, {}",
+}
+"""The lanes of whole packages, and how the first screen asks of a package there."""
 
 
-def answers(
-    cells: pd.DataFrame,
-    verdicts: pd.DataFrame | None,
-    releases: Sequence[str],
-    change: Comparison | None,
-    worse: Moved | None = None,
-) -> tuple[Answer, ...]:
-    """A line a question; nothing where no release was asked.
+@dataclass(frozen=True)
+class Answer:
+    """One line of the first screen: what was asked, and the answer."""
 
-    Args:
-        verdicts: None where what each route does is told elsewhere.
-        releases: those that were asked anything, the oldest first.
-        change: the newest release against the one before it, oracle by oracle.
-        worse: what failed in both, and in the newest by a worse oracle.
-    """
-    if not releases:
-        return ()
-    newest = releases[-1]
-    lines = [Answer("Silent failures", silent_failures(cells, releases))]
-    if verdicts is not None:
-        lines.append(Answer(f"Routes of {newest}", route_states(cells, verdicts, newest)))
-    if change:
-        lines.append(Answer(f"Against {change.before}", _changed(change, worse)))
-    return tuple(lines)
+    asked: str
+    answer: str
+
+
+def answers(run: ReportedRun) -> Iterator[Answer]:
+    """A line a question; nothing of releases where none was asked."""
+    if run.newest:
+        yield Answer("Silent failures", silent_failures(run.cells, run.releases))
+        if run.lane is Lane.GRAPH:  # the answers of a package tell what each of its calls does
+            states = route_states(run.cells, run.verdicts, run.newest)
+            yield Answer(f"Routes of {run.newest}", states)
+        changes = run.view(CHANGES)
+        if change := changes.comparison:
+            yield Answer(f"Against {change.before}", _changed(change, changes.newly_worse))
+    yield from package_answers(run.cells_of_lanes, [spec.subject for spec in run.ordered])
 
 
 def silent_failures(cells: pd.DataFrame, releases: Sequence[str]) -> str:
@@ -141,3 +146,49 @@ def _sentence(parts: Sequence[str]) -> str:
     """Clauses as one sentence."""
     joined = "; ".join(parts)
     return f"{joined[:1].upper()}{joined[1:]}."
+
+
+def package_answers(cells: pd.DataFrame, releases: Sequence[str]) -> tuple[Answer, ...]:
+    """For the newest release of each lane and the one before it: what each call does.
+
+    With the builder that all cases go through, where there is one; the table has all.
+
+    Args:
+        releases: those of the run, the oldest first.
+    """
+    return tuple(
+        answer for lane in LANES for answer in _answers(in_lane(cells, lane), lane, releases)
+    )
+
+
+def _answers(here: pd.DataFrame, lane: Lane, releases: Sequence[str]) -> Iterator[Answer]:
+    if (here["builder"] == SEGMENT).any():
+        here = here[here["builder"] == SEGMENT]
+    asked = set(here.loc[~here["standing"].isin(UNJUDGED), "subject"])
+    for name in [name for name in releases if name in asked][:-3:-1]:
+        for builder, part in here[here["subject"] == name].groupby("builder", observed=True):
+            yield Answer(LANES[lane].format(called(name, str(builder))), _told(part))
+
+
+def _told(here: pd.DataFrame) -> str:
+    """Calls that are silently wrong first, then announced, broken, and all others in one."""
+    silent, announced, loud, right = [], [], [], []
+    for route, rows in here.groupby("route", observed=True):
+        call, total, harms = CALLS[Route(str(route))], len(rows), harms_of(rows)
+        unasked = int(rows["standing"].isin(UNJUDGED).sum())
+        doubt = f", {unasked} not asked" if unasked else ""
+        wrong = f"{call} computes something else in"
+        warns = f", in {harms.announced} more with a warning" if harms.announced else ""
+        breaks = f" and fails in {harms.error}" if harms.error else ""
+        if harms.silent:
+            silent.append(f"{wrong} {harms.silent} of {total}{warns}{breaks}{doubt}")
+        elif harms.announced:
+            announced.append(
+                f"{wrong} {harms.announced} of {total}, and warns of it{breaks}{doubt}"
+            )
+        elif harms.error:
+            loud.append(f"{call} fails in {harms.error} of {total}{doubt}")
+        else:
+            right.append(f"{call} in all {total}" if not unasked else f"{call} in {total}{doubt}")
+    rest = [f"the numbers are right by {text.listed(right)}"] if right else []
+    return f"{'; '.join([*silent, *announced, *loud, *rest])}."

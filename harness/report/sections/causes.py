@@ -1,17 +1,101 @@
-"""The defects of a run as a report shows them: those of the newest release, and those that went."""
+"""The defects of a run: those of the newest release, and those that only older ones have."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import pandas as pd
 
-from harness.report.sections.cause_views import CauseView, LiveCause, SeenAs, ShownBy
+from harness.report.reported_run import CauseView, ReportedRun, Section, ShownBy
 from harness.runs.commands import explain_command
-from harness.wire.oracles import Harm
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CaseInfo
 from harness.wire.routes import Lane, Route
+
+
+@dataclass(frozen=True)
+class SeenAs:
+    """What a cause looks like, and the cells of the release that look so.
+
+    ``package_cells`` and ``engine_cells`` are those of these lanes, and not among ``cells``.
+    """
+
+    harm: str
+    oracle: str
+    label: str
+    says: str
+    cells: int
+    package_cells: int
+    engine_cells: int
+
+
+@dataclass(frozen=True)
+class LiveCause:
+    """A cause that ``subject`` has, and how to see it; ``harm`` and ``label`` are its worst.
+
+    ``route`` and ``capture`` are those of the smallest case's worst cell.
+
+    ``cells``, ``cases`` (smallest first) and ``routes`` are those of the subject alone;
+    ``cells`` of the graph lane, ``package_cells`` and ``engine_cells`` of the others.
+    """
+
+    id: str
+    title: str
+    why: str
+    where: tuple[str, ...]
+    workaround: str
+    harm: str
+    label: str
+    upstream: tuple[str, ...]
+    cells: int
+    package_cells: int
+    engine_cells: int
+    cases: tuple[str, ...]
+    routes: tuple[str, ...]
+    entries: tuple[SeenAs, ...]
+    subject: str
+    route: str
+    capture: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script that shows a cause with torch and a wheel alone, or why there is none.
+
+    ``said`` is the line that it ended with when it was tried, ``label`` the verdict that it shows.
+    """
+
+    text: str
+    label: str
+    said: str
+    why_not: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Causes:
+    """The defects that the newest release has, and those of the releases before it alone."""
+
+    newest: str | None
+    live: tuple[LiveCause, ...]
+    gone: tuple[LiveCause, ...]
+
+
+def build_causes(run: ReportedRun) -> Causes:
+    """The defects of a run, as the cells show them in which subjects are compared."""
+    if run.newest is None:
+        return Causes(None, (), ())
+    cells = run.cells_of_lanes
+    shown, smallest = frozenset(map(str, cells["cell_id"])), smallest_first(cells, run.cases)
+    return Causes(
+        run.newest,
+        live_causes(run.causes, shown, run.newest, smallest),
+        gone_causes(run.causes, shown, run.releases, smallest),
+    )
 
 
 def live_causes(
@@ -25,7 +109,7 @@ def live_causes(
     """
     found = (_shown(cause, cells, subject, order) for cause in causes)
     live = [cause for cause in found if cause is not None]
-    return tuple(sorted(live, key=lambda cause: (severity(cause.harm), cause.id)))
+    return tuple(sorted(live, key=lambda cause: (*badness(cause.entries[0]), cause.id)))
 
 
 def gone_causes(
@@ -45,7 +129,9 @@ def gone_causes(
         last = next((each for each in found if each is not None), None)
         if last is not None and last.subject != releases[-1]:
             gone.append(last)
-    return tuple(sorted(gone, key=lambda cause: (severity(cause.harm), -cause.cells, cause.id)))
+    return tuple(
+        sorted(gone, key=lambda cause: (*badness(cause.entries[0]), -cause.cells, cause.id))
+    )
 
 
 def smallest_first(cells: pd.DataFrame, cases: Sequence[CaseInfo]) -> list[str]:
@@ -57,9 +143,11 @@ def smallest_first(cells: pd.DataFrame, cases: Sequence[CaseInfo]) -> list[str]:
     return sorted((case.name for case in cases), key=lambda name: size.get(name, math.inf))
 
 
-def severity(harm: str) -> int:
-    """0 for the worst harm; a failure without one comes last."""
-    return Harm(harm).severity if harm else len(Harm)
+def badness(seen: ShownBy | SeenAs) -> tuple[int, int]:
+    """The worst harm comes first, and within it the worst oracle; ``unsupported`` is none."""
+    harm = Harm(seen.harm).severity if seen.harm else len(Harm)
+    oracles = list(Oracle)
+    return harm, oracles.index(Oracle(seen.oracle)) if seen.oracle in oracles else len(oracles)
 
 
 def _shown(
@@ -80,12 +168,12 @@ def _shown(
     first = [each for each in here if each.key.case == cases[0]]
     if cases[0] in graph:
         first = [each for each in first if each.key.lane == Lane.GRAPH]
-    smallest = min(first, key=lambda each: (severity(each.harm), each.key))
+    smallest = min(first, key=lambda each: (badness(each), each.key))
     kinds: dict[tuple[str, str, str, str], list[ShownBy]] = {}
     for each in here:
         kinds.setdefault((each.harm, each.oracle, each.label, each.says), []).append(each)
     seen = [SeenAs(*kind, *_counts(shown)) for kind, shown in kinds.items()]
-    seen.sort(key=lambda kind: (severity(kind.harm), -kind.cells, kind.says))
+    seen.sort(key=lambda kind: (badness(kind), -kind.cells, kind.says))
     route = smallest.key.route
     graph_cells, package_cells, engine_cells = _counts(here)
     return LiveCause(
@@ -117,3 +205,6 @@ def _counts(shown: Sequence[ShownBy]) -> tuple[int, int, int]:
         sum(key.lane == lane for key in keys) for lane in (Lane.GRAPH, Lane.PACKAGE, Lane.ENGINE)
     )
     return graph, package, engine
+
+
+CAUSES: Final = Section("causes", build_causes, template="causes", link="Still failing")

@@ -7,23 +7,24 @@ facts that keep the sentence honest, such as what was not asked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
 
-from harness.gate.verdict import verdict_words
+from harness.gate.verdict import counts_by_lane, verdict_words
 from harness.report import text
+from harness.report.frames.environments import kind_of
 from harness.report.frames.frames import MISSING
-from harness.report.sections.cause_views import FindingView
-from harness.report.sections.views import Answer, Headline
-from harness.wire.builders import EMULATED, SEGMENT
+from harness.report.reported_run import EXPECTATIONS, FindingView, ReportedRun
+from harness.report.sections.answers import Answer, answers
+from harness.report.sections.matrix import MATRIX
+from harness.report.sections.package_lane import PACKAGES
+from harness.wire.builders import EMULATED, PINNED, SEGMENT
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import NOT_COMPILED
-
-EXPECTATIONS = "expectations"
-"""What stands in a finding where an oracle would, if register or table is at fault."""
+from harness.wire.vocabulary import NOT_COMPILED, SubjectKind
 
 _KINDS = (
     " Silent: the program runs without a warning, and computes something else. Announced: the "
@@ -34,36 +35,45 @@ MOST_REASONS: Final = 3  # why cells were not asked, spelled out
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 
 
-def headline(
-    gate: str,
-    summary: Mapping[str, Any],
-    counts: Mapping[Lane, Mapping[str, int]],
-    plan: Sequence[CellKey],
-    cells: pd.DataFrame,
-    verdicts: pd.DataFrame,
-    answers: tuple[Answer, ...],
-    findings: Sequence[FindingView],
-    defects: Sequence[str],
-    noted: bool = False,
-) -> Headline:
-    """Everything that the top of the report says; a broken harness answers nothing.
+@dataclass(frozen=True)
+class Headline:
+    """The gate in words: what the first screen says.
 
-    Args:
-        counts: as `verdict.counts_by_lane` gives them.
-        defects: the run in defects, as the console tells it.
-        noted: whether there are notes, which the gate does not count.
+    ``defects`` are the run's, in the console's words, line by line. ``counted`` names the lanes
+    whose figures stand in each of ``facts``, where there are two. ``first`` is the worst finding.
     """
-    faults = sum(finding.tone == EXPECTATIONS for finding in findings)
+
+    state: str
+    sign: str
+    words: str
+    defects: tuple[str, ...]
+    advice: str
+    first: FindingView | None
+    answers: tuple[Answer, ...]
+    counted: str
+    facts: tuple[tuple[str, str], ...]
+    not_checked: tuple[str, ...]
+
+
+def headline(run: ReportedRun) -> Headline:
+    """Everything that the top of the report says; a broken harness answers nothing."""
+    gate, defects = run.gate, tuple(run.defects)
+    counts = counts_by_lane(
+        {key.cell_id: run.classes.get(key.cell_id, MISSING) for key in run.plan},
+        {key.cell_id: key.lane for key in run.plan},
+    )
+    faults = sum(finding.tone == EXPECTATIONS for finding in run.findings)
     return Headline(
         state=gate,
         sign=SIGNS[gate],
         words=verdict_words(gate, counts, faults),
-        defects=tuple(defects),
-        advice=_advice(gate, summary, bool(defects), noted),
-        answers=() if gate == "failed" else answers,
+        defects=defects,
+        advice=_advice(gate, run.summary, bool(defects), bool(run.notes)),
+        first=run.findings[0] if run.findings else None,
+        answers=() if gate == "failed" else tuple(answers(run)),
         counted=f"in the {text.joined(list(counts))} lane" if len(counts) > 1 else "",
-        facts=_facts(counts, cells, summary),
-        not_checked=_not_checked(plan, cells, verdicts),
+        facts=_facts(counts, run.all_cells, run.summary),
+        not_checked=_not_checked(run.plan, run.all_cells, run.all_verdicts),
     )
 
 
@@ -138,3 +148,29 @@ def _not_checked(
     if missing:
         lines.append(f"{text.plural(missing, 'planned cell')} left no record.")
     return tuple(lines)
+
+
+def scope(run: ReportedRun) -> str:
+    """What was compared, and where, in one line."""
+    gpu = run.provenance.get("gpu")
+
+    def named(lane: Lane) -> str:
+        return f"{lane} lane{f' on {gpu}' if gpu and lane is Lane.ENGINE else ''}"
+
+    matrix = run.view(MATRIX)
+    kinds = [row.kind for row in matrix.rows]
+    releases = kinds.count(SubjectKind.RELEASE.value)
+    others = text.plural(len(kinds) - releases, "other subject")
+    families = f"{run.cells['case'].nunique()} cases in {len(matrix.families)} families"
+    whole = text.plural(releases, "release")
+    first = f"{whole}, {others}" if run.lane is Lane.GRAPH else f"{named(run.lane)}: {whole}"
+    parts = [f"{first}, {families}"]
+    for section in PACKAGES:
+        package = run.view(section)
+        if package and package.lane is not run.lane:
+            asked = text.plural(len({row.release for row in package.rows}), "release")
+            parts.append(f"{named(package.lane)}: {asked}, {text.plural(package.cases, 'case')}")
+    kinds_of_lanes = run.compared.kinds
+    if any(kind_of(key.environment) != kinds_of_lanes[key.lane] for key in run.plan):
+        parts.append(f"compared in the {PINNED} environment, and all in the version matrix")
+    return "; ".join(parts)

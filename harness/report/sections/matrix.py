@@ -7,27 +7,76 @@ which a matched environment can do, each keeps its row and says with whom it sha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
-import pandas as pd
-
-from harness.catalogue.subject_order import ordered_subjects
-from harness.report.frames.frames import STANDINGS
-from harness.report.frames.matrix_views import Matrix, MatrixCell, MatrixGroup, MatrixRow
-from harness.report.sections.causes import severity
+from harness.report.frames import tables
+from harness.report.frames.environments import environments
+from harness.report.frames.tables import MatrixCell
+from harness.report.reported_run import ReportedRun, Section
 from harness.wire.records import SubjectSpec
+from harness.wire.routes import Lane
 
 
-def build_matrix(
-    table: pd.DataFrame, subjects: Sequence[SubjectSpec], environment: Mapping[str, str]
-) -> Matrix:
-    """The matrix of `tables.matrix`, with what is known of each subject."""
+@dataclass(frozen=True)
+class MatrixRow:
+    """A subject, what it ran with, and its cell in every family. ``whole`` sums them up.
+
+    ``torch`` and ``tensorrt`` are what a release pins, or empty; ``shares`` names the other
+    subjects with the same inliner.
+    """
+
+    subject: str
+    kind: str
+    environment: str
+    torch: str
+    tensorrt: str
+    inliner: str
+    shares: tuple[str, ...]
+    whole: MatrixCell
+    cells: tuple[MatrixCell, ...]
+
+
+@dataclass(frozen=True)
+class MatrixGroup:
+    """Neighbouring rows that say the same, because their inliner is the same; mostly one row."""
+
+    rows: tuple[MatrixRow, ...]
+
+    @property
+    def first(self) -> MatrixRow:
+        return self.rows[0]
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        return tuple(row.subject for row in self.rows)
+
+    @property
+    def unlike(self) -> tuple[str, ...]:
+        """Subjects with the same inliner that say something else, and so stand elsewhere."""
+        return tuple(name for name in self.first.shares if name not in self.members)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    families: tuple[str, ...]
+    rows: tuple[MatrixRow, ...]
+    groups: tuple[MatrixGroup, ...]
+
+
+def build_matrix(run: ReportedRun) -> Matrix:
+    """The families and subjects of the lane that is compared."""
+    table = tables.matrix(run.cells)
+    table = table[table.index.get_level_values("family").isin(run.cells["family"])]
     families = tuple(str(name) for name in table.index.unique("family"))
-    found = matrix_cells(table)
-    rows, ordered = [], ordered_subjects(subjects)
-    for spec in ordered:
+    found = tables.matrix_cells(table)
+    subjects = run.ordered
+    if run.lane is not Lane.GRAPH:  # few subjects have packages of the other lanes
+        subjects = [s for s in subjects if any(of.lane is run.lane for of in s.packages)]
+    environment = environments(run.subjects, run.summary, run.provenance, run.lane)
+    rows = []
+    for spec in subjects:
         cells = tuple(found[spec.subject, family] for family in families)
         rows.append(
             MatrixRow(
@@ -37,8 +86,8 @@ def build_matrix(
                 torch=spec.torch_pinned or "",
                 tensorrt=spec.tensorrt_pinned or "",
                 inliner=short_id(spec),
-                shares=_shares(spec, ordered),
-                whole=whole(spec.subject, cells),
+                shares=_shares(spec, subjects),
+                whole=tables.whole(spec.subject, cells),
                 cells=cells,
             )
         )
@@ -85,40 +134,4 @@ def _shares(spec: SubjectSpec, subjects: Sequence[SubjectSpec]) -> tuple[str, ..
     )
 
 
-def matrix_cells(table: pd.DataFrame, by: str = "family") -> dict[tuple[str, str], MatrixCell]:
-    """The cells of `tables.matrix` by subject and family, or by what stands in its place."""
-    rows = (_cell(row, by) for row in table.reset_index().to_dict("records"))
-    return {(cell.subject, cell.family): cell for cell in rows}
-
-
-def _cell(row: Mapping[Any, Any], by: str) -> MatrixCell:
-    counts = {name: int(row[name]) for name in (*STANDINGS, "unexpected")}
-    worst = "" if pd.isna(row["worst"]) else str(row["worst"])
-    tone = str(row["harm"]) if worst else _tone(counts)
-    return MatrixCell(
-        subject=str(row["subject"]), family=str(row[by]), worst=worst, tone=tone, **counts
-    )
-
-
-def _tone(counts: Mapping[str, int]) -> str:
-    """The colour of a cell in which nothing fails: a doubt outweighs a pass."""
-    for standing in ("missing", "unsupported", "ok"):
-        if counts[standing]:
-            return standing
-    return "none"
-
-
-def whole(subject: str, cells: Sequence[MatrixCell]) -> MatrixCell:
-    """A row's sum. Its worst is that of its worst family."""
-    names = (*STANDINGS, "unexpected")
-    counts = {name: sum(getattr(cell, name) for cell in cells) for name in names}
-    worst = min(
-        (cell for cell in cells if cell.worst), key=lambda cell: severity(cell.tone), default=None
-    )
-    return MatrixCell(
-        subject=subject,
-        family="",
-        worst=worst.worst if worst else "",
-        tone=worst.tone if worst else _tone(counts),
-        **counts,
-    )
+MATRIX: Final = Section("matrix", build_matrix, template="matrix", link="Matrix")

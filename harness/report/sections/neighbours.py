@@ -104,7 +104,8 @@ def side_by_side(
         within: the columns by which a cell is found again in the other subject.
 
     Columns: ``pair``, its number; ``case`` and ``route``; ``label``, ``oracle`` and ``harm`` of
-    both, with ``_was`` and ``_is``; and ``fate``, one of ``FATES``, or empty for what stayed.
+    both, with ``_was`` and ``_is``; and ``fate``, one of ``FATES``, or an empty string for what
+    stayed.
     """
     told = cells[["subject", "case", "route", "label", "oracle", "harm"]].assign(
         place=cells.groupby(list(within), observed=True, sort=False).ngroup(),

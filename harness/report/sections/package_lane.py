@@ -6,28 +6,24 @@ those of the graph lane, where only the inliner differs. The engine lane has the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pandas as pd
 
-from harness.report import text
 from harness.report.frames import tables
-from harness.report.frames.harms import harms_of
+from harness.report.frames.environments import builder_kind
 from harness.report.frames.limits import MOST_ROWS
-from harness.report.sections.answers import UNJUDGED
-from harness.report.sections.environment import builder_kind
-from harness.report.sections.matrix import matrix_cells
-from harness.report.sections.package_views import (
-    CompileMeasure,
-    PackageCall,
-    PackageLane,
-    PackageMeasure,
-    PackageRow,
+from harness.report.frames.tables import (
+    MatrixCell,
+    Quartiles,
+    in_lane,
+    matrix_cells,
+    quartiles_by,
 )
-from harness.report.sections.rows import failing_cells, failing_subjects, quartiles_by
-from harness.report.sections.views import Answer
+from harness.report.reported_run import ReportedRun, Section
+from harness.report.sections.failing import FailingSubject, failing_cells, failing_subjects
 from harness.wire.builders import EMULATED, SEGMENT
 from harness.wire.record_json import KEY
 from harness.wire.records import SubjectSpec
@@ -37,39 +33,103 @@ from harness.wire.vocabulary import COMPILE_PARTS, Stage
 CALLS: Final[Mapping[Route, str]] = {route: route.row.call for route in Route if route.row.call}
 """What a user of `torch_tensorrt` writes; ``retrace=True`` is its default."""
 
-LANES: Final[Mapping[Lane, str]] = {
-    Lane.PACKAGE: "Package of {}",
-    Lane.ENGINE: "On a GPU, {}",
-}
-"""The lanes of whole packages, and how the first screen asks of a package there."""
-
 WHOLE_SAVE: Final = (*tables.INLINE_STAGES, Stage.EXPORT, Stage.SAVE)
 """The stages inside of one call of `torch_tensorrt.save`."""
 
 
-def in_lane(frame: pd.DataFrame, lane: Lane) -> pd.DataFrame:
-    """The rows of one lane."""
-    return frame[frame["lane"] == lane.value]
+@dataclass(frozen=True)
+class PackageCall:
+    """A route of these lanes: what a user writes, and what the package comes to by it."""
+
+    route: str
+    call: str
+    reaches: str
+    inlines: bool
 
 
-def package_lanes(
-    cells: pd.DataFrame,
-    timings: pd.DataFrame,
-    releases: Sequence[SubjectSpec],
-    summary: Mapping[str, Any],
-) -> tuple[PackageLane, ...]:
-    """The tables of each lane of whole packages of which a cell was planned.
+@dataclass(frozen=True)
+class PackageRow:
+    """A release's package, what it pins, and its cell by every call of the lane.
 
-    Args:
-        cells, timings: as `frames` makes them; rows of other lanes are left out.
-        releases: in order.
+    ``name`` is the release's, and the builder's of its engines where that is a real one.
+    ``tensorrt_ran`` is the TensorRT that was imported, or empty.
     """
-    asked = set(cells["lane"].unique())
-    return tuple(
-        _package_lane(lane, in_lane(cells, lane), in_lane(timings, lane), releases, summary)
-        for lane in LANES
-        if lane in asked
-    )
+
+    release: str
+    name: str
+    torch: str
+    tensorrt: str
+    tensorrt_ran: str
+    cells: tuple[MatrixCell, ...]
+
+
+@dataclass(frozen=True)
+class PackageMeasure:
+    """Seconds and bytes of one call in one release; None where nothing was measured.
+
+    ``save`` is the whole call, ``inline`` the inliner's part of it.
+    """
+
+    name: str
+    call: PackageCall
+    save: Quartiles | None
+    inline: Quartiles | None
+    load: Quartiles | None
+    archive: Quartiles | None
+    engines: Quartiles | None
+
+
+@dataclass(frozen=True)
+class CompileMeasure:
+    """Seconds of `torch_tensorrt.dynamo.compile`, and of its parts; None where not measured.
+
+    Of an engine that was kept from an earlier run conversion and build are what they took then.
+    """
+
+    whole: Quartiles
+    lowering: Quartiles | None
+    conversion: Quartiles | None
+    build: Quartiles | None
+
+
+@dataclass(frozen=True)
+class PackageLane:
+    """What users of a release meet in one lane. ``compile`` is by a package's name.
+
+    ``emulated``: of some cell the engines were. ``older`` counts the releases that are left out
+    because there are too many, and ``older_failing`` their failing cells.
+    """
+
+    lane: Lane
+    emulated: bool
+    calls: tuple[PackageCall, ...]
+    cases: int
+    rows: tuple[PackageRow, ...]
+    measures: tuple[PackageMeasure, ...]
+    compile: Mapping[str, CompileMeasure]
+    failing: tuple[FailingSubject, ...]
+    older: int = 0
+    older_failing: int = 0
+
+    @property
+    def title(self) -> str:
+        """The section's title."""
+        if self.lane is Lane.ENGINE:
+            return "In the engine lane by call: whole packages, with engines that run on a GPU"
+        return "What users of a release meet: its whole package"
+
+
+def packages_of(lane: Lane) -> Callable[[ReportedRun], PackageLane | None]:
+    """What builds the tables of a lane of whole packages: None where no cell of it was planned."""
+
+    def build(run: ReportedRun) -> PackageLane | None:
+        cells = in_lane(run.cells_of_lanes, lane)
+        if cells.empty:
+            return None
+        timings = in_lane(run.timings_of_lanes, lane)
+        return _package_lane(lane, cells, timings, run.ordered, run.summary)
+
+    return build
 
 
 def _package_lane(
@@ -160,52 +220,6 @@ def _call(route: Route) -> PackageCall:
     )
 
 
-def package_answers(cells: pd.DataFrame, releases: Sequence[str]) -> tuple[Answer, ...]:
-    """For the newest release of each lane and the one before it: what each call does.
-
-    With the builder that all cases go through, where there is one; the table has all.
-
-    Args:
-        releases: those of the run, the oldest first.
-    """
-    return tuple(
-        answer for lane in LANES for answer in _answers(in_lane(cells, lane), lane, releases)
-    )
-
-
-def _answers(here: pd.DataFrame, lane: Lane, releases: Sequence[str]) -> Iterator[Answer]:
-    if (here["builder"] == SEGMENT).any():
-        here = here[here["builder"] == SEGMENT]
-    asked = set(here.loc[~here["standing"].isin(UNJUDGED), "subject"])
-    for name in [name for name in releases if name in asked][:-3:-1]:
-        for builder, part in here[here["subject"] == name].groupby("builder", observed=True):
-            yield Answer(LANES[lane].format(called(name, str(builder))), _told(part))
-
-
-def _told(here: pd.DataFrame) -> str:
-    """Calls that are silently wrong first, then announced, broken, and all others in one."""
-    silent, announced, loud, right = [], [], [], []
-    for route, rows in here.groupby("route", observed=True):
-        call, total, harms = CALLS[Route(str(route))], len(rows), harms_of(rows)
-        unasked = int(rows["standing"].isin(UNJUDGED).sum())
-        doubt = f", {unasked} not asked" if unasked else ""
-        wrong = f"{call} computes something else in"
-        warns = f", in {harms.announced} more with a warning" if harms.announced else ""
-        breaks = f" and fails in {harms.error}" if harms.error else ""
-        if harms.silent:
-            silent.append(f"{wrong} {harms.silent} of {total}{warns}{breaks}{doubt}")
-        elif harms.announced:
-            announced.append(
-                f"{wrong} {harms.announced} of {total}, and warns of it{breaks}{doubt}"
-            )
-        elif harms.error:
-            loud.append(f"{call} fails in {harms.error} of {total}{doubt}")
-        else:
-            right.append(f"{call} in all {total}" if not unasked else f"{call} in {total}{doubt}")
-    rest = [f"the numbers are right by {text.listed(right)}"] if right else []
-    return f"{'; '.join([*silent, *announced, *loud, *rest])}."
-
-
 def _measures(
     cells: pd.DataFrame,
     samples: pd.DataFrame,
@@ -273,3 +287,10 @@ def compiled(samples: pd.DataFrame, stage: Stage = Stage.COMPILE) -> pd.DataFram
     """`torch_tensorrt.dynamo.compile` of each case, or a part of it, once a release."""
     mine = samples[samples["stage"] == stage.value]
     return mine.sort_values("seconds").drop_duplicates(["subject", "case", "capture"])
+
+
+PACKAGES: Final = tuple(
+    Section(lane.value, packages_of(lane), template="package", link=link)
+    for lane, link in ((Lane.PACKAGE, "Packages"), (Lane.ENGINE, "On a GPU"))
+)
+"""The sections of the lanes of whole packages."""

@@ -1,16 +1,49 @@
-"""Any nested JSON data as rows of text: run.json may grow without the report changing."""
+"""What ran on what: run.json as rows of text, whatever it holds, with what the run took."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
-from harness.report.sections.views import Provenance
+from harness.report import text
+from harness.report.reported_run import ReportedRun, Section
 
-_SHORT_LIST = 4
+_SHORT_LIST: Final = 4
+_TOLD_OF_A_SOURCE: Final = ("torch_version", "python", "cpu_model", "gpu", "harness_commit")
 
 
-_TOLD_OF_A_SOURCE = ("torch_version", "python", "cpu_model", "gpu", "harness_commit")
+@dataclass(frozen=True)
+class Provenance:
+    """Facts on one line each, and the long lists apart."""
+
+    facts: tuple[tuple[str, str], ...]
+    lists: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def build_provenance(run: ReportedRun) -> Provenance:
+    """run.json and what the run took."""
+    return with_sources({**run.provenance, **_stage_share(run.summary), **_memory(run.summary)})
+
+
+def _stage_share(summary: Mapping[str, Any]) -> dict[str, str]:
+    """What part of the workers' time went into stages, where they told it."""
+    seconds = summary["seconds"]
+    share = seconds.get("stage_share")
+    if share is None:
+        return {}
+    spent = f"{text.number(seconds['in_stages'])} of {text.number(seconds['workers'])} s"
+    return {"time inside stages": f"{share:.0%} of the workers' time since import ({spent})"}
+
+
+def _memory(summary: Mapping[str, Any]) -> dict[str, str]:
+    """The most memory that a run held, where it was measured."""
+    held = summary.get("memory", {})
+    workers, controller = (held.get(f"{who}_peak_bytes") for who in ("workers", "controller"))
+    if workers is None or controller is None:
+        return {}
+    total = f"{text.size(workers)} in all workers, {text.size(controller)} in the controller"
+    return {"peak memory": f"{total}, each process's most at any time"}
 
 
 def with_sources(data: Mapping[str, Any]) -> Provenance:
@@ -69,3 +102,8 @@ def _line(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_line(item)}" for name, item in value.items())
     return str(value)
+
+
+PROVENANCE: Final = Section(
+    "provenance", build_provenance, template="provenance", link="Provenance"
+)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 from harness.report import text
-from harness.report.frames.measure_views import Quartiles
-from harness.report.sections.version_views import Measures, VersionBlock, VersionRow
+from harness.report.frames.tables import Quartiles
+from harness.report.sections.version_matrix import Measures, VersionBlock, VersionRow
 
 Value = str | int | float | None
 

@@ -9,50 +9,172 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
-from harness.catalogue.subject_order import ordered_subjects, version_of
+from harness.catalogue.subject_order import version_of
 from harness.report import text
-from harness.report.frames.harms import Harms, harms_of
-from harness.report.frames.tables import matrix
-from harness.report.sections.environment import builder_kind, kind_of
-from harness.report.sections.matrix import matrix_cells, short_id, whole
+from harness.report.frames import tables
+from harness.report.frames.environments import builder_kind, kind_of
+from harness.report.frames.tables import Harms, MatrixCell, Quartiles, harms_of
+from harness.report.reported_run import ReportedRun, Section
+from harness.report.sections.matrix import short_id
 from harness.report.sections.neighbours import JUDGED, side_by_side
-from harness.report.sections.version_measures import measures_of
-from harness.report.sections.version_views import Step, VersionBlock, VersionRow
-from harness.wire.builders import PINNED, SEGMENT
+from harness.report.sections.package_lane import CALLS, WHOLE_SAVE, called, compiled, summed
+from harness.wire.builders import CUDA, PINNED, SEGMENT, Builder
+from harness.wire.record_json import KEY
 from harness.wire.records import SubjectSpec
-from harness.wire.routes import Lane
-from harness.wire.vocabulary import SubjectKind
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import Stage, SubjectKind
 
 _BLOCK = ["lane", "executor", "environments", "builds"]
 _PLACE = ["release", "builder", "environment"]  # of a row, in its block
 _CASE = ["case", "capture", "route"]
 
+MEASURED_BY: Final[Mapping[Lane, Route]] = {
+    Lane.GRAPH: Route.LEGACY,
+    Lane.PACKAGE: Route.NO_RETRACE,
+    Lane.ENGINE: Route.NO_RETRACE,
+}
+"""The route by which a lane's rows are measured: one that every release has, by its inliner."""
 
-def version_matrix(
-    cells: pd.DataFrame,
-    timings: pd.DataFrame,
-    subjects: Sequence[SubjectSpec],
-    summary: Mapping[str, Any],
-) -> tuple[VersionBlock, ...]:
-    """The blocks of a run; none where no release was planned.
+COMPILE_PARTS: Final = {
+    "compile": Stage.COMPILE,
+    "lowering": Stage.LOWERING,
+    "conversion": Stage.CONVERSION,
+    "build": Stage.BUILD,
+}
 
-    Args:
-        cells, timings: as `frames` makes them, of all lanes and environments.
-        summary: the data of summary.json, which knows what ran.
+
+@dataclass(frozen=True)
+class Measures:
+    """Seconds and bytes of one row; None where nothing was measured.
+
+    ``save`` is all from the split module to the file, ``bare`` the file without the segments that
+    it carries behind real engines, for the emulated executor. ``lowering``, ``conversion`` and
+    ``build`` are parts of ``compile``, of which the graph lane has none.
     """
-    specs = {s.subject: s for s in ordered_subjects(subjects) if s.kind is SubjectKind.RELEASE}
-    here, samples = _of_releases(cells, specs), _of_releases(timings, specs)
+
+    save: Quartiles | None
+    load: Quartiles | None
+    archive: Quartiles | None
+    bare: Quartiles | None
+    compile: Quartiles | None = None
+    lowering: Quartiles | None = None
+    conversion: Quartiles | None = None
+    build: Quartiles | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A row held against one before it: its name, what was another, and cells that turned.
+
+    ``worse`` fail in both, and now by a worse oracle, such as silently where it was an error.
+    """
+
+    against: str
+    changed: str
+    compared: int
+    fixed: int
+    worse: int
+    broken: int
+
+
+@dataclass(frozen=True)
+class VersionRow:
+    """One release as it ran. A version is empty where there is none, or none was recorded.
+
+    ``families`` are in the order of the block's. ``harms`` are of its failing cells. ``shares`` are
+    the releases of the block with the same inliner, this one too; ``step`` is None in a block's
+    first row.
+    """
+
+    release: str
+    builder: str
+    environment: str
+    torch_pinned: str
+    torch: str
+    tensorrt: str
+    inliner: str
+    shares: tuple[str, ...]
+    whole: MatrixCell
+    families: tuple[MatrixCell, ...]
+    harms: Harms
+    measures: Measures
+    environment_bytes: int | None
+    step: Step | None = None
+
+    @property
+    def name(self) -> str:
+        """Such as ``2.13.0`` and ``2.13.0 tensorrt-rtx-1.5.0.114``."""
+        return called(self.release, self.builder)
+
+    @property
+    def engines(self) -> str:
+        """What made the engines: ``TensorRT-RTX 1.5.0.114``; what was imported with segments."""
+        if not self.tensorrt:
+            return ""
+        return f"{Builder.shared(self.builder).kind.row.title} {self.tensorrt}"
+
+
+@dataclass(frozen=True)
+class VersionBlock:
+    """Rows that can be compared, the oldest release first."""
+
+    lane: Lane
+    executor: str
+    environments: str  # pinned or matched
+    builds: str  # segment, tensorrt-rtx or tensorrt
+    families: tuple[str, ...]
+    rows: tuple[VersionRow, ...]
+
+    @property
+    def title(self) -> str:
+        """Such as ``package lane, matched environments, engines by tensorrt-rtx, emulated``."""
+        how = "run on a GPU" if self.executor == CUDA else self.executor
+        which = "pinned environment" if self.environments == PINNED else "matched environments"
+        engines = "segments as engines" if self.builds == SEGMENT else f"engines by {self.builds}"
+        return f"{self.lane} lane, {which}, {engines}, {how}"
+
+    @property
+    def measured_by(self) -> str:
+        """How what was measured was saved, in the words of the lane."""
+        route = MEASURED_BY[self.lane]
+        return CALLS.get(route, f"route {route}")
+
+    @property
+    def groups(self) -> tuple[tuple[VersionRow, ...], ...]:
+        """Neighbouring rows with one inliner."""
+        found: list[list[VersionRow]] = []
+        for row in self.rows:
+            if found and row.inliner and found[-1][-1].inliner == row.inliner:
+                found[-1].append(row)
+            else:
+                found.append([row])
+        return tuple(map(tuple, found))
+
+    def newest(self, most: int) -> tuple[tuple[VersionRow, ...], ...]:
+        """The last groups, of so many rows at most; the last one in any case."""
+        shown: list[tuple[VersionRow, ...]] = []
+        for group in reversed(self.groups):
+            if shown and sum(map(len, shown)) + len(group) > most:
+                break
+            shown.insert(0, group)
+        return tuple(shown)
+
+
+def version_matrix(run: ReportedRun) -> tuple[VersionBlock, ...]:
+    """The blocks of all lanes and environments of a run; none where no release was planned."""
+    specs = {s.subject: s for s in run.ordered if s.kind is SubjectKind.RELEASE}
+    here, samples = _of_releases(run.all_cells, specs), _of_releases(run.all_timings, specs)
     blocks = []
     for name in sorted(set(here[_BLOCK].itertuples(index=False, name=None)), key=_block_order):
         part, taken = (_rows_of(frame, name) for frame in (here, samples))
         lane, executor, environments, builds = map(str, name)
-        rows = _rows(part, taken, specs, _that_ran(summary, lane))
+        rows = _rows(part, taken, specs, _that_ran(run.summary, lane))
         families = tuple(cell.family for cell in rows[0].families)
         stepped = tuple(_stepped(rows, part))
         blocks.append(VersionBlock(Lane(lane), executor, environments, builds, families, stepped))
@@ -111,8 +233,8 @@ def _rows(
     asked = {place[0] for place in places}
     present = cells["family"].cat.remove_unused_categories()
     named = cells["subject"].cat.remove_unused_categories()
-    table = matrix(cells.assign(family=present, subject=named))
-    found = matrix_cells(table)
+    table = tables.matrix(cells.assign(family=present, subject=named))
+    found = tables.matrix_cells(table)
     names = [_name(*place) for place in places]
     failing = cells[cells["standing"] == "failing"]
     harms = {str(name): harms_of(rows) for name, rows in failing.groupby("subject", observed=True)}
@@ -129,7 +251,7 @@ def _rows(
                 tensorrt=told["tensorrt"]["running"] or "",
                 inliner=short_id(spec),
                 shares=_sharing(spec, specs, asked),
-                whole=whole(name, families),
+                whole=tables.whole(name, families),
                 families=families,
                 harms=harms.get(name, Harms()),
                 measures=measures[name],
@@ -207,3 +329,45 @@ def changed(before: VersionRow, row: VersionRow, lane: Lane) -> str:
     if parts:
         return text.joined(parts)
     return "nothing" if lane is Lane.GRAPH else "the package around the inliner"
+
+
+def measures_of(
+    cells: pd.DataFrame, samples: pd.DataFrame, names: Sequence[str], lane: Lane
+) -> dict[str, Measures]:
+    """What was measured of each row, by its name.
+
+    Args:
+        cells, samples: those of one block, a row's name in place of the subject.
+        lane: theirs; in the graph lane there is no compile of the release.
+    """
+    route = MEASURED_BY[lane]
+    saved = cells[cells["route"] == route.value]
+    taken = samples[samples["route"] == route.value]
+    load = summed(taken, (Stage.LOAD,))
+    # A save is whole only where the load, which comes after it, began.
+    save = summed(taken, WHOLE_SAVE).merge(load[list(KEY)], on=list(KEY))
+    files = saved.dropna(subset=["archive_bytes"]).astype({"archive_bytes": "float64"})
+    bare = files.assign(
+        bare=files["archive_bytes"] - files["carried_bytes"].fillna(0).astype(float)
+    )
+    # A run of the graph lane compiles with emulated engines, and with no release's own compile.
+    parts = COMPILE_PARTS if lane is not Lane.GRAPH else {}
+    found = {
+        "save": _quartiles(save, "seconds"),
+        "load": _quartiles(load, "seconds"),
+        **{name: _quartiles(compiled(samples, part), "seconds") for name, part in parts.items()},
+        "archive": _quartiles(files, "archive_bytes"),
+        "bare": _quartiles(bare, "bare"),
+    }
+    return {
+        name: Measures(**{what: of.get((name,)) for what, of in found.items()}) for name in names
+    }
+
+
+def _quartiles(frame: pd.DataFrame, column: str) -> Mapping[tuple[str, ...], Quartiles]:
+    # All of one route, so that there is one group to compare within.
+    fair = tables.comparable(frame.assign(all=""), ["all"])
+    return tables.quartiles_by(tables.quartiles(fair, ["subject"], column), "subject")
+
+
+VERSIONS: Final = Section("versions", version_matrix, template="versions", link="Versions")

@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from harness.base.errors import SurroundingsError
-from harness.report.model import ReportModel
 from harness.report.pictures import MOST, of_packages, picture_from_json, with_pictures, worst
-from harness.report.sections.cause_views import LiveCause
-from tests.report.conftest import full_run
-
-
-def model_with(*causes: LiveCause) -> ReportModel:
-    return dataclasses.replace(full_run().model(), live=causes, gone=())
-
-
-def cause(number: int, harm: str = "interface", **changes: object) -> LiveCause:
-    some = full_run().model().live[0]
-    label = f"wrong-{harm}@load"
-    made = dataclasses.replace(some, id=f"cause-{number}", harm=harm, label=label)
-    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+from tests.report.conftest import cause, full_run, model_with
 
 
 def test_the_worst_are_drawn_and_no_more_than_a_dozen() -> None:
-    model = model_with(*(cause(number) for number in range(20)), cause(20, "silent"))
+    model = model_with(
+        *(cause(f"cause-{number}") for number in range(20)), cause("cause-20", "silent")
+    )
     ids = [each.id for each in worst(model)]
     assert len(ids) == MOST
     assert ids[0] == "cause-20"
 
 
 def test_a_cause_of_packages_alone_or_one_that_hangs_is_not_run_in_the_graph_lane() -> None:
-    hung = cause(1, label="timeout@export")
-    assert worst(model_with(hung, cause(2, cells=0, package_cells=3))) == []
+    hung = cause("cause-1", label="timeout@export")
+    assert worst(model_with(hung, cause("cause-2", cells=0, package_cells=3))) == []
 
 
 def test_what_only_packages_show_is_drawn_by_release() -> None:
-    hung = cause(1, cells=0, label="timeout@export")
+    hung = cause("cause-1", cells=0, label="timeout@export")
     found = of_packages(
         model_with(
             hung,
-            cause(2),
-            cause(3, cells=0, subject="2.13.0"),
-            cause(4, cells=0),
-            cause(5, cells=0, subject="2.13.0"),
+            cause("cause-2"),
+            cause("cause-3", cells=0, subject="2.13.0"),
+            cause("cause-4", cells=0),
+            cause("cause-5", cells=0, subject="2.13.0"),
         )
     )
     ids = {release: [each.id for each in causes] for release, causes in found.items()}

@@ -9,17 +9,15 @@ import pytest
 
 from harness.base.errors import SurroundingsError
 from harness.report import reproduction
-from harness.report.model import ReportModel
-from harness.report.pages.markdown import markdown
-from harness.report.pages.page import page
+from harness.report.pages.report_page import markdown
 from harness.report.reproduction import Wanted, reproduce_command, script_from_json, with_scripts
-from harness.report.sections.cause_views import LiveCause, Script
+from harness.report.sections.causes import CAUSES, LiveCause, Script
 from harness.report.write import write_report
 from harness.runs.commands import Places
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
-from tests.report.conftest import full_run
+from tests.report.conftest import cause, full_run, model_with, undrawn_page
 
 MADE = Script(
     text='print("<b>the defect & more</b>")\n',
@@ -39,22 +37,13 @@ class Judged:
     places = Places(
         corpus=("ours.py",),
         out="../runs",
-        candidates=frozenset({full_run().model().live[0].subject}),
+        candidates=frozenset({full_run().model()[CAUSES].live[0].subject}),
     )
 
 
 def spec(**changes: object) -> SubjectSpec:
     found = SubjectSpec("2.14.0", SubjectKind.RELEASE, (Route.LEGACY,), wheel_path="a.whl")
     return dataclasses.replace(found, **changes)  # type: ignore[arg-type]
-
-
-def cause(id: str = "some-cause", **changes: object) -> LiveCause:
-    some = full_run().model().live[0]
-    return dataclasses.replace(some, id=id, **changes)  # type: ignore[arg-type]
-
-
-def model_with(*causes: LiveCause) -> ReportModel:
-    return dataclasses.replace(full_run().model(), live=causes, gone=())
 
 
 @pytest.fixture
@@ -153,7 +142,7 @@ def test_a_page_without_scripts_says_why(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(reproduction, "found_again", refuse)
     model = with_scripts(model_with(cause()), Judged(), None, None)  # type: ignore[arg-type]
     assert (model.scripts, model.no_scripts) == ({}, "no compiler")
-    assert "No scripts: no compiler." in page(model)
+    assert "No scripts: no compiler." in undrawn_page(model)
 
 
 def test_the_command_names_all_that_makes_the_cell() -> None:
@@ -174,7 +163,7 @@ def test_a_script_is_in_the_page_beside_it_and_named_in_the_comment(tmp_path: An
         model_with(cause(), cause("other")),
         scripts={"some-cause": MADE, "other": dataclasses.replace(MADE, text="", why_not="so")},
     )
-    html = page(model)
+    html = undrawn_page(model)
     assert "print(&#34;&lt;b&gt;the defect &amp; more" in html
     assert "No script: so." in html
     assert MADE.command in markdown(model)

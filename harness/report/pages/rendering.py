@@ -1,0 +1,156 @@
+"""The templates of every page, and what they may call.
+
+A template whose name ends in ``.html`` is escaped as HTML. One that ends in ``.md`` is escaped as
+Markdown: every value becomes plain words unless the template marks it as code, and code is fenced
+so that nothing in it can end it. Messages come from exceptions, and hold anything.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, TypeVar
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup, escape
+from matplotlib.figure import Figure
+
+from harness.base.program import PROGRAM
+from harness.bench import words
+from harness.report import style, text
+from harness.report.draw import plots
+from harness.report.draw.drawing import caption, drawing
+from harness.report.frames import limits
+from harness.report.run_frames import file_of
+from harness.report.sections.findings import together
+from harness.report.sections.matrix import MatrixGroup
+from harness.wire.oracles import Harm
+from harness.wire.vocabulary import SubjectKind
+
+TEMPLATES = Path(__file__).parent / "templates"
+_KINDS = {
+    SubjectKind.FILE.value: "a file",
+    SubjectKind.BUILTIN.value: "built in",
+    SubjectKind.TORCH.value: "control, no inliner",
+}
+Row = TypeVar("Row")
+
+
+def render(template: str, **values: Any) -> str:
+    """A template of this package with its values, escaped as its name's ending says."""
+    return _environment().get_template(template).render(**values)
+
+
+def picture(figure: Figure | str, name: str, description: str) -> Markup:
+    """A figure, or its SVG text, made ready to stand in a page under a name of its own."""
+    svg = figure if isinstance(figure, str) else plots.svg(figure)
+    # The SVG is this harness's own drawing; its text nodes were escaped when it was written.
+    return Markup(plots.inlined(svg, name, escape(description)))
+
+
+def escaped(value: Any) -> str:
+    """A value as plain words inside markdown: on one line, with no meaning of its own."""
+    if isinstance(value, Markup):
+        return str(value)
+    line = " ".join(str(value).split())
+    return re.sub(r"([\\`*_\[\]|~])", r"\\\1", html.escape(line, quote=False))
+
+
+def code(value: Any) -> Markup:
+    """A value as a code span, fenced by more backticks than it holds."""
+    line = " ".join(str(value).split())
+    if not line:
+        return Markup()
+    ticks = "`" * (max(map(len, re.findall("`+", line)), default=0) + 1)
+    room = " " if "`" in line else ""
+    return Markup(f"{ticks}{room}{line}{room}{ticks}")
+
+
+def cell_code(value: Any) -> Markup:
+    """A code span inside a table, which is cut at its bars before code is looked at."""
+    return Markup(code(value).replace("|", r"\|"))
+
+
+def anchor(*parts: str) -> str:
+    """An id fit for a link."""
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")
+
+
+def beneath(group: MatrixGroup) -> str:
+    """What a row of the matrix says under its name."""
+    if len(group.members) > 2:
+        return ", ".join(group.members)
+    if group.unlike:
+        return f"inliner of {text.listed(group.unlike, 2)}"
+    if len(group.members) == 2:
+        return "one inliner"
+    kind = group.first.kind
+    return "" if kind == SubjectKind.RELEASE else _KINDS.get(kind, kind)
+
+
+def pinned(group: MatrixGroup, what: str) -> str:
+    """The versions of ``torch`` or ``tensorrt`` that a row's members pin, by their ends."""
+    versions = dict.fromkeys(getattr(row, what) for row in group.rows)
+    ends = text.span([version for version in versions if version] or [""])
+    return ends.replace(".post", "\u200b.post")  # where a narrow column may break it
+
+
+def breakable_call(call: str) -> str:
+    """A call with places where the head of a narrow column may break it."""
+    return re.sub(r"([(_=])", "\\1\u200b", call)
+
+
+def groupby_kept(rows: Sequence[Row], name: str) -> list[tuple[str, list[Row]]]:
+    """Neighbours with one value of ``name``, in the order that they have; jinja's own sorts."""
+    return [(value, list(group)) for value, group in groupby(rows, attrgetter(name))]
+
+
+def has_part(name: str) -> bool:
+    """Whether there is a template of this name."""
+    return (TEMPLATES / name).is_file()
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=lambda name: name is not None and name.endswith(".html"),
+        finalize=_finalized,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(
+        style=style,
+        text=text,
+        words=words,
+        limits=limits,
+        file_of=file_of,
+        program=PROGRAM,
+        harms=[harm.value for harm in Harm if harm is not Harm.COSMETIC],
+        anchor=anchor,
+        caption=caption,
+        drawing=drawing,
+        beneath=beneath,
+        pinned=pinned,
+        has_part=has_part,
+    )
+    environment.filters.update(
+        breakable_call=breakable_call,
+        groupby_kept=groupby_kept,
+        together=together,
+        code=code,
+        cell_code=cell_code,
+    )
+    return environment
+
+
+@pass_context
+def _finalized(context: Context, value: Any) -> Any:
+    return escaped(value) if context.name and context.name.endswith(".md") else value
