@@ -189,9 +189,10 @@ def kept_pythons(environments: Path) -> Iterator[str]:
 
 @nox.session
 def acceptance(session: nox.Session) -> None:
-    """Another order of subjects, and each subject alone, give the verdicts of the normal run."""
-    install(session, "pinned")
+    """Whole runs against each other in other orders; and every transcript of README and docs."""
+    install(session, "pinned", "tests")
     run_harness(session, "acceptance", *session.posargs)
+    session.run("python", "-m", "pytest", "tests/docs")
 
 
 @nox.session

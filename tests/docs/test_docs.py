@@ -1,0 +1,111 @@
+"""README and docs name commands that exist, and print what these answer."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from harness.cli import PANELS, application
+from tests.docs.written import ROOT, Command, Transcript, commands, differs, transcripts
+
+#: The command behind a session, where it has another name.
+BEHIND = {"regress": "run", "rtx": "run", "stack": "run", "engine": "run"}
+#: What sessions take for themselves.
+OWN_OPTIONS = {"stack": {"--keep"}, "crossing": {"--matched"}, "tests": {"--full", "-k"}}
+NO_TORCH = [each for each in transcripts() if each.command.startswith("python -m harness defects")]
+WITH_TORCH = [each for each in transcripts() if each not in NO_TORCH]
+COMMANDS = {name for places in PANELS.values() for name in places}
+
+
+def sessions() -> set[str]:
+    tree = ast.parse((ROOT / "noxfile.py").read_text())
+    return {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+
+
+def options_of(command: str) -> set[str]:
+    group = typer.main.get_command(application([command]))
+    options = {"--help"}
+    for parameter in group.commands[command].params:  # type: ignore[attr-defined]
+        options |= {*parameter.opts, *parameter.secondary_opts}
+    return options
+
+
+@pytest.mark.parametrize("command", dict.fromkeys(commands()), ids=str)
+def test_every_command_of_the_docs_exists_with_its_options(command: Command) -> None:
+    if command.words[0] == "nox":
+        name, _, arguments = " ".join(command.words[2:]).partition(" -- ")
+        session = name.split()[0].partition("(")[0]
+        if session == "NAME":
+            return
+        assert session in sessions()
+        given, known = arguments.split(), OWN_OPTIONS.get(session, set())
+        behind = BEHIND.get(session, session)
+        known = known | (options_of(behind) if behind in COMMANDS else set())
+    else:
+        name = command.words[3] if command.words[0] == "python" else command.words[1]
+        if not name.islower():
+            return  # COMMAND, which stands for any
+        assert name in COMMANDS
+        given, known = list(command.words), options_of(name) | {"-m"}
+    unknown = [
+        word.partition("=")[0]
+        for word in given
+        if word.startswith("-") and word.partition("=")[0] not in known
+    ]
+    assert unknown == []
+
+
+def check(transcript: Transcript, folder: Path) -> None:
+    python, *words = transcript.command.split()
+    assert python == "python"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "INLINER_REGRESS_CACHE": str(ROOT / ".cache"),
+    }
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    missing = differs(transcript.printed, done.stdout + done.stderr)
+    assert not missing, f"not printed: {missing}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("transcript", NO_TORCH, ids=str)
+def test_what_needs_no_torch_prints_what_the_docs_show(
+    transcript: Transcript, tmp_path: Path
+) -> None:
+    check(transcript, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for all transcripts, which go on with each other's files, with wheels at hand."""
+    made = tmp_path_factory.mktemp("docs")
+    for wheel in (ROOT / ".cache" / "wheels").glob("*.whl"):
+        (made / wheel.name).symlink_to(wheel)
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transcript", WITH_TORCH, ids=str)
+def test_every_transcript_prints_what_the_docs_show(transcript: Transcript, folder: Path) -> None:
+    check(transcript, folder)
+
+
+def test_a_line_that_is_not_printed_in_its_place_is_named() -> None:
+    said = "a line\nanother of 12 cells\nthe last\n"
+    assert differs(("a line", "...", "the last"), said) == ""
+    assert differs(("another of ... cells", "the last"), said) == ""
+    assert differs(("the last", "a line"), said) == "a line"
+    assert differs(("another",), said) == "another"
