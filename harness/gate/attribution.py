@@ -86,9 +86,9 @@ def defects_told(
 class Difference:
     """What a candidate does otherwise than what it is like, in defects and cells.
 
-    Each is by the id of a defect, or by what a failure says that bears the signs of none.
-    ``hidden`` are those whose cells end earlier now, which mends nothing; ``otherwise`` those that
-    show in the same cells by other failures.
+    Each field counts cells by the id of a defect, or by what a failure says that bears the signs of
+    none. ``hidden`` are those whose cells end earlier now, which mends nothing; ``otherwise`` those
+    that show in the same cells by other failures; ``brought_back`` those that were fixed before.
     """
 
     mended: Mapping[str, int]
@@ -96,6 +96,7 @@ class Difference:
     hidden: Mapping[str, int]
     otherwise: Mapping[str, int]
     broken: Mapping[str, int]
+    brought_back: Mapping[str, int]
 
 
 #: So many defects are named of each kind of difference.
@@ -119,7 +120,7 @@ def difference(
         whose = mine if each.key.subject == candidate else theirs
         place = dataclasses.replace(each.key, subject="")
         whose[place][each.fact.seen] = each.defect or each.fact.text
-    return _difference(mine, theirs, _mended_in(candidate, register))
+    return _difference(mine, theirs, register, candidate, like)
 
 
 def deviation(
@@ -141,19 +142,20 @@ def deviation(
             }
     for each in attributed(chosen, table, register):
         mine[each.key][each.fact.seen] = each.defect or each.fact.text
-    return _difference(mine, theirs, _mended_in(subject, register))
+    return _difference(mine, theirs, register, subject, whose)
 
 
-def _mended_in(subject: str, register: Register) -> frozenset[str]:
-    return frozenset(each.id for each in register.defects if not each.alive_in(subject))
-
-
-def _difference(mine: _Named, theirs: _Named, mended: Collection[str]) -> Difference:
-    """What shows in the one and not in the other, of the places that both have.
-
-    Args:
-        mended: defects that the register knows to be mended, whatever ends before them now.
-    """
+def _difference(
+    mine: _Named, theirs: _Named, register: Register, subject: str, like: str
+) -> Difference:
+    """What shows in the one and not in the other, of the places that both have."""
+    # Whatever ends before them now, the register knows these to be mended.
+    mended = {each.id for each in register.defects if not each.alive_in(subject)}
+    fixed = {
+        each.id: f"{each.id} (fixed in {each.fixed_in})"
+        for each in register.defects
+        if each.fixed_in and not each.alive_in(like)
+    }
     gone, hidden, otherwise, left, new = (defaultdict[str, set[CellKey]](set) for _ in range(5))
     for place in mine.keys() & theirs.keys():
         here, there = mine[place], theirs[place]
@@ -173,7 +175,8 @@ def _difference(mine: _Named, theirs: _Named, mended: Collection[str]) -> Differ
         partly={name: count for name, count in _counts(gone).items() if name in kept},
         hidden=_counts(hidden),
         otherwise=_counts(otherwise),
-        broken=_counts(new),
+        broken=_counts(new, without=fixed),
+        brought_back={fixed[name]: count for name, count in _counts(new).items() if name in fixed},
     )
 
 
@@ -188,6 +191,7 @@ def difference_line(told: Difference, like: str) -> str:
         ("mends in part", told.partly),
         ("hides", told.hidden),
         ("shows otherwise", told.otherwise),
+        ("brings back", told.brought_back),
         ("breaks", told.broken),
     ):
         if of:

@@ -17,11 +17,13 @@ def whole_cases(
     unlisted: Collection[str],
     subjects: Iterable[SubjectSpec],
 ) -> dict[str, Finding | None]:
-    """Of the cells of cases that nobody could be asked about: the first has the finding.
+    """The findings about cases that nobody could be asked about, by the ids of their cells.
+
+    The first cell of such a case has the finding, and the others have None.
 
     Args:
-        unlisted: the ids of the cells that something is to be told of.
-        subjects: of what one of these lacks here, no case is told.
+        unlisted: the ids of the cells that the table does not expect to be unsupported.
+        subjects: what one of them lacks on this machine is no fault of a case.
     """
     here = {reason for spec in subjects for reason in _reasons_here(spec)}
     of_case: dict[tuple[str, str], list[PlannedCell]] = defaultdict(list)

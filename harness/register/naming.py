@@ -38,9 +38,3 @@ def due_to(
 
 def _tells_no_cause(fact: Fact) -> bool:
     return fact.oracle in [oracle for oracle in Oracle if oracle.row.usual_harm is Harm.SILENT]
-
-
-def brought_back(defect: Defect, like: str) -> str:
-    """``brings back X, fixed in 2.12.0``; nothing if the release that it is like has the defect."""
-    mended = bool(defect.fixed_in) and not defect.alive_in(like)
-    return f"brings back {defect.id}, fixed in {defect.fixed_in}" if mended else ""

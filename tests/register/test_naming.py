@@ -6,7 +6,7 @@ import pytest
 
 from harness.gate.attribution import attributed
 from harness.register.defects import Sign
-from harness.register.naming import brought_back, due_to
+from harness.register.naming import due_to
 from harness.wire.oracles import Oracle
 from tests.record_builders import RELEASES, defect, entry, failed, key, record, register, table
 
@@ -38,11 +38,6 @@ def test_a_candidate_and_a_release_to_come_bring_back_what_their_cell_showed(
 
 def test_wrong_numbers_that_no_release_showed_there_are_of_no_known_defect() -> None:
     assert named("file:1a", "b", "2.14.0") == []
-
-
-def test_what_a_candidate_brings_back_is_said_with_the_release_that_fixed_it() -> None:
-    assert brought_back(OLD, "2.14.0") == "brings back old, fixed in 2.13.0"
-    assert brought_back(OLD, "2.10.0") == brought_back(NEW, "2.14.0") == ""
 
 
 def test_a_record_of_a_candidate_is_attributed_to_what_it_brings_back() -> None:
