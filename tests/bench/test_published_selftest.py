@@ -8,8 +8,8 @@ import pytest
 
 from harness.bench.selftest_run import SelftestFolder
 from harness.bench.selftest_table import lines, result_of
-from harness.report.sections.standing import block
 from harness.toolchain.environment import PROJECT_ROOT
+from tests.marked_block import block
 
 FOLDERS = [
     path.parent

@@ -7,12 +7,13 @@ import json
 
 import pytest
 
-from harness.report.sections.standing import HEADS, block, standing
+from harness.report.sections.standing import HEADS, standing
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, SubjectSpec
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import Reach, SubjectKind
+from tests.marked_block import block
 from tests.record_builders import failed, key, record
 
 OLD = SubjectSpec("2.12.0", SubjectKind.RELEASE, (Route.LEGACY, Route.EXPORT))

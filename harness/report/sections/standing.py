@@ -120,16 +120,3 @@ def _counts(left: Remaining) -> str:
 
 def _span(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-
-
-def block(text: str, name: str) -> str:
-    """What stands between ``<!-- NAME -->`` and ``<!-- /NAME -->``.
-
-    Raises:
-        ValueError: there is no such block.
-    """
-    _, begun, rest = text.partition(f"<!-- {name} -->\n")
-    inside, ended, _ = rest.partition(f"<!-- /{name} -->")
-    if not (begun and ended):
-        raise ValueError(f"no block {name}")
-    return inside

@@ -1,0 +1,49 @@
+"""A section is a module with its template: page and Markdown walk over all of them."""
+
+import dataclasses
+
+from harness.report import model as model_module
+from harness.report.model import SECTIONS, ReportModel
+from harness.report.pages.rendering import TEMPLATES
+from harness.report.pages.report_page import markdown
+from harness.report.reported_run import Section
+from harness.wire.routes import Lane
+from tests.report.conftest import full_run, undrawn_page
+from tests.report.whole_packages import alone, with_engines, with_packages
+
+
+def test_a_new_section_takes_a_view_and_a_template_and_is_in_page_and_markdown(monkeypatch, run):
+    hypothetical = next(each for each in SECTIONS if each.name == "hypothetical")
+    again = dataclasses.replace(hypothetical, name="again", link="Seen again")
+    monkeypatch.setattr(model_module, "SECTIONS", (*SECTIONS, again))
+    model = run.model()
+    text = undrawn_page(model)
+    assert '<a href="#again">Seen again</a>' in text
+    assert text.count('<section id="hypothetical"') == 2
+    assert markdown(model).count("### Hypothetical routes") == 2
+
+
+def test_every_section_has_a_name_of_its_own_and_a_part_of_the_page():
+    assert len({section.name for section in SECTIONS}) == len(SECTIONS)
+    for section in SECTIONS:
+        assert (TEMPLATES / "sections" / f"{section.template}.html").is_file(), section.name
+
+
+def test_a_section_without_a_view_is_left_out(run):
+    shown = [section.name for section, _ in run.model().sections]
+    assert not {"package", "engine", "findings"} & set(shown)
+    assert shown[:3] == ["matrix", "versions", "changes"]
+
+
+def test_whole_packages_come_first_where_no_inliner_was_asked_alone():
+    run = alone(with_engines(with_packages(full_run())), Lane.ENGINE)
+    assert [section.name for section, _ in run.model().sections][:2] == ["engine", "matrix"]
+
+
+def test_a_view_is_made_once_however_often_it_is_shown(run):
+    made = []
+    counted = Section("counted", lambda reported: made.append(reported), template="matrix")
+    model = ReportModel(run.reported())
+    assert model[counted] is None
+    assert model[counted] is None
+    assert len(made) == 1
