@@ -10,13 +10,14 @@ import pytest
 import torch
 
 from corpus.case import find_case
+from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase, prepare
 from harness.rig.clock import StageClock
 from harness.rig.engines.emulated import load_runtime
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
-from harness.wire.records import SubjectSpec
+from harness.wire.records import CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
 
@@ -32,6 +33,14 @@ def runtime(library: Path) -> None:
 def prepared_case(name: str) -> PreparedCase:
     """A case of the corpus, captured, split and compiled once for all tests of a process."""
     return prepare(find_case(name), "nonstrict", 0, StageClock())
+
+
+def cell_record(
+    case: PreparedCase, inliner: Inliner, route: Route | str = Route.EXPORT
+) -> CellRecord:
+    """What one cell of a prepared case ends in."""
+    key = CellKey(case.case.name, "nonstrict", inliner.name, Route(route))
+    return run_cell(case, inliner, key, StageClock())
 
 
 @pytest.fixture(scope="session")

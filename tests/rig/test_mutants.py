@@ -10,24 +10,21 @@ import pytest
 
 from corpus.case import Family, all_cases, find_case
 from corpus.selection import QUICK
-from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import Shared
-from harness.rig.clock import StageClock
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
-from harness.wire.records import CellKey, SubjectSpec
-from harness.wire.routes import Route
+from harness.wire.records import SubjectSpec
 from harness.wire.vocabulary import SubjectKind
 from tests.mutants import MUTANTS, Mutant
+from tests.rig.conftest import cell_record
 
 Prepared = Callable[[str], PreparedCase]
 NEWEST = "2.14.0"
 
 
 def verdicts(case: PreparedCase, inliner: Inliner, route: str) -> list[tuple[str, str]]:
-    key = CellKey(case.case.name, "nonstrict", inliner.name, Route(route))
-    record = run_cell(case, inliner, key, StageClock())
+    record = cell_record(case, inliner, route)
     return [(verdict.label, verdict.message) for verdict in record.verdicts]
 
 

@@ -15,14 +15,12 @@ from corpus.case import Case, Family, Inputs, Origin, Program
 from corpus.inputs import DYNAMIC, floats
 from harness.rig.capture.capture import capture
 from harness.rig.capture.sizes import apart, user_values
-from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase, prepare
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles.values import observe
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellKey, CellRecord
-from harness.wire.routes import Route
+from tests.rig.conftest import cell_record
 
 Prepared = Callable[[str], PreparedCase]
 BOUNDS = (1, 8)
@@ -107,15 +105,10 @@ def swap_the_wires(module: GraphModule) -> None:
             node.args = (node.args[0], 1 - node.args[1])
 
 
-def cell(inliner: Any, prepared: PreparedCase) -> CellRecord:
-    key = CellKey(prepared.case.name, "nonstrict", inliner.name, Route.EXPORT)
-    return run_cell(prepared, inliner, key, StageClock())
-
-
 def test_an_inliner_that_swaps_two_sizes_is_seen_by_values() -> None:
     prepared = prepare(CASE, "nonstrict", 0, StageClock())
-    assert not cell(BuiltinInliner("positional"), prepared).verdict(Oracle.VALUES).failed
-    assert cell(SwapsSizes(swap_the_wires), prepared).verdict(Oracle.VALUES).failed
+    assert not cell_record(prepared, BuiltinInliner("positional")).verdict(Oracle.VALUES).failed
+    assert cell_record(prepared, SwapsSizes(swap_the_wires)).verdict(Oracle.VALUES).failed
 
 
 def test_before_all_sizes_were_one_and_nothing_was_seen() -> None:
@@ -125,7 +118,7 @@ def test_before_all_sizes_were_one_and_nothing_was_seen() -> None:
     before = dataclasses.replace(
         prepared, captured=alike, reference=observe(prepared.split, alike.calls)
     )
-    record = cell(SwapsSizes(swap_the_wires), before)
+    record = cell_record(before, SwapsSizes(swap_the_wires))
     assert [record.verdict(each).label for each in (Oracle.COMPLETION, Oracle.VALUES)] == ["ok"] * 2
 
 
@@ -147,6 +140,6 @@ def test_swapped_symbols_in_metadata_are_seen_by_the_oracle_on_metadata(
     prepared: Prepared,
 ) -> None:
     case = prepared("two_dynamic_dimensions")
-    right = cell(BuiltinInliner("positional"), case).verdict(Oracle.METADATA)
-    wrong = cell(SwapsMetadata(), case).verdict(Oracle.METADATA)
+    right = cell_record(case, BuiltinInliner("positional")).verdict(Oracle.METADATA)
+    wrong = cell_record(case, SwapsMetadata()).verdict(Oracle.METADATA)
     assert (right.label, wrong.label) == ("ok", "wrong-metadata@export")

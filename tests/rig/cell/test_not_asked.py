@@ -12,17 +12,16 @@ import pytest
 import torch
 
 from harness.rig.cell.not_asked import not_asked
-from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase
-from harness.rig.clock import StageClock
 from harness.rig.engines.contract import EngineRefusal
 from harness.rig.engines.module import EngineModule, engine_children
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.loader import load_inliner
-from harness.wire.records import CellKey, CellRecord, SubjectSpec
+from harness.wire.records import CellRecord, SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import CellState, SubjectKind
 from tests.mutants import Mutant
+from tests.rig.conftest import cell_record
 
 Prepared = Callable[[str], PreparedCase]
 
@@ -116,8 +115,7 @@ def candidate(
         told = dataclasses.replace(
             spec, subject=mutant.name, kind=SubjectKind.FILE, exporter_path=str(path)
         )
-        key = CellKey("relu_once", "nonstrict", mutant.name, Route.LEGACY)
-        return run_cell(prepared("relu_once"), load_inliner(told), key, StageClock())
+        return cell_record(prepared("relu_once"), load_inliner(told), Route.LEGACY)
 
     return run
 

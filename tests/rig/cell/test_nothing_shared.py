@@ -11,14 +11,15 @@ import torch
 
 from corpus.case import Case, Family, Inputs, Origin, Program
 from corpus.inputs import DYNAMIC, floats
-from harness.rig.cell.pipeline import inline_again, run_cell
+from harness.rig.cell.pipeline import inline_again
 from harness.rig.cell.prepare import PreparedCase, prepare
 from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellKey, CellRecord
+from harness.wire.records import CellRecord
 from harness.wire.routes import Route
+from tests.rig.conftest import cell_record
 
 
 class WritesToItsInput(torch.nn.Module):
@@ -66,8 +67,7 @@ def verdicts(record: CellRecord) -> list[tuple[str, str, str]]:
 
 
 def run(prepared: PreparedCase, inliners: dict[str, Inliner], subject: str, route: str) -> object:
-    key = CellKey(CASE.name, "nonstrict", subject, Route(route))
-    return verdicts(run_cell(prepared, inliners[subject], key, StageClock()))
+    return verdicts(cell_record(prepared, inliners[subject], route))
 
 
 @pytest.mark.parametrize("version", ["2.12.1", "2.13.0", "2.14.0"])
@@ -79,8 +79,7 @@ def test_dynamic_shapes_of_star_arguments_harm_who_gives_them_alone(
     prepared = prepare(case, "nonstrict", 0, StageClock())
     ended = {}
     for route in ("legacy", "legacy-no-inputs", "legacy-dynamic"):
-        key = CellKey(case.name, "nonstrict", version, Route(route))
-        record = run_cell(prepared, inliners[version], key, StageClock())
+        record = cell_record(prepared, inliners[version], route)
         ended[route] = record.verdict(Oracle.COMPLETION).label
     assert ended == {"legacy": "ok", "legacy-no-inputs": "ok", "legacy-dynamic": "error@export"}
 

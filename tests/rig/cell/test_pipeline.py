@@ -15,7 +15,6 @@ from corpus.case import Case, Family, Origin, Program, cases_of
 from corpus.inputs import floats
 from harness.register.facts import Place
 from harness.register.table import read_table
-from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase, fingerprint, prepare
 from harness.rig.clock import StageClock
 from harness.rig.engines.builder import payload_digest
@@ -26,21 +25,12 @@ from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.oracles import structure
 from harness.rig.oracles.wiring import check_inlined
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import Outcome, Stage
 from tests.chosen import quick_first
+from tests.rig.conftest import cell_record
 
 Prepared = Callable[[str], PreparedCase]
-
-
-def cell(inliner: Inliner, case: PreparedCase, route: str = "export") -> CellRecord:
-    return run_cell(
-        case,
-        inliner,
-        CellKey(case.case.name, "nonstrict", inliner.name, Route(route)),
-        StageClock(),
-    )
 
 
 class Tampering:
@@ -94,9 +84,9 @@ def test_2_13_0_shows_the_symptom_and_2_14_0_is_clean(
     inliners: dict[str, Inliner], prepared: Prepared, name: str, route: str
 ) -> None:
     oracle, label, message = OLD_SYMPTOMS[name]
-    old = cell(inliners["2.13.0"], prepared(name), route).verdict(oracle)
+    old = cell_record(prepared(name), inliners["2.13.0"], route).verdict(oracle)
     assert (old.label, message in old.message) == (label, True)
-    new = cell(inliners["2.14.0"], prepared(name), route)
+    new = cell_record(prepared(name), inliners["2.14.0"], route)
     assert {failure.oracle for failure in new.failures} <= {Oracle.METADATA}
 
 
@@ -104,7 +94,7 @@ def test_2_13_0_shows_the_symptom_and_2_14_0_is_clean(
 def test_silent_wrong_values_are_silent_but_for_values_and_wiring(
     inliners: dict[str, Inliner], prepared: Prepared, name: str
 ) -> None:
-    record = cell(inliners["2.13.0"], prepared(name), "export")
+    record = cell_record(prepared(name), inliners["2.13.0"], "export")
     assert {failure.oracle for failure in record.failures} == {Oracle.VALUES, Oracle.WIRING}
 
 
@@ -118,7 +108,7 @@ WRONG_IN_TORCH = "keywords_without_pytrees"
 def test_the_controls_show_what_torch_itself_gets_wrong(
     inliners: dict[str, Inliner], prepared: Prepared, route: str
 ) -> None:
-    record = cell(inliners["torch"], prepared(WRONG_IN_TORCH), route)
+    record = cell_record(prepared(WRONG_IN_TORCH), inliners["torch"], route)
     assert record.verdict(Oracle.VALUES).label == "wrong-values@run"
     assert {failure.oracle for failure in record.failures} <= {Oracle.VALUES, Oracle.UNFLATTEN}
 
@@ -141,7 +131,7 @@ OTHERS = [
 def test_the_controls_pass_on_every_case_that_torch_is_not_known_to_fail(
     inliners: dict[str, Inliner], prepared: Prepared, name: str, route: str
 ) -> None:
-    record = cell(inliners["torch"], prepared(name), route)
+    record = cell_record(prepared(name), inliners["torch"], route)
     assert [failure.label for failure in record.failures] == []
     asked = {v.oracle for v in record.verdicts if v.outcome is Outcome.OK}
     assert asked >= set(Oracle) - ({Oracle.WIRING} if route == "plain" else set())
@@ -155,7 +145,7 @@ def swap_first_two_relus(module: GraphModule) -> None:
 
 
 def test_a_swapped_wire_is_wrong_by_values_and_by_wiring(prepared: Prepared) -> None:
-    record = cell(Tampering(swap_first_two_relus), prepared("engine_two_outputs"))
+    record = cell_record(prepared("engine_two_outputs"), Tampering(swap_first_two_relus))
     assert record.verdict(Oracle.VALUES).label == "wrong-values@inline-fallbacks"
     assert record.verdict(Oracle.WIRING).label == "wrong-wiring@inline-fallbacks"
     assert "should be" in record.verdict(Oracle.VALUES).evidence
@@ -167,7 +157,7 @@ def test_a_swapped_wire_is_wrong_by_values_and_by_wiring(prepared: Prepared) -> 
 def test_every_engine_of_a_program_really_ran(prepared: Prepared, name: str) -> None:
     case = prepared(name)
     before = copy.copy(run_counts)
-    cell(BuiltinInliner("positional"), case)
+    cell_record(case, BuiltinInliner("positional"))
     children = engine_children(case.split).values()
     digests = {payload_digest(engine_payload(child.engine)) for child in children}
     assert digests
@@ -182,7 +172,7 @@ class Raising(Tampering):
 
 
 def test_what_an_inliner_raises_is_a_verdict_at_its_stage(prepared: Prepared) -> None:
-    record = cell(Raising(), prepared("relu_once"))
+    record = cell_record(prepared("relu_once"), Raising())
     verdict = record.verdict(Oracle.COMPLETION)
     assert (verdict.label, verdict.message) == ("error@clean", "LookupError: planted")
     assert record.verdict(Oracle.VALUES).outcome is Outcome.NOT_APPLICABLE
@@ -211,7 +201,7 @@ def test_an_inliner_that_changes_what_it_was_given_is_caught(
     case = copy.copy(prepared("linear_in_fallback"))
     case.split = copy.deepcopy(case.split)
     case.fingerprint = fingerprint(case.split)
-    verdict = cell(InPlace(lambda module: None), case).verdict(Oracle.STRUCTURE)
+    verdict = cell_record(case, InPlace(lambda module: None)).verdict(Oracle.STRUCTURE)
     assert verdict.message == "the inliner changed the module it was given"
 
 
@@ -223,11 +213,11 @@ def test_an_oracle_that_breaks_is_not_a_verdict(
 
     monkeypatch.setattr(structure, "check_program", broken)
     with pytest.raises(ZeroDivisionError):
-        cell(BuiltinInliner("positional"), prepared("relu_once"))
+        cell_record(prepared("relu_once"), BuiltinInliner("positional"))
 
 
 def test_times_and_sizes_are_measured(prepared: Prepared) -> None:
-    record = cell(BuiltinInliner("positional"), prepared("relu_four_steps"))
+    record = cell_record(prepared("relu_four_steps"), BuiltinInliner("positional"))
     assert {"inline-engines", "inline-fallbacks", "clean", "export", "save", "load", "run"} <= set(
         record.seconds
     )
@@ -269,9 +259,9 @@ def test_a_fallback_that_only_has_an_effect_and_is_dropped_is_seen(
     inliners: dict[str, Inliner],
 ) -> None:
     case = prepared_model(Counter, "aten.add_.Tensor")
-    assert cell(inliners["torch"], case, "direct").label == "ok"
+    assert cell_record(case, inliners["torch"], "direct").label == "ok"
     for version in ("2.13.0", "2.14.0"):
-        record = cell(inliners[version], case, "export")
+        record = cell_record(case, inliners[version], "export")
         assert (
             record.verdict(Oracle.WIRING).message == "another number of mutations and random draws"
         )
@@ -281,7 +271,7 @@ def test_a_fallback_that_only_has_an_effect_and_is_dropped_is_seen(
 def test_the_order_of_cells_changes_no_verdict(inliners: dict[str, Inliner]) -> None:
     def labels(order: list[str]) -> dict[str, str]:
         case = prepared_model(Counter, "aten.add_.Tensor")
-        return {name: cell(inliners[name], case, "export").label for name in order}
+        return {name: cell_record(case, inliners[name], "export").label for name in order}
 
     names = ["2.14.0", "positional", "2.13.0"]
     assert labels(names) == labels(names[::-1])
@@ -323,7 +313,7 @@ def test_eval_dropout_is_no_effect(inliners: dict[str, Inliner]) -> None:
             return torch.dropout(torch.relu(y) * 2, 0.5, False)
 
     case = prepared_model(Dropout, "aten.dropout.default", "aten.mul.Tensor")
-    assert cell(inliners["positional"], case).label == "ok"
+    assert cell_record(case, inliners["positional"]).label == "ok"
 
 
 def test_a_program_whose_inlined_module_does_not_run_is_a_verdict(prepared: Prepared) -> None:
@@ -340,7 +330,7 @@ def test_a_program_whose_inlined_module_does_not_run_is_a_verdict(prepared: Prep
             args[-1].keep(kept)
             return program
 
-    record = cell(Half(break_getitem), prepared("engine_two_outputs"))
+    record = cell_record(prepared("engine_two_outputs"), Half(break_getitem))
     assert record.verdict(Oracle.VALUES).message == "inlined module raises IndexError"
 
 

@@ -13,17 +13,15 @@ import torch
 from torch.fx import GraphModule
 
 from corpus.structures import NamedPair
-from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import Shared, graph_lines, module_identity, program_identity
-from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellKey, CellRecord
-from harness.wire.routes import Route
+from harness.wire.records import CellRecord
 from harness.wire.vocabulary import Outcome
 from tests.chosen import quick_first
+from tests.rig.conftest import cell_record
 
 Prepared = Callable[[str], PreparedCase]
 
@@ -55,9 +53,8 @@ def test_sharing_changes_no_verdict(
     for subject, inliner in inliners.items():
         routes = {"torch": ("direct", "plain")}.get(subject, ("export",))
         for route in (*routes, "legacy") if subject[0] == "2" else routes:
-            key = CellKey(name, "nonstrict", subject, Route(route))
-            expected = run_cell(alone, inliner, key, StageClock())
-            assert verdicts(run_cell(sharing, inliner, key, StageClock())) == verdicts(expected)
+            expected = cell_record(alone, inliner, route)
+            assert verdicts(cell_record(sharing, inliner, route)) == verdicts(expected)
     assert sharing.shared.programs
 
 
@@ -75,8 +72,7 @@ def test_a_program_that_is_equal_is_not_saved_again(
 
     monkeypatch.setattr(torch.export, "save", counting)
     for subject in ("2.13.0", "2.14.0"):
-        key = CellKey("relu_four_steps", "nonstrict", subject, Route.EXPORT)
-        record = run_cell(case, inliners[subject], key, StageClock())
+        record = cell_record(case, inliners[subject])
         assert {"inline-engines", "export", "save", "load", "run"} <= set(record.seconds)
         assert record.archive_bytes
     assert len(saved) == 2  # the second time to see whether the archive is the same
@@ -158,8 +154,7 @@ def test_nothing_is_shared_once_the_split_is_damaged(
 ) -> None:
     case = copy.copy(prepared("relu_once"))
     case.shared, case.fingerprint = Shared(), "another"
-    key = CellKey("relu_once", "nonstrict", "positional", Route.EXPORT)
-    run_cell(case, inliners["positional"], key, StageClock())
+    cell_record(case, inliners["positional"])
     assert (case.shared.inlined, case.shared.programs) == ({}, {})
 
 
@@ -186,8 +181,7 @@ def test_an_inliner_whose_first_work_is_known_is_still_asked_for_a_second(
     case.shared = Shared()
     said = {}
     for inliner in (inliners["positional"], Fickle()):
-        key = CellKey("linear_in_fallback", "nonstrict", inliner.name, Route.EXPORT)
-        said[inliner.name] = run_cell(case, inliner, key, StageClock()).verdict(Oracle.DETERMINISM)
+        said[inliner.name] = cell_record(case, inliner).verdict(Oracle.DETERMINISM)
     assert said["positional"].outcome is Outcome.OK
     assert said["fickle"].message == "two transforms give other graphs"
 

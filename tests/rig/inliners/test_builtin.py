@@ -9,15 +9,12 @@ import pytest
 from torch.fx import GraphModule
 
 from corpus.case import cases_of
-from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase
-from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellKey
-from harness.wire.routes import Route
 from tests.chosen import quick_first
+from tests.rig.conftest import cell_record
 
 Prepared = Callable[[str], PreparedCase]
 WIRING_CASES = [case.name for case in cases_of("graph") if case.wiring and not case.full]
@@ -28,8 +25,7 @@ MERGED_FORM_FAILS = ("returns_its_own_input", "found_in_drawn_0001")
 
 
 def verdicts(inliner: Inliner, case: PreparedCase) -> dict[Oracle, tuple[str, str]]:
-    key = CellKey(case.case.name, "nonstrict", inliner.name, Route.EXPORT)
-    record = run_cell(case, inliner, key, StageClock())
+    record = cell_record(case, inliner)
     return {verdict.oracle: (verdict.label, verdict.message) for verdict in record.verdicts}
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 from torch.export import ExportedProgram
 
-from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
@@ -16,17 +15,17 @@ from harness.rig.engines.crossed import is_placeholder
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.inliners.release import ReleaseInliner
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellKey, CellRecord
+from harness.wire.records import CellRecord
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Outcome
+from tests.rig.conftest import cell_record
 
 Prepared = Callable[[str], PreparedCase]
 RIGHT = "2.10.0"  # all of what comes back is right, but for the place of the engines
 
 
 def cell(inliner: Inliner, prepared: PreparedCase) -> CellRecord:
-    key = CellKey(prepared.case.name, "nonstrict", inliner.name, Route.CROSS)
-    return run_cell(prepared, inliner, key, StageClock())
+    return cell_record(prepared, inliner, Route.CROSS)
 
 
 def failing(record: CellRecord) -> set[Oracle]:
@@ -112,7 +111,6 @@ def test_an_export_without_inputs_is_not_taken_for_one_with_them(
     """Without an engine both routes inline to one module, and only one of them gives inputs."""
     newest = inliners["2.14.0"]
     case = dataclasses.replace(prepared("no_child_at_all"), shared=Shared())
-    key = CellKey(case.case.name, "nonstrict", newest.name, Route.EXPORT)
-    assert not run_cell(case, newest, key, StageClock()).verdict(Oracle.COMPLETION).failed
+    assert not cell_record(case, newest).verdict(Oracle.COMPLETION).failed
     ended = cell(newest, case).verdict(Oracle.COMPLETION)
     assert ended.message == "TypeError: missing a required argument: 'x'"

@@ -5,16 +5,14 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase
-from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Finding, verdict_of
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellKey
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Outcome, Stage
+from tests.rig.conftest import cell_record
 
 
 def raised(error: Exception) -> Exception:
@@ -77,9 +75,8 @@ def test_the_verdict_names_upstream_s_own_line_out_of_the_wheel(
     release: str,
     where: str,
 ) -> None:
-    case = prepared(name)
-    key = CellKey(case.case.name, "nonstrict", release, Route.LEGACY)
-    verdict = run_cell(case, inliners[release], key, StageClock()).verdict(Oracle.COMPLETION)
+    record = cell_record(prepared(name), inliners[release], Route.LEGACY)
+    verdict = record.verdict(Oracle.COMPLETION)
     assert verdict.raised == where
 
 

@@ -11,7 +11,6 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
@@ -19,9 +18,10 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.oracles.determinism import check_saves, check_transform
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellKey, Verdict
+from harness.wire.records import Verdict
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
+from tests.rig.conftest import cell_record
 
 Prepared = Callable[[str], PreparedCase]
 
@@ -67,8 +67,7 @@ def raises(module: GraphModule) -> None:
 
 
 def verdict(inliner: Inliner, case: PreparedCase) -> Verdict:
-    key = CellKey(case.case.name, "nonstrict", inliner.name, Route.EXPORT)
-    return run_cell(case, inliner, key, StageClock()).verdict(Oracle.DETERMINISM)
+    return cell_record(case, inliner).verdict(Oracle.DETERMINISM)
 
 
 @pytest.mark.parametrize(

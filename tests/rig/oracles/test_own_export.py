@@ -8,17 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase
-from harness.rig.clock import StageClock
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.inliners.release import ReleaseInliner
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellKey, SubjectSpec, Verdict
-from harness.wire.routes import Route
+from harness.wire.records import SubjectSpec, Verdict
 from harness.wire.vocabulary import SubjectKind
 from tests.mutants import Mutant
+from tests.rig.conftest import cell_record
 
 Prepared = Callable[[str], PreparedCase]
 Write = Callable[..., ReleaseInliner]
@@ -55,8 +53,7 @@ def candidate(release_specs: Mapping[str, SubjectSpec], tmp_path: Path) -> Write
 def verdict(
     prepared: PreparedCase, inliner: Inliner, route: str, oracle: Oracle = Oracle.STRUCTURE
 ) -> Verdict:
-    key = CellKey(prepared.case.name, "nonstrict", inliner.name, Route(route))
-    return run_cell(prepared, inliner, key, StageClock()).verdict(oracle)
+    return cell_record(prepared, inliner, route).verdict(oracle)
 
 
 @pytest.mark.parametrize("route", ["legacy", "export"])
