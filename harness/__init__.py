@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 def open_run(run: str | Path = "results/latest") -> RunFrames:
     """A run's numbers as pandas frames, for a notebook; `RunFrames` says what is in each column.
 
+    The frames of a published run, which holds its records alone, are made of these anew, and its
+    cells are classed by today's table.
+
     Args:
         run: a run's folder, its id, or ``latest``.
 
@@ -21,6 +24,8 @@ def open_run(run: str | Path = "results/latest") -> RunFrames:
     """
     # Here and not at the top: a worker and the noxfile import this package, and need no pandas.
     from harness.report.run_frames import read_frames
+    from harness.report.run_report import published_frames
     from harness.runs.run_folder import RunFolder
 
-    return read_frames(RunFolder.open(run).path)
+    folder = RunFolder.open(run)
+    return published_frames(folder) if folder.published else read_frames(folder.path)

@@ -11,10 +11,12 @@ from harness.base.files import replace_file
 from harness.base.fork import beside
 from harness.base.program import PROGRAM
 from harness.gate.findings import Finding, mistake
+from harness.gate.judge import GateReport, judge
 from harness.gate.reach import reach_in
 from harness.register.defects import Defect
 from harness.register.facts import Fact
 from harness.register.faults import Fault
+from harness.register.reading import read_expectations
 from harness.report.model import ReportModel
 from harness.report.pages.junit import junit
 from harness.report.reported_run import (
@@ -24,12 +26,16 @@ from harness.report.reported_run import (
     ReportedRun,
     ShownBy,
 )
+from harness.report.run_frames import RunFrames, run_frames
 from harness.report.sections.standing import standing
 from harness.report.write import write_report
 from harness.run.defect_lines import defect_lines
 from harness.run.judged_run import JudgedRun
 from harness.runs.commands import Places, explain_command
 from harness.runs.provenance import provenance_to_json
+from harness.runs.record_table import cases_in
+from harness.runs.run_folder import RunFolder
+from harness.subjects.choosing import likes
 from harness.wire.oracles import Oracle
 
 TABLES = ("junit.xml", "standing.md")
@@ -64,7 +70,7 @@ def _write_tables(judged: JudgedRun) -> None:
         records,
         judged.cases,
         judged.subjects,
-        _classes(judged),
+        _classes(judged.report),
         provenance_to_json(judged.provenance),
         [fault.reason for fault in judged.report.faults],
         _told_defects(judged),
@@ -84,7 +90,7 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         cases=judged.cases,
         subjects=judged.subjects,
         gate=judged.report.gate.value,
-        classes=_classes(judged),
+        classes=_classes(judged.report),
         findings=[
             *(finding_view(finding, places) for finding in judged.report.findings),
             *(fault_view(fault) for fault in judged.report.faults),
@@ -97,6 +103,27 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         defects=defect_lines(judged),
     )
     return ReportModel(run)
+
+
+def published_frames(folder: RunFolder) -> RunFrames:
+    """The frames of a run of which the records alone were kept, with cells classed as of today."""
+    provenance, plan, records = folder.provenance(), folder.plan(), folder.records()
+    subjects, known = provenance.subjects, read_expectations(undecided=True)
+    report = judge(plan, records, known.table, subjects, likes(subjects), (), known.register)
+    return run_frames(
+        ReportedRun(
+            plan=[cell.key for cell in plan],
+            records=list(records.values()),
+            cases=cases_in(folder.path / "records.parquet"),
+            subjects=subjects,
+            gate=report.gate.value,
+            classes=_classes(report),
+            findings=(),
+            causes=(),
+            summary={},
+            provenance=provenance_to_json(provenance),
+        )
+    )
 
 
 def read_summary(folder: Path) -> dict[str, Any] | None:
@@ -138,8 +165,8 @@ def fault_view(fault: Fault) -> FindingView:
     )
 
 
-def _classes(judged: JudgedRun) -> dict[str, str]:
-    return {cell_id: found.value for cell_id, found in judged.report.classes.items()}
+def _classes(report: GateReport) -> dict[str, str]:
+    return {cell_id: found.value for cell_id, found in report.classes.items()}
 
 
 def causes_of(judged: JudgedRun) -> list[CauseView]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from tests.record_builders import provenance
 from tests.report.conftest import full_run
 
 ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = [path.parent for path in (ROOT / "results/published").glob("*-all-*/summary.json")]
 
 
 @pytest.fixture
@@ -63,3 +65,12 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
 def test_importing_the_package_loads_no_pandas() -> None:
     code = "import sys, harness; sys.exit('pandas' in sys.modules or 'pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("place", PUBLISHED, ids=lambda place: place.name)
+def test_a_published_run_opens_as_it_lies(place: Path) -> None:
+    cells = harness.open_run(place).cells
+    counted = json.loads((place / "summary.json").read_text())["cells"]
+    assert len(cells) == counted["planned"]
+    assert (cells["standing"] == "unsupported").sum() == counted["unsupported"]
+    assert not cells["family"].isna().any()
