@@ -103,7 +103,7 @@ def resume(
             f"{'; '.join(differs)}; start a new bench"
         )
     if budget_s is not None:
-        folder.write("plan.json", plans.plan_to_json(dataclasses.replace(plan, budget_s=budget_s)))
+        folder.write_plan(dataclasses.replace(plan, budget_s=budget_s))
     return measure(folder, workers, progress)
 
 
@@ -152,21 +152,18 @@ def measure(folder: BenchFolder, workers: Workers, progress: Progress) -> Judged
     """Sample what is missing of a folder's plan."""
     plan, provenance = folder.plan(), folder.provenance()
     with folder.writing() as journal:
-        try:
-            samples = read_samples(plan, folder.journal().payloads)
-            with workers.start(provenance, folder.path / "workers") as running:
-                if running.ready["corpus_digest"] != provenance.corpus_digest:
-                    raise SurroundingsError(
-                        "the corpus was changed while the bench began; start it anew"
-                    )
-                line = session_line(running)
-                journal.append(line)
-                samples.add(line)
-                sampling = Sampling(plan, samples, running, journal.append, free_bytes)
-                for cell in sampling.run():
-                    progress(cell, plan, samples)
-        finally:
-            folder.release()
+        samples = read_samples(plan, folder.journal().payloads)
+        with workers.start(provenance, folder.path / "workers") as running:
+            if running.ready["corpus_digest"] != provenance.corpus_digest:
+                raise SurroundingsError(
+                    "the corpus was changed while the bench began", "start a new bench"
+                )
+            line = session_line(running)
+            journal.append(line)
+            samples.add(line)
+            sampling = Sampling(plan, samples, running, journal.append, free_bytes)
+            for cell in sampling.run():
+                progress(cell, plan, samples)
     return reopen(folder.path, folder.path.parent)
 
 

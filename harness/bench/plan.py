@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from harness.base.errors import UsageError
 from harness.bench.measures import ALL_STAGES
 from harness.stats.blocks import log_ratio
 from harness.wire.bench_records import IMPORTED, Arm, BenchCase, passes_for
 from harness.wire.builders import SEGMENT
-from harness.wire.record_json import SCHEMA, check_schema
 from harness.wire.records import CaseInfo
 from harness.wire.routes import Lane
 
@@ -208,29 +206,3 @@ def bands(text: str) -> Bands:
                 raise UsageError(f"--max-slowdown {part!r}: no stage is named {stage!r}")
             particular.append((found["key"].strip(), float(found["percent"])))
     return Bands(default, tuple(particular))
-
-
-def plan_to_json(plan: BenchPlan) -> dict[str, Any]:
-    return {"schema": SCHEMA, **dataclasses.asdict(plan)}
-
-
-def plan_from_json(data: Mapping[str, Any], where: str) -> BenchPlan:
-    """The inverse of `plan_to_json`.
-
-    Raises:
-        UnknownSchema: written by another schema.
-        KeyError, TypeError: a field is missing or unknown.
-    """
-    check_schema(data, where)
-    fields = {name: value for name, value in data.items() if name != "schema"}
-    fields["cells"] = tuple(
-        BenchCell(
-            BenchCase(**cell["case"]), cell["route"], cell["family"], cell.get("judged", False)
-        )
-        for cell in fields["cells"]
-    )
-    particular = tuple((str(key), float(value)) for key, value in fields["bands"]["particular"])
-    fields["bands"] = Bands(float(fields["bands"]["default"]), particular)
-    for name in ("metrics", "gating"):
-        fields[name] = tuple(fields[name])
-    return BenchPlan(**fields)

@@ -22,7 +22,7 @@ from harness.cli.common import (
     toolchain_for,
 )
 from harness.crossing.expected import CROSSING_FILE, read_classes
-from harness.crossing.folder import CrossingJournal, open_crossing
+from harness.crossing.folder import crossing_journal, open_crossing
 from harness.crossing.judge import (
     CASES,
     ROUTES,
@@ -98,7 +98,7 @@ def crossing_command(
     provenance, warnings = open_crossing(folder, provenance, stations.at)
     for warning in warnings:
         _note(f"goes on all the same: {warning}")
-    with CrossingJournal(folder) as journal:
+    with crossing_journal(folder) as journal:
         cross(stations.at, programs, journal, folder, seed=seed, timeout_s=timeout, tell=_note)
         pairs = settle(
             programs,

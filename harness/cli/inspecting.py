@@ -35,7 +35,8 @@ from harness.register.defects import read_register
 from harness.register.facts import Place
 from harness.register.reading import read_expectations
 from harness.run import doctor as checks
-from harness.runs.run_folder import LATEST, RunFolder
+from harness.runs.run_directory import LATEST
+from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import choose_subjects
 from harness.subjects.specs import builtin_subjects, torch_subject
 from harness.toolchain import Toolchain, clean

@@ -35,7 +35,7 @@ from harness.cli.inspecting import (
     subject_for,
 )
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
-from harness.runs.run_folder import LATEST
+from harness.runs.run_directory import LATEST
 from harness.subjects.specs import release_subject
 from harness.toolchain.rig_client import absolute
 from harness.wire.routes import Lane

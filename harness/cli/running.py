@@ -33,15 +33,16 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
-from harness.cli.results import current_summary, tell_gate
+from harness.cli.results import summary_now, tell_gate
 from harness.expectations import EXPECTATIONS
-from harness.report.run_report import write_run_report
+from harness.report.run_report import read_summary, write_run_report
 from harness.run.acceptance import whole_run_differences
 from harness.run.judged_run import JudgedRun, raise_if_nothing_ran, reopen, summary_of
 from harness.run.progress import progress_for
 from harness.run.run import RunOptions, resume, run
 from harness.runs.merging import Part, merge
-from harness.runs.run_folder import LATEST, RunFolder, RunState
+from harness.runs.run_directory import LATEST
+from harness.runs.run_folder import RunFolder, RunState
 from harness.subjects.choosing import choose_subjects
 from harness.toolchain.rig_client import absolute
 from harness.wire.builders import PINNED, SEGMENT
@@ -166,7 +167,7 @@ def show_verdict(judged: JudgedRun) -> int:
     """The first screen, the report, and the exit code."""
     raise_if_nothing_ran(judged)
     folder = judged.folder.path
-    write_run_report(judged, current_summary(judged))
+    write_run_report(judged, read_summary(folder) or summary_now(judged))
     add_step_summary(folder)
     code = tell_gate(judged)
     tell(f"report: {folder / 'report.html'}")
@@ -254,7 +255,7 @@ def _write_results(judged: JudgedRun) -> None:
     """As at the end of a run; what it took is told by the sources, not by the whole."""
     summary = summary_of(judged, RunState.COMPLETE, wall_s=None)
     with judged.folder as folder:
-        folder.write_results(summary, judged.cases)
+        folder.write_results(summary, judged.cases, judged.records)
         folder.write_state(RunState.COMPLETE)
 
 

@@ -8,18 +8,16 @@ programs/SAVER/     the programs, with what they are held against
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
-
-from filelock import FileLock, Timeout
+from typing import Any, Final
 
 from harness.base.errors import UsageError
-from harness.base.files import replace_file, written_to
+from harness.base.files import written_to
+from harness.base.json_codec import decode
 from harness.crossing.judge import Pair, Program, Saved
-from harness.runs.journal import Journal, read_journal
+from harness.runs.journal import Journal
 from harness.runs.provenance import (
     Provenance,
     provenance_from_json,
@@ -27,12 +25,19 @@ from harness.runs.provenance import (
     resume_mismatch,
     resume_warnings,
 )
+from harness.runs.run_directory import RunDirectory, foreign_or_damaged
 from harness.subjects.stations import Station
-from harness.wire.record_json import SCHEMA
+from harness.wire.record_json import to_json
 
-JOURNAL: Final = "crossing.jsonl"
 DESCRIPTION: Final = "crossing.json"
-_LOCK_WAIT_S: Final = 1.0
+
+
+class _Folder(RunDirectory):
+    """A crossing goes on in the folder that it is given, and has no id of its own."""
+
+    KIND = COMMAND = "crossing"
+    JOURNAL = "crossing.jsonl"
+    LOCK = "crossing.lock"
 
 
 def open_crossing(
@@ -49,18 +54,16 @@ def open_crossing(
     """
     path = folder / DESCRIPTION
     releases = {version: station.described for version, station in stations.items()}
+    run = _Folder(folder)
     if not path.exists():
         with written_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        said = {"provenance": provenance_to_json(now), "releases": releases}
-        replace_file(path, (json.dumps(said, indent=2) + "\n").encode())
+        run.write(DESCRIPTION, {"provenance": provenance_to_json(now), "releases": releases})
         return now, []
-    try:
+    with foreign_or_damaged(path, "choose another --out"):
         said = json.loads(path.read_bytes())
         before = provenance_from_json(said["provenance"], str(path))
         had: dict[str, Any] = dict(said["releases"])
-    except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
-        raise UsageError(f"{path}: foreign or damaged: {error!r}; choose another --out") from error
     unlike = resume_mismatch(before, now)
     unlike += [
         f"{version}: it has {had.get(version)}, this is {described}"
@@ -73,56 +76,38 @@ def open_crossing(
 
 
 class CrossingJournal:
-    """What has ended of a crossing, kept row by row. One writer at a time."""
+    """What has ended of a crossing, kept row by row."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open the journal in a folder, or begin one.
-
-        Raises:
-            UsageError: it is damaged, or another process writes it.
-            SurroundingsError: it cannot be written.
-        """
-        path = folder / JOURNAL
-        self._lock = FileLock(folder / "crossing.lock")
-        with written_to(folder):
-            try:
-                self._lock.acquire(timeout=_LOCK_WAIT_S)
-            except Timeout as error:
-                raise UsageError(
-                    f"{folder} is being written by another process; wait for it or stop it"
-                ) from error
-        self._journal = Journal(path)
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
         self.saved: dict[Program, Saved] = {}
         self.loaded: dict[tuple[Program, str], Pair] = {}
-        try:
-            for row in read_journal(path).payloads:
-                self._keep(row)
-        except (KeyError, TypeError) as error:
-            raise UsageError(f"{path}: foreign or damaged: {error!r}; start a new run") from error
 
     def add(self, row: Saved | Pair) -> None:
         kind = "saved" if isinstance(row, Saved) else "pair"
-        payload = {"schema": SCHEMA, "kind": kind, **asdict(row)}
-        self._journal.append(payload)
-        self._keep(payload)
+        self._journal.append({"kind": kind, **to_json(row)})
+        self.keep(row)
 
-    def _keep(self, row: Mapping[str, Any]) -> None:
-        fields = {name: value for name, value in row.items() if name not in ("schema", "kind")}
-        if row["kind"] == "saved":
-            made = Saved(**{**fields, "program": Program(**fields["program"])})
-            self.saved[made.program] = made
+    def keep(self, row: Saved | Pair) -> None:
+        if isinstance(row, Saved):
+            self.saved[row.program] = row
         else:
-            pair = Pair(**fields)
-            self.loaded[pair.program, pair.loader] = pair
+            self.loaded[row.program, row.loader] = row
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._journal.close()
-        self._lock.release()
+@contextmanager
+def crossing_journal(folder: Path) -> Iterator[CrossingJournal]:
+    """The journal in a folder, or a new one; nobody else writes it meanwhile.
+
+    Raises:
+        UsageError: it is damaged, or another process writes it.
+        SurroundingsError: it cannot be written.
+    """
+    run = _Folder(folder)
+    with run.writing() as journal:
+        rows = CrossingJournal(journal)
+        with foreign_or_damaged(folder / run.JOURNAL, "start a new run"):
+            for row in run.journal().payloads:
+                kind = {"saved": Saved, "pair": Pair}[row["kind"]]
+                rows.keep(decode(kind, {name: row[name] for name in row if name != "kind"}))
+        yield rows

@@ -109,13 +109,19 @@ def reopen(
     return judged_run(folder, Expected(known, corpus, catalogue))
 
 
-def judged_run(folder: RunFolder, expected: Expected) -> JudgedRun:
+def judged_run(
+    folder: RunFolder, expected: Expected, records: dict[str, CellRecord] | None = None
+) -> JudgedRun:
     """A folder's records with the verdict on them.
+
+    Args:
+        records: those of the folder, where they are at hand.
 
     Raises:
         UsageError: the run has cases that are no longer there.
     """
-    provenance, plan, records = folder.provenance(), folder.plan(), folder.records()
+    provenance, plan = folder.provenance(), folder.plan()
+    records = folder.records() if records is None else records
     known, cases = expected.expectations, expected.corpus.cases
     gone = sorted({cell.key.case for cell in plan} - set(expected.corpus.names))
     if gone:

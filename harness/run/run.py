@@ -240,7 +240,7 @@ def _execute(
         raise
     for record in derived(folder.plan(), records):
         add(record)
-    judged = dataclasses.replace(judged_run(folder, expected), broken=broken)
+    judged = dataclasses.replace(judged_run(folder, expected, records), broken=broken)
     summary = summary_of(
         judged,
         RunState.COMPLETE,
@@ -248,7 +248,7 @@ def _execute(
         spent=read_spent(folder.path),
         controller_peak_bytes=own_peak_bytes(),
     )
-    folder.write_results(summary, judged.cases)
+    folder.write_results(summary, judged.cases, records)
     folder.write_state(RunState.COMPLETE)
     return judged
 

@@ -24,9 +24,10 @@ import psutil
 
 from harness.base.errors import SurroundingsError
 from harness.base.files import digest_of
+from harness.base.json_codec import decode
 from harness.base.process import run
 from harness.machine.nvml import Gpu, NvmlError, read_gpus
-from harness.wire.record_json import check_schema, subject_from_json, to_json
+from harness.wire.record_json import check_schema, to_json
 from harness.wire.records import SubjectSpec
 from harness.wire.vocabulary import SubjectKind
 
@@ -133,8 +134,8 @@ def _without_cache(spec: SubjectSpec) -> SubjectSpec:
 
 
 def provenance_to_json(provenance: Provenance) -> dict[str, Any]:
-    # Sources apart: to_json would take them to pieces before their turn.
-    data = to_json(dataclasses.replace(provenance, sources=()))
+    """JSON data in which each subject, and the run of each source, has its schema's number."""
+    data = to_json(provenance)
     data["subjects"] = [to_json(subject) for subject in provenance.subjects]
     data["sources"] = [
         {"environments": list(source.environments), "run": provenance_to_json(source.run)}
@@ -148,24 +149,10 @@ def provenance_from_json(data: Mapping[str, Any], where: str) -> Provenance:
 
     Raises:
         UnknownSchema: written by another schema.
-        KeyError, TypeError, ValueError: a field is missing, unknown or has an unknown value.
+        KeyError, TypeError, ValueError: as `decode`.
     """
     check_schema(data, where)
-    fields = {name: value for name, value in data.items() if name != "schema"}
-    fields["subjects"] = tuple(subject_from_json(item) for item in fields["subjects"])
-    for name in ("command_line", "seeds", "pip_freeze", "corpus", "mismatches"):
-        fields[name] = tuple(fields.get(name, ()))
-    fields["gpus"] = tuple(_gpu_from_json(item) for item in fields.get("gpus", ()))
-    fields["sources"] = tuple(
-        Source(tuple(item["environments"]), provenance_from_json(item["run"], where))
-        for item in fields.get("sources", ())
-    )
-    return Provenance(**fields)
-
-
-def _gpu_from_json(data: Mapping[str, Any]) -> Gpu:
-    reasons = data["throttle_reasons"]
-    return Gpu(**{**data, "throttle_reasons": None if reasons is None else tuple(reasons)})
+    return decode(Provenance, data)
 
 
 def resume_mismatch(old: Provenance, new: Provenance) -> list[str]:

@@ -7,17 +7,16 @@ neither sum; nor is what came before a kill of the controller in the middle of a
 
 from __future__ import annotations
 
-import dataclasses
 import resource
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from harness.base.errors import UsageError
+from harness.base.json_codec import decode
 from harness.runs.journal import Journal, read_journal
-from harness.wire.record_json import SCHEMA
+from harness.runs.run_directory import foreign_or_damaged
+from harness.wire.record_json import to_json
 
 SPENT_FILE = "spent.jsonl"
 
@@ -73,7 +72,7 @@ def spent_log(folder: Path) -> Iterator[Callable[[Spent], None]]:
         SurroundingsError: it cannot be written.
     """
     with Journal(folder / SPENT_FILE) as log:
-        yield lambda spent: log.append({"schema": SCHEMA, **dataclasses.asdict(spent)})
+        yield lambda spent: log.append(to_json(spent))
 
 
 def read_spent(folder: Path) -> Spent | None:
@@ -85,13 +84,6 @@ def read_spent(folder: Path) -> Spent | None:
     path = folder / SPENT_FILE
     if not path.exists():  # a run of before this was kept, or one that did not get to a job
         return None
-    found = [_spent(payload, path) for payload in read_journal(path).payloads]
+    with foreign_or_damaged(path, "start a new run"):
+        found = [decode(Spent, payload) for payload in read_journal(path).payloads]
     return sum(found[1:], found[0]) if found else None
-
-
-def _spent(payload: Mapping[str, Any], path: Path) -> Spent:
-    try:
-        peaks = {str(pid): int(held) for pid, held in payload.get("peak_bytes", {}).items()}
-        return Spent(float(payload["worker_s"]), float(payload["stages_s"]), peaks)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"{path}: foreign or damaged: {error}; start a new run") from error

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from harness.base.errors import SurroundingsError
+from harness.base.json_codec import decode
 from harness.base.process import TookTooLong, run
 
 PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
@@ -79,9 +80,7 @@ def probe(python: str) -> EnvironmentFacts:
 def _facts(python: str, stdout: str) -> EnvironmentFacts:
     try:
         # The last line only: an import may have printed something of its own before it.
-        data: dict[str, Any] = json.loads(stdout.strip().splitlines()[-1])
-        lists = {key: tuple(data[key]) for key in ("include_paths", "real_tensorrt")}
-        return EnvironmentFacts(**{**data, **lists})
+        return decode(EnvironmentFacts, json.loads(stdout.strip().splitlines()[-1]))
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise SurroundingsError(
             f"{python}: the probe's answer cannot be read ({error!r})",

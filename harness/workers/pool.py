@@ -265,4 +265,4 @@ class _Lane:
 def _with_plan(job: Job, record: CellRecord) -> CellRecord:
     """The record with what the plan knows and a worker does not."""
     planned = next(cell for cell in job.cells if cell.key == record.key)
-    return dataclasses.replace(record, hypothetical=planned.hypothetical)
+    return dataclasses.replace(record, key=planned.key, hypothetical=planned.hypothetical)

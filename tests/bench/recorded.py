@@ -77,5 +77,4 @@ def record(
         for _ in sampling.run():
             if all(len(cell.blocks) >= blocks or cell.stopped for cell in watched):
                 break
-    folder.release()
     return reopen(folder.path, out)

@@ -38,15 +38,20 @@ def test_two_benches_of_one_second_have_folders_of_their_own(tmp_path: Path) -> 
 def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
     plan = plan_of("a")
     folder = BenchFolder.create(tmp_path, provenance_of(plan), plan)
-    with folder.writing(), pytest.raises(UsageError, match="written by another process"):
-        BenchFolder.open(folder.path, tmp_path).writing()
-    folder.release()
+    other = BenchFolder.open(folder.path, tmp_path)
+    with (
+        folder.writing(),
+        pytest.raises(UsageError, match="written by another process"),
+        other.writing(),
+    ):
+        pass
 
 
-def test_a_damaged_plan_is_told_with_its_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["{}", '{"schema": 99}', '{"schema": 3}', "[]", ""])
+def test_a_damaged_plan_is_told_with_its_place(tmp_path: Path, text: str) -> None:
     judged = record(tmp_path, plan_of("a"))
-    (judged.folder.path / "plan.json").write_text("{}")
-    with pytest.raises(UsageError, match=r"plan\.json"):
+    (judged.folder.path / "plan.json").write_text(text)
+    with pytest.raises(UsageError, match=r"plan\.json: (foreign or damaged|schema)"):
         reopen(judged.folder.path, tmp_path)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.json_codec import decode
 from harness.bench.measures import GRAPH, PACKAGE
 from harness.bench.options import BenchOptions, check, make_plan
 from harness.bench.plan import (
@@ -17,8 +18,6 @@ from harness.bench.plan import (
     BenchPlan,
     bands,
     make_cells,
-    plan_from_json,
-    plan_to_json,
 )
 from harness.toolchain.rig_client import Corpus
 from harness.wire.bench_records import (
@@ -29,7 +28,7 @@ from harness.wire.bench_records import (
     UserMetric,
     passes_for,
 )
-from harness.wire.record_json import UnknownSchema
+from harness.wire.record_json import to_json
 from harness.wire.records import CaseInfo, PackageSpec, SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
@@ -40,18 +39,13 @@ CASE = CaseInfo("yolo_chunk", "real architectures", "exported", "x")
 
 def test_a_plan_comes_back_from_json_as_it_was() -> None:
     plan = plan_of("a", "b")
-    assert plan_from_json(plan_to_json(plan), "plan.json") == plan
+    assert decode(BenchPlan, to_json(plan)) == plan
 
 
 def test_a_plan_from_before_there_were_lanes_is_of_the_graph_lane() -> None:
-    data = plan_to_json(plan_of("a"))
+    data = to_json(plan_of("a"))
     del data["lane"], data["builder"]
-    assert plan_from_json(data, "plan.json").lane == "graph"
-
-
-def test_a_plan_of_another_schema_is_refused() -> None:
-    with pytest.raises(UnknownSchema, match=r"plan\.json"):
-        plan_from_json({**plan_to_json(plan_of("a")), "schema": 99}, "plan.json")
+    assert decode(BenchPlan, data).lane == "graph"
 
 
 def test_the_most_particular_band_counts() -> None:
@@ -136,7 +130,7 @@ def test_whole_packages_are_imported_and_asked_by_the_routes_that_both_have() ->
     ]  # fmt: skip
     assert plan.metrics == PACKAGE.stages
     assert set(plan.metrics) - set(plan.gating) == {"import-torch"}
-    assert plan_from_json(plan_to_json(plan), "plan.json") == plan
+    assert decode(BenchPlan, to_json(plan)) == plan
 
 
 def test_only_what_is_asked_of_whole_packages_is_measured() -> None:

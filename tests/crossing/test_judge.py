@@ -12,7 +12,7 @@ import pytest
 from harness.base.errors import SurroundingsError, UsageError
 from harness.catalogue.releases import Catalogue
 from harness.crossing.expected import CROSSING_FILE, read_classes
-from harness.crossing.folder import CrossingJournal, open_crossing
+from harness.crossing.folder import crossing_journal, open_crossing
 from harness.crossing.judge import (
     CASES,
     NOT_SAVED,
@@ -265,13 +265,16 @@ def test_a_folder_of_another_crossing_is_not_gone_on_with(tmp_path: Path) -> Non
 
 def test_a_crossing_that_was_cut_off_keeps_what_had_ended(tmp_path: Path) -> None:
     made = Program("2.12.1", "static", "retrace")
-    with CrossingJournal(tmp_path) as journal:
+    with crossing_journal(tmp_path) as journal:
         journal.add(Saved(made, "2.13.0", "ok", archive_bytes=10))
         journal.add(REFUSED)
-        with pytest.raises(UsageError, match="being written by another process"):
-            CrossingJournal(tmp_path)
+        with (
+            pytest.raises(UsageError, match="being written by another process"),
+            crossing_journal(tmp_path),
+        ):
+            pass
     path = tmp_path / "crossing.jsonl"
     path.write_bytes(path.read_bytes() + b"77 0123abcd {")  # as a kill in writing leaves it
-    with CrossingJournal(tmp_path) as journal:
+    with crossing_journal(tmp_path) as journal:
         assert journal.saved == {made: Saved(made, "2.13.0", "ok", archive_bytes=10)}
         assert journal.loaded == {(made, "2.13.0"): REFUSED}

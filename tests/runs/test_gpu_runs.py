@@ -23,7 +23,7 @@ def run_of(out: Path, *records: CellRecord, run_id: str = "20260921T000000Z-abcd
     )
     with RunFolder.create(out, given, [planned(each.key) for each in records]) as folder:
         folder.append(*records)
-        folder.write_results({"schema": 2, "state": "complete"}, [case("a")])
+        folder.write_results({"schema": 2, "state": "complete"}, [case("a")], folder.records())
     return folder
 
 

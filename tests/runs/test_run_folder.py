@@ -121,7 +121,7 @@ def test_a_folder_named_latest_is_not_replaced_and_no_temporary_link_is_left(
 def test_a_file_that_cannot_be_replaced_leaves_no_temporary_file(run: RunFolder) -> None:
     (run.path / "summary.json").mkdir()
     with pytest.raises(SurroundingsError, match="cannot write"):
-        run.write_results({"schema": SCHEMA}, CASES)
+        run.write_results({"schema": SCHEMA}, CASES, run.records())
     assert not [path for path in run.path.iterdir() if path.name.startswith(".")]
 
 
@@ -235,7 +235,7 @@ def test_the_table_has_a_typed_row_for_each_cell_and_oracle_and_loses_no_cell(
 ) -> None:
     run.append(record(key("a"), failed(Oracle.VALUES, "off"), seconds={"inline-engines": 0.25}))
     run.append(not_asked(key("b"), "no compiler"))
-    run.write_results({"schema": SCHEMA}, CASES)
+    run.write_results({"schema": SCHEMA}, CASES, run.records())
     table = pd.read_parquet(run.path / "records.parquet")
     assert list(table.groupby("case").size()) == [len(Oracle), 1, 1]
     values = table[(table["case"] == "a") & (table["oracle"] == "values")].iloc[0]
@@ -258,7 +258,7 @@ def test_each_failing_cell_leaves_its_evidence_and_a_cell_that_passes_now_leaves
     run.append(stopped(key("a"), "lint: used before it has been defined"))
     run.append(record(key("b"), failed(Oracle.WIRING, "swapped")))
     run.append(record(key("c")))
-    run.write_results({"schema": SCHEMA}, CASES)
+    run.write_results({"schema": SCHEMA}, CASES, run.records())
     folder = run.path / "failures"
     assert sorted(path.name for path in folder.iterdir()) == [
         f"{key('a').cell_id}.txt",
@@ -268,7 +268,7 @@ def test_each_failing_cell_leaves_its_evidence_and_a_cell_that_passes_now_leaves
     assert "wiring: wrong-wiring@run: swapped\n    evidence of swapped\n" in text
     assert "python -m harness explain b --subject 2.13.0 --route export" in text
     run.append(record(key("b")))
-    run.write_results({"schema": SCHEMA}, CASES)
+    run.write_results({"schema": SCHEMA}, CASES, run.records())
     assert [path.name for path in folder.iterdir()] == [f"{key('a').cell_id}.txt"]
 
 
@@ -280,13 +280,13 @@ def test_a_cell_whose_id_is_too_long_for_a_file_name_still_leaves_its_evidence(
     run = RunFolder.create(tmp_path, origin, plan)
     for name in names:
         run.append(stopped(key(name)))
-    run.write_results({"schema": SCHEMA}, [case(name) for name in names])
+    run.write_results({"schema": SCHEMA}, [case(name) for name in names], run.records())
     assert len(list((run.path / "failures").iterdir())) == 2
 
 
 def test_results_are_replaced_whole_and_leave_no_temporary_file(run: RunFolder) -> None:
     for gate in ("red", "green"):
-        run.write_results({"schema": SCHEMA, "gate": gate}, CASES)
+        run.write_results({"schema": SCHEMA, "gate": gate}, CASES, run.records())
     assert json.loads((run.path / "summary.json").read_text())["gate"] == "green"
     assert not [path for path in run.path.iterdir() if path.name.startswith(".")]
     mode = (run.path / "summary.json").stat().st_mode & 0o777
@@ -318,7 +318,7 @@ def test_a_published_run_is_read_from_its_results_all_but_the_evidence(
     )
     run.append(made)
     run.append(not_asked(key("b"), "no compiler"))
-    run.write_results({"schema": SCHEMA, "state": "complete"}, CASES)
+    run.write_results({"schema": SCHEMA, "state": "complete"}, CASES, run.records())
     run.close()
     for name in ("plan.jsonl", "journal.jsonl", "state.json"):
         (run.path / name).unlink()
@@ -335,7 +335,7 @@ def test_a_published_run_is_read_from_its_results_all_but_the_evidence(
 
 
 def test_a_published_table_of_other_columns_or_none_is_refused(run: RunFolder) -> None:
-    run.write_results({"schema": SCHEMA}, CASES)
+    run.write_results({"schema": SCHEMA}, CASES, run.records())
     run.close()
     for name in ("plan.jsonl", "journal.jsonl"):
         (run.path / name).unlink()

@@ -527,7 +527,7 @@ class TestNativeBuild:
         self, tmp_path: Path, cache: Path
     ) -> None:
         compiler = script(tmp_path / "cc", "raise SystemExit(3)")
-        with pytest.raises(SurroundingsError, match="--version failed with 3"):
+        with pytest.raises(SurroundingsError, match="--version exited with code 3"):
             Toolchain(cache, sys.executable, compiler=compiler).compiler_version()
 
     def test_a_source_that_does_not_compile_is_told_with_the_first_errors(

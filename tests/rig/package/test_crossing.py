@@ -13,7 +13,7 @@ import pytest
 
 from harness.base.errors import SurroundingsError, UsageError
 from harness.catalogue.releases import Catalogue
-from harness.crossing.folder import CrossingJournal
+from harness.crossing.folder import crossing_journal
 from harness.crossing.judge import Pair, Program
 from harness.crossing.run import PROGRAMS, cross
 from harness.subjects.stations import Station
@@ -29,7 +29,7 @@ TIMEOUT_S = 300.0
 
 def run(folder: Path, stations: list[Station], seed: int = 0, timeout_s: float = TIMEOUT_S) -> None:
     folder.mkdir(exist_ok=True)
-    with CrossingJournal(folder) as journal:
+    with crossing_journal(folder) as journal:
         cross(
             {station.release: station for station in stations},
             MADE,
@@ -43,7 +43,7 @@ def run(folder: Path, stations: list[Station], seed: int = 0, timeout_s: float =
 
 def pairs(folder: Path) -> dict[tuple[str, str], Pair]:
     """By route and loader."""
-    with CrossingJournal(folder) as journal:
+    with crossing_journal(folder) as journal:
         return {(pair.route, pair.loader): pair for pair in journal.loaded.values()}
 
 
@@ -70,10 +70,10 @@ def saved(sound: Path, tmp_path: Path) -> Path:
     """The same programs, not loaded by anybody yet."""
     folder = tmp_path / "saved"
     shutil.copytree(sound, folder)
-    with CrossingJournal(sound) as journal:
+    with crossing_journal(sound) as journal:
         made = list(journal.saved.values())
     (folder / "crossing.jsonl").unlink()
-    with CrossingJournal(folder) as journal:
+    with crossing_journal(folder) as journal:
         for each in made:
             journal.add(each)
     return folder
@@ -124,7 +124,7 @@ def test_a_program_with_other_weights_has_other_values(
         folder = tmp_path / f"seed-{seed}"
         folder.mkdir()
         made = Program(SAVER, case, "retrace")
-        with CrossingJournal(folder) as journal:
+        with crossing_journal(folder) as journal:
             cross(
                 {SAVER: station(SAVER)},
                 [made],
@@ -137,7 +137,7 @@ def test_a_program_with_other_weights_has_other_values(
         places.append(folder / PROGRAMS / SAVER / f"{case}.retrace.pt2")
     assert {pair.outcome for pair in pairs(tmp_path / "seed-0").values()} == {"ok"}
     shutil.copy(places[1], places[0])
-    with CrossingJournal(tmp_path / "seed-0") as journal:
+    with crossing_journal(tmp_path / "seed-0") as journal:
         cross(
             {SAVER: station(SAVER), LOADER: station(LOADER)},
             [made],
