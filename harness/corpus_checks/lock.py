@@ -14,7 +14,6 @@ History of ``LOCK_SCHEMA``:
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from typing import Any, Final
 from harness.base.errors import UsageError
 from harness.base.files import replace_file
 from harness.base.program import PROGRAM
+from harness.base.words import spans
 from harness.expectations import EXPECTATIONS
 from harness.wire.vocabulary import SplitSeen
 
@@ -109,12 +109,9 @@ def _told(case: str, seen: Mapping[str, SplitSeen], releases: Sequence[str]) -> 
     """What releases make of a case's model, in ranges of those that were asked."""
     row = {"case": case}
     for one in SplitSeen:
-        runs = itertools.groupby(releases, key=lambda release: seen.get(release) is one)
-        ranges = [list(run) for alike, run in runs if alike]
-        if ranges:
-            row[one.value] = ", ".join(
-                run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in ranges
-            )
+        alike = [release for release in releases if seen.get(release) is one]
+        if alike:
+            row[one.value] = ", ".join(spans(alike, releases))
     return row
 
 

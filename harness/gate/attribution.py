@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from harness.base.words import plural, span
 from harness.gate.findings import CellClass, Finding
 from harness.register.defects import Register
 from harness.register.facts import UNSUPPORTED, Fact, facts_in, facts_of, place_of
@@ -215,8 +216,7 @@ def shown_lines(shown: Iterable[Attributed], releases: Sequence[str]) -> list[st
     for told, group in itertools.groupby(releases, key=lambda name: _shown(of[name])):
         names = list(group)
         if told:
-            span = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-            lines.append(f"defects in {span}: {told}")
+            lines.append(f"defects in {span(names)}: {told}")
     return lines
 
 
@@ -241,4 +241,4 @@ def _listed(cells: Mapping[str, int], *, counted: bool = True) -> str:
 
 
 def _in_cells(count: int) -> str:
-    return f" in {count} cell{'s' if count > 1 else ''}"
+    return f" in {plural(count, 'cell')}"

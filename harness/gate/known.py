@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from harness.base.words import plural
 from harness.gate.verdict import ReachOf
 from harness.register.standing import Standing, Standings, State
 from harness.wire.oracles import Harm
@@ -124,7 +125,7 @@ def known_lines(known: Known) -> list[str]:
 
 
 def _ones(count: int) -> str:
-    return f"{count} known one{'' if count == 1 else 's'}" if count else "no known ones"
+    return plural(count, "known one") if count else "no known ones"
 
 
 def _in_brackets(harms: Mapping[str, int]) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 
 from packaging.version import Version
 
+from harness.base.words import plural
 from harness.wire.builders import PINNED
 from harness.wire.oracles import Harm
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
@@ -134,7 +135,7 @@ def verdict_words(gate: str, counts: Mapping[Lane, Mapping[str, int]], faults: i
         return _inconclusive(counts)
     if gate == "failed":
         lost = sum(each["missing"] for each in counts.values())
-        what = f", {_plural(lost, 'cell')} missing" if lost else ""
+        what = f", {plural(lost, 'cell')} missing" if lost else ""
         return f"Failed: the harness broke{what}{_where(counts, 'missing')}"
     parts = []
     for name, one, several in (
@@ -143,9 +144,9 @@ def verdict_words(gate: str, counts: Mapping[Lane, Mapping[str, int]], faults: i
     ):
         count = sum(each[name] for each in counts.values())
         if count:
-            parts.append(f"{_plural(count, one, several)}{_where(counts, name)}")
+            parts.append(f"{plural(count, one, several)}{_where(counts, name)}")
     if faults:
-        parts.append(f"{_plural(faults, 'fault')} in the expectations")
+        parts.append(f"{plural(faults, 'fault')} in the expectations")
     return f"Red: {' and '.join(parts)}"
 
 
@@ -167,9 +168,5 @@ def _inconclusive(counts: Mapping[Lane, Mapping[str, int]]) -> str:
     if not planned:
         return "Inconclusive: nothing was asked"
     if planned == unasked:
-        return f"Inconclusive: none of {_plural(planned, 'cell')} could be asked{where}"
+        return f"Inconclusive: none of {plural(planned, 'cell')} could be asked{where}"
     return f"Inconclusive: {unasked:,} of {planned:,} cells not asked{where}"
-
-
-def _plural(count: int, noun: str, several: str = "") -> str:
-    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"

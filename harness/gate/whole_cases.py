@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
+from harness.base.words import plural
 from harness.gate.findings import CellClass, Finding
 from harness.runs.plan import PlannedCell
 from harness.wire.records import CellRecord, SubjectSpec
@@ -39,7 +40,7 @@ def whole_cases(
             continue
         found |= dict.fromkeys([cell.key.cell_id for cell in told])
         key = told[0].key
-        count = f"{len(told)} cell{'s' if len(told) > 1 else ''}"
+        count = plural(len(told), "cell")
         said_of = f"the case cannot be asked ({count}): {reason}"
         found[key.cell_id] = Finding(key, CellClass.UNSUPPORTED, said_of, of_case=reason)
     return found

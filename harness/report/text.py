@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
+from harness.base import words
+from harness.base.words import plural as plural
 from harness.report import style
 from harness.report.frames.tables import MatrixCell, Quartiles
 
@@ -26,9 +28,7 @@ def number(value: float) -> str:
     return f"{rounded:,.{max(digits, 0)}f}"
 
 
-def plural(count: int, noun: str) -> str:
-    """``1 cell``, ``2 cells``, ``1,234 cells``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+_DASH = " \u2013 "
 
 
 def cells_by_lane(graph: int, package: int, engine: int) -> str:
@@ -53,18 +53,12 @@ def joined(words: Sequence[str]) -> str:
 
 def span(members: Sequence[str]) -> str:
     """Neighbours by their ends: ``2.7.0 – 2.10.0``; one by its name."""
-    return members[0] if len(members) == 1 else f"{members[0]} \u2013 {members[-1]}"
+    return words.span(members, _DASH)
 
 
 def spans(names: Iterable[str], order: Sequence[str]) -> list[str]:
     """Names that follow each other in ``order`` put together: ``2.3.0``, ``2.7.0 – 2.10.0``."""
-    runs: list[list[str]] = []
-    for name in sorted(names, key=order.index):
-        if runs and order.index(runs[-1][-1]) + 1 == order.index(name):
-            runs[-1].append(name)
-        else:
-            runs.append([name])
-    return [span(run) for run in runs]
+    return words.spans(names, order, _DASH)
 
 
 def breakable(name: str) -> str:

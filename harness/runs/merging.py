@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 
 from harness.base.errors import UsageError
 from harness.base.program import PROGRAM
+from harness.base.words import plural
 from harness.catalogue.subject_order import ordered_subjects
 from harness.runs.plan import PlannedCell
 from harness.runs.provenance import Provenance, Source, new_run_id, provenance_to_json
@@ -112,8 +113,8 @@ def _agreed(parts: Sequence[Part]) -> dict[CellKey, Cell]:
                 found[planned.key] = best
     for (one, two), cells in unlike.items():
         raise UsageError(
-            f"cannot merge {one} and {two}: they disagree in {_count(cells)}: {_first(cells)}; "
-            "leave one of them out, or run both anew"
+            f"cannot merge {one} and {two}: they disagree in {plural(len(cells), 'cell')}: "
+            f"{_first(cells)}; leave one of them out, or run both anew"
         )
     return {key: cell for key, (_, cell) in found.items()}
 
@@ -264,7 +265,3 @@ def _some(keys: Sequence[CellKey]) -> str:
 
 def _first(told: Sequence[str]) -> str:
     return "; ".join(told[:_NAMED]) + ("; ..." if len(told) > _NAMED else "")
-
-
-def _count(told: Sequence[str]) -> str:
-    return f"{len(told)} cell" + ("s" if len(told) > 1 else "")

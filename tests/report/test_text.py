@@ -46,13 +46,6 @@ def test_provenance_is_flat_facts_and_long_lists_apart():
     assert found.lists == (("freeze", tuple("abcdef")),)
 
 
-def test_names_that_follow_each_other_are_told_by_their_ends():
-    order = ["2.3.0", "2.4.0", "2.5.0", "2.6.0"]
-    assert text.spans(["2.5.0", "2.3.0", "2.6.0"], order) == ["2.3.0", "2.5.0 \u2013 2.6.0"]
-    assert text.spans([], order) == []
-    assert text.spans(reversed(order), order) == ["2.3.0 \u2013 2.6.0"]
-
-
 def test_a_long_word_may_break_between_syllables_and_a_short_one_may_not():
     assert text.breakable("real_architectures").replace("\u00ad", "-") == "real archi-tec-tu-res"
     assert text.breakable("values read twice") == "values read twice"

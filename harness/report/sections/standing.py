@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
+from harness.base.words import span
 from harness.gate.verdict import HARMS, ReachOf, Remaining, remaining
 from harness.report import text
 from harness.report.sections.package_lane import CALLS, called
@@ -106,7 +107,7 @@ def _by(
 
 def _together(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
     for row, group in itertools.groupby(rows, key=lambda pair: pair[1]):
-        yield f"| {_span([name for name, _ in group])} {row}"
+        yield f"| {span([name for name, _ in group])} {row}"
 
 
 def _row(what: str, left: Sequence[Remaining]) -> str:
@@ -116,7 +117,3 @@ def _row(what: str, left: Sequence[Remaining]) -> str:
 def _counts(left: Remaining) -> str:
     harms = " | ".join(str(left.harms.get(harm, 0)) for harm in HARMS)
     return f"{left.right} of {left.asked} | {harms}"
-
-
-def _span(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
