@@ -535,7 +535,7 @@ class TestNativeBuild:
     ) -> None:
         source.write_text("int f() { return wrong; }\n")
         with pytest.raises(
-            SurroundingsError, match=r"(?s)answer\.cpp: g\+\+ failed.*wrong.? was not"
+            SurroundingsError, match=r"(?s)answer\.cpp: g\+\+ exited.*wrong.? was not"
         ):
             build()
         assert os.listdir(cache / "native") == []
