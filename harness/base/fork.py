@@ -22,7 +22,6 @@ def beside(work: Callable[[], object]) -> Iterator[None]:
 
     Raises:
         Exception: what ``work`` raised.
-        SurroundingsError: the fork was killed.
     """
     with ProcessPoolExecutor(1, get_context("fork"), _work.append, (work,)) as pool:
         ended = pool.submit(_do)

@@ -52,12 +52,7 @@ class Workers:
 
 
 def workers_for(options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue) -> Workers:
-    """Those of a new bench.
-
-    Raises:
-        UsageError: an unknown release, or one that the lane has not.
-        SurroundingsError: no wheel, or a package that cannot be had here.
-    """
+    """Those of a new bench."""
     if options.lane == Lane.PACKAGE:
         return _whole(options, toolchain, catalogue)
     subjects = subjects_of(options, toolchain, catalogue)

@@ -47,12 +47,7 @@ Progress = Callable[[BenchCell, BenchPlan, Samples], None]
 def bench(
     options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue, progress: Progress
 ) -> JudgedBench:
-    """Start a bench and see it through.
-
-    Raises:
-        UsageError: an unknown release, case, route or stage.
-        SurroundingsError: no wheel, no compiler, a zygote that died; the folder can be resumed.
-    """
+    """Start a bench and see it through."""
     check(options)  # before anything takes long: a typo is cheap
     workers = workers_for(options, toolchain, catalogue)
     corpus = read_corpus(toolchain.python, options.corpus, toolchain.cache)
@@ -75,10 +70,6 @@ def resume(
 
     Args:
         pythons: as `BenchOptions` has them, of the same torch as before.
-
-    Raises:
-        UsageError: there is none, or it was begun with another inliner, torch, corpus or machine.
-        SurroundingsError: as `bench`.
     """
     folder = BenchFolder.open(which, out)
     before, plan = folder.provenance(), folder.plan()
@@ -108,11 +99,7 @@ def resume(
 
 
 def reopen(which: str | Path, out: Path) -> JudgedBench:
-    """A bench as it lies on the disk, judged anew.
-
-    Raises:
-        UsageError: there is none, or it is damaged.
-    """
+    """A bench as it lies on the disk, judged anew."""
     folder = BenchFolder.open(which, out)
     plan, provenance = folder.plan(), folder.provenance()
     samples = read_samples(plan, folder.journal().payloads)

@@ -45,11 +45,7 @@ class Comparison:
 
 
 def compare(base: JudgedBench, cand: JudgedBench, *, allow_mismatch: bool = False) -> Comparison:
-    """The candidate of ``cand`` against that of ``base``, by the bands of ``cand``.
-
-    Raises:
-        UsageError: the machines are unlike and nobody allowed it, or there is nothing in common.
-    """
+    """The candidate of ``cand`` against that of ``base``, by the bands of ``cand``."""
     differs = _unlike(base, cand)
     if differs and not allow_mismatch:
         raise UsageError(
@@ -133,11 +129,7 @@ class Trend:
 
 
 def trend(benches: Sequence[JudgedBench], *, allow_mismatch: bool = False) -> tuple[Trend, ...]:
-    """Every stage that at least two benches measured, with its change points.
-
-    Raises:
-        UsageError: fewer than two benches, or unlike machines.
-    """
+    """Every stage that at least two benches measured, with its change points."""
     if len(benches) < 2:
         raise UsageError("a trend needs at least two benches")
     ordered = sorted(benches, key=lambda bench: bench.provenance.started_at)

@@ -26,11 +26,7 @@ class Measures:
     about: str = ""
 
     def choose(self, text: str) -> tuple[str, ...]:
-        """Stages by name; `all`, or the name of a pass such as `load`, stands for several.
-
-        Raises:
-            UsageError: an unknown one.
-        """
+        """Stages by name; `all`, or the name of a pass such as `load`, stands for several."""
         if not text or text == "all":
             return self.stages
         chosen: list[str] = []

@@ -152,11 +152,7 @@ class BenchPlan:
 def make_cells(
     cases: Sequence[CaseInfo], routes: Sequence[str], sweeps: Sequence[str], *, full: bool
 ) -> tuple[BenchCell, ...]:
-    """The cells of cases by routes, then those of sweeps.
-
-    Raises:
-        UsageError: an unknown sweep, sizes that are none, or nothing to measure.
-    """
+    """The cells of cases by routes, then those of sweeps."""
     cells = [
         BenchCell(BenchCase(case.name), route, case.family) for case in cases for route in routes
     ]
@@ -188,11 +184,7 @@ _BAND = re.compile(r"(?:(?P<key>[^=]+)=)?(?P<percent>\d+(?:\.\d+)?)\s*%?")
 
 
 def bands(text: str) -> Bands:
-    """``5%``, ``5%,fsync=50%`` or ``5%,real architectures/save=3%``.
-
-    Raises:
-        UsageError: it is none of these.
-    """
+    """``5%``, ``5%,fsync=50%`` or ``5%,real architectures/save=3%``."""
     default, particular = Bands.default, []
     for part in (piece.strip() for piece in text.split(",") if piece.strip()):
         found = _BAND.fullmatch(part)

@@ -43,9 +43,6 @@ class Zygote:
 
         Args:
             module: what is started, if it is another that is asked in the same way.
-
-        Raises:
-            SurroundingsError: it did not start, or cannot load a subject.
         """
         setup.log_folder.mkdir(parents=True, exist_ok=True)
         self._module = module
@@ -77,7 +74,6 @@ class Zygote:
 
         Raises:
             JobFailed: it raised; the zygote is there for the next one.
-            SurroundingsError: the zygote died, or did not answer in time.
         """
         self._send({"do": do, "case": dataclasses.asdict(case), **fields})
         answer = self._receive()

@@ -76,11 +76,7 @@ class Samples:
     spent_s: float = 0.0
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Take in one line of the journal.
-
-        Raises:
-            UsageError: it is of another bench.
-        """
+        """Take in one line of the journal."""
         kind = line["kind"]
         self.spent_s += line.get("wall_s", 0.0)
         if kind == "session":

@@ -67,11 +67,7 @@ class Sampling:
         self._prepared: set[BenchCase] = set()
 
     def run(self) -> Iterator[BenchCell]:
-        """Sample until nothing is doubtful or the budget is spent; yields after each job.
-
-        Raises:
-            SurroundingsError: the zygote died.
-        """
+        """Sample until nothing is doubtful or the budget is spent; yields after each job."""
         for number in range(_FOREVER):
             cells = [cell for cell in self._plan.cells if self._is_open(cell)]
             if not any(map(self._has_time, cells)):

@@ -149,12 +149,7 @@ def run_campaigns(
     write: Callable[[Mapping[str, Any]], None],
     enough: Callable[[], bool] = lambda: False,
 ) -> Iterator[Campaign]:
-    """Run what is missing, one campaign after the other; yields each as it ended.
-
-    Raises:
-        UsageError: a case cannot be measured.
-        SurroundingsError: the zygote died.
-    """
+    """Run what is missing, one campaign after the other; yields each as it ended."""
     for number, kind in enumerate(campaigns.plan.kinds()):
         if enough():
             return

@@ -61,12 +61,7 @@ def begin(
     toolchain: Toolchain,
     catalogue: Catalogue,
 ) -> SelftestFolder:
-    """Make a new selftest's folder.
-
-    Raises:
-        UsageError: an unknown release or case.
-        SurroundingsError: no wheel, or a place that cannot be written.
-    """
+    """Make a new selftest's folder."""
     options = BenchOptions(
         baseline=plan.subject, candidate=plan.subject, seed=plan.seed, command_line=command_line
     )
@@ -85,12 +80,7 @@ def go_on(
     progress: Progress,
     session_s: float,
 ) -> list[str]:
-    """Run what is missing for at most ``session_s`` seconds, and write the table.
-
-    Raises:
-        UsageError: it was begun with another inliner, torch, corpus or machine, or is in use.
-        SurroundingsError: the zygote died.
-    """
+    """Run what is missing for at most ``session_s`` seconds, and write the table."""
     before = folder.provenance()
     subjects = found_again(before, toolchain, catalogue)
     _refuse_mixing(folder, before, subjects, toolchain)

@@ -54,7 +54,6 @@ class WholePackages:
 
         Raises:
             JobFailed: it raised; the releases are there for the next one.
-            SurroundingsError: a process died, or did not answer in time.
         """
         if do == "prepare":
             return self._prepare(case)
@@ -108,11 +107,7 @@ def _import(setup: StationSetup, arm: Arm) -> dict[str, Any]:
 
 @contextmanager
 def whole_packages(setups: Mapping[str, StationSetup]) -> Iterator[WholePackages]:
-    """Start the process of each release.
-
-    Raises:
-        SurroundingsError: one did not start.
-    """
+    """Start the process of each release."""
     with ExitStack() as running:
         stations = {
             name: running.enter_context(Zygote(setup, module=setup.module))

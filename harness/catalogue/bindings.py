@@ -97,7 +97,6 @@ def choose(
 
     Raises:
         Unavailable: there are none for this Python.
-        UsageError: there is no version ``wanted``.
     """
     fitting = sorted(
         (each for each in known if each.python == python), key=lambda each: Version(each.version)

@@ -42,12 +42,7 @@ NEWEST_ABI: Final = "10"
 
 
 def entry_for(version: str, wheel_path: Path) -> str:
-    """The catalogue's TOML table for a release, from its wheel.
-
-    Raises:
-        UsageError: the file is no wheel of this version of Torch-TensorRT for Linux, or one whose
-            exporter this harness cannot drive.
-    """
+    """The catalogue's TOML table for a release, from its wheel."""
     wanted = checked_version(version)
     wheel = WheelText(wheel_path)
     release = _release(wheel)
@@ -61,11 +56,7 @@ def entry_for(version: str, wheel_path: Path) -> str:
 
 
 def checked_version(text: str) -> Version:
-    """The version of a release that can be judged.
-
-    Raises:
-        UsageError: it is no version, or one before 2.3.
-    """
+    """The version of a release that can be judged."""
     try:
         version = Version(text)
     except InvalidVersion as error:
@@ -83,9 +74,6 @@ def subject_for_wheel(path: Path, catalogue: Catalogue) -> Release:
 
     A wheel that calls itself by a catalogued version and has other bytes is not that release; its
     version gets a local label, so that the two are two subjects.
-
-    Raises:
-        UsageError: as `entry_for`.
     """
     release = _release(WheelText(path))
     for known in catalogue:

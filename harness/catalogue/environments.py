@@ -24,11 +24,7 @@ def pins_torch(pinned: str, running: str) -> bool:
 
 
 def releases_in(environment: str, asked: str, running: str, catalogue: Catalogue) -> str:
-    """The releases of a run as `Catalogue.select` takes them; in a matched environment its own.
-
-    Raises:
-        UsageError: no such environment or release, or one that pins another torch.
-    """
+    """The releases of a run as `Catalogue.select` takes them; in a matched environment its own."""
     if environment == PINNED:
         return asked
     if environment != MATCHED:

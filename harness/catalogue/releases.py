@@ -120,11 +120,7 @@ class Catalogue:
         return self.releases[-1]
 
     def get(self, version: str) -> Release:
-        """The release of exactly this version.
-
-        Raises:
-            UsageError: the catalogue has none; it names those that it has.
-        """
+        """The release of exactly this version."""
         for release in self.releases:
             if release.version == version:
                 return release
@@ -139,9 +135,6 @@ class Catalogue:
         """The releases meant by ``2.10.0,2.13.0`` or by one specifier such as ``>=2.9,<2.14``.
 
         Oldest first and each once, in whatever order they were asked for.
-
-        Raises:
-            UsageError: it does not parse, names an unknown release, or matches none.
         """
         parts = [part.strip() for part in expression.split(",")]
         # A specifier's clauses are joined by commas too; only their operators tell them apart.
@@ -194,9 +187,6 @@ def inliner_id(
         wheel_path: where the modules are read from.
         modules: their paths inside the wheel.
         replaced: bytes that stand in for a module of the wheel, by its path.
-
-    Raises:
-        SurroundingsError: the wheel cannot be read, or lacks a module.
     """
     paths = sorted(set(modules))
     contents = dict(replaced)
@@ -225,12 +215,7 @@ def _read_modules(wheel_path: Path, paths: list[str]) -> dict[str, bytes]:
 
 
 def load_catalogue(path: Path = CATALOGUE_FILE) -> Catalogue:
-    """Read and check a catalogue.
-
-    Raises:
-        SurroundingsError: it cannot be read, or a table is not as it should be; the message names
-            the file, the table and the key.
-    """
+    """Read and check a catalogue."""
     top = TomlTable.of_file(path, CATALOGUE_SCHEMA)
     tables = top.table("release").tables()
     top.nothing_else()

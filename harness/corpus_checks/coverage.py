@@ -76,11 +76,7 @@ class Coverage:
 
 
 def read_extraction(data: Mapping[str, Any]) -> tuple[Space, dict[str, tuple[str, ...]]]:
-    """What the rig printed: the space, and each case's values.
-
-    Raises:
-        SurroundingsError: it is not in the form that `harness.rig.questions.coverage` writes.
-    """
+    """What the rig printed: the space, and each case's values."""
     try:
         axes = {axis["name"]: dict(axis["values"]) for axis in data["axes"]}
         impossible = {frozenset(item["pair"]): item["reason"] for item in data["impossible"]}

@@ -64,11 +64,7 @@ def lock_of(torch_version: str, described: Iterable[Mapping[str, Any]]) -> Corpu
 
 
 def read_lock(path: Path = LOCK_FILE) -> CorpusLock:
-    """The committed lock.
-
-    Raises:
-        UsageError: it is not there, not a lock, or of another schema.
-    """
+    """The committed lock."""
     try:
         header, *rows = (json.loads(line) for line in path.read_text().splitlines())
         schema, releases = header["schema"], tuple(header.get("releases", ()))
@@ -88,11 +84,7 @@ def read_lock(path: Path = LOCK_FILE) -> CorpusLock:
 
 
 def write_lock(lock: CorpusLock, path: Path = LOCK_FILE) -> None:
-    """One line a case, sorted: a change of one case is a change of one line.
-
-    Raises:
-        SurroundingsError: the file cannot be written.
-    """
+    """One line a case, sorted: a change of one case is a change of one line."""
     header = {
         "schema": LOCK_SCHEMA,
         "torch": lock.torch_version,

@@ -28,12 +28,7 @@ _OUTCOMES: Final = (
 
 
 def read_classes(path: Path = CROSSING_FILE) -> tuple[FailureClass, ...]:
-    """Read a file of classes.
-
-    Raises:
-        SurroundingsError: it cannot be read, or a class is not as it should be; the message names
-            the file, the class and the key.
-    """
+    """Read a file of classes."""
     top = TomlTable.of_file(path, CROSSING_SCHEMA)
     tables = top.take("class", list)
     top.nothing_else()

@@ -47,10 +47,6 @@ def open_crossing(
 
     Returns:
         The provenance of the run that began it, and what is unlike in this one and does not matter.
-
-    Raises:
-        UsageError: it is of another corpus, torch, TensorRT or release, or damaged.
-        SurroundingsError: it cannot be written.
     """
     path = folder / DESCRIPTION
     releases = {version: station.described for version, station in stations.items()}
@@ -97,12 +93,7 @@ class CrossingJournal:
 
 @contextmanager
 def crossing_journal(folder: Path) -> Iterator[CrossingJournal]:
-    """The journal in a folder, or a new one; nobody else writes it meanwhile.
-
-    Raises:
-        UsageError: it is damaged, or another process writes it.
-        SurroundingsError: it cannot be written.
-    """
+    """The journal in a folder, or a new one; nobody else writes it meanwhile."""
     run = _Folder(folder)
     with run.writing() as journal:
         rows = CrossingJournal(journal)

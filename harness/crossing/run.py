@@ -64,10 +64,6 @@ def cross(
     Args:
         stations: the releases that can be asked here; programs of others are left out.
         timeout_s: for one program.
-
-    Raises:
-        SurroundingsError: a process does not start, or breaks without a signal.
-        UsageError: a program that the journal has is not in the folder.
     """
     asked = [program for program in programs if program.saver in stations]
     half = _Half(folder.resolve(), seed, timeout_s)

@@ -112,11 +112,7 @@ def wheels_finding(toolchain: Toolchain, releases: Sequence[Release]) -> Finding
 
 
 def bindings_finding(toolchain: Toolchain, releases: Sequence[Release]) -> Finding:
-    """Whether the TensorRT bindings that the package lane imports can be had.
-
-    Raises:
-        SurroundingsError: the rig's Python cannot be asked.
-    """
+    """Whether the TensorRT bindings that the package lane imports can be had."""
     try:
         wanted = {toolchain.bindings(each).wheel: toolchain.bindings(each) for each in releases}
     except Unavailable as error:

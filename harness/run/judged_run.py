@@ -97,12 +97,7 @@ def reopen(
     *,
     undecided: bool = False,
 ) -> JudgedRun:
-    """A run as it lies on the disk, judged by today's expectations.
-
-    Raises:
-        UsageError: no such run, or it is damaged, or of cases that are no longer there.
-        SurroundingsError: the rig's Python cannot load the corpus.
-    """
+    """A run as it lies on the disk, judged by today's expectations."""
     folder = RunFolder.open(which, out)
     corpus = read_corpus(toolchain.python, folder.provenance().corpus, toolchain.cache)
     known = read_expectations(folder_of_expectations, corpus.places, undecided=undecided)
@@ -116,9 +111,6 @@ def judged_run(
 
     Args:
         records: those of the folder, where they are at hand.
-
-    Raises:
-        UsageError: the run has cases that are no longer there.
     """
     provenance, plan = folder.provenance(), folder.plan()
     records = folder.records() if records is None else records
@@ -170,11 +162,7 @@ def _newest_release(subjects: Iterable[SubjectSpec]) -> str | None:
 
 
 def raise_if_nothing_ran(judged: JudgedRun) -> None:
-    """A gate that failed because the harness broke says so with the first traceback.
-
-    Raises:
-        SurroundingsError: some cells have no record.
-    """
+    """A gate that failed because the harness broke says so with the first traceback."""
     if judged.report.gate is Gate.FAILED and judged.broken:
         cell, text = next(iter(judged.broken.items()))
         raise SurroundingsError(

@@ -15,11 +15,7 @@ _LONGEST_NAME = 200  # below the 255 bytes of common file systems
 
 
 def write_failures(folder: Path, records: Iterable[CellRecord]) -> None:
-    """One file for each failing cell, and no file for any other.
-
-    Raises:
-        SurroundingsError: the folder cannot be written.
-    """
+    """One file for each failing cell, and no file for any other."""
     texts = {file_name(record): evidence_text(record) for record in records if record.failures}
     with written_to(folder):
         folder.mkdir(exist_ok=True)

@@ -54,10 +54,6 @@ def merge(parts: Sequence[Part], *, allow_mismatch: bool = False) -> Part:
     Args:
         allow_mismatch: corpora that are unlike, or an environment with two torch builds, are told
             in ``mismatches`` of the provenance and do not forbid to merge.
-
-    Raises:
-        UsageError: a run of another schema, or with cells that have not ended; two runs that
-            disagree in a cell, or in what a subject is; a mismatch that is not allowed.
     """
     for part in parts:
         _refuse_unfinished(part)
@@ -94,11 +90,7 @@ def _refuse_unfinished(part: Part) -> None:
 
 
 def _agreed(parts: Sequence[Part]) -> dict[CellKey, Cell]:
-    """Every cell once.
-
-    Raises:
-        UsageError: two runs say different things of one; names them, and the first cells.
-    """
+    """Every cell once."""
     found: dict[CellKey, tuple[str, Cell]] = {}
     unlike: dict[tuple[str, str], list[str]] = {}
     for part in parts:
@@ -164,11 +156,7 @@ def _unlike(what: str, values: Mapping[str, str]) -> list[str]:
 
 
 def _subjects(sources: Sequence[Source]) -> tuple[SubjectSpec, ...]:
-    """Every subject once, with all packages that any run had of it.
-
-    Raises:
-        UsageError: of one name are two subjects.
-    """
+    """Every subject once, with all packages that any run had of it."""
     found: dict[str, dict[SubjectSpec, str]] = {}
     for source in sources:
         for spec in source.run.subjects:

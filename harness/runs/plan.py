@@ -67,9 +67,6 @@ def make_plan(
     Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
     for all that a subject has. Whichever way of saving is asked, `compile` is: the others rest on
     it. ``environment`` is where all of them run.
-
-    Raises:
-        UsageError: a route nobody knows, one cell asked for twice, or nothing to ask at all.
     """
     _refuse_unknown_routes(routes)
     first = _first_of_each_inliner(subjects)
@@ -96,9 +93,6 @@ def shard(plan: Sequence[PlannedCell], i: int, n: int) -> tuple[PlannedCell, ...
 
     The parts of a plan are disjoint and together are the plan; a cell and what it is measured as
     are in one part, as both have the same case.
-
-    Raises:
-        UsageError: ``i`` is not in 1..``n``, or this part has no case.
     """
     if not 1 <= i <= n:
         raise UsageError(f"shard {i}/{n}: give I/N with 1 <= I <= N")
@@ -157,11 +151,7 @@ def plan_to_jsonl(plan: Iterable[PlannedCell]) -> str:
 
 
 def plan_from_jsonl(text: str, where: str) -> tuple[PlannedCell, ...]:
-    """The inverse of `plan_to_jsonl`; ``where`` names the file in messages.
-
-    Raises:
-        UsageError: a line is not of a plan, or of a schema that this harness does not know.
-    """
+    """The inverse of `plan_to_jsonl`; ``where`` names the file in messages."""
     return tuple(
         _cell_from_line(line, f"{where}:{number}")
         for number, line in enumerate(text.splitlines(), start=1)

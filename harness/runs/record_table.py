@@ -118,11 +118,7 @@ def cases_in(path: Path) -> list[CaseInfo]:
 
 
 def read_parquet(path: Path) -> tuple[tuple[PlannedCell, ...], dict[str, CellRecord]]:
-    """The plan and the ended cells, by ``cell_id``, of a `parquet_bytes` file.
-
-    Raises:
-        UsageError: it is damaged, or its columns are not those that this harness writes.
-    """
+    """The plan and the ended cells, by ``cell_id``, of a `parquet_bytes` file."""
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:

@@ -58,11 +58,7 @@ class RunFolder(RunDirectory):
 
     @classmethod
     def create(cls, out: Path, provenance: Provenance, plan: Sequence[PlannedCell]) -> RunFolder:
-        """Make a new run under ``out`` and hold its lock; its plan is written first.
-
-        Raises:
-            UsageError: the plan is empty.
-        """
+        """Make a new run under ``out`` and hold its lock; its plan is written first."""
         if not plan:
             raise UsageError("a run needs at least one cell")
         folder = cls.make(
@@ -92,12 +88,7 @@ class RunFolder(RunDirectory):
         return self._published[0] if self.published else self._plan
 
     def records(self) -> dict[str, CellRecord]:
-        """The ended cells by ``cell_id``; of several records of a cell, the last counts.
-
-        Raises:
-            UsageError: the journal is damaged elsewhere than at its end, or of an unknown schema;
-                or a line is no record, or not of this plan.
-        """
+        """The ended cells by ``cell_id``; of several records of a cell, the last counts."""
         if self.published:
             return dict(self._published[1])
         planned = {words(cell.key): cell.key for cell in self.plan()}
@@ -120,13 +111,7 @@ class RunFolder(RunDirectory):
         return state
 
     def append(self, *records: CellRecord) -> None:
-        """Add ended cells; they are on the disk when this returns.
-
-        Raises:
-            UsageError: another process writes this run, or its journal is damaged, or it is a
-                published one.
-            SurroundingsError: it cannot be written.
-        """
+        """Add ended cells; they are on the disk when this returns."""
         self._writing().append(*map(to_json, records))
 
     def write_state(self, state: RunState) -> None:
@@ -144,9 +129,6 @@ class RunFolder(RunDirectory):
 
         Args:
             records: as `records` gives them.
-
-        Raises:
-            UsageError, SurroundingsError: as `append`.
         """
         self._writing()
         write_failures(self.path / "failures", records.values())

@@ -65,22 +65,13 @@ def own_peak_bytes() -> int:
 
 @contextmanager
 def spent_log(folder: Path) -> Iterator[Callable[[Spent], None]]:
-    """What adds a job's seconds to a run; whoever calls it holds the run's lock.
-
-    Raises:
-        UsageError: the file is damaged.
-        SurroundingsError: it cannot be written.
-    """
+    """What adds a job's seconds to a run; whoever calls it holds the run's lock."""
     with Journal(folder / SPENT_FILE) as log:
         yield lambda spent: log.append(to_json(spent))
 
 
 def read_spent(folder: Path) -> Spent | None:
-    """The sum over all jobs that told, before a resume too; None where none did.
-
-    Raises:
-        UsageError: the file is damaged, or of an unknown schema.
-    """
+    """The sum over all jobs that told, before a resume too; None where none did."""
     path = folder / SPENT_FILE
     if not path.exists():  # a run of before this was kept, or one that did not get to a job
         return None

@@ -35,7 +35,6 @@ def preflight(python: str, driver: str = DRIVER) -> Installed:
 
     Raises:
         Unavailable: something is missing; says what, and what to do, in one line.
-        SurroundingsError: the rig's Python cannot be asked.
     """
     device = first_device(driver)  # first: without one, what is installed does not matter
     return installed(ask_rig(python, "installed")[0], device)

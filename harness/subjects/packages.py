@@ -39,10 +39,6 @@ def with_packages(
             releases; `tensorrt-rtx-VERSION` for that version, or `tensorrt-rtx-*` for all that
             there are, of every release that names any.
         before: the builders of each subject in the run that is gone on with; no others are made.
-
-    Raises:
-        UsageError: an unknown builder, or a version that there is not.
-        SurroundingsError: as `Toolchain.package_site`.
     """
     wanted = [builder for text in builders for builder in _builders(text)]
     sites: dict[tuple[str, str], PackageSite] = {}
@@ -81,7 +77,6 @@ def with_installed(
         before: the builders of each subject's real packages in the run that is gone on with.
 
     Raises:
-        UsageError: the release is in no catalogue, or the run that is gone on with had another.
         Unavailable: another release was asked for than the one that is installed.
     """
     release = catalogue.get(installed.release)

@@ -40,10 +40,6 @@ def release_subject(
     Args:
         wheel_path: its wheel, already held against the catalogue's hash; None if there is none.
         unavailable: why there is none; given exactly when `wheel_path` is None.
-
-    Raises:
-        SurroundingsError: the wheel holds another inliner than the catalogue says, or cannot be
-            read.
     """
     _check_either(wheel_path, unavailable)
     if wheel_path is not None:
@@ -76,9 +72,6 @@ def wheel_subject(found: Release, wheel_path: Path, like: Release) -> SubjectSpe
     Args:
         found: the wheel, as `catalogue_entry.subject_for_wheel` reads it.
         like: the release that it is held against.
-
-    Raises:
-        SurroundingsError: the wheel cannot be read, or is no longer the one that was read.
     """
     itself = release_subject(found, wheel_path)
     return dataclasses.replace(
@@ -100,10 +93,6 @@ def exporter_subject(
         like: the release that it is measured like: its wheel around it, its routes.
         wheel_path: that release's wheel; None if there is none.
         unavailable: why there is none; given exactly when `wheel_path` is None.
-
-    Raises:
-        UsageError: the file cannot be read, does not parse, or lacks one of `REQUIRED_CALLS`.
-        SurroundingsError: the wheel cannot be read, or lacks a module.
     """
     _check_either(wheel_path, unavailable)
     source = checked_exporter(path)
@@ -169,12 +158,7 @@ def known_subjects(catalogue: Catalogue) -> tuple[SubjectSpec, ...]:
 
 
 def checked_exporter(path: Path) -> bytes:
-    """The bytes of an exporter file that parses and defines all of `REQUIRED_CALLS`.
-
-    Raises:
-        UsageError: it cannot be read, does not parse, or lacks a call; the message names the file,
-            the line of a syntax error, what is missing, and what to do.
-    """
+    """The bytes of an exporter file that parses and defines all of `REQUIRED_CALLS`."""
     try:
         source = path.read_bytes()
     except OSError as error:

@@ -48,9 +48,6 @@ def toolchains_of(
 
     Args:
         pythons: ``RELEASE=PATH`` for releases that have a Python, and so a torch, of their own.
-
-    Raises:
-        UsageError: an unknown release, or no such file.
     """
     own: dict[str, str] = {}
     for text in pythons:
@@ -72,12 +69,7 @@ def stations_of(
     catalogue: Catalogue,
     builder: str = SEGMENT,
 ) -> Stations:
-    """Where each release runs; packages are put together on first use.
-
-    Raises:
-        UsageError: an unknown builder.
-        SurroundingsError: as `Toolchain.package_site`.
-    """
+    """Where each release runs; packages are put together on first use."""
     at: dict[str, Station] = {}
     subjects: list[SubjectSpec] = []
     unavailable: dict[str, str] = {}

@@ -43,11 +43,7 @@ def guarded(path: Path, advice: str = CHOOSE) -> Iterator[None]:
 
 @contextmanager
 def locked(cache: Path, name: str, timeout_s: float = 900.0) -> Iterator[None]:
-    """Hold the lock of one thing in the cache, so that two runs do not make it at once.
-
-    Raises:
-        SurroundingsError: the cache cannot be written, or another process keeps the lock.
-    """
+    """Hold the lock of one thing in the cache, so that two runs do not make it at once."""
     path = cache / _LOCKS / f"{name}.lock"
     lock = filelock.FileLock(path)
     with guarded(path):
@@ -66,11 +62,7 @@ def locked(cache: Path, name: str, timeout_s: float = 900.0) -> Iterator[None]:
 
 @contextmanager
 def workspace(folder: Path) -> Iterator[Path]:
-    """An empty folder beside what is to be published, on the same file system; gone afterwards.
-
-    Raises:
-        SurroundingsError: it cannot be made, or what is done in it meets an OSError.
-    """
+    """An empty folder beside what is to be published, on the same file system; gone afterwards."""
     with guarded(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as temporary:
@@ -82,9 +74,6 @@ def clean(cache: Path, *, wheels: bool = True, native: bool = True, packages: bo
     engines; the bytes freed.
 
     Nothing else in the folder is touched, so that a wrong path costs nothing.
-
-    Raises:
-        SurroundingsError: something could not be removed.
     """
     asked = {WHEELS: wheels, NATIVE: native, ANSWERS: native, PACKAGES: packages, ENGINES: packages}
     folders = [cache / name for name, wanted in asked.items() if wanted]

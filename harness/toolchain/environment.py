@@ -49,11 +49,7 @@ class EnvironmentFacts:
 
 
 def probe(python: str) -> EnvironmentFacts:
-    """Ask a Python for its facts.
-
-    Raises:
-        SurroundingsError: it cannot be run, has no torch, or answers otherwise than expected.
-    """
+    """Ask a Python for its facts."""
     try:
         done = run(
             rig_command(python, QUESTIONS_MODULE),

@@ -22,9 +22,6 @@ def kept(cache: Path, python: str, ask: Callable[[], str]) -> str:
     """What ``ask`` returned when it was last called with the same sources; else what it does now.
 
     Of another Python than this one nothing is known that could tell whether it is still the same.
-
-    Raises:
-        SurroundingsError: the cache cannot be read or written.
     """
     if python != sys.executable:
         return ask()

@@ -22,11 +22,7 @@ _SHOWN_ERRORS: Final = 5
 
 
 def compiler_version(compiler: str) -> str:
-    """The first line of what the compiler says of itself.
-
-    Raises:
-        SurroundingsError: there is no such command, or it fails.
-    """
+    """The first line of what the compiler says of itself."""
     done = _run(compiler, ["--version"])
     if done.code != 0:
         raise SurroundingsError(

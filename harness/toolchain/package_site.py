@@ -158,7 +158,6 @@ def engine_layout(wheel: Path, abi: str) -> EngineLayout:
     number, and the catalogue's is taken.
 
     Raises:
-        SurroundingsError: the wheel cannot be read, or names another number than the catalogue.
         Unavailable: it names no slots.
     """
     stated = text_in(wheel, f"{_RUNTIME_DIR}/_serialized_engine_layout.py")

@@ -41,10 +41,6 @@ def released_wheel(source: WheelSource, version: str) -> Path:
     """The Linux wheel of a released version; out of the wheelhouse, if there is one, or by pip.
 
     What pip fetches is put into the cache, where a later run finds it. Offline it must be there.
-
-    Raises:
-        UsageError: there is no such version, or no such wheelhouse.
-        SurroundingsError: no registry can be reached, or the cache cannot be written.
     """
     if source.wheelhouse is not None:
         if not source.wheelhouse.is_dir():

@@ -45,10 +45,6 @@ def read_corpus(python: str, places: Sequence[str] = (), cache: Path | None = No
         places: files, folders or entry points whose cases take the place of the project's own.
         cache: where the answer is kept, and given again while no source of it has changed; None
             asks in any case.
-
-    Raises:
-        UsageError: a place holds no cases, or cannot be imported.
-        SurroundingsError: the rig's Python cannot load the corpus.
     """
 
     def ask() -> str:
@@ -98,12 +94,7 @@ def package_lane(site: PackageSite, places: Iterable[str] = (), seed: int = 0) -
 
 
 def ask_rig(python: str, question: str, **request: Any) -> list[Any]:
-    """Ask the rig one question (`harness.rig.questions`) and return its answers.
-
-    Raises:
-        UsageError: the request asks for what is not there; with what the rig says of it.
-        SurroundingsError: the rig failed; with the last line that it wrote.
-    """
+    """Ask the rig one question (`harness.rig.questions`) and return its answers."""
     return [json.loads(line) for line in _printed(python, question, **request).splitlines()]
 
 
@@ -138,9 +129,6 @@ def select_cases(
         quick: of the quick cases alone.
         full: of those too, and through the lanes too, that only a full run takes.
         lanes: through these lanes alone.
-
-    Raises:
-        UsageError: nothing is chosen, a family is unknown, or the expression is malformed.
     """
     known = sorted({case.family for case in cases})
     for family in families:

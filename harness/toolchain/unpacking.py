@@ -18,11 +18,7 @@ _LEFT_OUT: Final = ("torch_tensorrt/bin/", "torch_tensorrt/include/", "torch_ten
 
 
 def text_in(wheel: Path, name: str) -> str:
-    """A module's text; empty if the wheel has none of this name.
-
-    Raises:
-        SurroundingsError: it cannot be read as a zip, as in all functions here.
-    """
+    """A module's text; empty if the wheel has none of this name."""
     with _opened(wheel) as archive:
         return archive.read(name).decode("utf-8") if name in archive.namelist() else ""
 

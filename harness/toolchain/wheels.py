@@ -129,7 +129,6 @@ def run_pip(python: str, arguments: Sequence[str], folder: Path, what: str) -> s
 
     Raises:
         Unavailable: it took too long.
-        SurroundingsError: it cannot be run, or fails for a reason of this machine's own.
     """
     command = [python, "-m", "pip", *arguments, "-d", str(folder)]
     try:

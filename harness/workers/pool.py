@@ -45,10 +45,6 @@ async def run_jobs(
 
     Args:
         on_spent: is told what each job took, second attempts too, once its worker has said so.
-
-    Raises:
-        SurroundingsError: a worker does not start, or a release cannot be loaded.
-        UsageError: an exporter file cannot be loaded.
     """
     queue: asyncio.Queue[Job] = asyncio.Queue()
     for job in jobs:
