@@ -15,8 +15,7 @@ from harness.bench import plan as plans
 from harness.bench.asking import Running, Workers, workers_again, workers_for
 from harness.bench.folder import BenchFolder
 from harness.bench.judging import BenchReport, judge_bench
-from harness.bench.machine import look, unlike
-from harness.bench.notes import notes
+from harness.bench.machine import look, notes, unlike
 from harness.bench.options import BenchOptions, check, make_plan, provenance_of
 from harness.bench.plan import BenchCell, BenchPlan
 from harness.bench.samples import Samples, read_samples

@@ -40,10 +40,11 @@ from harness.report.pages.crossing_page import (
     headline,
     table_files,
 )
+from harness.runs.case_filter import select_cases
 from harness.runs.provenance import collect_provenance, provenance_to_json
 from harness.subjects.stations import stations_of, toolchains_of
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.toolchain.rig_client import read_corpus, select_cases
+from harness.toolchain.rig_client import read_corpus
 from harness.wire.records import CaseInfo
 from harness.wire.routes import Lane
 

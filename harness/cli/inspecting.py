@@ -35,19 +35,13 @@ from harness.register.defects import read_register
 from harness.register.facts import Place
 from harness.register.reading import read_expectations
 from harness.run import doctor as checks
+from harness.runs.case_filter import select_cases
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import choose_subjects
 from harness.subjects.specs import builtin_subjects, torch_subject
 from harness.toolchain import Toolchain, clean
-from harness.toolchain.rig_client import (
-    absolute,
-    ask_rig,
-    graph_lane,
-    package_lane,
-    select_cases,
-    split_text,
-)
+from harness.toolchain.rig_client import absolute, ask_rig, graph_lane, package_lane, split_text
 from harness.wire.record_json import to_json
 from harness.wire.records import CaseInfo, SubjectSpec
 from harness.wire.routes import Lane, Route

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,8 @@ from harness.catalogue.releases import Catalogue
 from harness.expectations import EXPECTATIONS
 from harness.register.reading import read_expectations
 from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
-from harness.run.package_jobs import package_groups
-from harness.runs.plan import derived, make_plan, shard
+from harness.runs.case_filter import select_cases
+from harness.runs.plan import PlannedCell, derived, make_plan, shard
 from harness.runs.provenance import Provenance, collect_provenance, resume_mismatch, resume_warnings
 from harness.runs.run_folder import RunFolder, RunState
 from harness.runs.spent import own_peak_bytes, read_spent, spent_log
@@ -28,11 +28,11 @@ from harness.subjects.engine_lane import preflight
 from harness.subjects.packages import Sites, with_installed, with_packages
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.toolchain.rig_client import Corpus, read_corpus, select_cases
+from harness.toolchain.rig_client import Corpus, read_corpus
 from harness.wire.builders import MATCHED, PINNED, SEGMENT, Builder
-from harness.wire.records import CellRecord, PackageSpec, SubjectSpec
+from harness.wire.records import CellKey, CellRecord, PackageSpec, SubjectSpec
 from harness.wire.routes import Lane
-from harness.workers.jobs import make_jobs
+from harness.workers.jobs import Job, make_jobs
 from harness.workers.pool import run_groups, run_jobs
 from harness.workers.process import PackageSetup, WorkerSetup
 
@@ -300,7 +300,7 @@ def _run_missing(
             device="cuda" if real else "cpu",
         )
 
-    groups = package_groups(missing, package_setup, subjects)
+    groups = _package_groups(missing, package_setup, subjects)
     broken: dict[str, str] = {}
     with spent_log(folder.path) as on_spent:
         how: Any = {
@@ -315,3 +315,25 @@ def _run_missing(
         if groups:
             broken |= asyncio.run(run_groups(groups, **how)).broken
     return broken
+
+
+def _package_groups(
+    missing: Collection[PlannedCell],
+    setup_for: Callable[[SubjectSpec, PackageSpec], PackageSetup],
+    subjects: Sequence[SubjectSpec],
+) -> list[tuple[list[Job], PackageSetup]]:
+    """The jobs of each package, and what its worker is started with.
+
+    The largest come first, so that none is left alone at the end.
+    """
+    groups = []
+    for spec in subjects:
+        for package in spec.packages:
+            jobs = make_jobs([cell for cell in missing if _is_of(cell.key, spec, package)])
+            if jobs:
+                groups.append((jobs, setup_for(spec, package)))
+    return sorted(groups, key=lambda group: -sum(len(job.cells) for job in group[0]))
+
+
+def _is_of(key: CellKey, spec: SubjectSpec, package: PackageSpec) -> bool:
+    return (key.lane, key.subject, key.builder) == (package.lane, spec.subject, package.builder)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Collection, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from harness.base.errors import SurroundingsError, UsageError
 from harness.base.exit_codes import ExitCode
+from harness.base.files import digest_of, replace_file
 from harness.base.process import run
 from harness.base.program import PROGRAM
-from harness.toolchain import kept_answers
+from harness.toolchain.cache import ANSWERS, CHOOSE, guarded
 from harness.toolchain.environment import PROJECT_ROOT, QUESTIONS_MODULE, rig_command
 from harness.toolchain.package_site import PackageSite
 from harness.wire.record_json import case_from_json, to_json
 from harness.wire.records import CaseInfo, SubjectSpec
 from harness.wire.routes import Lane
+
+SOURCES = tuple(PROJECT_ROOT / name for name in ("corpus", "harness/rig", "harness/wire"))
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ def read_corpus(python: str, places: Sequence[str] = (), cache: Path | None = No
         return _printed(python, "cases", corpus=list(places))
 
     # What lies elsewhere can be anything, and read anything.
-    printed = ask() if cache is None or places else kept_answers.kept(cache, python, ask)
+    printed = ask() if cache is None or places else kept(cache, python, ask)
     lines = [json.loads(line) for line in printed.splitlines()]
     cases = tuple(case_from_json(line) for line in lines[:-1])
     return Corpus(cases, lines[-1]["corpus_digest"], tuple(places))
@@ -111,77 +115,32 @@ def _printed(python: str, question: str, **request: Any) -> str:
     return done.printed
 
 
-def select_cases(
-    cases: Sequence[CaseInfo],
-    expression: str = "",
-    families: Collection[str] = (),
-    *,
-    quick: bool = False,
-    full: bool = True,
-    lanes: Collection[Lane] = (Lane.GRAPH, Lane.PACKAGE),
-) -> tuple[CaseInfo, ...]:
-    """The cases that an expression and families choose, each with the lanes that it goes through.
+def kept(cache: Path, python: str, ask: Callable[[], str]) -> str:
+    """What ``ask`` returned when it was last called with the same sources; else what it does now.
 
-    Args:
-        expression: words that a case's name or family must contain, with `and`, `or`, `not`: as
-            pytest's -k, without brackets. Empty for all.
-        families: families' names, or parts of them; empty for all.
-        quick: of the quick cases alone.
-        full: of those too, and through the lanes too, that only a full run takes.
-        lanes: through these lanes alone.
+    Of another Python than this one nothing is known that could tell whether it is still the same.
     """
-    known = sorted({case.family for case in cases})
-    for family in families:
-        if not any(family.lower() in name.lower() for name in known):
-            raise UsageError(f"no family is named like {family!r}; there are: {', '.join(known)}")
-    chosen = tuple(
-        case
-        for case in (_through(case, lanes, full) for case in cases)
-        if case.lanes
-        and (case.quick or not quick)
-        and _chosen(expression, f"{case.name} {case.family}".lower())
-        and (not families or any(name.lower() in case.family.lower() for name in families))
-    )
-    if not chosen:
-        raise UsageError(
-            f"no {'quick ' if quick else ''}case matches "
-            f"{expression or ', '.join(families)!r}; `{PROGRAM} list` "
-            f"shows them all{'' if full else ', and some are for `--full` alone'}"
-        )
-    return chosen
+    if python != sys.executable:
+        return ask()
+    digest = digest_of(SOURCES, _torch(), sys.version, python)
+    folder = cache / ANSWERS
+    place = folder / digest
+    with guarded(place):
+        if place.is_file():
+            return place.read_text(encoding="utf-8")
+    answer = ask()
+    if digest_of(SOURCES, _torch(), sys.version, python) != digest:
+        return answer  # somebody is editing
+    with guarded(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for older in folder.iterdir():
+            older.unlink(missing_ok=True)
+    replace_file(place, answer.encode(), CHOOSE)
+    return answer
 
 
-def _through(case: CaseInfo, lanes: Collection[Lane], full: bool) -> CaseInfo:
-    """The case with those of its lanes that a run takes it through."""
-    left_out = () if full else case.full
-    taken = (lane for lane in case.lanes if lane in lanes and lane not in left_out)
-    return dataclasses.replace(case, lanes=tuple(taken))
-
-
-def _chosen(expression: str, text: str) -> bool:
-    """`or` binds loosest, then `and`, then `not`."""
-    words = expression.lower().split()
-    if not words:
-        return True
-    return any(
-        all(_holds(term, text, expression) for term in _parted(clause, "and"))
-        for clause in _parted(words, "or")
-    )
-
-
-def _parted(words: Sequence[str], separator: str) -> list[list[str]]:
-    parts: list[list[str]] = [[]]
-    for word in words:
-        if word == separator:
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return parts
-
-
-def _holds(term: Sequence[str], text: str, expression: str) -> bool:
-    negations = [word for word in term if word == "not"]
-    names = [word for word in term if word != "not"]
-    if len(names) != 1 or list(term[: len(negations)]) != negations:
-        raise UsageError(f"-k {expression!r}: expected words joined by `and`, `or`, `not`")
-    return (names[0] in text) ^ (len(negations) % 2 == 1)
+def _torch() -> str:
+    try:
+        return version("torch")
+    except PackageNotFoundError:  # whoever asks will say so
+        return ""

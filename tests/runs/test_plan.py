@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
+from harness.runs.case_filter import select_cases
 from harness.runs.plan import (
     PlannedCell,
     derived,
@@ -19,7 +20,6 @@ from harness.runs.plan import (
     plan_to_jsonl,
     shard,
 )
-from harness.toolchain.rig_client import select_cases
 from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, PackageSpec, SubjectSpec
 from harness.wire.routes import Lane, Route

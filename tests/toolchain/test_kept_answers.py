@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import SurroundingsError
-from harness.toolchain import kept_answers
+from harness.toolchain import rig_client
 from harness.toolchain.cache import ANSWERS
-from harness.toolchain.kept_answers import kept
-from harness.toolchain.rig_client import read_corpus
+from harness.toolchain.rig_client import kept, read_corpus
 
 
 class Rig:
@@ -30,7 +29,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A source in a folder of sources that take the place of the project's own."""
     folder = tmp_path / "sources"
     (folder / "families").mkdir(parents=True)
-    monkeypatch.setattr(kept_answers, "SOURCES", (folder,))
+    monkeypatch.setattr(rig_client, "SOURCES", (folder,))
     path = folder / "families" / "chains.py"
     path.write_text("steps = 1\n")
     return path
@@ -62,7 +61,7 @@ def test_another_torch_is_asked_anew(
 ) -> None:
     rig = Rig()
     kept(tmp_path, sys.executable, rig)
-    monkeypatch.setattr(kept_answers, "version", lambda _: "9.9.9")
+    monkeypatch.setattr(rig_client, "version", lambda _: "9.9.9")
     assert kept(tmp_path, sys.executable, rig) == "answer 2"
 
 
