@@ -6,7 +6,7 @@ import enum
 
 
 class ExitCode(enum.IntEnum):
-    """The process's exit status. USAGE and INTERRUPTED are no verdict of a gate; the others are."""
+    """The process's exit status. All but USAGE and INTERRUPTED are a gate's verdict."""
 
     GREEN = 0
     RED = 1

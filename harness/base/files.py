@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, also after a kill or a power cut; and their digests."""
+"""Files that are written whole or not at all, even after a kill or a power cut; and digests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Work in a second process meanwhile: a fork, which finds all that is there and copies none of it.
+"""Work in a forked process, which shares this one's memory and need not be sent anything.
 
-What it makes it leaves on the disk. One at a time: a process is forked that has no other threads.
+The work leaves its results on the disk. Only one fork may run at a time, because a process with
+other threads must not be forked.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _work: list[Callable[[], object]] = []  # of a fork alone: to be handed over, it
 
 @contextmanager
 def beside(work: Callable[[], object]) -> Iterator[None]:
-    """Do ``work`` in a fork while the body runs; it has ended where the body is left.
+    """Do ``work`` in a fork while the body runs; leaving the body waits for it.
 
     Raises:
         Exception: what ``work`` raised.

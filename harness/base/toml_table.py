@@ -1,7 +1,7 @@
-"""A TOML table that is taken apart key by key, so that no key goes unread and none is guessed.
+"""A TOML table that is read key by key, so that no key goes unread and none is guessed.
 
-For the files that this project commits and people edit by hand: a misspelt key there is silent
-otherwise. Every complaint names the file, the table and the key.
+The project's committed files are edited by hand, where a misspelt key would otherwise go unnoticed.
+Every complaint names the file, the table and the key.
 """
 
 from __future__ import annotations

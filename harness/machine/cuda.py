@@ -1,7 +1,7 @@
 """Whether an engine could run on this machine: the CUDA driver is asked, through ctypes.
 
-The standard library alone: `noxfile.py` asks before it installs gigabytes, where nothing of the
-project's environment is there yet.
+It imports the standard library alone, because `noxfile.py` asks before it installs gigabytes, when
+the project's environment does not exist yet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""pip's configuration in uv's words: uv reads none of it, and it may name the registry.
+"""pip's configuration as variables for uv, which does not read pip's configuration itself.
 
-What pip is to look at beside its registry is not passed on. It may have another build of a version
-that a lock names, such as torch 2.13.0+cpu: pip prefers the file whose hash is listed, and uv takes
-the other one and fails.
+Only the registry is passed on, and no further index. A further index may have another build of a
+version that a lock names, such as torch 2.13.0+cpu: pip prefers the file whose hash is listed, but
+uv takes the other one and fails.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def uv_variables(listed: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def left_out(listed: str) -> tuple[str, ...]:
-    """The settings that say where packages are, and that uv is not told."""
+    """The settings about places of packages that are not passed on to uv."""
     settings = _settings(listed)
     return tuple(name for name in _LEFT_OUT if settings.get(name))
 

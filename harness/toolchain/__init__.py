@@ -1,7 +1,7 @@
-"""Wheels, hashes, native builds and their cache: injected where they are needed, never reached for.
+"""Wheels, hashes, native builds and their cache.
 
-Whoever needs a wheel or a compiler is handed a `Toolchain`. It is the only part of the controller
-that starts pip and compilers, so a test gives another Python or compiler and no network is needed.
+Whoever needs a wheel or a compiler is handed a `Toolchain`, the only part of the controller that
+starts pip and compilers. A test hands over another Python or compiler and needs no network.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Toolchain:
     """What the harness builds and fetches with.
 
     Attributes:
-        cache: folder for what can be made again; made on first use.
-        python: the rig's Python: it has torch, and pip.
-        wheelhouse: a folder of wheels that takes the place of cache and registry.
-        offline: ask no registry.
+        cache: the folder for what can be made again; it is created on first use.
+        python: the rig's Python, which has torch and pip.
+        wheelhouse: a folder of wheels that replaces cache and registry.
+        offline: whether the registry must not be asked.
         compiler: the C++ compiler's command.
-        notify: told, in one line, of what takes long.
+        notify: receives a line before anything that takes long.
     """
 
     cache: Path
@@ -50,10 +50,10 @@ class Toolchain:
     notify: Callable[[str], None] = _silent
 
     def wheel(self, release: Release) -> Path:
-        """A release's wheel, its SHA-256 as in the catalogue.
+        """A release's wheel, verified by the SHA-256 in the catalogue.
 
-        From the wheelhouse if there is one; else from the cache, fetched into it on first use. A
-        corrupt cached file is fetched once again.
+        It comes from the wheelhouse if there is one, and otherwise from the cache, into which it is
+        fetched on first use. A corrupt cached file is fetched once more.
 
         Raises:
             Unavailable: the wheelhouse lacks it, or no registry gave it.
@@ -63,7 +63,7 @@ class Toolchain:
         return self._wheels.wheel(release)
 
     def released_wheel(self, version: str) -> Path:
-        """The wheel of a version that is in no catalogue, unverified: there is no hash for it yet.
+        """The wheel of a version that no catalogue has; it is unverified, without a known hash.
 
         Raises:
             UsageError: there is no such version, or no such wheelhouse.
@@ -82,7 +82,7 @@ class Toolchain:
     def bindings(
         self, release: Release, builder: str = SEGMENT, tensorrt: str | None = None
     ) -> Bindings:
-        """Which TensorRT `package_site` takes; nothing is fetched.
+        """Which TensorRT `package_site` would take. Nothing is fetched.
 
         Raises:
             Unavailable: there is none for the rig's Python, or the release names none.
@@ -96,11 +96,11 @@ class Toolchain:
         return choose(load_bindings()[row.bindings], pinned, self._facts.interpreter, tensorrt)
 
     def wheel_at_hand(self, release: HashedWheel) -> Path | None:
-        """The wheel, unverified, if it would not have to be fetched."""
+        """The unverified wheel if it is here already, and None if it would have to be fetched."""
         return self._wheels.at_hand(release)
 
     def python_env(self) -> EnvironmentFacts:
-        """What the rig's Python has; asked once.
+        """What the rig's Python has. It is asked only once.
 
         Raises:
             SurroundingsError: it cannot be run, or has no torch.
@@ -135,14 +135,14 @@ class Toolchain:
     ) -> PackageSite:
         """A folder from which the release's whole package is imported without CUDA.
 
-        Put together on first use, out of hashed downloads and two native builds, and kept in the
-        cache. Two processes may ask for one at once.
+        It is put together on first use, out of hashed downloads and two native builds, and kept in
+        the cache. Two processes may ask for one at once.
 
         Args:
             builder: what builds the engines: `segment`, or `tensorrt-rtx`, which really does.
             tensorrt: this version of TensorRT, in place of the one the release names.
             wheel: this file, in place of the released wheel.
-            allow_beside_real: also where a real TensorRT is installed.
+            allow_beside_real: whether a real TensorRT may be installed in the same environment.
 
         Raises:
             Unavailable: a wheel cannot be had, or a real TensorRT is installed.

@@ -1,7 +1,7 @@
 """The cache folder: locked, written atomically, verified, cleaned.
 
-What is in it can be made again, so a half-written file must never be found there: everything is
-made under a temporary name and moved into place.
+Everything in it can be made again, and nobody checks a file that is found there. So everything is
+made under a temporary name and moved into place when it is complete.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 @contextmanager
 def guarded(path: Path, advice: str = CHOOSE) -> Iterator[None]:
-    """Turn an OSError of what is done to ``path`` into a SurroundingsError with ``advice``."""
+    """Turn an OSError about ``path`` into a SurroundingsError with ``advice``."""
     try:
         yield
     except OSError as error:
@@ -62,7 +62,7 @@ def locked(cache: Path, name: str, timeout_s: float = 900.0) -> Iterator[None]:
 
 @contextmanager
 def workspace(folder: Path) -> Iterator[Path]:
-    """An empty folder beside what is to be published, on the same file system; gone afterwards."""
+    """An empty temporary folder in ``folder``, from which results can be moved in one step."""
     with guarded(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as temporary:
@@ -71,9 +71,9 @@ def workspace(folder: Path) -> Iterator[Path]:
 
 def clean(cache: Path, *, wheels: bool = True, native: bool = True, packages: bool = True) -> int:
     """Remove cached wheels, native builds (and what the rig answered), and packages with their
-    engines; the bytes freed.
+    engines, and return the number of bytes freed.
 
-    Nothing else in the folder is touched, so that a wrong path costs nothing.
+    Nothing else in the folder is touched, so that a wrong path does no harm.
     """
     asked = {WHEELS: wheels, NATIVE: native, ANSWERS: native, PACKAGES: packages, ENGINES: packages}
     folders = [cache / name for name, wanted in asked.items() if wanted]

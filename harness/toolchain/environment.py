@@ -1,4 +1,4 @@
-"""What the rig's Python has to offer, asked in a subprocess: the controller imports no torch."""
+"""What the rig's Python has. A subprocess tells, because the controller does not import torch."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def compiler_version(compiler: str) -> str:
 
 
 def compile_arguments(facts: EnvironmentFacts | None) -> list[str]:
-    """Everything before the source file; without ``facts``, of a library that needs no torch."""
+    """The arguments before the source file. Without ``facts`` the library does not use torch."""
     plain = ["-shared", "-fPIC", "-std=c++20", "-O1"]
     if facts is None:
         return plain
@@ -45,7 +45,7 @@ def compile_arguments(facts: EnvironmentFacts | None) -> list[str]:
 
 
 def link_arguments(facts: EnvironmentFacts | None) -> list[str]:
-    """Everything after the source file: a linker takes symbols for what stands before it."""
+    """The arguments after the source file, as a linker looks up symbols of what stands before."""
     if facts is None:
         return []
     return [f"-L{facts.library_path}", "-ltorch", "-ltorch_cpu", "-lc10"]
@@ -64,7 +64,7 @@ def build_key(source: bytes, version: str, facts: EnvironmentFacts | None) -> st
 
 @dataclass(frozen=True)
 class Compiler:
-    """What builds, and where to; see `Toolchain` for the fields."""
+    """Builds shared libraries into the cache; `Toolchain` explains the fields."""
 
     command: str
     cache: Path
@@ -87,7 +87,7 @@ class Compiler:
 
 
 def first_errors(output: str) -> str:
-    """The lines of a compiler's output that name an error; the first lines if none does."""
+    """The lines of a compiler's output that name an error, or its first lines if none does."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if re.search(r"error\b|undefined reference|cannot find", line)]
     return "\n".join((errors or lines)[:_SHOWN_ERRORS])

@@ -1,17 +1,18 @@
 """A folder from which one release's whole package is imported on a machine without CUDA.
 
-    torch_tensorrt/            the release's own Python, out of its wheel, nothing changed; and its
-                               bytecode, as an installation has it
+    torch_tensorrt/            the release's own Python, unchanged from its wheel, and its bytecode,
+                               as an installation has it
         lib/libtorchtrt_runtime.so     the stand-in runtime: the graph lane's, the very same file
     tensorrt/                  TensorRT's real bindings, over three stand-in C libraries
     torch_tensorrt-X.dist-info what importlib.metadata is asked for
-    site.json                  what it is, for `harness.rig.package`
+    site.json                  a description for `harness.rig.package`
 
 With builder tensorrt-rtx it is `tensorrt_rtx/` and `torch_tensorrt_rtx-X.dist-info`, and the real C
 libraries, which build engines without a GPU, are in a folder beside it that sites share.
 
-The folder is named by the hash of all that went into it, made under another name and moved into
-place, so a half-made one is never found there; nothing in it names a place, so it can be moved.
+The folder's name is the hash of everything that went into it. It is made under another name and
+then moved into place, so that a half-made one is never found. It holds no absolute path, so it can
+be moved.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def pinned_tensorrt(release: Release, builder: str) -> str:
 
 
 def _libraries(file: WheelFile, wheels: WheelSource) -> Path:
-    """The folder of a version's C libraries: beside the sites, and shared by them for its size."""
+    """The folder of a version's C libraries, which is large and so is shared by all sites."""
     wheel = wheels.wheel(file)
     target = wheels.cache / PACKAGES / f"libraries-{file.sha256}"
     with locked(wheels.cache, target.name):
@@ -154,8 +155,9 @@ def _libraries(file: WheelFile, wheels: WheelSource) -> Path:
 
 
 def engine_layout(wheel: Path, abi: str) -> EngineLayout:
-    """Slots and ABI number of a release, from its own Python; before 2.13 that does not name the
-    number, and the catalogue's is taken.
+    """Slots and ABI number of a release, as its own Python says.
+
+    Before 2.13 the Python does not name the number, and the catalogue's is taken.
 
     Raises:
         Unavailable: it names no slots.

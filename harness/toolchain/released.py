@@ -1,7 +1,7 @@
-"""The wheel of a release that no catalogue knows yet: found by its version alone.
+"""The wheel of a release that is not in the catalogue yet, found by its version alone.
 
-Its Python is read and never run, so that a wheel for any interpreter will do; most releases have
-one for CPython 3.11. There is no hash to hold it against: it becomes the catalogue's.
+Its Python is read but never run, so a wheel for any interpreter will do; most releases have one
+for CPython 3.11. Its hash cannot be checked, because the catalogue takes the hash from it.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _NEAR: Final = 3
 
 
 def released_wheel(source: WheelSource, version: str) -> Path:
-    """The Linux wheel of a released version; out of the wheelhouse, if there is one, or by pip.
+    """The Linux wheel of a released version, from the wheelhouse if there is one, or from pip.
 
-    What pip fetches is put into the cache, where a later run finds it. Offline it must be there.
+    What pip fetches goes into the cache, where a later run finds it. Offline it must be there.
     """
     if source.wheelhouse is not None:
         if not source.wheelhouse.is_dir():

@@ -1,4 +1,4 @@
-"""The corpus as the controller sees it: asked of a rig process, since reading it needs torch."""
+"""Questions to the rig, such as which cases there are: a process with torch answers them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read_corpus(python: str, places: Sequence[str] = (), cache: Path | None = No
     def ask() -> str:
         return _printed(python, "cases", corpus=list(places))
 
-    # What lies elsewhere can be anything, and read anything.
+    # Cases from elsewhere may depend on files that no digest here covers.
     printed = ask() if cache is None or places else kept(cache, python, ask)
     lines = [json.loads(line) for line in printed.splitlines()]
     cases = tuple(case_from_json(line) for line in lines[:-1])
@@ -116,9 +116,11 @@ def _printed(python: str, question: str, **request: Any) -> str:
 
 
 def kept(cache: Path, python: str, ask: Callable[[], str]) -> str:
-    """What ``ask`` returned when it was last called with the same sources; else what it does now.
+    """What ``ask`` returned when it was last called with the same sources, or returns now.
 
-    Of another Python than this one nothing is known that could tell whether it is still the same.
+    To ask takes as long as importing torch. An answer is kept under a digest of everything that it
+    can depend on: the sources of corpus and rig, the Python, and its torch. Nothing is kept for
+    another Python than this one, because nobody here knows whether it has changed.
     """
     if python != sys.executable:
         return ask()

@@ -1,4 +1,4 @@
-"""Taking out of wheels what a package site holds. A wheel is read as a zip, and never installed."""
+"""Unpacks what a package site needs from wheels. A wheel is read as a zip and never installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def text_in(wheel: Path, name: str) -> str:
 
 
 def unpack_release(wheel: Path, folder: Path, rtx: bool) -> None:
-    """The Python of a release; its compiled parts need CUDA and TensorRT, and are left out.
+    """Unpack a release's Python without its compiled parts, which need CUDA and TensorRT.
 
     Args:
         rtx: let `importlib.metadata` find a distribution torch-tensorrt-rtx, which is how the
@@ -69,7 +69,7 @@ def unpack_libraries(wheel: Path, folder: Path) -> None:
 
 
 def put_under(bindings: Path, stub: Path) -> None:
-    """A stand-in under each name of TensorRT's that the bindings are linked to."""
+    """Put a stand-in under each name of a TensorRT library that the bindings are linked to."""
     linked = re.findall(
         rb"\0(lib(?:nvinfer|nvinfer_plugin|nvonnxparser)\.so\.\d+)(?=\0)",
         (bindings / "tensorrt.so").read_bytes(),
@@ -86,12 +86,12 @@ def place(source: Path, target: Path) -> None:
 def byte_compile(folder: Path, python: str) -> None:
     """Leave the bytecode of every module beside it, as an installation by pip has it.
 
-    Without it a process compiles what it imports, where the user has told Python to write none each
-    time anew: 2.14.0 imports a module at every save, in vain where executorch is missing, and took
-    1.7 ms longer for it than an installation does.
+    Without it a process compiles what it imports, and does so each time if the user has told Python
+    to write no bytecode. 2.14.0 imports a module at every save, in vain where executorch is
+    missing, and that took 1.7 ms longer than in an installation.
 
-    Not by time: a folder that is copied keeps its bytecode. Paths in it are relative, and Python
-    puts the right one in when it imports. What does not compile is left out, as pip does.
+    The bytecode is not checked by time, so that a copied folder keeps it. Its paths are relative,
+    and Python corrects them on import. Modules that do not compile are left out, as pip does.
     """
     how = ["-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "."]
     run([python, "-I", *how], folder=folder)

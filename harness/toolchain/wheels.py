@@ -1,7 +1,7 @@
-"""A wheel of a known hash: out of a wheelhouse, or out of the cache, or fetched by pip.
+"""A wheel of a known hash, from a wheelhouse, from the cache, or fetched by pip.
 
-pip runs in a subprocess and is told Python, ABI and platform, so that the same file comes to any
-machine; the catalogue's SHA-256 has the last word, wherever a file comes from.
+pip is told Python, ABI and platform, so that every machine gets the same file. Wherever a file
+comes from, it must have the SHA-256 of the catalogue.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from harness.base.process import TookTooLong, run
 from harness.toolchain.cache import WHEELS, guarded, locked, workspace
 
 DOWNLOAD_TIMEOUT_S: Final = 600.0
-# What pip prints when the failure is this machine's, and not a question that went unanswered.
+# What pip prints when this machine is at fault, and not the registry.
 _OWN_FAILURES: Final = ("No space left on device", "Permission denied", "No module named pip")
 
 
 class HashedWheel(Protocol):
-    """What names one file and no other: a release of the catalogue, TensorRT's bindings."""
+    """Identifies one file: a release of the catalogue, or TensorRT's bindings."""
 
     @property
     def wheel(self) -> str:
@@ -38,7 +38,7 @@ class HashedWheel(Protocol):
 
 @dataclass(frozen=True)
 class WheelSource:
-    """Where wheels come from. ``wheelhouse``, where given, is the only place that is looked at."""
+    """Where wheels come from. If there is a ``wheelhouse``, no other place is looked at."""
 
     cache: Path
     wheelhouse: Path | None
@@ -62,7 +62,7 @@ class WheelSource:
         return target
 
     def at_hand(self, release: HashedWheel) -> Path | None:
-        """The wheel if it need not be fetched, whatever its content; asks no registry."""
+        """The wheel if it is here, whatever its content. No registry is asked."""
         folder = self.wheelhouse or self.cache / WHEELS
         path = folder / release.wheel
         return path if path.is_file() else None
@@ -122,7 +122,7 @@ class WheelSource:
 
 
 def run_pip(python: str, arguments: Sequence[str], folder: Path, what: str) -> str:
-    """Let pip download into ``folder``; empty, or all that it wrote of why it did not.
+    """Let pip download into ``folder``. Returns its complaint, or an empty string on success.
 
     Args:
         what: what is fetched, for messages.
@@ -144,7 +144,7 @@ def run_pip(python: str, arguments: Sequence[str], folder: Path, what: str) -> s
 
 
 def mismatch(path: Path, release: HashedWheel) -> str:
-    """Empty if the file has the release's SHA-256; else file, expected and found.
+    """What is wrong with the file's SHA-256; empty if it is the release's.
 
     Raises:
         OSError: the file cannot be read.
@@ -195,9 +195,9 @@ def download_arguments(
 
 
 def last_meaningful_line(stderr: str) -> str:
-    """pip's last error; with the broken connection behind it, which pip reports as a warning only.
+    """pip's last error, and the broken connection behind it, which pip only reports as a warning.
 
-    Without that, an unreachable registry reads like one that lacks the release.
+    Without the latter, an unreachable registry would look like one that lacks the release.
     """
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
@@ -208,5 +208,5 @@ def last_meaningful_line(stderr: str) -> str:
 
 
 def is_unreachable(stderr: str) -> bool:
-    """Whether pip met a broken connection on its way."""
+    """Whether pip reported a broken connection."""
     return "connection broken by" in stderr

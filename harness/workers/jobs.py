@@ -1,4 +1,4 @@
-"""From planned cells to jobs, and from a job that broke off to what is left of it. Pure."""
+"""Planned cells as jobs for workers, and what is left of a job that broke off. Pure."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def broken_off(
 def settle_second_attempt(first: CellRecord, second: CellRecord) -> CellRecord:
     """One record of a cell that broke off and was tried again.
 
-    The same end twice is that end. Another one makes the cell `flaky`: neither attempt is believed,
-    and both are told.
+    If both attempts ended alike, that is the result. Otherwise the cell is `flaky`, and the message
+    names both ends.
     """
     if first.label == second.label:
         return dataclasses.replace(second, attempts=2)

@@ -1,8 +1,8 @@
 """Runs jobs on a few workers at a time. A worker that hangs or dies is a verdict, not an end.
 
-Every cell ends in exactly one record, handed to ``on_record`` as it comes, so that a kill of the
-controller loses none that had ended. A cell whose worker died or ran out of time is tried once more
-alone in a fresh worker; what differs then is `flaky`.
+Every cell ends in exactly one record, which ``on_record`` gets at once, so that killing the
+controller loses no cell that had ended. A cell whose worker died or ran out of time is tried once
+more, alone in a fresh worker. If it then ends differently, it is `flaky`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _START_TIMEOUT_S = 180.0  # importing torch on a cold disk
 
 @dataclass
 class PoolResult:
-    """What went wrong in the harness itself: cells without a record, each with its traceback."""
+    """Cells without a record because the harness itself failed, each with its traceback."""
 
     broken: dict[str, str] = field(default_factory=dict)
 
@@ -44,7 +44,7 @@ async def run_jobs(
     """Run every job; at most ``count`` workers, ``timeout_s`` for each cell.
 
     Args:
-        on_spent: is told what each job took, second attempts too, once its worker has said so.
+        on_spent: gets what each job took, second attempts included.
     """
     queue: asyncio.Queue[Job] = asyncio.Queue()
     for job in jobs:
@@ -59,7 +59,7 @@ async def run_jobs(
             for lane in lanes:
                 group.create_task(lane.run())
     except* (SurroundingsError, UsageError) as errors:
-        raise errors.exceptions[0] from None  # both lanes mostly meet the same one
+        raise errors.exceptions[0] from None  # mostly all lanes meet the same one
     return result
 
 
@@ -141,7 +141,7 @@ class _Lane:
                 await self._worker.kill()
 
     async def _finish(self, job: Job) -> None:
-        """Work on a job until each of its cells has ended, in as many workers as that takes."""
+        """Work on a job until each of its cells has ended, starting workers anew as needed."""
         left: Job | None = job
         while left is not None:
             ended, cut_off = await self._attempt(left)
@@ -251,7 +251,7 @@ class _Lane:
         return worker
 
     def _check_loaded(self, load_errors: dict[str, str]) -> None:
-        """A file that does not load is its author's to mend; a release, ours or the machine's."""
+        """Blame the user for a file that does not load, and the surroundings for a release."""
         files = {spec.subject for spec in self._setup.subjects if spec.kind is SubjectKind.FILE}
         if load_errors:
             kind = UsageError if set(load_errors) <= files else SurroundingsError
@@ -259,6 +259,6 @@ class _Lane:
 
 
 def _with_plan(job: Job, record: CellRecord) -> CellRecord:
-    """The record with what the plan knows and a worker does not."""
+    """The record with the plan's own key, which records share, and what only the plan knows."""
     planned = next(cell for cell in job.cells if cell.key == record.key)
     return dataclasses.replace(record, key=planned.key, hypothetical=planned.hypothetical)

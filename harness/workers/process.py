@@ -32,21 +32,21 @@ _ONE_THREAD: Final[Mapping[str, str]] = {
 
 
 def temporary_folder() -> TemporaryDirectory[str]:
-    """Where one worker's temporary files lie; who ends the worker removes the folder.
+    """A folder for one worker's temporary files, removed by whoever ends the worker.
 
-    Releases keep the caches of their timings and of their runtime in the machine's temporary
-    folder, locked while they are written: workers would wait for each other there, and use and
-    change what the user's own programs have cached. And a worker that is killed leaves its files.
+    Releases cache timings and runtime data in the machine's temporary folder, under a lock. Workers
+    would wait for each other there, and would use and change what the user's own programs have
+    cached. A worker that is killed also leaves its files behind.
     """
     return TemporaryDirectory(prefix="harness-worker-", ignore_cleanup_errors=True)
 
 
 def environment(temporary: str, seed: int = 0) -> dict[str, str]:
-    """The environment variables of a worker whose temporary folder that is.
+    """The environment variables of a worker with this temporary folder.
 
     Args:
-        seed: of the run. It decides in which order a set of texts is walked through, too, so that
-            another seed shows an inliner that depends on it.
+        seed: the run's seed. It also decides the order in which Python iterates over sets of
+            strings, so that another seed shows an inliner that depends on that order.
     """
     return {
         **os.environ,
@@ -69,7 +69,7 @@ class Setup:
     module: ClassVar[str] = "harness.rig.workers.lane"
 
     def message(self) -> dict[str, Any]:
-        """What it is told first."""
+        """The first message to the worker."""
         raise NotImplementedError
 
 
