@@ -20,15 +20,15 @@ def select_cases(
     full: bool = True,
     lanes: Collection[Lane] = (Lane.GRAPH, Lane.PACKAGE),
 ) -> tuple[CaseInfo, ...]:
-    """The cases that an expression and families choose, each with the lanes that it goes through.
+    """The cases that an expression and families choose, each with the lanes of this run.
 
     Args:
         expression: words that a case's name or family must contain, with `and`, `or`, `not`: as
             pytest's -k, without brackets. Empty for all.
         families: families' names, or parts of them; empty for all.
-        quick: of the quick cases alone.
-        full: of those too, and through the lanes too, that only a full run takes.
-        lanes: through these lanes alone.
+        quick: take the quick cases alone.
+        full: also take the cases, and the lanes of a case, that only a full run takes.
+        lanes: take no other lanes.
     """
     known = sorted({case.family for case in cases})
     for family in families:
@@ -52,7 +52,7 @@ def select_cases(
 
 
 def _through(case: CaseInfo, lanes: Collection[Lane], full: bool) -> CaseInfo:
-    """The case with those of its lanes that a run takes it through."""
+    """The case with those of its lanes that this run takes."""
     left_out = () if full else case.full
     taken = (lane for lane in case.lanes if lane in lanes and lane not in left_out)
     return dataclasses.replace(case, lanes=tuple(taken))

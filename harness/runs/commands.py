@@ -1,4 +1,4 @@
-"""The commands that a report prints, with what they need to find the run's cases and candidates."""
+"""The commands that a report prints, with the options that find the run's cases and candidates."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Places:
     candidates: frozenset[str] = frozenset()
 
     def options(self, subject: str) -> str:
-        """What `explain` needs beside case and subject."""
+        """The options that `explain` needs besides case and subject."""
         words = [word for place in self.corpus for word in ("--corpus", place)]
         if subject in self.candidates:
             words += self._out_words
         return _as_options(words)
 
     def options_of_run(self, subject: str, run: str) -> str:
-        """What `reproduce` needs beside case and subject, of a run by its id."""
+        """The options that `reproduce` needs besides case and subject."""
         words = [word for place in self.corpus for word in ("--corpus", place)]
         if subject in self.candidates:
             words += ["--run", str(Path(self.out, run))]
@@ -43,7 +43,7 @@ class Places:
 
     @property
     def of_run(self) -> str:
-        """What a command that names the run needs beside its id."""
+        """The options that a command needs besides the run's id."""
         return _as_options(self._out_words)
 
     @property
@@ -55,7 +55,7 @@ HERE: Final = Places()
 
 
 def explain_command(key: CellKey, places: Places = HERE) -> str:
-    """The command that shows one cell; of one on a GPU it runs again, as `explain` emulates."""
+    """The command that shows one cell. A cell on a GPU is run again, because `explain` emulates."""
     if key.lane == Lane.ENGINE:
         return (
             f"{PROGRAM} run --lane {key.lane} --environment matched "

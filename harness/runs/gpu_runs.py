@@ -1,4 +1,4 @@
-"""When engines last ran on a GPU: the newest cell that did, of all runs that lie here."""
+"""When engines last ran on a GPU: the newest such cell of all runs that are kept here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class GpuRun:
 
 
 def last_gpu_run(places: Iterable[Path]) -> tuple[GpuRun | None, tuple[str, ...]]:
-    """The newest of the runs below some results folders, and what could not be read of them."""
+    """The newest such run below some results folders, and messages about unreadable runs."""
     found: list[tuple[float, GpuRun]] = []
     unread: list[str] = []
     for folder in _runs(places):
@@ -53,7 +53,7 @@ def on_gpu(record: CellRecord) -> bool:
 
 
 def _runs(places: Iterable[Path]) -> Iterator[RunFolder]:
-    """Those of results folders, and those that are published below them."""
+    """The runs in results folders, and the published ones below them."""
     asked = [folder for place in places for folder in (place, place / PUBLISHED)]
     files = [file.resolve() for folder in asked for file in folder.glob("*/run.json")]
     for file in dict.fromkeys(files):
@@ -61,7 +61,7 @@ def _runs(places: Iterable[Path]) -> Iterator[RunFolder]:
 
 
 def _planned(provenance: Provenance) -> bool:
-    """Whether a run, or one that was merged into it, was to use a GPU."""
+    """Whether a run, or one that was merged into it, was planned for a GPU."""
     runs = [provenance, *(source.run for source in provenance.sources)]
     return any(
         package.executor == CUDA

@@ -2,11 +2,11 @@
 
 A line is ``<length> <crc32> <json>``: the length of the JSON in bytes, its CRC-32 as 8 hex digits,
 and the JSON itself without a line break. It is written by one call and fsynced before ``append``
-returns, so what was acknowledged is there, and a kill can only damage the last line.
+returns. So everything that was acknowledged is there, and a kill can only damage the last line.
 
-So there are two kinds of damage, and they are told apart: a broken *last* line is a write that was
-cut short, and is dropped and reported; a broken line anywhere else means that something other than
-this module wrote into the file, and nothing in it can be trusted.
+There are therefore two kinds of damage. A broken *last* line is a write that was cut short, and is
+dropped and reported. A broken line anywhere else means that something other than this module wrote
+into the file, and nothing in it can be trusted.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def parse_journal(data: bytes, where: str, each: Callable[[bytes, str], T]) -> J
     """Read a journal's bytes; ``where`` names the file in messages.
 
     Args:
-        each: makes of a line's JSON, and of where it stands, what is kept of it; a ValueError says
-            that the line is broken.
+        each: turns a line's JSON text, and its place for messages, into the value that is kept. A
+            ValueError says that the line is broken.
 
     Raises:
         UsageError: a line that is not the last is broken, or a line's schema is unknown.
@@ -84,9 +84,9 @@ def read_journal(path: Path) -> JournalReading[dict[str, Any]]:
 
 
 def read_journal_as(path: Path, each: Callable[[bytes, str], T]) -> JournalReading[T]:
-    """As `read_journal`, with what ``each`` makes of a line in its payload's place, as
-    `parse_journal` says: the payloads of a large run take more memory than its records, and need
-    not be there at once.
+    """As `read_journal`, with the values that ``each`` makes of the lines (see `parse_journal`).
+
+    The payloads of a large run take more memory than its records, and are never all in memory.
     """
     try:
         data = path.read_bytes()
@@ -96,10 +96,10 @@ def read_journal_as(path: Path, each: Callable[[bytes, str], T]) -> JournalReadi
 
 
 class Journal:
-    """The writing end: opens for append, and first cuts off what a kill left of the last line.
+    """Appends to a journal, after cutting off what a kill left of the last line.
 
-    ``dropped`` says what was cut off, and is empty if nothing was. One writer at a time: whoever
-    opens it holds a lock of its own.
+    ``dropped`` says what was cut off, and is empty if nothing was. Whoever opens a journal holds a
+    lock, so that there is one writer at a time.
     """
 
     def __init__(self, path: Path) -> None:
@@ -124,8 +124,8 @@ class Journal:
 
         Raises:
             ValueError: a payload is not JSON, or the journal is closed.
-            SurroundingsError: it cannot be written. The journal is closed then: another line
-                behind a half-written one would turn an honest cut into a damaged file.
+            SurroundingsError: it cannot be written. The journal is then closed, because another
+                line after a half-written one would make the file a damaged one.
         """
         if self._descriptor < 0:
             raise ValueError(f"{self._path}: the journal is closed")
@@ -173,7 +173,7 @@ def payload_of(body: bytes, where: str) -> dict[str, Any]:
 
 
 def _decode(line: bytes, where: str, each: Callable[[bytes, str], T]) -> T | None:
-    """What ``each`` makes of one line, or None if the line is broken."""
+    """The value that ``each`` makes of one line, or None if the line is broken."""
     body = line.split(b" ", 2)[-1]
     if line != _framed(body):
         return None

@@ -1,9 +1,9 @@
 """Runs of different environments and machines joined into one. Pure.
 
-`merge` is commutative, associative and idempotent, as all that it makes is a function of two sets:
-the runs that nobody merged (`Source`), into which merged ones fall apart again, and the cells. Of a
-cell that several runs have, and of which they say the same, the one that tells most is kept, by a
-total order that knows nothing of the order of the runs.
+`merge` is commutative, associative and idempotent, because its result is a function of two sets:
+the unmerged runs (`Source`), into which merged ones are taken apart again, and the cells. If
+several runs have the same result for a cell, the most detailed record is kept. The order that
+decides this does not depend on the order of the runs.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _NAMED: Final = 3  # cells in a message
 
 @dataclass(frozen=True)
 class Part:
-    """A run as far as merging knows it; what `merge` makes is one again.
+    """A run as merging sees it; the result of `merge` is a part, too.
 
-    ``records`` are the ended cells by ``cell_id``; ``name`` is how messages call the run.
+    ``records`` are the ended cells by ``cell_id``. Messages call the run by its ``name``.
     """
 
     name: str = field(compare=False)
@@ -52,8 +52,8 @@ def merge(parts: Sequence[Part], *, allow_mismatch: bool = False) -> Part:
     """All cells of all parts, and the provenance of each.
 
     Args:
-        allow_mismatch: corpora that are unlike, or an environment with two torch builds, are told
-            in ``mismatches`` of the provenance and do not forbid to merge.
+        allow_mismatch: merge even if corpora differ, or if an environment has two torch builds;
+            ``mismatches`` of the provenance says so.
     """
     for part in parts:
         _refuse_unfinished(part)
@@ -90,7 +90,7 @@ def _refuse_unfinished(part: Part) -> None:
 
 
 def _agreed(parts: Sequence[Part]) -> dict[CellKey, Cell]:
-    """Every cell once."""
+    """Every cell once, from the run with the most detailed record."""
     found: dict[CellKey, tuple[str, Cell]] = {}
     unlike: dict[tuple[str, str], list[str]] = {}
     for part in parts:
@@ -112,13 +112,13 @@ def _agreed(parts: Sequence[Part]) -> dict[CellKey, Cell]:
 
 
 def _said(record: CellRecord) -> tuple[Any, ...]:
-    """What a record says of its cell, whatever machine it ran on: no seconds, no evidence."""
+    """The part of a record that does not depend on the machine: no seconds, no evidence."""
     verdicts = [record.verdict(oracle) for oracle in Oracle]
     return record.state, *((v.label, v.message if v.failed else "") for v in verdicts)
 
 
 def _rank(cell: Cell) -> tuple[Any, ...]:
-    """A total order of what says the same of one cell, that which tells most first."""
+    """A sort key for equal results of one cell, the most detailed record first."""
     planned, record = cell
     evidence = sum(len(verdict.evidence) for verdict in record.verdicts)
     text = json.dumps([to_json(record), to_json(planned)], sort_keys=True)
@@ -136,7 +136,7 @@ def _flattened(parts: Iterable[Part]) -> tuple[Source, ...]:
 
 
 def _mismatches(sources: Sequence[Source]) -> tuple[str, ...]:
-    """In what the sources should be alike and are not, in words."""
+    """Sentences about properties that should agree among the sources and do not."""
     found = _unlike("corpora", {source.run.run_id: source.run.corpus_digest for source in sources})
     for environment in sorted({name for source in sources for name in source.environments}):
         torches = {
@@ -204,7 +204,7 @@ def _routes(several: Iterable[Sequence[Route]]) -> tuple[Route, ...]:
 def _joined(
     sources: Sequence[Source], subjects: tuple[SubjectSpec, ...], mismatches: tuple[str, ...]
 ) -> Provenance:
-    """The provenance of the whole; of one source it is that of the source."""
+    """The provenance of the whole, which is the source's own if there is only one."""
     runs = [source.run for source in sources]
     if len(runs) == 1:
         return runs[0]

@@ -1,10 +1,10 @@
 """Which cells a run asks for, decided before the first one starts.
 
-A plan is data: a tuple of cells in a fixed order, all cells of a case side by side, so that a
-worker can take a case whole and capture and split it once. Cells that need no execution are
-planned too: the twin of a cell whose inliner is the same code (it gets a copy of that record), and
-a cell of a subject that cannot be had (it ends as unsupported). So a cell that is absent from the
-records is always a fault of the harness, and never a matter of interpretation.
+A plan is a tuple of cells in a fixed order. All cells of a case stand side by side, so that a
+worker can take a whole case and capture and split it once. Cells that need no execution are planned
+too: a cell whose inliner is the same code as another's gets a copy of its record, and a cell of a
+subject that is not available ends as unsupported. So a cell without a record is always a fault of
+the harness.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class PlannedCell:
 
     @property
     def executed(self) -> bool:
-        """Whether a worker has to run it; otherwise its record follows from others (`derived`)."""
+        """Whether a worker runs it; otherwise its record follows from others (see `derived`)."""
         return not self.unsupported and self.measured_as == self.key.subject
 
 
 def judged_cells(cases: Sequence[CaseInfo], subjects: Sequence[SubjectSpec]) -> tuple[CellKey, ...]:
-    """Every cell of the pinned environment that some run judges."""
+    """Every cell of the pinned environment that any run can judge."""
     plan = make_plan(cases, subjects, CAPTURES)
     return tuple(cell.key for cell in plan if not cell.hypothetical)
 
@@ -58,15 +58,15 @@ def make_plan(
 ) -> tuple[PlannedCell, ...]:
     """Every case, in every capture mode, through every subject and each route that it has.
 
-    A case that has a capture mode of its own is tried in that one alone. By the route `cross`,
-    which repeats most of another route's work, only the cases that ask for it are tried, and by a
-    dynamic route only those with dynamic dimensions. Through the package lane a case goes in all
-    packages that a subject has, captured as a user captures it: in the case's own mode, or the
-    first one, whatever a run asks for.
+    A case with a capture mode of its own is tried in that mode alone. The route `cross`, which
+    repeats most of another route's work, takes only the cases that ask for it, and a dynamic route
+    takes only cases with dynamic dimensions. In the package lane a case goes through all packages
+    of a subject. It is captured there as a user captures it, in its own mode or in the first one,
+    whatever the run asks for.
 
-    Order: case, capture, subject, route, each as given. ``routes`` limits the routes; None asks
-    for all that a subject has. Whichever way of saving is asked, `compile` is: the others rest on
-    it. ``environment`` is where all of them run.
+    The order is case, capture, subject, route, each as given. ``routes`` limits the routes, and
+    None asks for all that a subject has. `compile` is always asked, because the other ways to save
+    depend on it. All cells run in ``environment``.
     """
     _refuse_unknown_routes(routes)
     first = _first_of_each_inliner(subjects)
@@ -108,8 +108,9 @@ def derived(
 ) -> tuple[CellRecord, ...]:
     """The records that are still missing and follow without running anything.
 
-    Copies for cells whose ``measured_as`` cell has ended, and unsupported cells. To be called
-    before a run (a kill may have come between a record and its copies) and after each case.
+    These are copies for cells whose ``measured_as`` cell has ended, and unsupported cells. A run
+    asks for them at its start, as a kill may have come between a record and its copies, and at its
+    end.
 
     Args:
         records: the ended cells by ``cell_id``.

@@ -1,7 +1,7 @@
-"""Where a run comes from: everything that one has to know to trust or to repeat it.
+"""Where a run comes from: everything that is needed to trust it or to repeat it.
 
-Collecting it never fails a run: what a machine does not tell is recorded as None or "unknown".
-What two runs must share so that one may be finished by the other is decided here too.
+Collecting it never fails a run. What a machine does not tell is recorded as None or "unknown". This
+module also decides what two runs must share so that the second may finish the first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Provenance:
     """The content of ``run.json``. ``started_at`` is ISO 8601 in UTC, memory is in bytes.
 
     A merged run (`harness.runs.merging`) has the runs that went into it as its ``sources``. Where
-    they differ, its own fields name all that they say, and of numbers the least.
+    they differ, its own fields list all values, or hold the smallest number.
     """
 
     run_id: str
@@ -87,9 +87,9 @@ def collect_provenance(
     corpus: Sequence[str] = (),
     environment_bytes: int | None = None,
 ) -> Provenance:
-    """Look at this machine, this environment and the checkout at ``root``; never raises for them.
+    """Describe this machine, this environment and the checkout at ``root``, without raising.
 
-    torch is looked up and not imported.
+    torch is looked up but not imported.
     """
     started = datetime.now(UTC)
     commit, dirty = _git_state(root)
@@ -122,12 +122,12 @@ def collect_provenance(
 
 
 def new_run_id(started: datetime, tail: str = "") -> str:
-    """The UTC time to the second, which sorts, and 6 hex digits: random, if none are given."""
+    """The UTC time to the second, which sorts, and 6 hex digits, random ones by default."""
     return f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}-{tail or secrets.token_hex(3)}"
 
 
 def _without_cache(spec: SubjectSpec) -> SubjectSpec:
-    """A release's wheel by its name and hash: where it is cached is this machine's business."""
+    """Name a release's wheel without its folder, which means nothing on another machine."""
     if spec.kind is not SubjectKind.RELEASE or spec.wheel_path is None:
         return spec
     return dataclasses.replace(spec, wheel_path=Path(spec.wheel_path).name)
@@ -178,7 +178,7 @@ def resume_mismatch(old: Provenance, new: Provenance) -> list[str]:
 
 
 def resume_warnings(old: Provenance, new: Provenance) -> list[str]:
-    """What differs and does not forbid to resume, but that a reader of the results should know."""
+    """Differences that allow to resume, but that a reader of the results should know."""
     return [
         f"{what}: the run has {before}, this is {now}"
         for what, before, now in (
@@ -212,7 +212,7 @@ def _git_state(root: Path) -> tuple[str | None, bool | None]:
 
 
 def _output(command: Sequence[str], folder: Path) -> str | None:
-    """What a command prints, or None if it cannot be run or fails: provenance is best effort."""
+    """What a command prints, or None if it cannot be run or fails."""
     try:
         done = run(command, folder=folder, timeout_s=_GIT_TIMEOUT_S)
     except SurroundingsError:
@@ -307,6 +307,6 @@ def _clock_source() -> str:
 
 
 def with_fresh_id(provenance: Provenance) -> Provenance:
-    """The same under another run id, for the case that a folder of that name exists."""
+    """The same under another run id, because a folder of the old name exists."""
     started = datetime.fromisoformat(provenance.started_at)
     return dataclasses.replace(provenance, run_id=new_run_id(started))

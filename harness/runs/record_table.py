@@ -1,8 +1,8 @@
 """A run's records as one typed table: a row for each cell and oracle.
 
-Every planned cell has at least one row: one without verdicts (unsupported, or missing) has a
-single row without an oracle, so that no cell vanishes from a count. So plan and records can be
-read back, all but the evidence; it is how a run is published.
+Every planned cell has at least one row: a cell without verdicts (unsupported, or missing) has a
+single row without an oracle, so that no cell vanishes from a count. Plan and records can be read
+back from the table, except for the evidence. A run is published in this form.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def record_table(
     cases: Sequence[CaseInfo],
     run_id: str,
 ) -> pa.Table:
-    """The table. ``message`` of a cell without verdicts is the reason; seconds are a cell's own.
+    """The table. A cell without verdicts has its reason as ``message``; seconds are per cell.
 
-    A stage that was not timed is null, which is not zero; so are a size that was not measured, and
+    A stage that was not timed is null and not zero. So is a size that was not measured, and so are
     family and origin of a case that ``cases`` lacks.
     """
     known = {case.name: case for case in cases}

@@ -11,8 +11,8 @@
                      summary.json      at the end, last of all
     results/latest                     a symbolic link to the newest run
 
-But for the journal, every file is replaced whole, so what is there can be read at any moment. Of a
-published run only the results were kept: it is read from records.parquet.
+Every file but the journals is replaced whole, so it can be read at any moment. A published run
+keeps only its results and is read from records.parquet.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class RunFolder(RunDirectory):
         return self._table.is_file() and not kept
 
     def schema(self) -> int:
-        """That of its records."""
+        """The schema of its records."""
         return self.read("run.json", lambda data: int(data["schema"]))
 
     def plan(self) -> tuple[PlannedCell, ...]:
@@ -88,7 +88,7 @@ class RunFolder(RunDirectory):
         return self._published[0] if self.published else self._plan
 
     def records(self) -> dict[str, CellRecord]:
-        """The ended cells by ``cell_id``; of several records of a cell, the last counts."""
+        """The ended cells by ``cell_id``. If a cell has several records, the last one counts."""
         if self.published:
             return dict(self._published[1])
         planned = {words(cell.key): cell.key for cell in self.plan()}
@@ -103,7 +103,7 @@ class RunFolder(RunDirectory):
         return dict(read_journal_as(self.path / self.JOURNAL, read).payloads)
 
     def state(self) -> RunState:
-        """How far the run is; a running one that no process holds was killed: interrupted."""
+        """How far the run is. If no process holds a running one, it was interrupted."""
         name = "summary.json" if self.published else "state.json"
         state = self.read(name, lambda data: RunState(data["state"]))
         if state is RunState.RUNNING and self._journal is None and not self.is_written():

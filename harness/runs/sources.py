@@ -1,7 +1,7 @@
 """What ran in one environment of a run. Pure.
 
-A run has one environment, and its own provenance tells; a merged run has several, and its sources'
-provenance tells.
+A run has one environment, which its own provenance describes. A merged run has several, which the
+provenance of its sources describes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def sources_of(provenance: Provenance, plan: Iterable[PlannedCell]) -> tuple[Sou
 
 
 def torch_in(provenance: Provenance, environment: str) -> str | None:
-    """The torch that ran there; of several, which only a mismatch can bring, all."""
+    """The torch that ran there, or all of them where a mismatch was allowed."""
     return joined_words(run.torch_version for run in _runs_in(provenance, environment))
 
 
@@ -39,9 +39,9 @@ def tensorrt_in(provenance: Provenance, environment: str, subject: str, builder:
 def environment_bytes_in(
     provenance: Provenance, environment: str, subject: str, builder: str
 ) -> int | None:
-    """What the environment takes on the disk that had this package; of several, the most.
+    """The bytes on the disk of the largest environment that had this package.
 
-    Where no run had it, as in the graph lane, whichever there is.
+    If no run had it, as in the graph lane, the largest environment there is.
     """
     runs = _runs_in(provenance, environment)
     had = [run for run in runs if tensorrt_in(run, environment, subject, builder)]
@@ -56,5 +56,5 @@ def _runs_in(provenance: Provenance, environment: str) -> Sequence[Provenance]:
 
 
 def joined_words(said: Iterable[str | None]) -> str | None:
-    """What several say, each thing once; None where nobody says anything."""
+    """All different words, joined by `and`; None if there are none."""
     return " and ".join(sorted({words for words in said if words})) or None

@@ -1,8 +1,7 @@
-"""What the workers of a run spent, kept beside its journal: the share of it that went into stages.
+"""Time and memory that the workers of a run spent, kept beside its journal.
 
-A worker tells it with the end of each job, in seconds of its own clock, from torch being imported
-on. Work that was shared between cells counts once. A job whose worker died told nothing and is in
-neither sum; nor is what came before a kill of the controller in the middle of a job.
+A worker reports them at the end of each job, in seconds of its own clock since torch was imported.
+Work that cells share counts once. A job whose worker or controller was killed is in no sum.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ SPENT_FILE = "spent.jsonl"
 
 @dataclass(frozen=True)
 class Spent:
-    """Seconds that workers spent on jobs: in all, and inside of stages; and their memory.
+    """Seconds that workers spent on jobs, in all and inside of stages, and their memory.
 
-    ``peak_bytes`` is the most resident memory that each worker, by its process id, has held at any
-    time until then; a run of before this was asked has none.
+    ``peak_bytes`` is the peak of resident memory of each worker by its process id. Older runs did
+    not record it.
     """
 
     worker_s: float
@@ -41,19 +40,19 @@ class Spent:
 
     @property
     def workers_peak_bytes(self) -> int | None:
-        """The sum over all workers, which need not have been alive together; None of none."""
+        """The sum over all workers, even if they were not alive together; None if unknown."""
         return sum(self.peak_bytes.values()) if self.peak_bytes else None
 
     @property
     def stage_share(self) -> float | None:
-        """The part of the workers' time that went into stages; None of no time at all."""
+        """The part of the workers' time that went into stages; None if there was no time."""
         return self.stages_s / self.worker_s if self.worker_s else None
 
 
 def own_peak_bytes() -> int:
-    """The most resident memory that this process has held.
+    """The peak of this process's resident memory.
 
-    Not what the system calls its maximum alone: Linux counts what the parent held when it forked.
+    It is not taken from `getrusage`, where Linux includes what the parent held when it forked.
     """
     try:
         status = Path("/proc/self/status").read_text()
@@ -65,13 +64,13 @@ def own_peak_bytes() -> int:
 
 @contextmanager
 def spent_log(folder: Path) -> Iterator[Callable[[Spent], None]]:
-    """What adds a job's seconds to a run; whoever calls it holds the run's lock."""
+    """Yields a function that adds a job to a run's log. The caller holds the run's lock."""
     with Journal(folder / SPENT_FILE) as log:
         yield lambda spent: log.append(to_json(spent))
 
 
 def read_spent(folder: Path) -> Spent | None:
-    """The sum over all jobs that told, before a resume too; None where none did."""
+    """The sum over all jobs, including those before a resume; None if there are none."""
     path = folder / SPENT_FILE
     if not path.exists():  # a run of before this was kept, or one that did not get to a job
         return None

@@ -31,18 +31,14 @@ def choose_subjects(
     like: str = "",
     built_in: bool = True,
 ) -> tuple[SubjectSpec, ...]:
-    """The releases, built-in inliners, exporter file and control of a run.
+    """The releases, built-in inliners, candidate and control of a run.
 
-    An exporter file is held against one release, so that release and the control are all it needs
-    beside it, unless others are asked for.
+    A candidate is compared with one release. Unless others are asked for, the run has that release
+    and the control besides it.
 
     Args:
         built_in: whether this project's own inliners are judged, too. They are models of the two
             algorithms, and no failure of theirs is one of a product.
-
-    Raises:
-        UsageError: an unknown release, or a file that is no exporter.
-        SurroundingsError: a wheel with a wrong hash.
     """
     if exporter is not None and wheel is not None:
         raise UsageError("--exporter and --wheel are two candidates; judge one at a time")
@@ -94,7 +90,7 @@ def _exporter(toolchain: Toolchain, path: Path, like: Release) -> SubjectSpec:
 
 
 def _wheel(path: Path, catalogue: Catalogue, like: Release) -> SubjectSpec:
-    """A wheel of no release, such as a nightly; one of the catalogue's needs no --wheel."""
+    """A wheel that is not a release, such as a nightly."""
     found = subject_for_wheel(path, catalogue)
     if found in tuple(catalogue):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Whether the engine lane can run here, and with what: asked before anything else is.
+"""Whether the engine lane can run here, and with what. A run asks this first.
 
 The engine lane is the package lane with builder and executor real. It takes the one package that
 is installed in its environment, on the GPU that CUDA takes.
@@ -41,7 +41,7 @@ def preflight(python: str, driver: str = DRIVER) -> Installed:
 
 
 def installed(facts: Mapping[str, Any], device: Device) -> Installed:
-    """`preflight` on what an environment said of itself. Raises Unavailable as it does."""
+    """`preflight` for an environment with these facts, and for this device."""
     package, release = facts["package"], facts["release"]
     if facts["no_gpu"]:
         raise Unavailable(

@@ -1,5 +1,4 @@
-"""The package and engine lanes of a run: which releases have a whole package here, and their
-workers."""
+"""Which releases have a whole package here, for the package lane and the engine lane."""
 
 from __future__ import annotations
 
@@ -30,15 +29,15 @@ def with_packages(
     builders: Sequence[str] = (SEGMENT,),
     before: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[tuple[SubjectSpec, ...], Sites]:
-    """The subjects, each release of the package lane with its packages, and where these lie.
+    """The subjects, in which releases have their packages, and the folders of these packages.
 
-    A package that cannot be had here is one whose cells end as unsupported, with the reason.
+    The cells of a package that is not available here end as unsupported, with the reason.
 
     Args:
         builders: `segment`; `tensorrt-rtx` for the version that a release names, of the newest two
             releases; `tensorrt-rtx-VERSION` for that version, or `tensorrt-rtx-*` for all that
             there are, of every release that names any.
-        before: the builders of each subject in the run that is gone on with; no others are made.
+        before: the builders of each subject in a resumed run, which gets no others.
     """
     wanted = [builder for text in builders for builder in _builders(text)]
     sites: dict[tuple[str, str], PackageSite] = {}
@@ -71,10 +70,10 @@ def with_installed(
     catalogue: Catalogue,
     before: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[SubjectSpec, ...]:
-    """The subjects, the release that is installed here with its package, for the engine lane.
+    """The subjects, in which the installed release has its package for the engine lane.
 
     Args:
-        before: the builders of each subject's real packages in the run that is gone on with.
+        before: the builders of each subject's real packages in a resumed run.
 
     Raises:
         Unavailable: another release was asked for than the one that is installed.

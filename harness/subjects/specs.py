@@ -1,7 +1,7 @@
 """What is judged: a release, an `_exporter.py` of a working tree, a built-in inliner, torch.
 
-These functions describe a subject; loading it is the rig's business. They import no torch, and
-look at an exporter file as text, so that a file that cannot work is refused before a run begins.
+These functions describe a subject, and the rig loads it. They do not import torch. They read an
+exporter file as text, so that a file that cannot work is refused before a run begins.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ def release_subject(
 
 
 def wheel_subject(found: Release, wheel_path: Path, like: Release) -> SubjectSpec:
-    """A wheel that is in no catalogue, such as a nightly, held against a release like a file is.
+    """A wheel that is in no catalogue, such as a nightly, to be compared with a release.
 
-    Its id is its version. No table speaks of it, so it is of the kind that needs a partner.
+    Its id is its version. It is of the same kind as an exporter file, because no table knows it.
 
     Args:
         found: the wheel, as `catalogue_entry.subject_for_wheel` reads it.
-        like: the release that it is held against.
+        like: the release that it is compared with.
     """
     itself = release_subject(found, wheel_path)
     return dataclasses.replace(
@@ -85,12 +85,12 @@ def wheel_subject(found: Release, wheel_path: Path, like: Release) -> SubjectSpe
 def exporter_subject(
     path: Path, like: Release, wheel_path: Path | None, unavailable: str = ""
 ) -> SubjectSpec:
-    """An `_exporter.py` that takes the place of the one in a release's wheel.
+    """An `_exporter.py` that replaces the one in a release's wheel.
 
-    Its id holds the start of its inliner id, so that two states of one file are two subjects.
+    Its name holds the start of its inliner id, so that two states of one file are two subjects.
 
     Args:
-        like: the release that it is measured like: its wheel around it, its routes.
+        like: the release whose wheel and routes it uses.
         wheel_path: that release's wheel; None if there is none.
         unavailable: why there is none; given exactly when `wheel_path` is None.
     """
@@ -119,7 +119,7 @@ def exporter_subject(
 
 
 def builtin_subjects() -> tuple[SubjectSpec, ...]:
-    """This project's own writing of the old and the new algorithm; they need no wheel."""
+    """This project's own versions of the old and the new algorithm, which need no wheel."""
     return tuple(
         SubjectSpec(subject=name, kind=SubjectKind.BUILTIN, routes=(Route.EXPORT,))
         for name in BUILTIN_SUBJECTS
@@ -127,7 +127,7 @@ def builtin_subjects() -> tuple[SubjectSpec, ...]:
 
 
 def torch_subject() -> SubjectSpec:
-    """No inliner: the controls."""
+    """The control, which has no inliner."""
     return SubjectSpec(
         subject=TORCH_SUBJECT,
         kind=SubjectKind.TORCH,
@@ -136,7 +136,7 @@ def torch_subject() -> SubjectSpec:
 
 
 def known_subjects(catalogue: Catalogue) -> tuple[SubjectSpec, ...]:
-    """All that the expectations can speak of, with their routes; no wheel is looked at."""
+    """All subjects that the expectations can name, with their routes. No wheel is read."""
     reason = "its wheel was not asked for"
     real = tuple(Builder.of(BuilderKind.RTX, version) for version in rtx_versions())
     releases = (
@@ -182,7 +182,7 @@ def checked_exporter(path: Path) -> bytes:
 
 
 def _bound_names(body: list[ast.stmt]) -> Iterator[str]:
-    """Functions that a module body binds: defined, imported, or assigned, also under if and try."""
+    """The names that a module body defines, imports or assigns, also under `if` and `try`."""
     for statement in body:
         match statement:
             case ast.FunctionDef(name=name):

@@ -1,4 +1,4 @@
-"""Where the releases of a crossing run: each one's Python, torch, and folder of its package."""
+"""Where each release runs: its Python, its torch, and the folder of its package."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Station:
 
     @property
     def described(self) -> dict[str, str]:
-        """What of it the results depend on."""
+        """The versions that affect results."""
         return {"torch": self.torch, "tensorrt": self.site.tensorrt_running, "abi": self.abi}
 
 
 @dataclass(frozen=True)
 class Stations:
-    """The releases of a crossing: those that can be asked here, and of the others why not."""
+    """The releases that can run here, and the reasons why others cannot."""
 
     at: Mapping[str, Station]
     subjects: tuple[SubjectSpec, ...]
@@ -44,7 +44,7 @@ class Stations:
 def toolchains_of(
     chosen: Sequence[Release], toolchain: Toolchain, pythons: Sequence[str], catalogue: Catalogue
 ) -> dict[str, Toolchain]:
-    """Each release's toolchain; those of one Python share one, so that it is asked but once.
+    """Each release's toolchain. Releases with the same Python share one.
 
     Args:
         pythons: ``RELEASE=PATH`` for releases that have a Python, and so a torch, of their own.
