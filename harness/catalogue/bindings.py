@@ -41,11 +41,7 @@ class Bindings:
 
 
 def load_bindings(path: Path = BINDINGS_FILE) -> Mapping[str, tuple[Bindings, ...]]:
-    """What each table of the catalogue has; `BuilderRow.bindings` names a builder's.
-
-    Raises:
-        SurroundingsError: it cannot be read, or a table is not as it should be.
-    """
+    """What each table of the catalogue has; `BuilderRow.bindings` names a builder's."""
     top = TomlTable.of_file(path, BINDINGS_SCHEMA)
     segment = [
         Bindings(version, python, *_file(table))
@@ -64,11 +60,7 @@ def load_bindings(path: Path = BINDINGS_FILE) -> Mapping[str, tuple[Bindings, ..
 
 
 def rtx_versions() -> tuple[str, ...]:
-    """Every TensorRT-RTX that there is, oldest first.
-
-    Raises:
-        SurroundingsError: as `load_bindings`.
-    """
+    """Every TensorRT-RTX that there is, oldest first."""
     versions = {
         each.version for each in load_bindings()["rtx"]
     }  # a version has a file for a Python

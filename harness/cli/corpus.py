@@ -44,10 +44,10 @@ from harness.corpus_checks.lock import (
     read_lock,
     write_lock,
 )
+from harness.runs.case_filter import select_cases
 from harness.toolchain import PackageSite
 from harness.toolchain.cache import CHOOSE, guarded
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.runs.case_filter import select_cases
 from harness.toolchain.rig_client import absolute, ask_rig, graph_lane, package_lane
 from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo
