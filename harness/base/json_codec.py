@@ -53,6 +53,8 @@ def _value(kind: Any, data: Any, where: str) -> Any:
         )
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return kind(data)
+    if isinstance(kind, type) and issubclass(kind, str) and isinstance(data, str):
+        return kind(data)  # text of a kind that checks itself
     wanted = (int, float) if kind is float else kind
     if origin is not None or not isinstance(data, wanted):
         raise TypeError(f"{where} is {data!r}, and not of type {kind}")

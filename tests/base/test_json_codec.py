@@ -16,6 +16,13 @@ class Colour(enum.StrEnum):
     RED = "red"
 
 
+class Shout(str):
+    def __new__(cls, text: str) -> Shout:
+        if not text.isupper():
+            raise ValueError(f"{text} is no shout")
+        return super().__new__(cls, text)
+
+
 @dataclass(frozen=True)
 class Wheel:
     size: float
@@ -29,6 +36,7 @@ class Cart:
     pair: tuple[str, float] | None = None
     load: Mapping[str, int] = field(default_factory=dict)
     towed: Cart | None = None
+    horn: Shout = Shout("HOO")
 
 
 GOOD: dict[str, Any] = {
@@ -44,6 +52,7 @@ GOOD: dict[str, Any] = {
 def test_records_come_back_with_all_that_is_in_them() -> None:
     wheels = (Wheel(1.0), Wheel(2.5, Colour.RED))
     assert decode(Cart, GOOD) == Cart("a", wheels, ("x", 1.0), {"hay": 3}, Cart("b"))
+    assert isinstance(decode(Cart, {"name": "a", "horn": "TOOT"}).horn, Shout)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +68,7 @@ def test_records_come_back_with_all_that_is_in_them() -> None:
         ({"pair": ["x"]}, "shorter|argument"),
         ({"load": {"hay": "much"}}, r"Cart\.load is 'much'"),
         ({"towed": []}, r"Cart\.towed is \[\]"),
+        ({"horn": "hoo"}, "hoo is no shout"),
     ],
 )
 def test_what_does_not_fit_is_named(wrong: dict[str, Any], named: str) -> None:

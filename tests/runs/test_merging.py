@@ -86,6 +86,7 @@ def test_the_order_and_the_grouping_of_runs_do_not_matter(parts: tuple[Part, Par
     assert list(whole.records) == list(merge([c, b, a]).records)
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.tuples(runs(0), runs(1)))
 def test_merging_again_what_is_in_already_changes_nothing(parts: tuple[Part, Part]) -> None:
     one, other = parts
@@ -95,6 +96,7 @@ def test_merging_again_what_is_in_already_changes_nothing(parts: tuple[Part, Par
     assert merge([whole]) == merge([whole, whole]) == merge([whole, one]) == whole
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.tuples(runs(0), runs(1)))
 def test_no_cell_is_lost_and_none_is_invented(parts: tuple[Part, Part]) -> None:
     whole = merge(parts)
