@@ -36,7 +36,7 @@ class Cart:
     pair: tuple[str, float] | None = None
     load: Mapping[str, int] = field(default_factory=dict)
     towed: Cart | None = None
-    horn: Shout = Shout("HOO")
+    horn: Shout | None = None
 
 
 GOOD: dict[str, Any] = {
