@@ -25,8 +25,7 @@ from harness.workers.process import WorkerSetup
 
 
 class Running(Asked, Protocol):
-    """Processes that can be asked. ``ready`` is what they said of themselves, ``start_s`` how long
-    that took."""
+    """Processes that do jobs. ``ready`` describes them, and ``start_s`` is their start-up time."""
 
     ready: dict[str, Any]
     start_s: float
@@ -34,9 +33,9 @@ class Running(Asked, Protocol):
 
 @dataclass(frozen=True)
 class Workers:
-    """The baseline and the candidate, and what starts those that measure them.
+    """The baseline and the candidate, and a function that starts the processes that measure them.
 
-    ``torch``: version and build, where that is not the one of the harness's own Python.
+    ``torch`` is version and build, unless it is the torch of the harness's own Python.
     """
 
     subjects: tuple[SubjectSpec, SubjectSpec]
@@ -52,7 +51,7 @@ class Workers:
 
 
 def workers_for(options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue) -> Workers:
-    """Those of a new bench."""
+    """The workers of a new bench."""
     if options.lane == Lane.PACKAGE:
         return _whole(options, toolchain, catalogue)
     subjects = subjects_of(options, toolchain, catalogue)
@@ -62,7 +61,7 @@ def workers_for(options: BenchOptions, toolchain: Toolchain, catalogue: Catalogu
 def workers_again(
     options: BenchOptions, before: Provenance, toolchain: Toolchain, catalogue: Catalogue
 ) -> Workers:
-    """Those of a bench that is gone on with, as they are today. Raises as `workers_for`."""
+    """The workers of a resumed bench, with today's subjects."""
     if options.lane == Lane.PACKAGE:
         return _whole(options, toolchain, catalogue)
     baseline, *others = found_again(before, toolchain, catalogue)
@@ -76,7 +75,7 @@ def setup_for(
     log_folder: Path,
     toolchain: Toolchain,
 ) -> WorkerSetup:
-    """What a zygote is started with. A subject that is its own baseline is loaded once."""
+    """The setup of a zygote. A subject that is its own baseline is loaded once."""
     return WorkerSetup(
         python=toolchain.python,
         library=toolchain.emulated_runtime(),
@@ -91,10 +90,10 @@ def setup_for(
 def inliner_workers(
     subjects: tuple[SubjectSpec, SubjectSpec], toolchain: Toolchain, *, spawn: bool = False
 ) -> Workers:
-    """Those of the graph lane, forked from a zygote that holds both inliners.
+    """The workers of the graph lane, forked from a zygote that holds both inliners.
 
     Args:
-        spawn: fresh processes in place of forks.
+        spawn: start fresh processes instead of forks.
     """
 
     @contextmanager
@@ -163,7 +162,7 @@ def _start_whole(
 
 
 def _torch_of(toolchains: Mapping[str, Toolchain], own: Toolchain) -> tuple[str, str] | None:
-    """Version and build of the torch that is measured, of each release if there are several."""
+    """Version and build of the measured torch, for each release if there are several."""
     if all(each.python == own.python for each in toolchains.values()):
         return None
     facts = {name: each.python_env() for name, each in toolchains.items()}

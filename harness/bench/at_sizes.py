@@ -1,7 +1,7 @@
 """File size, peak memory and load time at three sizes of a model: what a qualification measures.
 
-The bench measures them, with its blocks, its A/A control and its intervals. What they say is told
-and does not decide: whether some per cent are worth a fix is for a person to say.
+The bench measures them, with its blocks, its A/A control and its intervals. The figures are shown
+and decide nothing, because a person has to say whether a few per cent are worth a fix.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class AtSize:
 
 @dataclass(frozen=True)
 class AtSizes:
-    """All that was measured by one route. ``missing`` says in sentences what was not, and why."""
+    """All measurements by one route. ``missing`` says what was not measured, and why."""
 
     route: str
     band_percent: float
@@ -71,7 +71,7 @@ class AtSizes:
 
 
 def common_route(baseline: SubjectSpec, candidate: SubjectSpec) -> str | None:
-    """The one to measure: `legacy`, which every release has, unless one of the two has it not."""
+    """The route to measure: the first of the bench's routes that both subjects have."""
     for route in GRAPH.routes:
         if route in baseline.routes and route in candidate.routes:
             return route
@@ -142,7 +142,7 @@ def at_sizes(judged: JudgedBench) -> AtSizes:
 
 
 def unmeasured(route: str, why: str) -> AtSizes:
-    """In the place of figures: that there are none, and why."""
+    """A result without figures, with the reason."""
     return AtSizes(route, Bands.default, (), (f"{', '.join(NAMES.values())}: {why}",))
 
 

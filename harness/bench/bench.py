@@ -68,7 +68,7 @@ def resume(
     """Go on with a bench that was cut off, or give it more time.
 
     Args:
-        pythons: as `BenchOptions` has them, of the same torch as before.
+        pythons: as in `BenchOptions`, with the same torch as before.
     """
     folder = BenchFolder.open(which, out)
     before, plan = folder.provenance(), folder.plan()
@@ -107,7 +107,7 @@ def reopen(which: str | Path, out: Path) -> JudgedBench:
 
 
 def like_recorded(options: BenchOptions, recorded: JudgedBench) -> BenchOptions:
-    """The cases, stages and baseline of a recorded bench: what a new one is to be held against."""
+    """The options of a new bench with the cases, stages and baseline of a recorded one."""
     plan = recorded.plan
     cells = [cell for cell in plan.cells if cell != plans.IMPORT_CELL]
     return dataclasses.replace(
@@ -159,7 +159,7 @@ def free_bytes() -> int:
 
 
 def session_line(running: Running) -> dict[str, object]:
-    """What a process that began to measure said of itself."""
+    """The journal's line on a process that began to measure."""
     return {
         "schema": SCHEMA,
         "kind": "session",

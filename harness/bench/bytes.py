@@ -44,7 +44,7 @@ def judge_bytes(
 ) -> tuple[BytesVerdict, ...]:
     """The verdicts on some sizes of every cell whose three arms were all asked.
 
-    Bonferroni: the intervals hold together, but for a probability of the plan's ``alpha``.
+    The intervals hold together with a probability of 1 - ``plan.alpha`` (Bonferroni).
     """
     asked = [
         (cell, size, of_arm)
@@ -58,7 +58,7 @@ def judge_bytes(
 
 
 def _by_arm(known: CellSamples, size: Size) -> tuple[list[float], list[float], list[float]]:
-    """Of the baseline, of the candidate and of the baseline again."""
+    """Recorded sizes of the three arms."""
     baseline, candidate, again = (
         [line["sizes"][size.value] for line in known.sizes if line["arm"] == arm]
         for arm in (BASELINE, CANDIDATE, AGAIN)
@@ -99,7 +99,7 @@ def _verdict(
 
 
 def _interval(log_ratios: Sequence[float], confidence: float, resolution: float) -> Estimate:
-    """Without limits where nothing has a logarithm: a peak of no bytes above those before."""
+    """An interval without limits if there are no log-ratios, as for a peak of no bytes."""
     if not log_ratios:
         return Estimate(0.0, -math.inf, math.inf, confidence)
     found = t_interval(log_ratios, confidence)

@@ -1,8 +1,8 @@
 """Two benches against one another, and many as a trend.
 
-Samples of two benches were not taken in turn, so seconds of one say little of seconds of the other:
-between them lies another hour of the machine. Where both measured one and the same baseline, what
-is compared is the change of each candidate against it, and the hour falls out.
+The samples of two benches were not taken in turn, and the machine may have changed between them, so
+their seconds cannot be compared directly. If both measured the same baseline, the changes of the
+candidates against it are compared, and the difference in time cancels out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``anchored``: both have the same baseline. ``notes`` are stamped on whatever is shown."""
+    """``anchored`` says that both have the same baseline. ``notes`` go with whatever is shown."""
 
     anchored: bool
     gate: Gate

@@ -1,4 +1,4 @@
-"""From samples to verdicts: a pure reading of a journal, made anew for every report."""
+"""Verdicts on the samples of a bench. Pure, and computed anew for every report."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def _verdict(
 def _gate(
     plan: BenchPlan, gating: Sequence[StageVerdict], not_measured: Mapping[str, str]
 ) -> tuple[Gate, tuple[str, ...]]:
-    """Red only where every control is sound: a run that tells a thing from itself gates nothing."""
+    """Red only if every control is sound: a run whose A/A control differs does not gate."""
     off = [verdict for verdict in gating if verdict.control_off]
     if off:
         names = ", ".join(f"{v.cell.cell_id} {v.stage}" for v in off)
@@ -234,7 +234,7 @@ def _growths(plan: BenchPlan, samples: Samples) -> tuple[GrowthFit, ...]:
 def _fit(
     cells: Sequence[BenchCell], samples: Samples, stage: str, arms: Sequence[str]
 ) -> tuple[tuple[int, ...], tuple[float, ...], Growth] | None:
-    """One point a size, its median: points of one size have more in common than noise."""
+    """A fit through one median for each size, as points of one size share more than noise."""
     points = []
     for cell in cells:
         known = samples.cells[cell.cell_id]

@@ -1,7 +1,6 @@
-"""What a machine was like while it measured: recorded and flagged, never a reason to drop a sample.
+"""The state of the machine while it measured. It is recorded and noted, and no sample is dropped.
 
-What the system does not tell is None. Two machines are alike if their runs may be held against one
-another.
+What the system does not tell is None. Two machines are alike if their runs may be compared.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class MachineState:
 
 
 def look() -> MachineState:
-    """The machine as it is now; raises nothing."""
+    """The state of the machine now."""
     frequency = psutil.cpu_freq()
     return MachineState(
         load=psutil.getloadavg()[0],
@@ -56,7 +55,7 @@ def _hottest() -> float | None:
 
 
 def flags(states: Sequence[Mapping[str, Any]], cores: int) -> list[str]:
-    """What a reader of the times should know; ``states`` in the order of time, as JSON."""
+    """What a reader of the times should know. ``states`` are in order of time."""
     told = []
     loads = [state["load"] for state in states if state["load"] is not None]
     # The bench itself keeps one core busy.
@@ -85,7 +84,7 @@ def stolen(states: Sequence[Mapping[str, Any]], wall_s: float) -> list[str]:
 
 
 def unlike(one: Provenance, other: Provenance) -> list[str]:
-    """Why times of two runs say nothing of one another; empty for like machines."""
+    """Why times of two runs cannot be compared; empty if the machines are alike."""
     return [
         f"{what}: {before} and {now}"
         for what, before, now in (

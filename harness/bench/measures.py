@@ -1,4 +1,4 @@
-"""What the benches of a lane measure: their stages, what of these gates, their cases and routes."""
+"""What the benches of a lane measure: stages, gating stages, cases and routes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from harness.wire.routes import Lane
 
 @dataclass(frozen=True)
 class Measures:
-    """One lane's. ``routes`` are those of a bench that names none, as far as its subjects have
-    them; ``about`` is a sentence for whoever reads the figures."""
+    """The measures of one lane. ``routes`` are the default ones, as far as the subjects have them;
+    ``about`` explains the figures to a reader."""
 
     lane: Lane
     stages: tuple[str, ...]
@@ -26,7 +26,7 @@ class Measures:
     about: str = ""
 
     def choose(self, text: str) -> tuple[str, ...]:
-        """Stages by name; `all`, or the name of a pass such as `load`, stands for several."""
+        """Stages by name. `all`, or the name of a pass such as `load`, stands for several."""
         if not text or text == "all":
             return self.stages
         chosen: list[str] = []

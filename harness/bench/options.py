@@ -1,4 +1,4 @@
-"""What a user asks of a bench, and the plan, subjects and provenance that come of it."""
+"""What a user asks of a bench, and the plan, subjects and provenance that follow from it."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _routes(
 
 
 def _routes_of(spec: SubjectSpec, lane: Lane) -> tuple[str, ...]:
-    """Of its inliner in the graph lane, of its whole package in the package lane."""
+    """The routes of the inliner in the graph lane, or of the whole package."""
     if lane is Lane.GRAPH:
         return spec.routes
     return spec.packages[0].routes

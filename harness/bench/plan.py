@@ -55,7 +55,7 @@ class BenchCell:
 
     @property
     def gates(self) -> bool:
-        """A sweep is there for its exponent, and is no case of anybody's, unless that is asked."""
+        """Whether it gates. A sweep is measured for its exponent and does not, unless asked to."""
         return self.judged or not self.case.sweep
 
     @property
@@ -81,7 +81,7 @@ IMPORT_CELL: Final = BenchCell(IMPORTED, "import")
 
 @dataclass(frozen=True)
 class Bands:
-    """The largest slowdown that is put up with, in per cent, most particular first."""
+    """The largest slowdown that is accepted, in per cent, the most particular first."""
 
     default: float = 5.0
     particular: tuple[tuple[str, float], ...] = ()  # "save" or "family/save" to per cent
@@ -97,8 +97,8 @@ class Bands:
 
 @dataclass(frozen=True)
 class BenchPlan:
-    """``metrics`` are measured and told, ``gating`` of them decide; ``alpha`` is of the whole run:
-    the probability that identical code is called regressed or improved anywhere."""
+    """``metrics`` are measured, and the ``gating`` ones among them decide. ``alpha`` is the
+    probability that identical code is called regressed or improved anywhere in the run."""
 
     baseline: str
     candidate: str

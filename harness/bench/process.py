@@ -1,4 +1,4 @@
-"""The zygote as the controller sees it: asked in JSON lines, one answer each."""
+"""The controller's side of a zygote: JSON lines, with one answer to each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Zygote:
         """Start it and wait until it is ready.
 
         Args:
-            module: what is started, if it is another that is asked in the same way.
+            module: the module to start, if it is another one with the same protocol.
         """
         setup.log_folder.mkdir(parents=True, exist_ok=True)
         self._module = module
@@ -134,8 +134,8 @@ class Zygote:
 
 
 class FreshZygotes:
-    """Starts a zygote for every job, which does nothing else in its life. ``ready`` and ``start_s``
-    are those of a first one, which does nothing at all."""
+    """Starts a new zygote for every job. ``ready`` and ``start_s`` are those of a first one, which
+    does no job."""
 
     def __init__(self, setup: Setup) -> None:
         """Raises SurroundingsError as `Zygote` does."""

@@ -1,4 +1,4 @@
-"""The proof of the measurement: campaigns of which it is known what they should say.
+"""The test of the measurement: campaigns whose right verdicts are known.
 
 An A/A campaign is a small bench of a release against itself: whatever it calls different is wrong.
 A power campaign is the same with a real delay inside of the candidate's timed region: whatever it
@@ -136,7 +136,7 @@ class Campaigns:
 
     @property
     def silent(self) -> int:
-        """How many ended with too few blocks: they are no evidence that a rule is right."""
+        """How many ended with too few blocks, and so are no evidence that a rule is right."""
         return sum(
             campaign.ended and len(campaign.cell.blocks) < LEAST_BLOCKS
             for campaign in self.found.values()

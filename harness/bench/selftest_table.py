@@ -79,7 +79,7 @@ def result_of(campaigns: Campaigns) -> SelftestResult:
 
 
 def _load(campaigns: Sequence[Campaign]) -> float | None:
-    """Of the whole machine, whose other cores' work is felt in what they share with this one."""
+    """Median system-wide load; other cores contend for cache and memory."""
     found = [block["machine"]["load"] for each in campaigns for block in each.cell.blocks]
     return median(known) if (known := [load for load in found if load is not None]) else None
 
@@ -89,7 +89,7 @@ def _counted(campaigns: Sequence[Campaign], says: Callable[[Campaign], bool]) ->
 
 
 def _detectable(campaigns: Sequence[Campaign]) -> Iterator[float]:
-    """Of every minute of A/A samples that lie side by side, for each stage."""
+    """The smallest detectable change for each minute of consecutive A/A samples and stage."""
     taken: list[Campaign] = []
     for campaign in campaigns:
         taken.append(campaign)

@@ -25,7 +25,7 @@ IMPORTING = "harness.rig.bench.importing"
 
 @dataclass(frozen=True)
 class StationSetup(PackageSetup):
-    """For the process of one release. ``forks``: its workers are forks, and not itself."""
+    """For the process of one release. ``forks`` says whether forks of it measure, or it does."""
 
     forks: bool = True
 
@@ -70,7 +70,7 @@ class WholePackages:
         return {"arms": {name: dataclasses.asdict(arm) for name, arm in found.items()}}
 
     def _prepare(self, case: BenchCase) -> dict[str, Any]:
-        """Of the steps and bytes those of the baseline, which comes first."""
+        """Steps and bytes are those of the baseline, which comes first."""
         answers = {name: each.ask("prepare", case) for name, each in self._stations.items()}
         first, *_ = answers.values()
         seconds = {

@@ -21,7 +21,7 @@ def ordered_subjects(subjects: Iterable[SubjectSpec]) -> tuple[SubjectSpec, ...]
 
 
 def version_of(text: str) -> Version:
-    """To order by; what is no version comes first."""
+    """A version to sort by. Text that is no version sorts first."""
     try:
         return Version(text)
     except InvalidVersion:

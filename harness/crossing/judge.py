@@ -1,4 +1,4 @@
-"""Programs that one release saved, loaded by each other one: what is asked and expected. Pure.
+"""Programs saved by one release and loaded by all: what is asked and expected. Pure.
 
 A *pair* is a program (a case that one release compiled and saved by one route) and the release that
 loads it, in a fresh process. Most pairs of unlike releases fail, and each failure is listed in
@@ -288,7 +288,7 @@ def _judged(pair: Pair, listed: FailureClass | None) -> JudgedPair:
 def idle_parts(
     classes: Iterable[FailureClass], versions: Collection[str], cases: Collection[str]
 ) -> Iterator[str]:
-    """What of the classes selects nothing that could ever be asked, a sentence each."""
+    """A sentence for each selector of the classes that selects nothing."""
     for each in classes:
         selectors = [
             *((name, selects_subject, versions) for name in (*each.savers, *each.loaders)),

@@ -1,8 +1,8 @@
 """Runs a crossing: every release saves its programs, then every release loads all of them.
 
-One process a release and half, each program of it in turn. A process that dies or hangs is the
-outcome of the program that it was at, and another goes on behind it. Every row is on the disk
-before the next program begins, so a run that was cut off goes on where it was.
+Each release has one process for saving and one for loading, which takes its programs in turn. If a
+process dies or hangs, that is the outcome of its current program, and another process does the
+rest. Every row is on the disk before the next program begins, so that a run can be resumed.
 """
 
 from __future__ import annotations

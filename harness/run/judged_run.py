@@ -67,7 +67,7 @@ class JudgedRun:
 
     @property
     def places(self) -> Places:
-        """What the commands need that speak of this run, from where they are typed now."""
+        """What printed commands need to find this run from the current folder."""
         out = os.path.relpath(self.folder.path.parent)
         return Places(
             corpus=self.provenance.corpus,
@@ -81,7 +81,7 @@ class JudgedRun:
 
 @dataclass(frozen=True)
 class Expected:
-    """The expectations, and all that they may speak of, whatever part of it a run takes."""
+    """The expectations, and the corpus and releases that they may name."""
 
     expectations: Expectations
     corpus: Corpus
