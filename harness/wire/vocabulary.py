@@ -34,6 +34,10 @@ class Stage(enum.StrEnum):
     LOAD = "load"
     RUN = "run"
 
+    def at_least(self, other: Stage) -> bool:
+        """Whether who came to this stage came as far as the other."""
+        return list(Stage).index(self) >= list(Stage).index(other)
+
 
 COMPILE_PARTS = (Stage.LOWERING, Stage.CONVERSION, Stage.BUILD)
 

@@ -36,6 +36,13 @@ class RoundTrip:
     archive_bytes: int | None = None
 
     @property
+    def reached(self) -> Stage:
+        """How far it came: it ran, or was loaded, or else was exported at most."""
+        if self.results is not None:
+            return Stage.RUN
+        return Stage.EXPORT if self.reloaded is None else Stage.LOAD
+
+    @property
     def programs(self) -> Iterator[tuple[ExportedProgram, Stage]]:
         """The program before it was saved and after it came back, each with its stage."""
         if self.exported is not None and self.come_back is None:

@@ -39,29 +39,21 @@ from harness.wire.vocabulary import Stage
 Findings = Callable[[], Iterator[Finding]]
 
 
-def about_inlined(
-    prepared: PreparedCase,
-    inlined: GraphModule,
-    *,
-    finished: bool,
-    cleaned: bool,
-    ran: bool,
-) -> Answers:
+def about_inlined(prepared: PreparedCase, inlined: GraphModule, reached: Stage) -> Answers:
     """The oracles on the module that `transform` made.
 
     Args:
-        finished: whether `transform` returned.
-        cleaned: whether it came as far as to clean the graph: from then on all wires are there.
-        ran: whether the program ran; one that did not proves nothing by its values.
+        reached: as of `Inlining.reached`. From CLEAN on all wires are there; a program that did not
+            run proves nothing by its values.
     """
     questions: dict[Oracle, Findings] = {}
-    if ran:
+    if reached is Stage.RUN:
         questions[Oracle.VALUES] = lambda: _inlined_values(prepared, inlined)
-    if cleaned:
+    if reached.at_least(Stage.CLEAN):
         questions[Oracle.WIRING] = lambda: wiring.check_inlined(
             prepared.reader, prepared.reading, prepared.user_inputs, inlined
         )
-    if finished:
+    if reached.at_least(Stage.EXPORT):
         questions[Oracle.STRUCTURE] = lambda: structure.check_inlined(prepared.split, inlined)
     return _ask(questions)
 
@@ -95,9 +87,7 @@ def about_program(prepared: PreparedCase, route: Route, back: RoundTrip) -> Answ
 def verdicts(
     answers: Sequence[Answers],
     ended: Verdict,
-    *,
-    reloaded: bool,
-    ran: bool,
+    reached: Stage,
     warnings: Sequence[str] = (),
 ) -> tuple[Verdict, ...]:
     """One verdict an oracle, from all that was answered, in the order of severity.
@@ -107,8 +97,7 @@ def verdicts(
 
     Args:
         ended: the verdict on completion.
-        reloaded: whether the program came back from disk.
-        ran: whether it ran.
+        reached: how far the program came, as of `RoundTrip.reached`.
         warnings: what the release warned of on the way.
     """
     warned = announced(warnings)
@@ -123,8 +112,9 @@ def verdicts(
         if not found and unreadable:
             return not_applicable(oracle, f"not readable: {unreadable}")
         # A structure is there to be looked at as soon as the program is.
-        if found or (reloaded if oracle is Oracle.STRUCTURE else ran):
-            harm = harm_of(oracle, found, reloaded=ran, warned=warned)
+        needed = Stage.LOAD if oracle is Oracle.STRUCTURE else Stage.RUN
+        if found or reached.at_least(needed):
+            harm = harm_of(oracle, found, reloaded=reached is Stage.RUN, warned=warned)
             return verdict_of(oracle, found, harm)
         return not_applicable(oracle, not_reached)
 

@@ -93,7 +93,7 @@ def _run_and_judge(
         ended = _ended_by(error, clock)
         prepared.look_for_damage()
         about_program = judging.about_program(prepared, route, RoundTrip())
-        judged = Judged(about_program, ended, reloaded=False, ran=False)
+        judged = Judged(about_program, ended, Stage.EXPORT)
     else:
         back = RoundTrip(exported, inlining.come_back)
         judged = _judge_program(prepared, inliner, route, back, clock)
@@ -109,9 +109,7 @@ def _run_and_judge(
     return CellRecord(
         key=key,
         state=CellState.ENDED,
-        verdicts=judging.verdicts(
-            answers, judged.ended, reloaded=judged.reloaded, ran=judged.ran, warnings=told
-        ),
+        verdicts=judging.verdicts(answers, judged.ended, judged.reached, told),
         measured_as=key.subject,
         seconds={stage.value: seconds for stage, seconds in clock.seconds.items()},
         archive_bytes=judged.archive_bytes,
@@ -202,8 +200,7 @@ def _send_and_judge(
     return Judged(
         judging.about_program(prepared, route, back),
         ended,
-        reloaded=back.reloaded is not None,
-        ran=back.results is not None,
+        back.reached,
         seconds={stage: clock.seconds[stage] for stage in _SHARED_STAGES if stage in clock.seconds},
         archive_bytes=back.archive_bytes,
     )
@@ -235,21 +232,16 @@ def _about_inlined(
 ) -> Answers:
     inlined = inlining.inlined
     assert inlined is not None
-    ran = judged.ran and route is not Route.CROSS  # a placeholder for an engine cannot run
+    ran = judged.reached is Stage.RUN and route is not Route.CROSS  # a placeholder cannot run
+    reached = inlining.reached(judged.ended, ran=ran)
 
     def ask() -> Answers:
-        return judging.about_inlined(
-            prepared,
-            inlined,
-            finished=inlining.finished,
-            cleaned=inlining.finished or judged.ended.stage is Stage.CLEAN,
-            ran=ran,
-        )
+        return judging.about_inlined(prepared, inlined, reached)
 
     shared = None if prepared.damaged else prepared.shared
     if shared is None or not lines:
         return ask()
-    identity = f"{ran} {identity_of(lines)}"
+    identity = f"{reached} {identity_of(lines)}"
     if identity not in shared.inlined:
         shared.inlined[identity] = ask()
     return shared.inlined[identity]

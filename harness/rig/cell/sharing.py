@@ -39,13 +39,13 @@ class Exported:
 class Judged:
     """What became of a program, for the next one that is equal to it.
 
-    ``ended`` is the verdict on completion; ``seconds`` those of save, load and run.
+    ``ended`` is the verdict on completion, ``reached`` as of `RoundTrip`; ``seconds`` are those of
+    save, load and run.
     """
 
     answers: Answers
     ended: Verdict
-    reloaded: bool
-    ran: bool
+    reached: Stage
     seconds: Mapping[Stage, float] = field(default_factory=dict)
     archive_bytes: int | None = None
 

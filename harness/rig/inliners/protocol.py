@@ -12,7 +12,9 @@ from torch.fx import GraphModule
 
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
+from harness.wire.records import Verdict
 from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 
 #: In the `meta` of a module: the buffers whose new values stand behind its outputs, from 2.14 on.
 COPIED_BACK = "_copyback_mutation_buffers"
@@ -63,6 +65,19 @@ class Inlining:
         if COPIED_BACK in inlined.meta:
             self.inlined.meta[COPIED_BACK] = inlined.meta[COPIED_BACK]
         self.finished = True
+
+    def reached(self, ended: Verdict, *, ran: bool) -> Stage:
+        """How far ``inlined`` came: its program ran, `transform` returned, or which pass raised.
+
+        Args:
+            ended: the verdict on the cell's completion.
+            ran: whether a program of it ran.
+        """
+        if ran:
+            return Stage.RUN
+        if self.finished:
+            return Stage.EXPORT
+        return Stage.CLEAN if ended.stage is Stage.CLEAN else Stage.INLINE_ENGINES
 
 
 class Inlined(Exception):

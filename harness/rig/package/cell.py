@@ -72,25 +72,14 @@ def run_package_cell(
             controls = {Oracle.VALUES: Answer(tuple(_controls(prepared, loader, loaded, archive)))}
     answers = [judging.about_program(prepared, route.reaches, back), controls]
     if inlining.inlined is not None:
-        cleaned = inlining.finished or ended.stage is Stage.CLEAN
-        ran = back.results is not None
-        answers.append(
-            judging.about_inlined(
-                prepared, inlining.inlined, finished=inlining.finished, cleaned=cleaned, ran=ran
-            )
-        )
+        reached = inlining.reached(ended, ran=back.reached is Stage.RUN)
+        answers.append(judging.about_inlined(prepared, inlining.inlined, reached))
     if prepared.look_for_damage():
         answers.append({Oracle.STRUCTURE: Answer((_DAMAGED,))})
     return CellRecord(
         key=key,
         state=CellState.ENDED,
-        verdicts=judging.verdicts(
-            answers,
-            ended,
-            reloaded=back.reloaded is not None,
-            ran=back.results is not None,
-            warnings=told,
-        ),
+        verdicts=judging.verdicts(answers, ended, back.reached, told),
         measured_as=key.subject,
         seconds={stage.value: seconds for stage, seconds in clock.seconds.items()},
         archive_bytes=back.archive_bytes,
