@@ -17,11 +17,7 @@ from harness.report.pages.bench_page import bench_markdown, bench_page
 
 
 def write_bench(judged: JudgedBench) -> list[Path]:
-    """Write every form of the results, each whole or not at all; the page comes first.
-
-    Raises:
-        SurroundingsError: the folder cannot be written.
-    """
+    """Write every form of the results, each whole or not at all; the page comes first."""
     folder, plan, report = judged.folder, judged.plan, judged.report
     table = io.BytesIO()
     pd.DataFrame(rows(judged.samples)).to_parquet(table, index=False)

@@ -62,7 +62,7 @@ class ReportModel:
     no_scripts: str = "not asked for"
 
     def __getitem__(self, section: Section[View]) -> View:
-        """What a section shows."""
+        """The view of a section."""
         return self.run.view(section)
 
     @cached_property

@@ -31,7 +31,7 @@ NEVER_AGAIN: Final = (Symptom.TIMEOUT, Symptom.KILLED)
 def with_pictures(
     model: ReportModel, judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
 ) -> ReportModel:
-    """The model with pictures of the worst causes, or with why it lacks some.
+    """The model with pictures of the worst causes, and the reasons where one could not be drawn.
 
     The graph lane's are drawn in one process, those that only packages show in one a release.
     """

@@ -1,4 +1,4 @@
-"""Scripts that show a failure with torch and a wheel alone: asked of the rig, which tries each."""
+"""Scripts that show a failure with torch and a wheel alone; the rig writes and tries each."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def script_from_json(data: Mapping[str, Any], command: str) -> Script:
 
 
 def reproduce_command(wanted: Wanted, route: str) -> str:
-    """What prints the script again."""
+    """The command that prints the script again."""
     capture = "" if wanted.capture == "nonstrict" else f" --capture {wanted.capture}"
     return (
         f"{PROGRAM} reproduce {wanted.case} --subject {wanted.subject.subject} "
@@ -98,7 +98,7 @@ def reproduce_command(wanted: Wanted, route: str) -> str:
 def with_scripts(
     model: ReportModel, judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
 ) -> ReportModel:
-    """The model with a script for every cause that one can show, and for the others why not."""
+    """The model with a script for every cause, or the reason why a cause has none."""
     before, packages = judged.provenance, of_packages(model)
     of_package_lane = {cause.id for causes in packages.values() for cause in causes}
     both = (*model[CAUSES].live, *model[CAUSES].gone)
@@ -146,7 +146,7 @@ def _of_package(
     catalogue: Catalogue,
     name: str,
 ) -> dict[str, Script]:
-    """As `_of_graph_lane`, of one release; that its package cannot be had is said at each."""
+    """The scripts of one release's package; each says so where the package cannot be had."""
     spec = next(spec for spec in before.subjects if spec.subject == name)
     options = Places(corpus=before.corpus).options(name)
     wanted = [_of_cause(cause, spec, options) for cause in causes]

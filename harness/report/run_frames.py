@@ -100,7 +100,7 @@ def frame_files(frames: RunFrames) -> dict[str, bytes]:
 
 
 def file_of(frames: RunFrames, name: str) -> str:
-    """Where a reader without Python finds a frame, if it fits there: seen from the page."""
+    """The path of a frame beside the page: its CSV, or its Parquet file where it has no CSV."""
     ending = "csv" if _fits_a_sheet(getattr(frames, name)) else "parquet"
     return f"{FRAMES_FOLDER}/{name}.{ending}"
 
@@ -188,7 +188,7 @@ def summary_frame(
 
 
 def _in_order(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """With these columns sorted as they stand: 2.10.0 comes after 2.9.0."""
+    """The frame with these columns ordered as their rows stand: 2.10.0 comes after 2.9.0."""
     kinds = {
         name: pd.CategoricalDtype(list(dict.fromkeys(frame[name])), ordered=True) for name in names
     }

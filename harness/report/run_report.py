@@ -50,9 +50,6 @@ def write_run_report(
 
     Args:
         with_evidence: adds pictures and scripts of causes; None for a report without them.
-
-    Raises:
-        SurroundingsError: the folder cannot be written.
     """
     folder = judged.folder.path
     with beside(lambda: _write_tables(judged)):
@@ -63,7 +60,7 @@ def write_run_report(
 
 
 def _write_tables(judged: JudgedRun) -> None:
-    """What is made of the records themselves."""
+    """Write the tables that need no model."""
     records = list(judged.records.values())
     xml = junit(
         [cell.key for cell in judged.plan],
@@ -73,7 +70,7 @@ def _write_tables(judged: JudgedRun) -> None:
         _classes(judged.report),
         provenance_to_json(judged.provenance),
         [fault.reason for fault in judged.report.faults],
-        _told_defects(judged),
+        _defect_tests(judged),
     )
     reach_of = reach_in(judged.cases, judged.provenance.corpus)
     for name, text in zip(TABLES, (xml, standing(records, judged.subjects, reach_of)), strict=True):
@@ -81,7 +78,6 @@ def _write_tables(judged: JudgedRun) -> None:
 
 
 def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
-    """What the report shows of a run."""
     places = judged.places
     run = ReportedRun(
         name=judged.folder.run_id,
@@ -205,8 +201,8 @@ def _cause(defect: Defect, shown: Sequence[ShownBy], places: Places) -> CauseVie
     )
 
 
-def _told_defects(judged: JudgedRun) -> list[tuple[str, str, str, str]]:
-    """Of each defect that is asked for here: id, title, what became of it, and how it fails."""
+def _defect_tests(judged: JudgedRun) -> list[tuple[str, str, str, str]]:
+    """Each defect that this run asks for: its id, title, how many cells show it, and a failure."""
     cells: dict[str, set[str]] = {}
     for cause in causes_of(judged):
         cells[cause.id] = {each.key.cell_id for each in cause.shown}

@@ -12,7 +12,7 @@ from harness.report import style
 from harness.report.frames.tables import MatrixCell, Quartiles
 
 NOT_MEASURED = "not measured"
-# Before a consonant that a vowel follows, with three letters on each side.
+# A word may break before a consonant and a vowel, with three letters on each side.
 _SYLLABLE = re.compile(r"(?<=[a-z]{3})(?=(?:ch|sh|th|ph|[bcdfgklmnprstv])[aeiou][a-z])")
 _UNITS = ("B", "kB", "MB", "GB")
 
@@ -52,12 +52,12 @@ def joined(words: Sequence[str]) -> str:
 
 
 def span(members: Sequence[str]) -> str:
-    """Neighbours by their ends: ``2.7.0 – 2.10.0``; one by its name."""
+    """Neighbours as a range, ``2.7.0 – 2.10.0``; a single one by its name."""
     return words.span(members, _DASH)
 
 
 def spans(names: Iterable[str], order: Sequence[str]) -> list[str]:
-    """Names that follow each other in ``order`` put together: ``2.3.0``, ``2.7.0 – 2.10.0``."""
+    """Names as ranges where they follow each other in ``order``: ``2.3.0``, ``2.7.0 – 2.10.0``."""
     return words.spans(names, order, _DASH)
 
 
@@ -93,7 +93,7 @@ def cell_brief(cell: MatrixCell) -> tuple[str, str]:
 
 
 def cell_right(cell: MatrixCell) -> tuple[str, str]:
-    """As `cell_words`, with what is right: ``✗ 9 of 12 right`` and ``wrong values``."""
+    """Like `cell_words`, but counting what is right: ``✗ 9 of 12 right`` and ``wrong values``."""
     sign, word = style.SIGNS[cell.tone], cell_words(cell)[1]
     return (f"{sign} {cell.ok} of {cell.total} right" if cell.total else sign), word
 

@@ -20,11 +20,7 @@ PICTURES = ("matrix.svg", "matrix.png", "version-matrix.png")
 
 
 def write_report(folder: Path, model: ReportModel) -> list[Path]:
-    """Write every form of the report, each whole or not at all; the page comes first.
-
-    Raises:
-        SurroundingsError: the folder cannot be written.
-    """
+    """Write every form of the report, each whole or not at all; the page comes first."""
     for name in (FRAMES_FOLDER, *([SCRIPTS_FOLDER] if model.scripts else [])):
         with written_to(folder / name):
             (folder / name).mkdir(exist_ok=True)
@@ -40,7 +36,7 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
 
 
 def _pictures(model: ReportModel) -> dict[str, bytes]:
-    """Those that are not a part of the page."""
+    """The pictures that stand beside the page alone."""
     blocks = model[VERSIONS]
     matrix = plots.matrix_figure(model[MATRIX], model.headline.words)
     versions = version_plot.version_figure(blocks)

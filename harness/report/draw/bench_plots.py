@@ -45,7 +45,7 @@ _MARKERS = {
 
 
 def changes_figure(plan: BenchPlan, report: BenchReport) -> Figure:
-    """A panel a gating stage, a line a cell: the effect's interval over that of the A/A control."""
+    """One panel for each gating stage, and one line for each cell: its change and the control's."""
     shown = [verdict for verdict in report.stages if verdict.gates]
     stages = [stage for stage in plan.metrics if any(v.stage == stage for v in shown)]
     cells = list(dict.fromkeys(verdict.cell.cell_id for verdict in shown))
@@ -120,7 +120,7 @@ def _reach(verdict: StageVerdict) -> float:
 
 
 def growth_figure(report: BenchReport, sweep: str, baseline: str, candidate: str) -> Figure:
-    """Time over size on logarithmic axes: a row a route, a panel a stage, a line a subject."""
+    """Time over size on logarithmic axes: one row for each route, one panel for each stage."""
     found = [fit for fit in report.growths if fit.sweep == sweep and fit.stage in GROWTH_STAGES]
     routes = list(dict.fromkeys(fit.route for fit in found))
     stages = [stage for stage in GROWTH_STAGES if any(fit.stage == stage for fit in found)]

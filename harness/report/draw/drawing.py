@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 132, 44
-"""Of a box, in pixels."""
+"""The size of a box in pixels."""
 
 ACROSS, DOWN = 180, 84
-"""From one column or row to the next, in pixels."""
+"""The distance from one column or row to the next, in pixels."""
 
 MARGIN = 44
 MOST_BOXES = 16
@@ -100,12 +100,12 @@ def drawing(picture: Picture, name: str) -> Markup:
 
 
 def sentence(picture: Picture) -> str:
-    """What the picture shows, for whoever does not see it."""
+    """What the picture shows, for a reader who cannot see it."""
     return f"Split graph of {len(picture.boxes)} boxes: {caption(picture)}"
 
 
 def caption(picture: Picture) -> str:
-    """What is wrong, in a sentence."""
+    """One sentence that says what is wrong."""
     told = [wire.says for wire in picture.wrong[:MOST_WRONG]]
     if len(picture.wrong) > MOST_WRONG:
         told.append(f"{len(picture.wrong) - MOST_WRONG} more")
@@ -120,7 +120,7 @@ def caption(picture: Picture) -> str:
 
 
 def places(picture: Picture, shown: frozenset[str]) -> dict[str, Place]:
-    """Where each box stands: right of all that it reads, in the order of the graph."""
+    """The place of each box: right of everything that it reads, in the order of the graph."""
     column: dict[str, int] = {}
     filled: dict[int, int] = {}
     at = {}
@@ -181,7 +181,7 @@ def _cut(name: str, most: int) -> str:
 
 
 def _outputs(wires: list[Wire]) -> str:
-    """Which outputs of an engine with several go this way."""
+    """The numbers of the engine's outputs that these wires carry."""
     return ", ".join(dict.fromkeys(str(w.output) for w in wires if w.output is not None))
 
 

@@ -67,12 +67,12 @@ def matrix_figure(matrix: Matrix, title: str) -> Figure:
 
 
 def left_out(lines: int) -> str:
-    """What a title says of a picture that does not show all of so many lines."""
+    """The end of a picture's title where it shows only the last of its lines."""
     return f"; the last {MOST_LINES} of {lines:,}" if lines > MOST_LINES else ""
 
 
 def _beneath(group: MatrixGroup) -> str:
-    """What a row was, or the members that it stands for."""
+    """The environment of one subject, or the members of a row of several."""
     if len(group.members) == 1:
         return group.first.environment
     return f"one inliner: {', '.join(group.members)}"
@@ -102,7 +102,7 @@ def _draw_cell(axes: Axes, column: int, line: int, cell: MatrixCell) -> None:
 
 
 def latency_figure(rows: Sequence[MeasureRow], emulated: bool) -> Figure:
-    """Median and quartiles of each stage: a panel a stage, a block a route, a line a subject.
+    """Median and quartiles: a panel for a stage, a block for a route, a line for a subject.
 
     Only what stands in one block is of the same cases, so blocks are set apart.
     """

@@ -1,4 +1,4 @@
-"""The version matrix as a picture: a bar a row, of what its cells do to their user."""
+"""The version matrix as a picture: each row has a bar of its cells by the harm that they do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PARTS: Final = (
 
 
 def version_figure(blocks: Sequence[VersionBlock]) -> Figure:
-    """Blocks under each other, rows of one inliner behind one bar, what changed at the right."""
+    """The blocks one below the other; a bar joins rows of one inliner, changes are at the right."""
     shown = [(block, block.newest(MOST_LINES)) for block in blocks]
     lines = sum(2 + sum(map(len, groups)) for _, groups in shown)
     with mpl.rc_context(style.RC):

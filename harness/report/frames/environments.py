@@ -30,13 +30,13 @@ def builder_kind(builder: str) -> str:
 
 
 def compared_kind(environments: Collection[str]) -> str:
-    """The kind in which subjects are compared: where it can be, the one that isolates the code."""
+    """The kind in which subjects are compared: the pinned one, which isolates the code, if any."""
     return PINNED if PINNED in environments or not environments else MATCHED
 
 
 @dataclass(frozen=True)
 class Compared:
-    """In what the subjects of a run are compared: in each lane what isolates the code best.
+    """The environments in which the subjects of a run are compared, lane by lane.
 
     ``kinds`` has each lane's kind of environment: engines run on a GPU in matched ones alone. As
     torch is there, so is TensorRT the environment's, and no version of it tells two cells apart;
@@ -47,7 +47,7 @@ class Compared:
     versioned: bool
 
     def rows(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The rows of environments of their lane's kind, as if they were one environment.
+        """The rows whose environment is of their lane's kind, as if it were one environment.
 
         A release is asked in its own matched environment alone, and compared with the next in its.
         """
@@ -63,7 +63,7 @@ class Compared:
 
 
 def compared_in(plan: Sequence[CellKey]) -> Compared:
-    """What `Compared` is of a run."""
+    """The environments in which this plan lets subjects be compared."""
     kinds: dict[str, set[str]] = {}
     for key in plan:
         kinds.setdefault(key.lane, set()).add(key.environment)
@@ -100,7 +100,7 @@ def torches_running(
 
 
 def torch_running(provenance: Mapping[str, Any]) -> str:
-    """The torch of the rig, as run.json tells it, or an empty string; of a merged run all."""
+    """The rig's torch as run.json has it, all of them for a merged run; empty if it is unknown."""
     return _version(provenance.get("torch_version") or provenance.get("torch"), "version")
 
 

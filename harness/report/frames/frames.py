@@ -55,7 +55,7 @@ def _frame(
 
 
 def _typed(values: Sequence[Any], kind: Any) -> Any:
-    """A column of a dtype, or of ``_WORD``; what is none of the categories is missing in it."""
+    """A column of a dtype, or of ``_WORD``; a value outside the categories becomes missing."""
     if kind == _WORD:
         kind = pd.CategoricalDtype(sorted(set(values) - {None}))
     if not isinstance(kind, pd.CategoricalDtype):
@@ -66,7 +66,7 @@ def _typed(values: Sequence[Any], kind: Any) -> Any:
 
 
 def _repeated(heads: pd.DataFrame, times: Any, more: pd.DataFrame) -> pd.DataFrame:
-    """Each row of ``heads`` so many times, beside the rows of ``more``."""
+    """Each row of ``heads`` repeated ``times`` times, beside the rows of ``more``."""
     rows = heads.take(np.repeat(np.arange(len(heads)), times))
     return pd.concat([rows.reset_index(drop=True), more.reset_index(drop=True)], axis=1)
 
@@ -128,7 +128,7 @@ def verdict_frame(
     """
     by_name = {case.name: case for case in cases}
     heads = []
-    # Few cells of many say something of their own: each thing that is said has its rows once.
+    # Most cells repeat what another one says, so the rows of each saying are built once.
     first: dict[tuple[object, ...], int] = {}
     told: list[_Told] = []
     begins = []
@@ -151,7 +151,7 @@ def verdict_frame(
 
 
 def _told(record: CellRecord) -> Iterator[_Told]:
-    """What each oracle says of a cell, in the columns that are of a verdict."""
+    """The verdict columns of each oracle for one cell."""
     unasked = record.state is CellState.UNSUPPORTED
     for oracle in Oracle:
         verdict = record.verdict(oracle)

@@ -64,7 +64,7 @@ class Quartiles:
 
 @dataclass(frozen=True)
 class Harms:
-    """How many cells harm their users, each by what he meets in it; a cosmetic failure is no harm.
+    """Counts of cells by the harm that a user meets in them; a cosmetic failure is no harm.
 
     ``silent`` cells run without a warning and compute something else. Those that are ``announced``
     do so too, and the release warns of it or documents it: they are not silent, and not right.
@@ -78,7 +78,6 @@ class Harms:
 
 
 def harms_of(cells: pd.DataFrame) -> Harms:
-    """The harms of some rows of the frame of cells."""
     counts = Counter(map(str, cells["harm"].dropna()))
     return Harms(
         silent=counts[Harm.SILENT.value],
@@ -94,7 +93,7 @@ def in_lane(frame: pd.DataFrame, lane: Lane) -> pd.DataFrame:
 
 
 def matrix(cells: pd.DataFrame, by: str = "family") -> pd.DataFrame:
-    """Subjects by families, or by another column: one row a pair, also where there is no cell.
+    """Subjects by families, or by another column: one row for each pair, even without a cell.
 
     Columns: a count for each of ``STANDINGS``, ``unexpected``, ``total``, and ``worst`` and
     ``harm``, the label and the harm of the cell that harms most (missing where none fails).
@@ -112,7 +111,7 @@ def matrix(cells: pd.DataFrame, by: str = "family") -> pd.DataFrame:
 
 
 def matrix_cells(table: pd.DataFrame, by: str = "family") -> dict[tuple[str, str], MatrixCell]:
-    """The cells of `matrix` by subject and family, or by what stands in its place."""
+    """The cells of `matrix` by subject and family, or by the column in place of the family."""
     rows = (_cell(row, by) for row in table.reset_index().to_dict("records"))
     return {(cell.subject, cell.family): cell for cell in rows}
 
@@ -135,7 +134,7 @@ def _tone(counts: Mapping[str, int]) -> str:
 
 
 def whole(subject: str, cells: Sequence[MatrixCell]) -> MatrixCell:
-    """A row's sum. Its worst is that of its worst family."""
+    """The sum of a row's cells; its worst failure is that of its worst family."""
     names = (*STANDINGS, "unexpected")
     counts = {name: sum(getattr(cell, name) for cell in cells) for name in names}
     worst = min(
@@ -215,6 +214,13 @@ def quartiles(frame: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
     return table.reset_index()
 
 
+def compared_quartiles(
+    frame: pd.DataFrame, within: Sequence[str], by: Sequence[str], column: str
+) -> dict[tuple[str, ...], Quartiles]:
+    """Quartiles of a column by the columns ``by``, over the `comparable` rows alone."""
+    return quartiles_by(quartiles(comparable(frame, within), list(by), column), *by)
+
+
 def quartiles_by(table: pd.DataFrame, *names: str) -> dict[tuple[str, ...], Quartiles]:
     """The rows of a table of quartiles, by the columns that name them."""
     return {
@@ -227,7 +233,7 @@ def quartiles_by(table: pd.DataFrame, *names: str) -> dict[tuple[str, ...], Quar
 
 @dataclass(frozen=True)
 class Changes:
-    """What differs between two subjects: rows of (cell but for the subject, oracle)."""
+    """The verdicts that differ between two subjects, one row for each (cell, oracle)."""
 
     fixed: pd.DataFrame
     broken: pd.DataFrame

@@ -52,7 +52,7 @@ _COLUMNS: Final = pa.schema(
 
 @dataclass(frozen=True)
 class Square:
-    """One saver by one loader: all of their pairs.
+    """All pairs of one saver and one loader.
 
     ``counts`` has the outcomes of its pairs, as they are told, worst first.
     """
@@ -95,7 +95,7 @@ def squares(judged: JudgedCrossing) -> tuple[tuple[Square, ...], ...]:
 
 
 def _badness(outcome: str) -> tuple[int, str]:
-    """Silently something else, then an error, then not asked, then right."""
+    """The sort key of an outcome: silent failures first, then errors, then unasked, then right."""
     order = {"wrong-values": 0, NOT_SAVED: 2, UNSUPPORTED: 3, OK: 4}
     return order.get(outcome, 1), outcome
 
@@ -147,7 +147,7 @@ class CrossingView:
         return self.releases[release][what] if release in self.releases else "\u2013"
 
     def letters(self, square: Square) -> str:
-        """The classes of a square, as letters."""
+        """The letters of the classes by which a square's pairs fail."""
         return "".join(letter for letter, each, _ in self.met if each.id in square.listed)
 
     def tone(self, square: Square) -> str:
@@ -163,7 +163,7 @@ class CrossingView:
         return text
 
     def sentence(self, square: Square) -> str:
-        """A square for a person."""
+        """A square in words, for a screen reader and for a mouse that rests on it."""
         counts = ", ".join(f"{count} {outcome}" for outcome, count in square.counts.items())
         listed = f", as listed: {joined(square.listed)}" if square.listed else ""
         odd = f", {square.unexpected} UNEXPECTED" if square.unexpected else ""
@@ -171,7 +171,7 @@ class CrossingView:
 
 
 def headline(judged: JudgedCrossing) -> str:
-    """The whole in one line."""
+    """The gate and the counts of pairs in one line."""
     standings = [each.standing for each in judged.pairs]
     right = standings.count(CellClass.OK)
     listed = standings.count(CellClass.EXPECTED_FAILURE)

@@ -122,7 +122,7 @@ def _cell(key: CellKey, record: CellRecord | None, family: str, given_class: str
 
 
 def _elsewhere(key: CellKey) -> tuple[str, ...]:
-    """The environment, where it is not the one that all releases share."""
+    """The environment, unless it is the one that all releases share."""
     return () if key.environment == PINNED else (key.environment,)
 
 
@@ -137,5 +137,5 @@ def _told(record: CellRecord) -> str:
 
 
 def _clean(value: str) -> str:
-    """Without the control characters that no XML may hold."""
+    """The text without control characters, which XML forbids."""
     return _NOT_XML.sub("�", value)

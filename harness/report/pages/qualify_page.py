@@ -69,7 +69,7 @@ class Verdict:
 
 
 def verdict_of(q: Qualification, beside: Beside = Beside()) -> Verdict:
-    """The decision in words; leave to ship says how far it goes."""
+    """The decision in words; a decision to ship names the lanes and cases that it covers."""
     pair = f"{q.candidate.subject} in the place of {q.baseline.subject}"
     silent, warned, errors = (len(q.worse(harm, *MADE)) for harm in FORBIDDING)
     if q.decision is Decision.DO_NOT_SHIP:
@@ -89,7 +89,7 @@ def verdict_of(q: Qualification, beside: Beside = Beside()) -> Verdict:
 
 
 def same_inliner(q: Qualification) -> str:
-    """That one measurement stands for both, or nothing."""
+    """A sentence that says that one measurement stands for both; empty if none does."""
     if not q.executed_once:
         return ""
     return (
@@ -108,7 +108,7 @@ def _not_asked(q: Qualification) -> str:
 
 
 def sizes_sentence(sizes: AtSizes | None) -> str:
-    """What the figures at three sizes come to; never that nothing changed where they cannot say."""
+    """A summary of the figures at three sizes; inconclusive ones never count as unchanged."""
     if sizes is None or not sizes.rows:
         return "File size, peak memory and load time were not measured."
     worse = [f"{row.what} at {row.steps} steps" for row in sizes.rows if row.worse]
@@ -183,7 +183,7 @@ def _worse(q: Qualification) -> list[tuple[str, str, Sequence[Change]]]:
 
 
 def _counts(q: Qualification) -> list[tuple[str, list[int]]]:
-    """What changed, and in how many cells whose splits the product makes, export, and nobody."""
+    """Counts of what changed, by who makes the splits of the cells."""
     rows = [
         (f"newly {HARMS[harm]}", [len(q.worse(harm, reach)) for reach in Reach])
         for harm in (*FORBIDDING, Harm.LESSER)
@@ -193,7 +193,7 @@ def _counts(q: Qualification) -> list[tuple[str, list[int]]]:
 
 
 def _fixed(q: Qualification) -> Iterator[tuple[str, str, str, int, int]]:
-    """What became better, by lane, route and what it was."""
+    """What became better, by lane, route and former harm."""
 
     def where(change: Change) -> tuple[str, str, Harm]:
         return change.key.lane, change.key.route, change.before
@@ -264,7 +264,7 @@ def _versions(q: Qualification, provenance: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _resolved(spec: SubjectSpec) -> Iterator[str]:
-    """What stood for a subject: its code, and what its package ran with."""
+    """The code that stood for a subject, and the TensorRT that its package ran with."""
     yield f"inliner {(spec.inliner_id or 'none')[:ID_SHOWN]}"
     if spec.wheel_sha256:
         yield f"wheel {spec.wheel_sha256[:ID_SHOWN]}"

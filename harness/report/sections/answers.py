@@ -38,7 +38,7 @@ class Answer:
 
 
 def answers(run: ReportedRun) -> Iterator[Answer]:
-    """A line a question; nothing of releases where none was asked."""
+    """One line for each question; without a release that was asked, only those about packages."""
     if run.newest:
         yield Answer("Silent failures", silent_failures(run.cells, run.releases))
         if run.lane is Lane.GRAPH:  # the answers of a package tell what each of its calls does
@@ -51,7 +51,7 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
 
 
 def silent_failures(cells: pd.DataFrame, releases: Sequence[str]) -> str:
-    """Which releases have none; what the newest has, if it has any."""
+    """The releases without silent failures, and what the newest has."""
     told = cells[["subject", "family", "route", "standing", "harm"]]
     gated = told[~cells["hypothetical"]]
     of_subject = {str(name): here for name, here in gated.groupby("subject", observed=False)}
@@ -143,7 +143,6 @@ def _of(frame: pd.DataFrame, subject: str) -> pd.Series[bool]:
 
 
 def _sentence(parts: Sequence[str]) -> str:
-    """Clauses as one sentence."""
     joined = "; ".join(parts)
     return f"{joined[:1].upper()}{joined[1:]}."
 
@@ -171,7 +170,7 @@ def _answers(here: pd.DataFrame, lane: Lane, releases: Sequence[str]) -> Iterato
 
 
 def _told(here: pd.DataFrame) -> str:
-    """Calls that are silently wrong first, then announced, broken, and all others in one."""
+    """What each call does: first those silently wrong, then announced, broken and right."""
     silent, announced, loud, right = [], [], [], []
     for route, rows in here.groupby("route", observed=True):
         call, total, harms = CALLS[Route(str(route))], len(rows), harms_of(rows)

@@ -18,7 +18,7 @@ from harness.wire.routes import Lane, Route
 
 @dataclass(frozen=True)
 class SeenAs:
-    """What a cause looks like, and the cells of the release that look so.
+    """One appearance of a cause, and how many cells of the release show it.
 
     ``package_cells`` and ``engine_cells`` are those of these lanes, and not among ``cells``.
     """
@@ -135,7 +135,7 @@ def gone_causes(
 
 
 def smallest_first(cells: pd.DataFrame, cases: Sequence[CaseInfo]) -> list[str]:
-    """Cases by the bytes of their engines; in the order of the corpus where these are alike.
+    """Cases by the bytes of their engines, and by the order of the corpus among equals.
 
     Engine bytes stand for the size of a program: they are known of programs that broke, too.
     """
@@ -153,7 +153,7 @@ def badness(seen: ShownBy | SeenAs) -> tuple[int, int]:
 def _shown(
     cause: CauseView, cells: Collection[str], subject: str, order: Sequence[str]
 ) -> LiveCause | None:
-    """A cause as a subject shows it; None where it does not."""
+    """A cause as the subject's cells show it; None if none does."""
     here = [each for each in cause.shown if each.key.subject == subject]
     here = [each for each in here if each.key.cell_id in cells]
     if not here:

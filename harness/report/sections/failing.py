@@ -46,7 +46,7 @@ class FailingSubject:
 
     @property
     def unlisted(self) -> int:
-        """Of all members together."""
+        """The failing cells that are not listed, of all members together."""
         return len(self.members) * sum(group.total - len(group.cells) for group in self.groups)
 
 

@@ -1,4 +1,4 @@
-"""The gate in words: what a tired engineer reads first.
+"""The first screen: the gate in words, and what keeps them honest.
 
 The gate itself is decided elsewhere; here its one word becomes a sentence, an advice and the
 facts that keep the sentence honest, such as what was not asked.
@@ -37,7 +37,7 @@ SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 
 @dataclass(frozen=True)
 class Headline:
-    """The gate in words: what the first screen says.
+    """What the first screen says.
 
     ``defects`` are the run's, in the console's words, line by line. ``counted`` names the lanes
     whose figures stand in each of ``facts``, where there are two. ``first`` is the worst finding.
@@ -93,7 +93,7 @@ def _advice(gate: str, summary: Mapping[str, Any], defects: bool, noted: bool) -
 def _facts(
     counts: Mapping[Lane, Mapping[str, int]], cells: pd.DataFrame, summary: Mapping[str, Any]
 ) -> tuple[tuple[str, str], ...]:
-    """Figures of two lanes stand side by side, ``2,914 + 61``: their cells ask other things."""
+    """The figures; those of two lanes, which ask different things, stand apart: ``2,914 + 61``."""
     wall = summary.get("seconds", {}).get("wall")
 
     def apart(*names: str) -> str:

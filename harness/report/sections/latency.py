@@ -14,8 +14,6 @@ from harness.report.frames.tables import Quartiles, in_lane, quartiles_by
 from harness.report.reported_run import ReportedRun, Section
 from harness.wire.routes import Lane, Route
 
-NO_INLINER: Final = (Route.DIRECT.value, Route.PLAIN.value)
-
 
 @dataclass(frozen=True)
 class MeasureRow:
@@ -52,7 +50,7 @@ def measure_rows(samples: pd.DataFrame, cells: pd.DataFrame) -> tuple[MeasureRow
         MeasureRow(
             members=members,
             route=route,
-            inlines=route not in NO_INLINER,
+            inlines=Route(route).row.inlines,
             stages={name: seconds.get((members[0], route, name)) for name in tables.LATENCY_STAGES},
             archive=archives.get((members[0], route)),
             engines=engines.get((members[0], route)),

@@ -119,12 +119,12 @@ def _anonymous(cells: Sequence[MatrixCell]) -> list[MatrixCell]:
 
 
 def short_id(spec: SubjectSpec) -> str:
-    """How the hash of its inliner begins; empty where it has none."""
+    """The first digits of the inliner's hash; empty without an inliner."""
     return (spec.inliner_id or "")[:8]
 
 
 def _shares(spec: SubjectSpec, subjects: Sequence[SubjectSpec]) -> tuple[str, ...]:
-    """The others of these subjects with the same inliner."""
+    """The other subjects with the same inliner."""
     if not spec.inliner_id:
         return ()
     return tuple(

@@ -140,12 +140,12 @@ def measured_once(cells: pd.DataFrame, releases: Sequence[str]) -> Iterator[tupl
 
 
 def severities(oracles: pd.Series[str]) -> pd.Series[int]:
-    """0 for the worst oracle: the frames order them so."""
+    """The severity of each oracle, 0 for the worst; ``OK`` where nothing fails."""
     return oracles.cat.codes.astype("int64").replace(-1, OK)
 
 
 def _moved(both: pd.DataFrame) -> dict[tuple[int, str], Moved]:
-    """What went which way in each pair, the cells of one case and one change together."""
+    """The moves of each pair and fate; cells of one case and one change share a move."""
     names = ["pair", "fate", "case", "label_was", "label_is", "route"]
     rows = both.loc[both["fate"] != "", names].astype(dict.fromkeys(names[1:], "string"))
     moves = sorted(Counter(rows.itertuples(index=False, name=None)).items())

@@ -18,6 +18,7 @@ from harness.report.frames.limits import MOST_ROWS
 from harness.report.frames.tables import (
     MatrixCell,
     Quartiles,
+    compared_quartiles,
     in_lane,
     matrix_cells,
     quartiles_by,
@@ -113,14 +114,13 @@ class PackageLane:
 
     @property
     def title(self) -> str:
-        """The section's title."""
         if self.lane is Lane.ENGINE:
             return "In the engine lane by call: whole packages, with engines that run on a GPU"
         return "What users of a release meet: its whole package"
 
 
 def packages_of(lane: Lane) -> Callable[[ReportedRun], PackageLane | None]:
-    """What builds the tables of a lane of whole packages: None where no cell of it was planned."""
+    """The builder of a lane's tables, whose view is None where no cell of the lane was planned."""
 
     def build(run: ReportedRun) -> PackageLane | None:
         cells = in_lane(run.cells_of_lanes, lane)
@@ -145,14 +145,14 @@ def _package_lane(
     here, samples = (frame[~frame["subject"].isin(older)] for frame in (whole, samples))
     planned = set(here["route"])
     calls = tuple(_call(route) for route in CALLS if route in planned)
-    # By a builder's name with its version and without: which of them the cells have.
+    # Cells name a builder with its version or without, so both names are keys.
     ran = {
         (str(row["subject"]), name): str(row["tensorrt"]["running"] or "")
         for row in summary["inliners"]
         if row.get("lane") == lane
         for name in (str(row["builder"]), builder_kind(str(row["builder"])))
     }
-    # Cells of another builder are other cells: they have rows of their own.
+    # Each builder has rows of its own.
     builders = sorted(
         {str(name) for name in here["builder"]}, key=lambda name: (name != SEGMENT, name)
     )
@@ -186,7 +186,7 @@ def _package_lane(
 
 
 def called(release: str, builder: str) -> str:
-    """A release's package by the name that its rows have."""
+    """The name of a package in the tables: its release, and its builder if that is a real one."""
     return release if builder == SEGMENT else f"{release} {builder}"
 
 
@@ -226,7 +226,7 @@ def _measures(
     builder: str,
     calls: Sequence[PackageCall],
 ) -> Iterator[PackageMeasure]:
-    """A row for each call and release with a finished cell, of the cases that all of them did."""
+    """One row for each call and release, over the cases that every release finished by it."""
     gated = samples[~samples["hypothetical"]]
     parts = {
         "save": summed(gated, WHOLE_SAVE),
@@ -237,10 +237,7 @@ def _measures(
     parts["save"] = parts["save"].merge(parts["load"][list(KEY)], on=list(KEY))
     by = ("subject", "route")
     seconds = {
-        name: quartiles_by(
-            tables.quartiles(tables.comparable(part, ["route"]), list(by), "seconds"), *by
-        )
-        for name, part in parts.items()
+        name: compared_quartiles(part, ["route"], by, "seconds") for name, part in parts.items()
     }
     archives, engines = (
         quartiles_by(tables.sizes(cells, name), *by) for name in ("archive_bytes", "engine_bytes")
@@ -261,20 +258,15 @@ def _measures(
 
 
 def summed(samples: pd.DataFrame, stages: Sequence[Stage]) -> pd.DataFrame:
-    """Seconds of each cell in these stages together."""
+    """The seconds that each cell spent in these stages."""
     mine = samples[samples["stage"].isin([stage.value for stage in stages])]
     return mine.groupby(list(KEY), observed=True)["seconds"].sum().reset_index()
 
 
 def _compile(samples: pd.DataFrame) -> dict[str, CompileMeasure]:
-    """`torch_tensorrt.dynamo.compile` by release, and its parts; the same cases of each."""
+    """Seconds of `torch_tensorrt.dynamo.compile` and its parts by release, over the same cases."""
     whole, lowering, conversion, build = (
-        quartiles_by(
-            tables.quartiles(
-                tables.comparable(compiled(samples, stage), ["capture"]), ["subject"], "seconds"
-            ),
-            "subject",
-        )
+        compared_quartiles(compiled(samples, stage), ["capture"], ["subject"], "seconds")
         for stage in (Stage.COMPILE, *COMPILE_PARTS)
     )
     return {

@@ -22,12 +22,11 @@ class Provenance:
 
 
 def build_provenance(run: ReportedRun) -> Provenance:
-    """run.json and what the run took."""
     return with_sources({**run.provenance, **_stage_share(run.summary), **_memory(run.summary)})
 
 
 def _stage_share(summary: Mapping[str, Any]) -> dict[str, str]:
-    """What part of the workers' time went into stages, where they told it."""
+    """The part of the workers' time that went into stages, if it was measured."""
     seconds = summary["seconds"]
     share = seconds.get("stage_share")
     if share is None:
@@ -37,7 +36,7 @@ def _stage_share(summary: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _memory(summary: Mapping[str, Any]) -> dict[str, str]:
-    """The most memory that a run held, where it was measured."""
+    """The most memory that the run held, if it was measured."""
     held = summary.get("memory", {})
     workers, controller = (held.get(f"{who}_peak_bytes") for who in ("workers", "controller"))
     if workers is None or controller is None:
@@ -47,7 +46,7 @@ def _memory(summary: Mapping[str, Any]) -> dict[str, str]:
 
 
 def with_sources(data: Mapping[str, Any]) -> Provenance:
-    """run.json as rows; of a merged run a line for each source, and apart all that is known of it.
+    """run.json as rows; a merged run has one more line, and a list of details, for each source.
 
     What only a merged run has is left out of any other.
     """
@@ -68,7 +67,7 @@ def with_sources(data: Mapping[str, Any]) -> Provenance:
 
 
 def flatten(data: Mapping[str, Any]) -> Provenance:
-    """One fact a leaf, named by its path; lists of more than a few items apart."""
+    """One fact for each leaf, named by its path; long lists stand apart."""
     facts: list[tuple[str, str]] = []
     lists: list[tuple[str, tuple[str, ...]]] = []
     for path, value in _leaves(data, ()):

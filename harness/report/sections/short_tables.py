@@ -22,7 +22,7 @@ _ASKED: Final = (_ABLE, Outcome.FAILED.value, UNABLE)
 
 @dataclass(frozen=True)
 class UnflattenRow:
-    """Of the programs of these subjects by one route, each the same: how many can be unflattened.
+    """How many programs of each of these subjects can be unflattened by one route.
 
     ``asked`` are the cells that completed.
     """

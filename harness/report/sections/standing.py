@@ -60,7 +60,7 @@ def _inliners(
     reach_of: ReachOf,
     reach: Reach,
 ) -> list[str]:
-    """The rows of splits of one reach; none where no cell is of it."""
+    """The rows of the splits of one reach; none if no cell has it."""
     here = [record for record in by_lane[Lane.GRAPH] if reach_of(record.key) is reach]
     return list(_together(_inliner_rows(here, subjects, reach_of, reach))) if here else []
 
@@ -71,7 +71,7 @@ def _inliner_rows(
     reach_of: ReachOf,
     reach: Reach,
 ) -> Iterator[tuple[str, str]]:
-    """Every release, with all of its routes in one row."""
+    """One row for each release, all of its routes together."""
     of = _by(records, lambda key: key.subject)
     for spec in subjects:
         if spec.kind is SubjectKind.RELEASE:
@@ -83,7 +83,7 @@ def _inliner_rows(
 def _package_rows(
     records: Sequence[CellRecord], subjects: Sequence[SubjectSpec], reach_of: ReachOf
 ) -> Iterator[tuple[str, str]]:
-    """Call by call the releases that have it: a user makes one of them."""
+    """The releases call by call, since a user makes one call."""
     of = _by(records, lambda key: (key.subject, key.route))
     for route in CALLS:
         for spec in subjects:
@@ -98,7 +98,7 @@ def _package_rows(
 def _by(
     records: Iterable[CellRecord], name: Callable[[CellKey], Name]
 ) -> dict[Name, list[CellRecord]]:
-    """The records by a part of their key, each in the order that they have."""
+    """The records grouped by a part of their key, in their order."""
     found: dict[Name, list[CellRecord]] = {}
     for record in records:
         found.setdefault(name(record.key), []).append(record)

@@ -70,7 +70,7 @@ class Measures:
 
 @dataclass(frozen=True)
 class Step:
-    """A row held against one before it: its name, what was another, and cells that turned.
+    """A row compared with an earlier one: that one's name, what differs, and how many cells turned.
 
     ``worse`` fail in both, and now by a worse oracle, such as silently where it was an error.
     """
@@ -109,7 +109,7 @@ class VersionRow:
 
     @property
     def name(self) -> str:
-        """Such as ``2.13.0`` and ``2.13.0 tensorrt-rtx-1.5.0.114``."""
+        """The row's name: ``2.13.0``, or ``2.13.0 tensorrt-rtx-1.5.0.114``."""
         return called(self.release, self.builder)
 
     @property
@@ -141,7 +141,7 @@ class VersionBlock:
 
     @property
     def measured_by(self) -> str:
-        """How what was measured was saved, in the words of the lane."""
+        """The call or route by which the lane's rows were measured."""
         route = MEASURED_BY[self.lane]
         return CALLS.get(route, f"route {route}")
 
@@ -157,7 +157,7 @@ class VersionBlock:
         return tuple(map(tuple, found))
 
     def newest(self, most: int) -> tuple[tuple[VersionRow, ...], ...]:
-        """The last groups, of so many rows at most; the last one in any case."""
+        """The last groups, with at most this many rows; always the last group."""
         shown: list[tuple[VersionRow, ...]] = []
         for group in reversed(self.groups):
             if shown and sum(map(len, shown)) + len(group) > most:
@@ -192,18 +192,20 @@ def _block_order(name: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _of_releases(frame: pd.DataFrame, specs: Mapping[str, SubjectSpec]) -> pd.DataFrame:
-    """The gated rows of releases, with their block; as subject the name of their matrix row."""
+    """The gated rows of releases, with their block, and their matrix row's name as subject."""
     here = frame[frame["subject"].isin(list(specs)) & ~frame["hypothetical"]]
     named = here.assign(
         release=here["subject"],
-        environments=_made(here, ["environment"], kind_of),
-        builds=_made(here, ["builder"], builder_kind),
+        environments=_named(here, ["environment"], kind_of),
+        builds=_named(here, ["builder"], builder_kind),
     )
-    return named.assign(subject=_made(named, _PLACE, _name))
+    return named.assign(subject=_named(named, _PLACE, _name))
 
 
-def _made(frame: pd.DataFrame, columns: list[str], name: Callable[..., str]) -> pd.Categorical[str]:
-    """A name for each row, made of some of its columns: once for all rows that are alike."""
+def _named(
+    frame: pd.DataFrame, columns: list[str], name: Callable[..., str]
+) -> pd.Categorical[str]:
+    """A name for each row from some of its columns, computed once for rows that are alike."""
     numbers = frame.groupby(columns, sort=False, observed=True).ngroup()
     alike = frame[columns].drop_duplicates().itertuples(index=False, name=None)
     return pd.Categorical([name(*map(str, values)) for values in alike]).take(numbers.to_numpy())
@@ -225,7 +227,7 @@ def _rows(
     specs: Mapping[str, SubjectSpec],
     ran: Mapping[tuple[str, ...], Mapping[str, Any]],
 ) -> tuple[VersionRow, ...]:
-    """The rows of one block, in order; no one is held against another yet."""
+    """The rows of one block in order, not yet compared with each other."""
     places = sorted(
         {(str(a), str(b), str(c)) for a, b, c in cells[_PLACE].itertuples(index=False)},
         key=lambda place: (version_of(place[0]), *_engines_order(ran[place]), place),
@@ -277,7 +279,7 @@ def _sharing(
 
 
 def _stepped(rows: Sequence[VersionRow], cells: pd.DataFrame) -> Iterator[VersionRow]:
-    """Each row held against one before it."""
+    """Each row compared with one before it."""
     judged = cells[cells["standing"].isin(JUDGED)]
     before = [_before(row, rows[:number]) for number, row in enumerate(rows)]
     held = [(row, one) for row, one in zip(rows, before, strict=True) if one is not None]
@@ -314,7 +316,7 @@ def _before(row: VersionRow, earlier: Sequence[VersionRow]) -> VersionRow | None
 
 
 def changed(before: VersionRow, row: VersionRow, lane: Lane) -> str:
-    """What is another in a row, in words.
+    """What differs between two rows, in words.
 
     A TensorRT that builds no engines is left out. Of whole packages the code around the inliner is
     another in every release, and named where nothing else is.
@@ -334,7 +336,7 @@ def changed(before: VersionRow, row: VersionRow, lane: Lane) -> str:
 def measures_of(
     cells: pd.DataFrame, samples: pd.DataFrame, names: Sequence[str], lane: Lane
 ) -> dict[str, Measures]:
-    """What was measured of each row, by its name.
+    """The measures of each row, by its name.
 
     Args:
         cells, samples: those of one block, a row's name in place of the subject.
@@ -365,9 +367,8 @@ def measures_of(
 
 
 def _quartiles(frame: pd.DataFrame, column: str) -> Mapping[tuple[str, ...], Quartiles]:
-    # All of one route, so that there is one group to compare within.
-    fair = tables.comparable(frame.assign(all=""), ["all"])
-    return tables.quartiles_by(tables.quartiles(fair, ["subject"], column), "subject")
+    # All rows are of one route, so they form one group.
+    return tables.compared_quartiles(frame.assign(all=""), ["all"], ["subject"], column)
 
 
 VERSIONS: Final = Section("versions", version_matrix, template="versions", link="Versions")
