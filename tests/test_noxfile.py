@@ -403,19 +403,3 @@ def test_crossing_says_that_no_matched_environment_is_there(noxfile: Any, tmp_pa
     (tmp_path / "crossing").mkdir()
     with pytest.raises(Quit, match="nox -s stack -- --keep"):
         noxfile.crossing(Session(tmp_path / "crossing", "--matched"))
-
-
-@pytest.mark.parametrize("name", ["bench", "selftest"])
-def test_latency_is_measured_on_the_pinned_torch(noxfile: Any, tmp_path: Path, name: str) -> None:
-    session = Session(tmp_path, "--resume", "latest")
-    getattr(noxfile, name)(session)
-    assert "torch==2.13.0" in session.installed[0]
-    assert session.commands == [("python", "-m", "harness", name, "--resume", "latest")]
-
-
-def test_lint_checks_style_format_types_and_arrows(noxfile: Any, tmp_path: Path) -> None:
-    session = Session(tmp_path)
-    noxfile.lint(session)
-    *own, arrows = session.commands
-    assert [" ".join(command[2:4]) for command in own] == ["ruff check", "ruff format", "mypy"]
-    assert arrows == ("lint-imports", "--no-logo")
