@@ -177,10 +177,14 @@ def _of_fix(defect: Defect, entries: dict[Entry, frozenset[str]], table: Table) 
         return
     since = Version(defect.fixed_in)
     fixed = next((name for name in table.releases if Version(name) >= since), "")
+    # Each release is asked in the environment that it pins, beside the pinned one of all.
+    environments = {PINNED, *(asked[2] for asked in table.asked)}
     of_case: dict[str, bool] = {}
     for entry in entries if fixed else ():
-        place = dataclasses.replace(entry.place, environment=PINNED)
-        of_case[place.case] = of_case.get(place.case, False) or _asked(place, fixed, table)
+        of_case[entry.place.case] = of_case.get(entry.place.case, False) or any(
+            _asked(dataclasses.replace(entry.place, environment=each), fixed, table)
+            for each in environments
+        )
     if of_case and not any(of_case.values()):
         first = min(of_case)
         yield Fault(defect.id, f"{defect.id}: fixed_in {defect.fixed_in}, and {first} is not "

@@ -103,6 +103,22 @@ def test_what_a_release_mends_is_asked_there() -> None:
     assert of(cannot, entry(case="b", subjects=RELEASES[:2])) == []
 
 
+def test_what_a_release_mends_is_asked_in_the_environment_that_it_pins() -> None:
+    known = register(defect("known", SIGN, fixed_in="2.14.0"))
+    row = entry(subjects=("2.13.0",), environment="torch-2.13.0")
+
+    def reasons(route: str) -> list[str]:
+        own = {
+            asked_of(row[0].place): ("2.13.0",),
+            ("graph", "segment", "torch-2.14.0", route): ("2.14.0",),
+        }
+        faults = faults_of(known, Table(table(row).entries, own))
+        return [fault.reason for fault in faults if "not asked there" in fault.reason]
+
+    assert reasons("export") == []
+    assert len(reasons("cross")) == 1
+
+
 def test_a_call_that_avoids_a_defect_is_asked_and_passes_where_it_shows() -> None:
     known = defect("known", SIGN, avoid=("direct",))
     first = defect("first", Sign("completion", "boom"))
