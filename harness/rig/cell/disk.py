@@ -22,8 +22,8 @@ from harness.wire.vocabulary import Stage
 class RoundTrip:
     """A program before it was saved and after it was loaded, filled in as far as it got.
 
-    All fields are None where it was not exported. ``come_back`` is applied to the program once it
-    is loaded: before that it holds no engines, and there is nothing to ask it.
+    All fields are None where it was not exported. ``come_back`` is applied to a cross-compiled
+    program once it is loaded; before that it holds no engines, so no oracle looks at it.
     """
 
     exported: ExportedProgram | None = None
@@ -31,13 +31,13 @@ class RoundTrip:
     reloaded: ExportedProgram | None = None
     callable: Any = None
     results: values.Observed | None = None
-    # What two archives of it load as, if their bytes differ.
+    # The programs that two archives of it load as, if the bytes of the archives differ.
     saved_twice: tuple[ExportedProgram, ExportedProgram] | None = None
     archive_bytes: int | None = None
 
     @property
     def reached(self) -> Stage:
-        """How far it came: it ran, or was loaded, or else was exported at most."""
+        """RUN if the loaded program ran, LOAD if it was only loaded, EXPORT otherwise."""
         if self.results is not None:
             return Stage.RUN
         return Stage.EXPORT if self.reloaded is None else Stage.LOAD
@@ -71,9 +71,9 @@ def send_to_disk(
 
 
 def save_again(back: RoundTrip, archive: Path, clock: StageClock) -> None:
-    """Save ``back.exported`` a second time; if that is another archive, load it and the first.
+    """Save ``back.exported`` a second time; if the archives differ, load both.
 
-    The first is loaded anew, since `ExportedProgram.module` leaves marks in a program.
+    The first archive is loaded again, since `ExportedProgram.module` leaves marks in a program.
 
     Raises:
         Exception: whatever saving and loading raise.
@@ -85,7 +85,7 @@ def save_again(back: RoundTrip, archive: Path, clock: StageClock) -> None:
 
 
 def second_archive(archive: Path) -> Path:
-    """Where a program is saved once more: under the same name, which is inside an archive too."""
+    """The path for a second save. It keeps the file name, because archives contain their name."""
     folder = archive.parent / "again"
     folder.mkdir()
     return folder / archive.name
@@ -104,10 +104,11 @@ def compare_archives(back: RoundTrip, archive: Path, second: Path, clock: StageC
 
 @contextmanager
 def _state_put_back(program: ExportedProgram) -> Iterator[None]:
-    """Give a program its state back when its calls have written to it.
+    """Restore a program's state after its calls have written to it.
 
-    The module that runs shares it, and the other oracles judge the program as it was loaded. The
-    module cannot be copied instead: a copy has lost the hooks that check a call's inputs.
+    The module that runs shares its state with the program, and the other oracles judge the program
+    as it was loaded. Running a copy of the module is no way out: a copy loses the hooks that check
+    a call's inputs.
     """
     tensors = [*program.state_dict.values(), *program.constants.values()]
     kept = [(item, item.clone()) for item in tensors if isinstance(item, torch.Tensor)]

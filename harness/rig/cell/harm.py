@@ -1,7 +1,8 @@
 """Harm: what a person who calls the product sees of a failure.
 
-It is told of each verdict, from what its oracle found and how far the program got. What is seen in
-memory alone, and not on the program that came back from disk, harms nobody who saves and loads.
+Each verdict has a harm, which follows from what its oracle found and from how far the program got.
+A fault that shows in memory only, and not in the program that came back from disk, harms nobody who
+saves and loads.
 """
 
 from __future__ import annotations
@@ -16,26 +17,27 @@ from harness.rig.oracles.values import STRUCTURE_DIFFERS
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.vocabulary import Stage
 
-#: Stages whose findings are about objects that nobody keeps once the program was saved.
+#: The stages whose findings concern objects that nobody keeps after the program was saved.
 IN_MEMORY: Final = frozenset(
     {Stage.INLINE_ENGINES, Stage.INLINE_FALLBACKS, Stage.CLEAN, Stage.EXPORT}
 )
-#: Metadata that consumers of a program in memory read: `run_decompositions` and AOTInductor trace
-#: with those of its inputs. No others are read otherwise (`oracles/consumers`, by a slow test).
+#: The metadata that consumers of a program in memory read: `run_decompositions` and AOTInductor
+#: trace with the metadata of its inputs. A slow test of `oracles/consumers` shows that they read no
+#: other metadata.
 _READ_IN_MEMORY: Final = "model input: "
-#: What the caller's own module is left as, though: it is his to go on with.
+#: A finding that lasts although it is made in memory: the caller goes on with his own module.
 DAMAGED: Final = "the inliner changed the module it was given"
-#: What the values oracle finds where every number is right and only their packing is not.
+#: What the values oracle finds where every number is right and only the packing is wrong.
 _PACKING: Final = frozenset({STRUCTURE_DIFFERS, "type differs", "device differs"})
 
 
 @dataclass(frozen=True)
 class Announcement:
-    """A warning of a release that says what its program will do otherwise.
+    """A warning in which a release says how its program will differ from the model.
 
     Attributes:
-        says: a regular expression that finds it in a recorded warning.
-        source: where upstream warns.
+        says: a regular expression that finds the announcement in a recorded warning.
+        source: the place in upstream's code that warns.
     """
 
     says: str
@@ -51,9 +53,9 @@ ANNOUNCEMENTS: Final = (
 
 
 def announced(warnings: Iterable[str]) -> bool:
-    """Whether one of a cell's warnings says that its program does something else."""
-    told = list(warnings)
-    return any(re.search(each.says, text) for each in ANNOUNCEMENTS for text in told)
+    """Whether one of a cell's warnings says that its program differs from the model."""
+    texts = list(warnings)
+    return any(re.search(each.says, text) for each in ANNOUNCEMENTS for text in texts)
 
 
 def harm_of(
@@ -62,9 +64,9 @@ def harm_of(
     """The harm of what one oracle found in one cell; None if it found nothing.
 
     Args:
-        reloaded: whether the program came back from disk and ran. Where it did not, the error is
-            what its user sees, whatever else is wrong.
-        warned: whether the release announced it.
+        reloaded: whether the program came back from disk and ran. If it did not, its user sees the
+            error, whatever else is wrong.
+        warned: whether the release announced the difference.
     """
     if not findings:
         return None
@@ -82,6 +84,6 @@ def _lasts(oracle: Oracle, finding: Finding) -> bool:
 
 
 def _harm_of_finding(oracle: Oracle, finding: Finding) -> Harm:
-    found = finding.kind.rpartition(": ")[2]  # behind whose it is
-    packing = oracle is Oracle.VALUES and found in _PACKING
+    kind = finding.kind.rpartition(": ")[2]  # without the module that it was found in
+    packing = oracle is Oracle.VALUES and kind in _PACKING
     return Harm.INTERFACE if packing else oracle.row.usual_harm

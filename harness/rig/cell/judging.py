@@ -1,7 +1,7 @@
-"""What the oracles say of a cell: of the module that the inliner made, and of its program.
+"""The oracles' answers about a cell: about the inlined module, and about the exported program.
 
-The two are asked apart, since each can be equal to what another inliner made: an answer is then
-given again, not worked out again (`sharing`).
+There is one set of answers for each, because each can be equal to what another inliner made, and
+then its answers are reused (see `sharing`).
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def about_inlined(prepared: PreparedCase, inlined: GraphModule, reached: Stage) 
     """The oracles on the module that `transform` made.
 
     Args:
-        reached: as of `Inlining.reached`. From CLEAN on all wires are there; a program that did not
-            run proves nothing by its values.
+        reached: see `Inlining.reached`. From CLEAN on all wires are there. The values of a module
+            are compared only if its program ran.
     """
     questions: dict[Oracle, Findings] = {}
     if reached is Stage.RUN:
@@ -59,7 +59,7 @@ def about_inlined(prepared: PreparedCase, inlined: GraphModule, reached: Stage) 
 
 
 def about_transform(lines: Lines, transform_again: Callable[[], GraphModule]) -> Answers:
-    """Whether `transform` makes the module that these lines identify once more."""
+    """Whether a second `transform` makes the module that ``lines`` identify."""
     return _ask(
         {
             Oracle.DETERMINISM: lambda: determinism.check_transform(
@@ -70,7 +70,7 @@ def about_transform(lines: Lines, transform_again: Callable[[], GraphModule]) ->
 
 
 def about_program(prepared: PreparedCase, route: Route, back: RoundTrip) -> Answers:
-    """The oracles on an exported program, and on what came back of it from disk."""
+    """The oracles on an exported program, before it was saved and after it was loaded."""
     questions: dict[Oracle, Findings] = {
         Oracle.VALUES: lambda: _program_values(prepared, route, back),
         Oracle.WIRING: lambda: _program_wiring(prepared, route, back),
@@ -90,15 +90,15 @@ def verdicts(
     reached: Stage,
     warnings: Sequence[str] = (),
 ) -> tuple[Verdict, ...]:
-    """One verdict an oracle, from all that was answered, in the order of severity.
+    """One verdict per oracle, made of all answers, in the order of severity.
 
-    What was found stands, however far the cell got; what found nothing has to have been asked in
-    full to be a pass.
+    A finding stands however far the cell got. An oracle without findings passes only if it was
+    asked about everything.
 
     Args:
         ended: the verdict on completion.
-        reached: how far the program came, as of `RoundTrip.reached`.
-        warnings: what the release warned of on the way.
+        reached: how far the program came, see `RoundTrip.reached`.
+        warnings: the warnings of the release in this cell.
     """
     warned = announced(warnings)
     not_reached = f"not reached: ended at {ended.stage if ended.failed else None}"
@@ -111,7 +111,7 @@ def verdicts(
         unreadable = next((answer.unreadable for answer in given if answer.unreadable), "")
         if not found and unreadable:
             return not_applicable(oracle, f"not readable: {unreadable}")
-        # A structure is there to be looked at as soon as the program is.
+        # A program's structure can be looked at as soon as the program is loaded.
         needed = Stage.LOAD if oracle is Oracle.STRUCTURE else Stage.RUN
         if found or reached.at_least(needed):
             harm = harm_of(oracle, found, reloaded=reached is Stage.RUN, warned=warned)
@@ -122,7 +122,7 @@ def verdicts(
 
 
 def about_compiled(prepared: PreparedCase, warnings: Sequence[str] = ()) -> tuple[Verdict, ...]:
-    """One verdict an oracle on the compiled module in memory: what it returns, and no more."""
+    """One verdict per oracle on the compiled module in memory, of which only values are judged."""
     found = [*prepared.against_eager, *prepared.against_itself]
     harm = harm_of(Oracle.VALUES, found, reloaded=True, warned=announced(warnings))
     values_verdict = verdict_of(Oracle.VALUES, found, harm)
@@ -139,7 +139,7 @@ def _ask(questions: Mapping[Oracle, Findings]) -> Answers:
         found: list[Finding] = []
         unreadable = ""
         try:
-            found.extend(find())  # keeps what was found before it raised
+            found.extend(find())  # findings that came before an exception are kept
         except Unreadable as error:
             unreadable = str(error)
         answers[oracle] = Answer(tuple(found), unreadable)
@@ -147,7 +147,7 @@ def _ask(questions: Mapping[Oracle, Findings]) -> Answers:
 
 
 def _inlined_values(prepared: PreparedCase, inlined: GraphModule) -> Iterator[Finding]:
-    module = copy.deepcopy(inlined)  # running it may change state that is shared
+    module = copy.deepcopy(inlined)  # a run may write to state that other cells share
     return_no_more(module)
     module.recompile()  # a transformed module still has the code of the split one
     try:
@@ -172,10 +172,11 @@ def _program_values(prepared: PreparedCase, route: Route, back: RoundTrip) -> It
 def _from_reference(
     prepared: PreparedCase, got: values.Observed, stage: Stage, whose: str
 ) -> Iterator[Finding]:
-    """Bit for bit, unless the split module differs from itself, which has been told.
+    """Differences from the split module, bit for bit unless the split module differs from itself.
 
-    Where the compiled module is wrong in memory, a program that computes eager's numbers is right:
-    2.14 leaves it to what loads a program to write some buffers back.
+    That the split module differs from itself is reported elsewhere. Where the compiled module is
+    wrong in memory, a program that computes eager's numbers is right: 2.14 leaves it to the loader
+    of a program to write some buffers back.
     """
     if prepared.against_eager:
         allowed = prepared.case.eager_tolerance
@@ -216,7 +217,7 @@ def _signature(prepared: PreparedCase, back: RoundTrip) -> Iterator[Finding]:
     for program, stage in back.programs:
         found = list(signature.check_program(program, prepared.specs, bounds, stage))
         if found and prepared.packed_otherwise is not None:
-            # As the compiled module packs it, which is told of that module, and not of saving it.
+            # A packing that the compiled module has already is a fault of compiling, not of saving.
             found = list(signature.check_program(program, prepared.packed_otherwise, bounds, stage))
         yield from found
     if back.results is not None and prepared.over is not None:
@@ -241,7 +242,7 @@ def _unflatten(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterato
         yield from unflatten.check_program(back.reloaded, calls, prepared.eager, tolerance)
         return
     children = unflatten.called_children(prepared.split) if route is Route.DIRECT else None
-    # A split module that is wrong in memory is nothing to hold a program against.
+    # A split module that is wrong in memory is no reference for a program.
     expected = back.results if prepared.against_eager else prepared.reference
     yield from unflatten.check_program(
         back.reloaded,
@@ -260,6 +261,6 @@ def _saves(back: RoundTrip) -> Iterator[Finding]:
 
 def _metadata(prepared: PreparedCase, back: RoundTrip) -> Iterator[Finding]:
     if back.results is None:
-        return  # a graph that does not run computes nothing to hold its metadata against
+        return  # metadata are compared with what a run of the graph computes
     for program, stage in back.programs:
         yield from metadata.check_program(program, prepared.captured.calls[1], stage)

@@ -1,9 +1,9 @@
-"""Whether an exception is one of our stand-ins' limits, and says nothing of what was asked.
+"""Whether an exception comes from a limit of our stand-ins, and so says nothing about a release.
 
-Upstream's code is run on objects of ours: an engine's module, a class in the runtime's place, and
-modules that stand around an exporter which is loaded alone. What they lack, and what goes wrong in
-them below a call of upstream's, is no failure of a release: nobody could ask. What they refuse as
-the real runtime refuses it is a verdict like any other.
+Upstream's code runs on objects of ours: an engine's module, a class in the runtime's place, and the
+modules that an exporter imports when it is loaded alone. If upstream's code asks one of them for
+something that it lacks, or calls it and it breaks, the release has not failed: the question could
+not be asked. If one of them refuses what the real runtime refuses as well, that is a verdict.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _RUNTIME = "tensorrt"  # the namespace of the runtime's ops and classes
 _ANSWERS = frozenset({"__getattr__", "__getattribute__"})
 
 _CONFORMS = (EngineRefusal, UnsupportedSegment)
-#: As `TorchTensorRTModule.forward` does, it asserts that it is given as many inputs as it takes.
+#: It asserts the number of its inputs, as upstream's `TorchTensorRTModule.forward` does.
 _ASSERTS_LIKE_UPSTREAM = EngineModule.forward.__code__
 
 
 def not_asked(error: BaseException) -> str | None:
-    """What of ours is missing or broken, if that is what was raised; None for a verdict.
+    """What is missing or broken in our stand-ins, or None if the exception is a verdict.
 
-    An exception that upstream raised from another is what that one is.
+    An exception that upstream raised from another one is judged by the other one.
     """
     if isinstance(error, _CONFORMS) and not isinstance(error, SizeUnknown):
         return None
@@ -41,11 +41,11 @@ def not_asked(error: BaseException) -> str | None:
 
 
 def _lacking(error: BaseException) -> str | None:
-    """What one of our objects lacks, if that is what an exception says."""
+    """What one of our objects lacks, if the exception says that."""
     frames = [frame for frame, _ in frames_of(error)]
     asking = [frame for frame in frames if frame.f_code.co_name not in _ANSWERS]
     if not asking or package_of(asking[-1]) == OURS:
-        return None  # what we ask of our own objects is our mistake, and not a limit
+        return None  # our own code asked, which is a mistake of ours and no limit
     if isinstance(error, AttributeError):
         name = getattr(error, "name", None)
         whose = _ours(getattr(error, "obj", None))
@@ -59,7 +59,7 @@ def _lacking(error: BaseException) -> str | None:
 
 
 def _ours(thing: Any) -> str | None:
-    """What an object is called, if it stands for one of upstream's."""
+    """The name of an object that stands for one of upstream's; None for any other object."""
     if isinstance(thing, FakeScriptObject):
         return _ours(object.__getattribute__(thing, "wrapped_obj"))
     if isinstance(thing, torch.ScriptObject):
@@ -83,14 +83,14 @@ def _runtime_is_ours() -> bool:
 
 
 def _stands_alone(name: str | None) -> bool:
-    """Whether a module is of a package that only stand-ins are here of."""
+    """Whether a module belongs to a package of which only stand-ins are here."""
     package = (name or "").partition(".")[0]
     there = sys.modules.get(package)
     return package in (UPSTREAM, _RUNTIME) and (there is None or there.__spec__ is None)
 
 
 def _broken(error: BaseException) -> str | None:
-    """What of our code raised, below a call of upstream's, or of torch's on its behalf."""
+    """The place in our code that raised below a call of upstream's, or of torch's on its behalf."""
     frames = frames_of(error)
     if not frames or package_of(frames[-1][0]) != OURS:
         return None
@@ -104,5 +104,5 @@ def _broken(error: BaseException) -> str | None:
 
 
 def _conforms(error: BaseException, innermost: FrameType) -> bool:
-    """Whether it is what upstream's own module raises at the same place."""
+    """Whether upstream's own module raises the same at the same place."""
     return isinstance(error, AssertionError) and innermost.f_code is _ASSERTS_LIKE_UPSTREAM

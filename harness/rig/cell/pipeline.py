@@ -1,4 +1,4 @@
-"""One cell, from a split module to the verdicts on the program that came back from disk."""
+"""Runs one cell: from a split module to the verdicts on the program that came back from disk."""
 
 from __future__ import annotations
 
@@ -57,7 +57,11 @@ _DAMAGED = Finding(Stage.INLINE_ENGINES, DAMAGED)
 def run_cell(
     prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock
 ) -> CellRecord:
-    """Run one cell and judge it. An exception of an oracle is the harness's own and is raised."""
+    """Run one cell and judge it.
+
+    Raises:
+        Exception: an oracle raised, which is a fault of the harness; or the disk is full.
+    """
     try:
         return _run_and_judge(prepared, inliner, key, clock)
     except CannotAsk as error:
@@ -84,7 +88,7 @@ def _run_and_judge(
                 clock,
                 inlining,
             )
-            if inlining.own_export is not None:  # from here on it is the one that is judged
+            if inlining.own_export is not None:  # its program is the one that is judged
                 parts, exported = exported, _own_program(inlining.own_export, clock)
                 answers.append(_about_own_program(parts, exported))
     except Exception as error:
@@ -99,7 +103,7 @@ def _run_and_judge(
         judged = _judge_program(prepared, inliner, route, back, clock)
     answers.insert(0, judged.answers)
     if inlining.inlined is not None:
-        # Half a module has nothing to be told apart by.
+        # An unfinished module is never shared, so nothing has to identify it.
         lines = module_lines(inlining.inlined) if inlining.finished else []
         answers.insert(0, _about_inlined(prepared, route, inlining, judged, lines))
         if inlining.finished and not prepared.damaged:
@@ -121,7 +125,7 @@ def _run_and_judge(
 
 
 def unsupported(key: CellKey, reason: str) -> CellRecord:
-    """The record of a cell whose question could not be asked."""
+    """The record of a cell that could not be asked."""
     return CellRecord(
         key=key,
         state=CellState.UNSUPPORTED,
@@ -134,9 +138,9 @@ def unsupported(key: CellKey, reason: str) -> CellRecord:
 def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> CellRecord:
     """The record of a cell whose case could not be captured, split or compiled.
 
-    That is one fact about the case, whoever its subject and whichever its route, and so is a
-    segment that no engine can be emulated for. What a package does not compile otherwise is a
-    verdict on `compile`; there is nothing to ask of the ways to save it.
+    A case that cannot be captured or split, and a segment for which no engine can be emulated, are
+    unsupported for every subject and route. Any other failure of a package to compile a case is a
+    verdict on the route `compile`; the routes that save the module are not asked.
     """
     missing = str(error) if isinstance(error, CannotAsk) else not_asked(error)
     if missing is not None:
@@ -164,12 +168,12 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
 def _judge_program(
     prepared: PreparedCase, inliner: Inliner, route: Route, back: RoundTrip, clock: StageClock
 ) -> Judged:
-    """Send a program to disk and back and judge it, or say what became of an equal one."""
+    """Send a program to disk and back and judge it, or reuse the result of an equal program."""
     shared = None if prepared.look_for_damage() else prepared.shared
     if shared is None:
         return _send_and_judge(prepared, route, back, clock)
-    # The controls are asked more, or otherwise, and a cross-compiled program comes back by the
-    # release's own code: an equal program of another route is no answer.
+    # Results are reused among equal questions only: the controls are asked other questions than
+    # the inlining routes, and a cross-compiled program is loaded by the release's own code.
     asked = route.value if route in (Route.PLAIN, Route.DIRECT) else "inlined"
     if route is Route.CROSS:
         asked = f"{route} {inliner.name}"
@@ -187,7 +191,7 @@ def _send_and_judge(
     prepared: PreparedCase, route: Route, back: RoundTrip, clock: StageClock
 ) -> Judged:
     ended = completion.completed()
-    # Outside of what is judged: a machine without a temporary folder is nobody's verdict.
+    # Made outside of the `try`: a machine without a temporary folder is no verdict.
     with tempfile.TemporaryDirectory(prefix="cell-") as folder:
         try:
             archive = Path(folder) / "program.pt2"
@@ -209,7 +213,7 @@ def _send_and_judge(
 def inline_again(
     inliner: Inliner, prepared: PreparedCase, route: Route, clock: StageClock
 ) -> GraphModule:
-    """The module that an inliner makes of the split, and no program.
+    """The module that an inliner makes of the split. Nothing is exported.
 
     Raises:
         Exception: whatever `transform` raises.
@@ -267,7 +271,7 @@ def _about_transform(
     lines: Lines,
     clock: StageClock,
 ) -> Answers:
-    """Asked of every inliner, of equal ones too: that its work was equal once says nothing here."""
+    """Whether an inliner repeats itself; asked of every inliner, even of those with equal work."""
 
     def ask() -> Answers:
         def transform_again() -> GraphModule:
@@ -285,12 +289,12 @@ def _about_transform(
 
 
 def _sharing_export(shared: Shared | None) -> Export | None:
-    """`torch.export.export`, once for all modules of one case that compute alike."""
+    """An export that exports those modules of a case only once that compute the same."""
     if shared is None:
         return None
 
     def export(module: GraphModule, given: Given, clock: StageClock) -> ExportedProgram:
-        # By the route `cross` a release exports without inputs, which is another question.
+        # The inputs count, because on the route `cross` a release exports without any.
         inputs = f"{len(given.inputs.args)} {sorted(given.inputs.kwargs)}"
         identity = f"{inputs} {computation_identity(module)}"
         known = shared.exports.get(identity)
@@ -315,5 +319,5 @@ def _ended_by(error: Exception, clock: StageClock) -> Verdict:
 
 
 def is_full_disk(error: Exception) -> bool:
-    """Whether the machine, and nobody's program, is to blame."""
+    """Whether an exception means that the disk is full, for which no program is to blame."""
     return isinstance(error, OSError) and error.errno in _NO_ROOM

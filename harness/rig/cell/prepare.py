@@ -1,4 +1,4 @@
-"""What is expensive and shared: a case captured, split and compiled once for all its cells."""
+"""Captures, splits and compiles a case, which is expensive, once for all of its cells."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from harness.wire.vocabulary import Stage
 
 @dataclass
 class PreparedCase:
-    """One case in one capture mode, and what every cell of it is held against.
+    """One case in one capture mode, and the references that every cell of it is judged by.
 
-    ``split`` is shared: a cell must leave it as it was, which ``fingerprint`` tells. ``steps`` is
-    how many engines and fallbacks it has, whatever a cell does to it. ``reference``
-    holds the split module's own results, one a call; ``against_eager`` what is wrong with them, and
-    ``against_itself`` where it returned something else when it was asked once more.
+    ``split`` is shared, so a cell must not change it; ``fingerprint`` shows whether one did.
+    ``steps`` is the number of its engines and fallbacks. ``reference`` holds the split module's own
+    results, one per call, ``against_eager`` how they differ from the model's, and
+    ``against_itself`` how a second run of the split module differs from the first.
     """
 
     captured: CapturedProgram
@@ -45,25 +45,25 @@ class PreparedCase:
     reading: Reading
     user_inputs: int
     state: ExpectedState
-    model_state: ExpectedState  # of the model, for the `plain` control
+    model_state: ExpectedState  # the state of the model, for the `plain` control
     over: Inputs | None
     fingerprint: str
-    # As the split module returns them, where that is otherwise than eager does.
+    # The pytrees of the split module's inputs and outputs, if they differ from eager's.
     packed_otherwise: tuple[pytree.TreeSpec, pytree.TreeSpec] | None = None
     against_eager: list[Finding] = field(default_factory=list)
     against_itself: list[Finding] = field(default_factory=list)
     shared: Shared | None = None  # None: nothing is shared between cells
-    carried_bytes: int = 0  # segments that travel behind real engines
-    engines_matter: bool = False  # seen: a program of it returns something else if they do
-    warnings: tuple[str, ...] = ()  # what the release warned of when it compiled
-    damaged: bool = False  # a cell changed what all cells share; to be prepared anew
+    carried_bytes: int = 0  # the size of the segments that travel behind real engines
+    engines_matter: bool = False  # a program was seen to depend on its engines
+    warnings: tuple[str, ...] = ()  # the release's warnings when it compiled
+    damaged: bool = False  # a cell changed the split, so the case has to be prepared again
 
     @property
     def case(self) -> Case:
         return self.captured.case
 
     def look_for_damage(self) -> bool:
-        """See whether the split is still what it was, and remember it if not."""
+        """Whether a cell changed the split, which is also kept in ``damaged``."""
         self.damaged = fingerprint(self.split) != self.fingerprint
         return self.damaged
 
@@ -73,7 +73,7 @@ class PreparedCase:
 
 
 class NotPrepared(Exception):
-    """A stage before any inliner raised."""
+    """A stage that comes before any inliner raised an exception."""
 
     def __init__(self, cause: Exception, stage: Stage) -> None:
         super().__init__(f"{stage}: {cause}")
@@ -89,7 +89,7 @@ def prepare(case: Case, mode: str, seed: int, clock: StageClock) -> PreparedCase
     """Capture, split and compile.
 
     Raises:
-        NotPrepared: a stage raised; with the exception and the stage.
+        NotPrepared: a stage raised an exception.
     """
     stage = Stage.CAPTURE
     try:
@@ -121,16 +121,16 @@ def hold(
     *,
     ask_twice: bool = False,
 ) -> PreparedCase:
-    """All that the cells of a compiled split module are held against.
+    """A compiled split module with the references that its cells are judged by.
 
     Args:
-        ask_twice: see whether it agrees with itself, without which nothing can be held against it
-            bit for bit. Emulated engines do.
+        ask_twice: run the split module twice, to see whether it agrees with itself. Programs are
+            compared bit for bit only if it does. Emulated engines always do.
 
     Raises:
         Exception: the split module does not run, or cannot be read.
     """
-    # A copy runs: a model that writes to its state must reach every cell as it was.
+    # A copy runs, because the model may write to its state, which every cell needs unchanged.
     reference = observe(copy.deepcopy(split), captured.calls)
     against_itself = []
     if ask_twice:
@@ -171,13 +171,14 @@ def _against(
 
 
 def fingerprint(split: GraphModule) -> str:
-    """Changes when a graph, its metadata, a child or a parameter of the split was written to."""
+    """A digest that changes when a graph, its metadata, a child or a tensor is written to."""
     parts = list(graph_lines(split.graph))
     for name, child in split.named_children():
         parts.append(name)
         parts.extend(graph_lines(child.graph) if isinstance(child, GraphModule) else ["engine"])
     for name, tensor in [*split.named_parameters(), *split.named_buffers()]:
-        # A write through `.data` changes the content alone; one that changes nothing the version.
+        # A write through `.data` changes the content only, and a write of equal values changes
+        # the version only.
         parts.append(f"{name}: {content_digest(tensor)} version {tensor._version}")
     parts.extend(engine_children(split))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Why a case ends before any inliner, in one line: whose code raised, where, and what."""
+"""Says in one line why a case ends before any inliner: what was raised, and where."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.wire.vocabulary import Stage
 
 
 def refusal(case: Case, stage: Stage, error: BaseException) -> str:
-    """The stage, the exception's name and first line, and the line of the case's code it was at."""
+    """The stage, the exception's name and first line, and the line of the case that raised it."""
     said = next(iter(str(error).strip().splitlines()), "")
     what = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return f"{case.name} ends at {stage}, before any inliner: {what}{_place(case, error)}"
@@ -19,8 +19,8 @@ def refusal(case: Case, stage: Stage, error: BaseException) -> str:
 def own_line(error: BaseException) -> str:
     """The innermost line of a user's own corpus that an exception came through, in brackets.
 
-    Empty where there is none, as of the project's cases: what is said of them is the same on every
-    machine and does not change with a line above.
+    Empty where there is no such line. The project's own cases get none, so that their messages do
+    not change with every edit of a file.
     """
     theirs = sources_elsewhere()
     for frame in reversed(traceback.extract_tb(error.__traceback__) if theirs else ()):

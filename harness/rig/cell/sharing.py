@@ -1,10 +1,10 @@
-"""What is equal is done once: two inliners that make the same program get the same verdicts.
+"""Two inliners that make equal programs share one result.
 
 Most subjects inline most cases alike. Saving, loading, running and judging are functions of the
-program alone, so a program that is equal in every respect to one that was judged already, in graph,
-names, metadata, state and signature, is given that one's results; so is an inlined module, and one
-that computes what another does is not exported again. `--no-share` does
-everything for everyone, and a test holds that it changes no verdict.
+program alone. So a program whose graph, names, metadata, state and signature are equal to those of
+a program that was judged already gets the same results. The same holds for inlined modules; and a
+module that computes the same as another one is not exported again. `--no-share` shares nothing, and
+a test holds that it changes no verdict.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Exported:
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a program, for the next one that is equal to it.
+    """The results of a program, to be reused for the next one that is equal to it.
 
-    ``ended`` is the verdict on completion, ``reached`` as of `RoundTrip`; ``seconds`` are those of
-    save, load and run.
+    ``ended`` is the verdict on completion; for ``reached`` see `RoundTrip`; ``seconds`` has the
+    times of save, load and run.
     """
 
     answers: Answers
@@ -52,11 +52,11 @@ class Judged:
 
 @dataclass
 class Shared:
-    """What the cells of one case have made so far, by identity."""
+    """What the cells of one case have made so far, keyed by identity."""
 
     exports: dict[str, Exported] = field(default_factory=dict)
     inlined: dict[str, Answers] = field(default_factory=dict)
-    transforms: dict[str, Answers] = field(default_factory=dict)  # by inliner, crossing or not
+    transforms: dict[str, Answers] = field(default_factory=dict)  # keyed by inliner and crossing
     programs: dict[str, Judged] = field(default_factory=dict)
 
 
@@ -66,15 +66,15 @@ def module_identity(module: GraphModule) -> str:
 
 
 def module_lines(module: GraphModule) -> list[str]:
-    """What identifies a module, for a person to see where two part."""
+    """The lines that identify a module; a person can see in them where two modules differ."""
     return [*graph_lines(module.graph), *_held(module)]
 
 
 def computation_identity(module: GraphModule) -> str:
-    """Equal for two modules exactly if they compute alike by the same names.
+    """Equal for two modules exactly if they compute the same with the same names.
 
-    `torch.export` runs a module's code and works all metadata out again, so metadata is left out:
-    up to 2.5 an inliner writes other metadata than later ones, and the same program comes of it.
+    Metadata are left out, because `torch.export` runs a module's code and computes all metadata
+    again: inliners up to 2.5 write other metadata than later ones, and the programs are the same.
     """
     lines = (
         f"{node.name} {node.op} {node.target} {node.args} {node.kwargs}"
@@ -89,7 +89,7 @@ def program_identity(program: ExportedProgram) -> str:
 
 
 def program_lines(program: ExportedProgram) -> list[str]:
-    """What identifies a program, for a person to see where two part."""
+    """The lines that identify a program; a person can see in them where two programs differ."""
     return [
         *graph_lines(program.graph),
         *_held(program.graph_module),
@@ -104,7 +104,7 @@ def program_lines(program: ExportedProgram) -> list[str]:
 
 
 def _held(module: GraphModule) -> Iterator[str]:
-    """Every attribute that the graph reads, which of them are persistent, how it is called."""
+    """The attributes that the graph reads, which of them are persistent, and its calling form."""
     paths = {str(node.target) for node in module.graph.nodes if node.op == "get_attr"}
     yield from _values({path: _attribute(module, path) for path in paths})
     yield str(sorted(module.state_dict().keys()))
@@ -113,7 +113,7 @@ def _held(module: GraphModule) -> Iterator[str]:
 
 
 def graph_lines(graph: Graph) -> Iterator[str]:
-    """A line a node: its wiring, its value's metadata, and which other metadata it has."""
+    """One line per node: its wiring, its value's metadata, and the keys of its other metadata."""
     for node in graph.nodes:
         meta = _described(node.meta.get("val"))
         keys = sorted(str(key) for key in node.meta)
@@ -122,14 +122,14 @@ def graph_lines(graph: Graph) -> Iterator[str]:
 
 
 def _target(target: Any) -> str:
-    """What a node calls or reads; a Python function by its name, for its text has an address."""
+    """What a node calls or reads. A Python function is named, since its text has an address."""
     if isinstance(target, FunctionType):
         return f"{target.__module__}.{target.__qualname__}"
     return str(target)
 
 
 def _described(value: Any) -> Any:
-    """A value's type, shape, strides and type of element; containers item by item."""
+    """A value's type, dtype, shape, strides and device; of a container, those of its items."""
     if isinstance(value, torch.Tensor):
         kind = type(value).__name__
         return f"{kind} {value.dtype} {tuple(value.shape)} {value.stride()} {value.device}"
@@ -143,7 +143,7 @@ def _described(value: Any) -> Any:
 
 
 def _attribute(module: torch.nn.Module, path: str) -> Any:
-    """An attribute, or None: an inliner may leave a graph that reads what its module has not."""
+    """An attribute, or None: an inliner may leave a graph that reads a missing attribute."""
     value: Any = module
     for part in path.split("."):
         value = getattr(value, part, None)
@@ -151,7 +151,7 @@ def _attribute(module: torch.nn.Module, path: str) -> Any:
 
 
 def _values(held: Mapping[str, Any]) -> Iterator[str]:
-    """A line a value, with the number of the memory that it shares with values before it."""
+    """One line per value. It numbers the value's memory, so that shared memory shows."""
     memories: dict[int, int] = {}
     for name, value in sorted(held.items()):
         shared = isinstance(value, torch.Tensor)
@@ -169,5 +169,5 @@ def _value(value: Any) -> str:
 
 
 def identity_of(lines: Iterable[str]) -> str:
-    """Equal for equal lines."""
+    """The digest of lines."""
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What a release warns of while it compiles, saves and loads: its log lines and its warnings."""
+"""Records a release's log lines and warnings while it compiles, saves and loads."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 PACKAGE: Final = "torch_tensorrt"
-MOST: Final = 20  # told of a cell
-MAX_TEXT: Final = 300  # characters of one of them
+MOST: Final = 20  # warnings kept per cell
+MAX_TEXT: Final = 300  # characters kept per warning
 _UNSTEADY = re.compile(r"0x[0-9a-fA-F]{6,}|(?<![\w.])/(?:[\w.+-]+/)+")
 _SPACE = re.compile(r"\s+")
-#: What torch.fx says, in the name of who called it, of every engine that is put into a graph.
+#: torch.fx warns so of every engine that is put into a graph, and names its caller as the source.
 _OF_TORCH = re.compile(r"Attempted to insert a get_attr Node with no underlying reference")
 
 
@@ -35,10 +35,10 @@ def normalised(text: str) -> str:
 
 @contextmanager
 def recorded_warnings() -> Iterator[list[str]]:
-    """The warnings of the release inside, each once, filled in when the block ends.
+    """The release's warnings in the block, each once. The list is filled when the block ends.
 
-    Nothing is shown, and nothing is changed for what comes after. What other code warns of, such as
-    torch, is no announcement of a release and is left out.
+    The recorded warnings are not shown. Warnings of other code, such as torch, are left out, since
+    they are no announcement of a release.
     """
     kept: list[str] = []
     told: dict[str, None] = {}

@@ -1,4 +1,7 @@
-"""The completion oracle: every stage ends; an exception keeps its type and a normalised message."""
+"""The completion oracle: every stage ends without an exception.
+
+The verdict on an exception has its type and a normalised message.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ _SPACE = re.compile(r"\s+")
 
 
 def normalise(error: BaseException) -> str:
-    """Type and first line of an exception, the same on every machine.
+    """The type and first line of an exception, in a form that is the same on every machine.
 
-    A graph dump, an address or a folder would make one cause look like many.
+    With a graph dump, an address or a folder in it, one cause would look like many.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else ""
@@ -45,7 +48,7 @@ def ended_by(error: BaseException, stage: Stage) -> Verdict:
         stage=stage,
         harm=Harm.ERROR,
         message=normalise(error),
-        # A generated module's number counts all that this process has generated.
+        # The number of a generated module depends on what the process generated before.
         evidence=_GENERATED.sub("<eval_with_key>", "\n".join([str(error)[:2000], *tail])),
         raised=where_raised(error),
     )
@@ -54,8 +57,9 @@ def ended_by(error: BaseException, stage: Stage) -> Verdict:
 def where_raised(error: BaseException) -> str:
     """Where upstream raised: ``function (file:line): source line``.
 
-    The innermost frame of torch_tensorrt's own code, or else of torch's; empty if there is neither.
-    A file is named as it lies in its distribution, whichever wheel or folder it was loaded from.
+    This is the innermost frame in torch_tensorrt's own code, or else in torch's; it is empty if
+    there is neither. The file is named by its path in the distribution, whichever wheel or folder
+    it was loaded from.
     """
     frames = frames_of(error)
     for package in (UPSTREAM, TORCH):
@@ -64,7 +68,7 @@ def where_raised(error: BaseException) -> str:
                 code, module = frame.f_code, str(frame.f_globals["__name__"])
                 is_package = code.co_filename.endswith("__init__.py")
                 file = module.replace(".", "/") + ("/__init__.py" if is_package else ".py")
-                # Out of a wheel, too: the frame's module knows its loader.
+                # The frame's globals name the loader, so this reads sources in a wheel as well.
                 source = linecache.getline(code.co_filename, line, frame.f_globals).strip()
                 return f"{code.co_name} ({file}:{line}): {source}"
     return ""

@@ -1,12 +1,12 @@
-"""Who reads metadata: a program whose metadata is wrong is held against a twin where it is right.
+"""Finds who reads metadata, by comparing a program with wrong metadata to a twin with right ones.
 
-A kind of difference that no consumer tells is seen on an object in memory alone, and harms nobody
-(`harm`). This is asked once for each kind, by a slow test, and not of every cell.
+A kind of difference that no consumer notices exists in memory only, and harms nobody (see `harm`).
+A slow test asks this once for each kind; cells do not ask it.
 
-The consumers are what a person does with a program before it is saved: run it, decompose it,
-export it again, unflatten it, validate it, and compile it ahead of time. Of the last one the C++
-sources are compared, and not numbers: that takes a second where building them takes half a minute,
-and two programs with the same sources, weights and engines are one program.
+The consumers are what a person does with a program before saving it: run it, decompose it, export
+it again, unflatten it, validate it, and compile it ahead of time. For the last one the C++ sources
+are compared, and not numbers: that takes a second, where building them takes half a minute, and two
+programs with the same sources, weights and engines compute the same.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from harness.rig.oracles.completion import normalise
 from harness.rig.oracles.metadata import differences
 from harness.rig.oracles.values import Observed, observe
 
-#: In an archive of sources, files that tell of when and how it was made, and not of what.
+#: Files in an archive of sources that say when and how it was made, not what it computes.
 _ABOUT_MAKING: Final = re.compile(
     r"\.data/|archive_|byteorder|_flags\.json$|CMakeLists\.txt$|script\.ld$"
 )
 
 
 class NoRightTwin(ValueError):
-    """The right metadata of a program could not be made: there is nothing to hold it against."""
+    """The right metadata of a program could not be computed."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """How a program that a consumer is asked of is called.
+    """How a program is called.
 
     Attributes:
-        calls: the first is the program's example.
+        calls: the first one is the program's example.
         dynamic_shapes: what `torch.export.export` is given.
     """
 
@@ -65,11 +65,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Heard:
-    """What a consumer says of two programs that differ in metadata alone.
+    """What a consumer makes of two programs that differ in metadata only.
 
     Attributes:
-        told: how it tells them apart; empty if it does not.
-        both_end: the error in which both end, and then nothing is proven; empty if none does.
+        told: how its results differ; empty if they do not.
+        both_end: the error in which both end, which proves nothing; empty if there is none.
     """
 
     told: str = ""
@@ -79,10 +79,10 @@ class Heard:
 def ask_consumers(
     program: ExportedProgram, asked: Asked, names: Iterable[str] | None = None
 ) -> dict[str, Heard]:
-    """Ask each consumer, or those named, of a program and of its twin; each of a copy of its own.
+    """Give a program and its twin to each consumer, or to those named; each gets copies.
 
     Raises:
-        NoRightTwin: as of `right_twin`.
+        NoRightTwin: see `right_twin`.
     """
     twin = right_twin(program, asked.calls)
     return {
@@ -92,15 +92,15 @@ def ask_consumers(
 
 
 def right_twin(program: ExportedProgram, calls: Sequence[Inputs]) -> ExportedProgram:
-    """A copy of a program in which every node's `meta["val"]` is right, whatever it is called with.
+    """A copy of a program in which every node's `meta["val"]` is right for all calls.
 
-    Nodes whose value is right keep it. The others are given, as fake tensors and in the order of
-    the graph, what they hold or compute: so that symbolic sizes stay symbolic.
+    Nodes whose value is right keep it. The others get what they hold or compute as fake tensors, in
+    the order of the graph, so that symbolic sizes stay symbolic.
 
     Raises:
-        NoRightTwin: nothing is wrong with the program, or something still is with the copy.
-        RuntimeError: torch's own, of a call that the copy does not take: an input whose metadata
-            are wrong has the first call's sizes, which may not be those of the others.
+        NoRightTwin: nothing is wrong with the program, or something is still wrong with the copy.
+        RuntimeError: torch rejects a call of the copy: an input whose metadata were wrong gets the
+            sizes of the first call, which other calls may not have.
     """
     twin = copy.deepcopy(program)
     wrong = {node for call in calls for node, _, _ in differences(twin, call)}
@@ -123,7 +123,7 @@ def right_twin(program: ExportedProgram, calls: Sequence[Inputs]) -> ExportedPro
 
 
 def _fake_mode(program: ExportedProgram) -> FakeTensorMode:
-    """That of the program's own metadata, whose symbols the right ones share."""
+    """The fake mode of the program's own metadata, so that right values share its symbols."""
     for node in program.graph.nodes:
         for value in pytree.tree_leaves(node.meta.get("val")):
             if isinstance(value, FakeTensor):
@@ -132,7 +132,7 @@ def _fake_mode(program: ExportedProgram) -> FakeTensorMode:
 
 
 def _leaves(program: ExportedProgram, call: Inputs) -> dict[str, Any]:
-    """What each input of a user is called with."""
+    """The value of each user input in a call."""
     leaves, _ = program._get_flat_args_with_check(call.args, dict(call.kwargs))
     names = [
         spec.arg.name
@@ -157,7 +157,7 @@ def _as_fake(value: Any, mode: FakeTensorMode) -> Any:
 
 
 def _computed(program: ExportedProgram, node: Node, mode: FakeTensorMode) -> Any:
-    """What a node computes of its arguments' values, which are right by now."""
+    """What a node computes from the values of its arguments, which are right already."""
     specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
 
     def value(argument: Node) -> Any:
@@ -195,9 +195,9 @@ def _export_again(program: ExportedProgram, asked: Asked) -> Observed:
 
 
 def _unflatten(program: ExportedProgram, asked: Asked) -> Observed:
-    """Ask it of every node as one of the model's own code.
+    """Unflatten a program after every node was given a module.
 
-    An inlined engine is of no module, which ends unflattening whatever the metadata are.
+    Without one, such as that of an inlined engine, unflattening fails whatever the metadata are.
     """
     for node in program.graph.nodes:
         if node.op == "call_function":
@@ -212,7 +212,7 @@ def _validate(program: ExportedProgram, asked: Asked) -> None:
 def _compile_ahead(program: ExportedProgram, asked: Asked) -> frozenset[tuple[str, str]]:
     """The sources that AOTInductor makes of a program, with its weights and engines.
 
-    It asks for example inputs, which a program has of `torch.export.export` and not of a release.
+    It needs example inputs, which programs of a release lack and those of torch have.
     """
     example = asked.example
     program.example_inputs = (example.args, dict(example.kwargs))
@@ -228,7 +228,7 @@ def _compile_ahead(program: ExportedProgram, asked: Asked) -> frozenset[tuple[st
 
 
 def _content(name: str, content: bytes) -> str:
-    """A file's digest; sources have it for their name, and grow by a line when they are kept."""
+    """A file's digest, but for C++ sources, whose name has it and whose text may gain a line."""
     return "" if name.endswith(".cpp") else hashlib.sha256(content).hexdigest()
 
 
@@ -246,7 +246,7 @@ CONSUMERS: Final[Mapping[str, Consume]] = {
 
 @dataclass(frozen=True)
 class _Ended:
-    """What a consumer made of a program, or the error that it ended in."""
+    """What a consumer made of a program, or the error that it raised."""
 
     made: Any = None
     error: str = ""

@@ -1,9 +1,10 @@
-"""Outputs of a graph that no caller is given: what buffers are to become.
+"""Outputs of a graph that no caller is given: the new values of buffers.
 
-From 2.14 on a compiled module has the new value of a buffer that no engine writes to behind its own
-outputs, and hides it from who calls it (`hide_copyback_outputs` in lowering/_buffer_lifting.py);
-`transform` puts what engines write to in front of them, marked, and `create_trt_exp_program` marks
-both. In an exported program they are declared as mutations.
+From 2.14 on, the graph of a compiled module returns the new value of a buffer that no engine writes
+to after its own outputs, and hides it from the caller (`hide_copyback_outputs` in
+lowering/_buffer_lifting.py). `transform` puts the buffers that engines write to in front of the
+outputs and marks them, and `create_trt_exp_program` marks both. An exported program declares them
+as mutations.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from harness.rig.inliners.protocol import COPIED_BACK
 
 
 def returned_places(module: GraphModule) -> list[int]:
-    """The places, among the outputs of a split or inlined module's graph, of what it returns."""
+    """The indices of the graph's outputs that a split or inlined module gives to its caller."""
     outputs = _outputs(module)
     behind = 0
     if not module.meta.get("_copyback_mutations_declared"):
@@ -27,11 +28,11 @@ def returned_places(module: GraphModule) -> list[int]:
 
 
 def return_no_more(module: GraphModule) -> None:
-    """Have a module's graph return what its callers are given; who asks makes its code anew."""
+    """Make a module's graph return only what callers are given. The caller has to recompile it."""
     outputs, places = _outputs(module), returned_places(module)
     if len(places) < len(outputs):
         module.graph.output_node().args = (tuple(outputs[place] for place in places),)
-        module.graph.set_codegen(CodeGen())  # the other one hides the last ones
+        module.graph.set_codegen(CodeGen())  # the former one hides the last outputs
 
 
 def _outputs(module: GraphModule) -> list[Any]:

@@ -1,7 +1,7 @@
-"""The determinism oracle: what is done twice comes out the same.
+"""The determinism oracle: doing the same twice gives the same result.
 
-Two transforms of one split module give one graph, names and metadata included, and two saves of one
-program reload equal.
+Two transforms of one split module give the same graph, with the same names and metadata, and two
+saves of one program reload to equal programs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def check_saves(first: Lines, second: Lines) -> Iterator[Finding]:
 
 
 def first_difference(first: Lines, second: Lines) -> str:
-    """The first line in which the two part, or ""."""
+    """The first line in which the two differ, or ""."""
     for number, (one, two) in enumerate(itertools.zip_longest(first, second, fillvalue="no more")):
         if one != two:
             return f"line {number}: {two}, before {one}"

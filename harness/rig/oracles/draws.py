@@ -1,11 +1,11 @@
-"""What a program that draws random numbers is held against: shape, and statistics over many draws.
+"""Compares programs that draw random numbers, by shape and by statistics over many draws.
 
-The first call that moves the generator is made `DRAWS` times, each draw from a seed of its own; of
-the later ones shape and type are compared. A program that draws the same numbers in the same order
-agrees bit for bit. One that draws others is right if they are of the same distribution as far as
-two moments tell: every element's mean, and the whole output's mean and spread, each within `BOUND`
-standard errors. Standard errors come from the draws themselves, which are independent of each other
-whatever the elements of one draw are.
+The first call is made `DRAWS` times if it moves the generator, each time from a seed of its own; of
+later calls only shape and type are compared. A program that draws the same numbers in the same
+order agrees bit for bit. A program that draws other numbers is right if two moments agree: every
+element's mean, and the whole output's mean and spread, each within `BOUND` standard errors. The
+standard errors come from the draws themselves, which are independent of each other even if the
+elements of one draw are not.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import torch
 import torch.utils._pytree as pytree
 
 DRAWS = 64
-BOUND = 6.0  # standard errors: chance exceeds it twice in a thousand million
+BOUND = 6.0  # standard errors; chance exceeds it twice in a thousand million comparisons
 
 
 def draw(call: Callable[[], Any], draws: int = DRAWS) -> tuple[Any, bool]:
     """What a call returns, and whether it draws random numbers.
 
     If it does, each tensor has the results of all ``draws``, stacked in a new first dimension. The
-    generator is left as it was.
+    generator's state is restored.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -47,7 +47,7 @@ def draw(call: Callable[[], Any], draws: int = DRAWS) -> tuple[Any, bool]:
 def difference(expected: torch.Tensor, got: torch.Tensor) -> str:
     """How the distributions of two stacks of draws of one shape and type differ, or "".
 
-    Fewer draws than `DRAWS` have no statistics.
+    Fewer than `DRAWS` draws are too few for statistics and never differ.
     """
     if len(expected) < DRAWS:
         return ""
@@ -56,7 +56,7 @@ def difference(expected: torch.Tensor, got: torch.Tensor) -> str:
         mine, theirs = measure(one), measure(other)
         error = ((mine.var(0) + theirs.var(0)) / DRAWS).sqrt()
         gap = (mine.mean(0) - theirs.mean(0)).abs()
-        # What does not vary from draw to draw has no standard error, only rounding.
+        # A value that does not vary between draws has no standard error, so rounding is allowed.
         wrong = gap > BOUND * error + 1e-9 * mine.mean(0).abs()
         if bool(wrong.any()):
             at = int(wrong.nonzero()[0])
@@ -72,7 +72,7 @@ def _spread(draws: torch.Tensor) -> torch.Tensor:
     return (draws - draws.mean(0)).square().sum(1, keepdim=True)
 
 
-# What is measured of each draw of shape [draws, elements]; its mean over the draws is compared.
+# Functions of draws of shape [draws, elements]; the mean of each over the draws is compared.
 _MEASURES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "an element's mean": lambda draws: draws,
     "the sum's mean": lambda draws: draws.sum(1, keepdim=True),

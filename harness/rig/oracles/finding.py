@@ -1,4 +1,4 @@
-"""What an oracle found, and how findings become one verdict."""
+"""Findings of oracles, and how they become one verdict."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ MAX_EVIDENCE = 12  # findings spelled out in a verdict's evidence
 class Finding:
     """One thing that is wrong.
 
-    ``kind`` is its class, free of names, numbers and addresses of one program: expectations are
-    matched against it, and a new kind must not hide behind a known one. ``detail`` is for a person.
+    ``kind`` is its class and has no names, numbers or addresses of one program, because
+    expectations are matched against it, and a new kind must not hide behind a known one.
+    ``detail`` is for a person.
     """
 
     stage: Stage
@@ -27,7 +28,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one oracle found in one thing; ``unreadable`` is why it could not look, or not on."""
+    """What one oracle found; ``unreadable`` says why it could not look, or had to stop."""
 
     findings: tuple[Finding, ...] = ()
     unreadable: str = ""
@@ -37,12 +38,12 @@ Answers = Mapping[Oracle, Answer]
 
 
 def verdict_of(oracle: Oracle, findings: Iterable[Finding], harm: Harm | None = None) -> Verdict:
-    """One verdict from all findings: their kinds joined, at the earliest stage that shows one."""
+    """One verdict from all findings, with all of their kinds, at the earliest of their stages."""
     found = list(findings)
     if not found:
         return passed(oracle)
     order = list(Stage)
-    # What one stage shows the later ones mostly show too; once is enough.
+    # Later stages mostly repeat the findings of earlier ones, which are listed once.
     first = {(item.kind, item.detail): item.stage for item in reversed(found)}
     told = [item for item in found if first[item.kind, item.detail] is item.stage]
     details = [f"{item.stage}: {item.kind}: {item.detail}" for item in told]

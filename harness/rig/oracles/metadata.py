@@ -1,7 +1,7 @@
 """The metadata oracle: every node's `meta["val"]` is what an interpreter computes there.
 
-Type, shape and dtype. Strides are asked of lifted state alone, which is stored and not computed: an
-engine's outputs are contiguous whatever the segment's were.
+Type, shape and dtype are compared. Strides are compared for lifted state only, which is stored and
+not computed: an engine's outputs are contiguous whatever the segment's are.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def differences(program: ExportedProgram, call: Inputs) -> Iterator[tuple[Node, 
         Exception: as of `check_program`.
     """
     recorder = _Recorder(program)
-    # A graph may write to its inputs and to the state that is lifted: copies take that.
+    # The graph runs on copies, because it may write to its inputs and to the lifted state.
     own = copy.deepcopy(call)
     flat = _flat_inputs(program, own)
     copies = [item.detach().clone() if isinstance(item, torch.Tensor) else item for item in flat]
@@ -73,10 +73,10 @@ def differences(program: ExportedProgram, call: Inputs) -> Iterator[tuple[Node, 
 
 
 def _flat_inputs(program: ExportedProgram, call: Inputs) -> list[Any]:
-    """What the graph's placeholders are given: state, then the call's leaves.
+    """The values of the graph's placeholders: the state, then the leaves of the call.
 
-    As the program's own `_graph_module_flat_inputs`, without its comparison of pytrees, which
-    raises a TypeError on every program that takes a named tuple.
+    This does what the program's own `_graph_module_flat_inputs` does, without its comparison of
+    pytrees, which raises a TypeError on every program that takes a named tuple.
     """
     leaves, _ = program._get_flat_args_with_check(call.args, dict(call.kwargs))
     targets = [
@@ -91,10 +91,10 @@ def _flat_inputs(program: ExportedProgram, call: Inputs) -> list[Any]:
 def _bind_symbols(
     program: ExportedProgram, values: Mapping[Node, Any]
 ) -> dict[sympy.Symbol, sympy.Number]:
-    """What every symbol is in this run: read off the first value that has it.
+    """The value of every symbol in this run, taken from the first node that has the symbol.
 
-    That is a placeholder for a dynamic dimension, and for a size or a fraction that the data decide
-    the op that makes it.
+    For a dynamic dimension that node is a placeholder; for a size or a fraction that depends on the
+    data, it is the op that makes it.
     """
     sizes: dict[sympy.Symbol, sympy.Number] = {}
     for node, value in values.items():
@@ -106,7 +106,7 @@ def _bind_symbols(
 
 
 def _sizes_of(meta: Any, value: Any) -> list[tuple[Any, Any]]:
-    """The symbolic numbers of a node's metadata, each with what it is in this run."""
+    """The symbolic numbers of a node's metadata, each with its value in this run."""
     if isinstance(meta, torch.Tensor) and isinstance(value, torch.Tensor):
         pairs = list(zip(meta.shape, value.shape, strict=False))
         return [(size, actual) for size, actual in pairs if isinstance(size, torch.SymInt)]
@@ -141,11 +141,11 @@ def _role(node: Node) -> str:
     return "op"
 
 
-_Said = Iterator[tuple[str, str]]  # of class and detail
+_Mismatches = Iterator[tuple[str, str]]  # a kind and a detail each
 
 
-def _mismatches(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Number]) -> _Said:
-    """What is wrong with ``meta`` for ``value``: nothing, or mostly one thing."""
+def _mismatches(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Number]) -> _Mismatches:
+    """How ``meta`` differs from ``value``; mostly in one way at most."""
     if isinstance(value, torch.Tensor):
         yield from _tensor_mismatches(meta, value, sizes)
     elif isinstance(value, tuple | list):
@@ -159,7 +159,7 @@ def _mismatches(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Number
 
 def _list_mismatches(
     meta: Any, value: Sequence[Any], sizes: Mapping[sympy.Symbol, sympy.Number]
-) -> _Said:
+) -> _Mismatches:
     if not isinstance(meta, tuple | list):
         yield f"a {type(meta).__name__} for a list", ""
         return
@@ -168,19 +168,19 @@ def _list_mismatches(
         return
     for index, (stated, actual) in enumerate(zip(meta, value, strict=True)):
         said = list(_mismatches(stated, actual, sizes))
-        if said:  # the first wrong element stands for all
+        if said:  # only the first wrong element is reported
             yield from ((kind, f"element {index}: {detail}") for kind, detail in said)
             return
 
 
 def _tensor_mismatches(
     meta: Any, value: torch.Tensor, sizes: Mapping[sympy.Symbol, sympy.Number]
-) -> _Said:
+) -> _Mismatches:
     if meta is None:
         yield "no value", ""
     elif isinstance(meta, tuple | list):
         yield f"a {type(meta).__name__} for a tensor", ""
-        # The list is a known defect of releases: it must not hide what stands in it.
+        # The list is a known defect of releases, which must not hide wrong elements in it.
         yield from _list_mismatches(meta, (value,), sizes)
     elif not isinstance(meta, torch.Tensor):
         yield f"a {type(meta).__name__} for a tensor", ""
@@ -192,7 +192,9 @@ def _tensor_mismatches(
             yield "another shape", f"{shape}, should be {tuple(value.shape)}"
 
 
-def _stride_mismatch(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Number]) -> _Said:
+def _stride_mismatch(
+    meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.Number]
+) -> _Mismatches:
     if not isinstance(value, torch.Tensor):
         return
     stride = tuple(_evaluate(step, sizes) for step in meta.stride())
@@ -201,7 +203,7 @@ def _stride_mismatch(meta: Any, value: Any, sizes: Mapping[sympy.Symbol, sympy.N
 
 
 def _evaluate(size: Any, sizes: Mapping[sympy.Symbol, sympy.Number]) -> Any:
-    """A symbolic number in this run. Never compared as it is: that would add a guard."""
+    """A symbolic number's value in this run. Comparing the symbol itself would add a guard."""
     if not isinstance(size, torch.SymInt | torch.SymFloat | torch.SymBool):
         return size
     value = sympy.sympify(size.node.expr).xreplace(dict(sizes))

@@ -1,4 +1,4 @@
-"""What the wiring oracle knows of ops: which are identities, which mutate or draw, which cast."""
+"""What the wiring oracle knows about ops: identities, mutations, random draws and casts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ IDENTITIES = frozenset(
         torch.ops.aten.detach.default,
         torch.ops.aten.lift_fresh_copy.default,
         torch.ops.aten.alias.default,
-        # In-place by schema; what they change, autograd and aliasing, is no part of a term.
+        # In-place by schema; they change autograd and aliasing only, which no term contains.
         torch.ops.aten.detach_.default,
         torch.ops.aten.lift_fresh.default,
     }
 )
 
-#: Makes a tensor of a number, whatever it is.
+#: Makes a tensor of a number.
 OF_A_NUMBER = "aten.scalar_tensor.default"
 ITEMS = frozenset({"aten.item.default", "aten._local_scalar_dense.default"})
 CASTS = frozenset({OF_A_NUMBER, "aten.to.device", "aten.to.dtype"})
@@ -48,7 +48,7 @@ def is_random(node: Node) -> bool:
 
 
 def bound_arguments(node: Node) -> list[Any]:
-    """An op's arguments in its schema's order, defaults filled in."""
+    """An op's arguments in the order of its schema, with defaults filled in."""
     if not isinstance(node.target, torch._ops.OpOverload):
         return [*node.args, *(value for _, value in sorted(node.kwargs.items()))]
     bound: list[Any] = []

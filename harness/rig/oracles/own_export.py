@@ -1,6 +1,6 @@
-"""Of the structure oracle: a candidate's `export()` makes the program that its parts make.
+"""Part of the structure oracle: a candidate's `export()` makes the program that its parts make.
 
-The parts are called one by one, so that each stage is told apart; a user's save calls `export()`.
+The harness calls the parts one by one, to tell the stages apart; a user's save calls `export()`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from harness.wire.vocabulary import Stage
 
 
 def check(parts: Lines, own: Lines) -> Iterator[Finding]:
-    """A finding where the program of `export()` is not that of the parts, by the lines of each."""
+    """A finding if the lines that identify the two programs differ."""
     difference = first_difference(parts, own)
     if difference:
         yield Finding(Stage.EXPORT, "export() makes another program than its parts", difference)

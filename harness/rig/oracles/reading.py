@@ -1,6 +1,6 @@
-"""Reads a graph as terms: split module, inlined module or exported program alike.
+"""Reads the graph of a split module, an inlined module or an exported program as terms.
 
-Normalisations, each because two correct programs may differ in it:
+Two correct programs may differ in the following, so a reading normalises it:
     calls        a fallback's call is read as its body, an engine's as `execute_engine` and its
                  outputs, whether a module or an op makes the call
     names        nodes, placeholders and attributes have none; a parameter or constant is its value
@@ -19,7 +19,7 @@ Normalisations, each because two correct programs may differ in it:
                  and drops them
     dead code    nodes that no output needs are not read, assertions among them; the child that
                  torch's own `ExportedProgram.module` puts in to check a call's inputs is one
-An op that mutates or draws random numbers carries its place among all such ops.
+The term of an op that mutates or draws random numbers has the op's number among all such ops.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ _SIZE_ARITHMETIC: dict[Any, Callable[..., sympy.Expr]] = {
 
 
 class Unreadable(Exception):
-    """A graph holds something that has no term: what, and where."""
+    """A graph holds something that cannot be read as a term; the message says what and where."""
 
 
 @dataclass
 class Reading:
-    """A program as terms: its outputs, and the effects it has, in order."""
+    """A program as terms: its outputs and its effects, in order."""
 
     outputs: tuple[Any, ...]
     effects: tuple[Term, ...] = ()
@@ -85,7 +85,7 @@ class GraphReader:
     _digests: dict[int, tuple[torch.Tensor, str]] = field(default_factory=dict)
 
     def read_module(self, module: GraphModule, user_inputs: int) -> Reading:
-        """A split or inlined module; placeholders beyond ``user_inputs`` are leaked ones."""
+        """Read a split or inlined module; placeholders beyond ``user_inputs`` are leaked ones."""
         placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
         bound = {
             node: self._input(index, node.name, index >= user_inputs)
@@ -96,7 +96,7 @@ class GraphReader:
         return Reading(tuple(reading.outputs[place] for place in places), reading.effects)
 
     def read_program(self, program: ExportedProgram, user_inputs: int) -> Reading:
-        """An exported program, its lifted inputs resolved through the signature."""
+        """Read an exported program, whose lifted inputs the signature resolves."""
         placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
         specs = program.graph_signature.input_specs
         if len(specs) != len(placeholders):
@@ -138,9 +138,9 @@ class GraphReader:
         scope = scope or _Scope.of(graph)
         values = dict(bound)
         output = graph.output_node()
-        # On demand and without recursion: a graph whose nodes stand in the wrong order, which is
-        # what lint complains of, still says which wire goes where. What may have an effect comes
-        # first, in the order of the graph: a child can hold an impure op, and be read by nobody.
+        # Nodes are read on demand and without recursion, so that a graph whose nodes stand in the
+        # wrong order, of which lint complains, still says which wire goes where. Nodes that may
+        # have an effect come first, in the order of the graph: nobody may read their values.
         roots = [node for node in graph.nodes if node.op == "call_module" or has_effect(node)]
         for root in [*roots, output]:
             self._evaluate(root, values, attribute, scope)
@@ -165,7 +165,7 @@ class GraphReader:
                 entered.add(node)
                 stack.pop()
                 continue
-            if node in entered:  # its sources were tried, and one of them waits for it
+            if node in entered:  # its sources were tried, and one of them needs this node
                 for source in waiting:
                     values[source] = self.table.make(Kind.CYCLE, 0, note=cycle_note(source))
                 continue
@@ -176,7 +176,7 @@ class GraphReader:
         self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: _Scope
     ) -> Any:
         if node.op == "placeholder":
-            # Every placeholder of the graph is bound; this one was erased, and is still read.
+            # Every placeholder of the graph is bound, so this one was erased and is still read.
             return self.table.make(Kind.DANGLING, 0, note=f"erased placeholder {node.name}")
         if node.op == "get_attr":
             held = attribute(str(node.target))
@@ -205,10 +205,10 @@ class GraphReader:
         return size if size is not None else self._op(node, values, scope)
 
     def _size(self, node: Node, values: dict[Node, Any], scope: _Scope) -> Term | None:
-        """A symbolic size as an expression over the model inputs' sizes, None for anything else.
+        """A symbolic size as an expression over the model inputs' sizes; None for anything else.
 
-        Taken from what the node is wired to, not from the node's own metadata, which would still
-        be right when the wire is wrong.
+        It is computed from what the node is wired to, and not from the node's own metadata, which
+        are still right when the wire is wrong.
         """
         if node.target is torch.ops.aten.sym_size.int:
             expr = scope.size_of(node.args[0], node.args[1])
@@ -245,7 +245,7 @@ class GraphReader:
         return reading.outputs[0]
 
     def _branch(self, module: GraphModule) -> Term:
-        """A higher-order op's graph: its outputs as a function of its own inputs."""
+        """The graph of a higher-order op: its outputs as a function of its own inputs."""
         inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
         bound = {
             node: self.table.make(Kind.INPUT, ("branch", index), note=f"branch input {index}")
@@ -277,7 +277,7 @@ class GraphReader:
         effect = self.table.make(Kind.EFFECT, (name, len(scope.effects)), arguments, note=name)
         scope.effects.append(effect)
         if mutates(node) and isinstance(node.args[0], Node):
-            values[node.args[0]] = effect  # whoever reads it from here on reads the new value
+            values[node.args[0]] = effect  # later readers read the new value
         return effect
 
     def _argument(self, item: Any, values: dict[Node, Any]) -> Any:
@@ -308,24 +308,24 @@ class GraphReader:
         return self.table.make(Kind.CONSTANT, engine_digest(slots), note=slots[NAME_SLOT])
 
     def digest(self, tensor: torch.Tensor) -> str:
-        """A tensor's content as text, worked out once; nobody may write to it in between."""
+        """A tensor's content as text. It is computed once, so nobody may write to the tensor."""
         known = self._digests.get(id(tensor))
         if known is None:
-            # The tensor is kept, or its id could come to mean another one.
+            # The tensor is kept alive, or its id could be reused for another one.
             known = self._digests[id(tensor)] = (tensor, content_digest(tensor))
         return known[1]
 
 
 @dataclass
 class _Scope:
-    """One program: how its symbols are called, and the effects so far."""
+    """The names of one program's symbols, and its effects so far."""
 
     symbols: dict[sympy.Symbol, sympy.Symbol]
     effects: list[Term] = field(default_factory=list)
 
     @classmethod
     def of(cls, graph: torch.fx.Graph) -> _Scope:
-        """Name every symbol after the first model input dimension that it is."""
+        """Number the symbols in the order in which the model inputs' dimensions have them."""
         symbols: dict[sympy.Symbol, sympy.Symbol] = {}
         values = [node.meta.get("val") for node in graph.nodes if node.op == "placeholder"]
         for value in values:
@@ -336,10 +336,10 @@ class _Scope:
         return cls(symbols)
 
     def size_of(self, source: Any, axis: Any) -> sympy.Expr | None:
-        """One size of a node's value, None if that is not known."""
+        """One size of a node's value, or None if it is not known."""
         value = source.meta.get("val") if isinstance(source, Node) else None
         if isinstance(value, list | tuple) and len(value) == 1:
-            value = value[0]  # the value that inliners give a one-output engine's element
+            value = value[0]  # inliners give the element of a one-output engine a list
         if not isinstance(value, torch.Tensor):
             return None
         if not -value.dim() <= axis < value.dim():  # a wire to a tensor of fewer dimensions
@@ -347,7 +347,7 @@ class _Scope:
         return self.canonical(value.shape[axis])
 
     def canonical(self, size: Any) -> sympy.Expr | None:
-        """A size with symbols named after the model's inputs; None for what is no size."""
+        """A size in the names of ``symbols``; None for anything that is not a size."""
         if isinstance(size, int) and not isinstance(size, bool):
             return sympy.Integer(size)
         if not isinstance(size, torch.SymInt):
@@ -359,7 +359,7 @@ class _Scope:
 
 
 def cycle_note(source: Node) -> str:
-    """How the term of a value that depends on itself tells where it was met."""
+    """The note of a term that stands for a value that depends on itself."""
     return f"itself ({source.name})"
 
 
@@ -384,7 +384,7 @@ def _lifted_value(program: ExportedProgram, target: str) -> Any:
 
 
 def _uncast(given: Term) -> Term:
-    """An engine's input without the cast that makes a tensor of a size, or of another number."""
+    """An engine's input without the casts that make a tensor of a size or another number."""
     term = given
     while term.kind is Kind.OP and term.label in CASTS:
         if term.label == OF_A_NUMBER:

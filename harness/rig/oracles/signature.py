@@ -1,4 +1,4 @@
-"""The signature oracle: how a program is called, and what it refuses."""
+"""The signature oracle: a program is called as the model is, and refuses sizes out of bounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.wire.vocabulary import Stage
 
 
 def expected_specs(example: Inputs, returned: Any) -> tuple[pytree.TreeSpec, pytree.TreeSpec]:
-    """The pytrees of a model's inputs and outputs, from a call and what eager returned."""
+    """The pytrees of a model's inputs and outputs, from a call and its result in eager mode."""
     in_spec = pytree.tree_structure((tuple(example.args), dict(example.kwargs)))
     return in_spec, pytree.tree_structure(returned)
 
@@ -32,7 +32,8 @@ def check_program(
     """Findings in a program's call interface and range constraints.
 
     Args:
-        bounds: of every dynamic dimension; the upper one is None where the user states none.
+        bounds: the bounds of every dynamic dimension; the upper one is None if the user states
+            none.
     """
     in_spec, out_spec = specs
     signature = program.graph_signature
@@ -54,10 +55,10 @@ def check_program(
 
 
 def _keywords_sorted(spec: pytree.TreeSpec) -> pytree.TreeSpec:
-    """A call's structure whatever the order of its keywords: torch binds those by name.
+    """A call's structure with sorted keywords, since torch binds keywords by name.
 
-    That is `torch.export._tree_utils.reorder_kwargs`. A dictionary that is an argument keeps its
-    order, and what is no call stays as it is.
+    See `torch.export._tree_utils.reorder_kwargs`. A dictionary that is an argument keeps its order,
+    and a structure that is not a call is returned unchanged.
     """
     call = pytree.tree_unflatten(range(spec.num_leaves), spec)
     if not (isinstance(call, tuple) and len(call) == 2 and type(call[1]) is dict):
@@ -94,8 +95,8 @@ def _check_ranges(
                 stage, "another upper bound", f"{symbol} up to {held.upper}, should be {should}"
             )
         elif bounds[1] is None:
-            continue  # who states no upper bound states no lower one: torch takes 0 or 2 for it
-        # Export specialises 0 and 1: a dimension from 1 may be stated as one from 2.
+            continue  # without an upper bound none is stated: torch takes 0 or 2 as the lower one
+        # Export specialises 0 and 1, so a dimension from 1 may be stated as one from 2.
         elif held.lower not in {bounds[0], max(bounds[0], 2)}:
             yield Finding(
                 stage, "another lower bound", f"{symbol} from {held.lower}, should be {bounds[0]}"
@@ -108,7 +109,7 @@ def check_refusal(module: Any, over: Inputs) -> Iterator[Finding]:
     try:
         with torch.no_grad():
             module(*own.args, **own.kwargs)
-    except Exception:  # noqa: BLE001 - any refusal will do: guard, engine profile, shape check
+    except Exception:  # noqa: BLE001 - guard, engine profile and shape check refuse differently
         return
     yield Finding(Stage.RUN, "takes a size above the bound", str(_shapes(over)))
 

@@ -1,11 +1,12 @@
 """The state oracle: what a program holds beside its graph.
 
-Parameters and buffers keep value, type, strides, `requires_grad`, their place in or outside of the
-state dict, and who shares memory with whom, from the split module to the exported and the reloaded
-program and to the module that a user gets from it; engines keep every slot. A call on state that an
-earlier call has written to belongs to the values oracle.
+Parameters and buffers keep their value, type, strides and `requires_grad`, they stay in or outside
+of the state dict, and they go on sharing memory with the same tensors. This holds from the split
+module to the exported program, the reloaded program and the module that a user gets from it.
+Engines keep every slot. Calls on state that an earlier call has written to belong to the values
+oracle.
 
-Two correct programs may differ in this, and it is not asked:
+Two correct programs may differ in the following, so it is not compared:
     names        inlining flattens them, so a tensor is found by its content
     unread state the splitter and export drop what no output needs; what is read is read off the
                  split module's terms
@@ -41,7 +42,7 @@ Slots = tuple[str, ...]
 
 
 class Role(enum.StrEnum):
-    """What a tensor is to whoever trains, saves or loads a state dict."""
+    """What a tensor is for those who train a model, or save or load a state dict."""
 
     PARAMETER = "parameter"
     BUFFER = "buffer"  # in the state dict
@@ -50,7 +51,7 @@ class Role(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Held:
-    """One tensor under one name. ``storage`` tells apart the storages of one program."""
+    """One tensor under one name. Tensors of one program with equal ``storage`` share memory."""
 
     name: str
     content: str  # type, shape and bits
@@ -62,7 +63,7 @@ class Held:
 
 @dataclass(frozen=True)
 class State:
-    """What a program holds: tensors, and engines by their slots."""
+    """What a program holds: its tensors, and the slots of its engines."""
 
     tensors: tuple[Held, ...]
     engines: tuple[Slots, ...] = ()
@@ -70,10 +71,10 @@ class State:
 
 @dataclass(frozen=True)
 class ExpectedState:
-    """What a program is held against.
+    """The state that a program should have.
 
-    ``read`` is what graphs read, of which a program needs the contents and engines named by
-    ``contents`` and ``engines``; ``all_contents`` is all that it may hold.
+    ``read`` is what graphs read. Of that, a program needs the tensors with ``contents`` and the
+    engines with the digests ``engines``; it may hold tensors with ``all_contents``.
     """
 
     read: State
@@ -84,7 +85,7 @@ class ExpectedState:
 
 
 def of_split(split: GraphModule, reading: Reading, digest: Digest) -> ExpectedState:
-    """The state of a split module, and what of it its outputs and effects need."""
+    """The state of a split module, and the part that its outputs and effects need."""
     everything = of_module(split, digest)
     read = {name for prefix, module in _graphs(split) for name in _read_names(prefix, module)}
     engines = [m.engine for m in split.modules() if is_engine_child(m)]
@@ -102,7 +103,7 @@ def of_split(split: GraphModule, reading: Reading, digest: Digest) -> ExpectedSt
 def of_model(
     model: torch.nn.Module, exported: ExportedProgram | None, digest: Digest
 ) -> ExpectedState:
-    """The state of a model that is exported whole; what it needs is what its capture reads."""
+    """The state of a model that is exported whole. It needs what its captured program reads."""
     held = of_module(model, digest)
     captured = of_program(exported, digest).tensors if exported is not None else ()
     own = frozenset(item.content for item in held.tensors)
@@ -117,7 +118,7 @@ def of_model(
 
 
 def of_module(module: torch.nn.Module, digest: Digest) -> State:
-    """Every tensor that a module or a child of it holds, under each of its names."""
+    """Every tensor that a module or one of its children holds, under each of its names."""
     tensors = []
     for path, owner in module.named_modules(remove_duplicate=False):
         prefix = f"{path}." if path else ""
@@ -136,7 +137,7 @@ def of_module(module: torch.nn.Module, digest: Digest) -> State:
 
 
 def of_program(program: ExportedProgram, digest: Digest) -> State:
-    """What an exported program lifts, as its signature has it, and what else it holds."""
+    """What an exported program lifts according to its signature, and what else it holds."""
     tensors = {}
     for spec in program.graph_signature.input_specs:
         value = _lifted(program, str(spec.target))
@@ -158,7 +159,7 @@ def of_program(program: ExportedProgram, digest: Digest) -> State:
 def check_program(
     expected: ExpectedState, program: ExportedProgram, digest: Digest, stage: Stage
 ) -> Iterator[Finding]:
-    """Findings in what a program holds, before it is saved or after it is loaded."""
+    """Findings in the state of a program, before it is saved or after it is loaded."""
     for spec in program.graph_signature.input_specs:
         name = str(spec.target)
         if spec.kind is not InputKind.USER_INPUT and _lifted(program, name) is None:
@@ -189,7 +190,7 @@ def compare(expected: ExpectedState, got: State, stage: Stage) -> Iterator[Findi
 def compare_tensors(
     expected: ExpectedState, got: Iterable[Held], stage: Stage
 ) -> Iterator[Finding]:
-    """Findings among tensors, which are found by content."""
+    """Findings among tensors, which are matched by content."""
     wanted = _by_content(expected.read.tensors)
     present = _by_content(got)
     for content in sorted(expected.contents & wanted.keys()):
@@ -216,7 +217,7 @@ def compare_tensors(
 def _compare_attribute(
     what: str, before: list[Held], after: list[Held], stage: Stage
 ) -> Iterator[Finding]:
-    """Tensors of one content: what they were among them, they have to be still."""
+    """A finding if the values of an attribute among tensors of one content have changed."""
     old = sorted({getattr(item, what) for item in before})
     new = sorted({getattr(item, what) for item in after})
     if old == new:
@@ -232,7 +233,7 @@ def _compare_attribute(
 
 
 def _compare_views(expected: ExpectedState, got: Iterable[Held], stage: Stage) -> Iterator[Finding]:
-    """Tensors of different content in one storage: a view beside what it is a view of."""
+    """Findings among tensors of different content that share memory, such as views."""
     known = expected.contents
     before = _views(item for item in expected.read.tensors if item.content in known)
     after = _views(item for item in got if item.content in known)
@@ -292,7 +293,7 @@ def _lifted(program: ExportedProgram, name: str) -> object:
 
 
 def _kept_as(program: ExportedProgram, name: str) -> Role:
-    """What a tensor is by where a program keeps it, whatever the signature says."""
+    """The role of a tensor by the place where a program keeps it, not by the signature."""
     if name not in program.state_dict:
         return Role.CONSTANT
     is_parameter = isinstance(program.state_dict[name], torch.nn.Parameter)
@@ -319,7 +320,7 @@ def _read_names(prefix: str, module: GraphModule) -> Iterator[str]:
 
 
 def _engines_read(split: GraphModule) -> Iterator[torch.ScriptObject]:
-    """Engines that graphs call by themselves, as those of a program that is compiled once more."""
+    """Engines that graphs call without a module, as in a program that is compiled again."""
     for _, module in _graphs(split):
         for node in module.graph.nodes:
             if node.op == "get_attr":

@@ -17,7 +17,7 @@ def placeholder_names(graph: Graph) -> list[str]:
 
 
 def check_inlined(split: GraphModule, inlined: GraphModule) -> Iterator[Finding]:
-    """Findings in the module that `transform` returned, held against the split module."""
+    """Findings in the module that `transform` returned, compared with the split module."""
     yield from _check_graph(inlined, Stage.CLEAN)
     expected, got = placeholder_names(split.graph), placeholder_names(inlined.graph)
     if len(got) > len(expected):

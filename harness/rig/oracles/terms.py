@@ -1,8 +1,8 @@
-"""Terms: what a node computes, independent of names and numbers, hash-consed.
+"""Terms: what a node computes, independent of names and numbers.
 
-Two nodes compute the same, whatever they are called, exactly if their terms are the same object.
-A term's head is a kind and a label; its children are terms. An engine is an uninterpreted function
-named by its payload.
+Terms are hash-consed: two nodes compute the same exactly if their terms are the same object. A
+term's head is a kind and a label; its children are terms. An engine is an uninterpreted function
+that is named by its payload.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Kind(enum.StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A node of the shared term graph. Compared by identity: equal terms are one object."""
+    """A node of the shared term graph. Terms are compared by identity."""
 
     kind: Kind
     label: Hashable
     children: tuple[Term, ...] = ()
-    note: str = ""  # a name for people, from the program that made the term first
+    note: str = ""  # a readable name, from the first program that had the term
 
     def describe(self, depth: int = 2) -> str:
         """The term as text, ``depth`` levels deep."""
@@ -52,7 +52,7 @@ class Term:
 
 
 class TermTable:
-    """Makes terms so that one head over the same children is always the same object."""
+    """Makes terms, and returns the same object for the same head and children."""
 
     def __init__(self) -> None:
         self._terms: dict[tuple[Kind, Hashable, tuple[int, ...]], Term] = {}
@@ -71,7 +71,7 @@ class TermTable:
 
 
 def labels(terms: Iterable[Term], kind: Kind) -> set[Hashable]:
-    """The labels of all terms of a kind that these are made of."""
+    """The labels of all terms of one kind among these terms and what they are made of."""
     stack, seen, found = list(terms), set(), set()
     while stack:
         term = stack.pop()
@@ -86,7 +86,7 @@ def labels(terms: Iterable[Term], kind: Kind) -> set[Hashable]:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first place where two terms part: a reader, which of its arguments, and what it reads."""
+    """The first place where two terms differ: the reader, its argument, and what that reads."""
 
     reader: str
     position: int
@@ -127,7 +127,7 @@ def differences(
 def differing(
     expected: Term, got: Term, reader: str, position: int, seen: set[tuple[int, int]]
 ) -> Iterator[tuple[Difference, Term | None]]:
-    """As `differences`, with the term that reads; None where ``reader`` itself does."""
+    """`differences`, each with the term that reads; None where ``reader`` itself reads."""
     stack: list[tuple[Term, Term, str, Term | None, int]] = [
         (expected, got, reader, None, position)
     ]
@@ -151,7 +151,7 @@ def _same_head(left: Term, right: Term) -> bool:
         left.kind is right.kind
         and left.label == right.label
         and len(left.children) == len(right.children)
-        # An output belongs to its engine: "output 0 of another engine" is told of its reader.
+        # An output belongs to its engine, so its reader reports "output 0 of another engine".
         and not (left.kind is Kind.ENGINE_OUTPUT and _other_engines(left, right))
     )
 

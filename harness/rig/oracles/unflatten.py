@@ -1,8 +1,8 @@
-"""The unflatten oracle: can a program be given its modules back, and are they the right ones?
+"""The unflatten oracle: whether a program can be unflattened, and computes the same afterwards.
 
-A capability: `torch.export.unflatten` goes by the `nn_module_stack` of the nodes, which inliners
-drop, so a hybrid that was inlined mostly has no modules to be given back. On the `direct` route,
-which inlines nothing, the children that went in have to come out again.
+`torch.export.unflatten` goes by the `nn_module_stack` of the nodes. Inliners drop it, so an inlined
+hybrid mostly has no modules to restore. On the `direct` route, which inlines nothing, the children
+of the split module have to come back.
 """
 
 from __future__ import annotations
@@ -36,20 +36,21 @@ def check_program(
     *,
     first_call_only: bool = False,
 ) -> Iterator[Finding]:
-    """Findings in what a loaded program is unflattened to.
+    """Findings in the module that a loaded program is unflattened to.
 
     Args:
         expected: what the calls should do.
-        tolerance: as of `Observed.difference`.
-        children: the names that its children should have; None where they are not asked for.
-        first_call_only: for a route of which this is reported, and does not gate.
+        tolerance: see `Observed.difference`.
+        children: the names that its children should have; None if any will do.
+        first_call_only: make one call only, for routes where the verdict is reported but does not
+            gate.
     """
     try:
         module = torch.export.unflatten(program)
     except Exception as error:  # noqa: BLE001 - torch's own, and the answer to the question
         yield Finding(Stage.LOAD, f"unflatten raises {type(error).__name__}", normalise(error))
         return
-    # Beside them stand the branches of a cond or a loop, which no module made.
+    # The module has other children as well: the branches of a cond or a loop.
     names = frozenset(name for name, _ in module.named_children() if name.startswith(CHILD_PREFIX))
     if children is not None and names != children:
         detail = f"{sorted(names)}, should be {sorted(children)}"

@@ -1,8 +1,8 @@
-"""The values oracle: what a program computes, bit for bit.
+"""The values oracle: a program computes the right values, bit for bit.
 
-NaN equals NaN of any payload; signed zeros are told apart; structure, shape and dtype are part of a
-value, and so is the device where bits are compared; strides are not, since an engine returns
-contiguous memory. What is drawn at random is compared by shape and statistics (`draws`).
+NaN equals NaN of any payload, and signed zeros differ. Structure, shape and dtype are part of a
+value, and so is the device where bits are compared. Strides are not, since an engine returns
+contiguous memory. Random draws are compared by shape and statistics (see `draws`).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import torch.utils._pytree as pytree
 from corpus.case import Inputs
 from harness.rig.oracles import draws
 
-#: The kind of a difference in how results are packed; the numbers may be right all the same.
+#: Results are packed differently; their numbers may be right all the same.
 STRUCTURE_DIFFERS = "structure differs"
-#: Of two results without a tensor, which prove nothing.
+#: Neither result has a tensor, so the comparison proves nothing.
 NOTHING_COMPARED = "nothing compared"
 
 
 @dataclass(frozen=True)
 class ValueDifference:
-    """Where two results differ first: its class, free of numbers, and a sentence for a person."""
+    """Where two results differ first: ``kind`` has no numbers, ``detail`` is for a person."""
 
     kind: str
     detail: str
@@ -39,12 +39,12 @@ def first_difference(
 ) -> ValueDifference | None:
     """Where two results of one call differ first, or None.
 
-    An empty comparison is a difference: a program without outputs proves nothing, unless
-    ``may_be_empty`` says that something else is compared.
+    An empty comparison is a difference, because a program without outputs proves nothing;
+    ``may_be_empty`` says that something else is compared as well.
 
     Args:
-        tolerance: relative and absolute, for the eager model; None for bit for bit. 0.0 allows no
-            difference in value but takes signed zeros as equal.
+        tolerance: relative and absolute; None compares bit for bit. 0.0 allows no difference in
+            value but takes signed zeros as equal.
     """
     left, left_spec = pytree.tree_flatten(expected)
     right, right_spec = pytree.tree_flatten(got)
@@ -83,13 +83,13 @@ def _leaf_difference(expected: Any, got: Any, tolerance: float | None) -> ValueD
 
 
 def _same_bits(expected: torch.Tensor, got: torch.Tensor) -> torch.Tensor:
-    """Elementwise: equal as bits, or both NaN."""
+    """Which elements are equal as bits, or both NaN."""
     if expected.dtype.is_complex:
         parts = _same_bits(torch.view_as_real(expected), torch.view_as_real(got))
         return parts.all(-1)
     if not expected.dtype.is_floating_point:
         return expected == got
-    if expected.dtype.itemsize == 1:  # the float8 types have no comparison of their own
+    if expected.dtype.itemsize == 1:  # torch cannot compare float8 types
         expected, got = expected.to(torch.float32), got.to(torch.float32)
     signs = torch.signbit(expected) == torch.signbit(got)
     equal = (expected == got) & signs
@@ -133,11 +133,11 @@ def _drawn_difference(expected: Any, got: Any) -> ValueDifference | None:
 
 @dataclass(frozen=True)
 class Observed:
-    """What a program did: what each call returned and made of its inputs, and what state it left.
+    """What a program did: each call's result and its inputs afterwards, and the state it left.
 
-    ``state`` describes every parameter and buffer that the calls changed, by content and not by
-    name, sorted: an inlined program has other names. ``drew`` tells of each call whether it draws
-    random numbers; what it returned is then that of many draws, as `draws.draw` stacks it.
+    ``state`` has the contents of every parameter and buffer that the calls changed, sorted and
+    without names, since an inlined program has other names. ``drew`` says for each call whether it
+    draws random numbers; its result is then that of many draws, stacked by `draws.draw`.
     """
 
     returned: list[Any]
@@ -146,11 +146,11 @@ class Observed:
     drew: tuple[bool, ...]
 
     def of_first_call(self) -> Observed:
-        """What the first call alone did. The state is that of all calls, and is left out."""
+        """What the first call did, without the state, which is that of all calls."""
         return Observed(self.returned[:1], self.inputs[:1], (), self.drew[:1])
 
     def flat(self) -> Observed:
-        """The same, with what each call returned as a list, however it was packed."""
+        """The same, with each call's result as a flat list."""
         returned = [pytree.tree_leaves(each) for each in self.returned]
         return replace(self, returned=returned)
 
@@ -164,7 +164,7 @@ class Observed:
             if drew:
                 found = _drawn_difference(one, got)
             else:
-                # A model may return nothing and be known by the state that it leaves.
+                # A model that returns nothing is compared by the state that it leaves.
                 found = first_difference(one, got, tolerance, may_be_empty=bool(self.state))
             if found is not None:
                 return ValueDifference(found.kind, f"call {number}: {found.detail}")
@@ -174,7 +174,7 @@ class Observed:
                 return ValueDifference(
                     "an input is left otherwise", f"call {number}: {found.detail}"
                 )
-        # Contents have no tolerance. That something of a kind was written to needs none.
+        # Digests cannot be compared with a tolerance, but types and shapes can without one.
         seen = _kinds if tolerance else tuple
         if seen(self.state) != seen(other.state):
             detail = f"changed {list(other.state)}, should be {list(self.state)}"
@@ -185,7 +185,7 @@ class Observed:
 def differences(
     expected: Observed, got: Observed, tolerance: float | None = None
 ) -> list[ValueDifference]:
-    """Where ``got`` differs first; and where only its packing does, what differs behind that."""
+    """The first difference; if that is in the packing, also the first one among the leaves."""
     found = expected.difference(got, tolerance)
     if found is None:
         return []
@@ -196,16 +196,16 @@ def differences(
 
 
 def _kinds(state: Iterable[str]) -> tuple[str, ...]:
-    """Type and shape of each content digest, sorted."""
+    """The type and shape in each content digest, sorted."""
     return tuple(sorted(each.rpartition(" ")[0] for each in state))
 
 
 def observe(module: torch.nn.Module, calls: Sequence[Inputs], *, repeat: bool = True) -> Observed:
-    """Call a module on every input, and on the first one again if ``repeat``; no gradients.
+    """Call a module on every input, and on the first one again if ``repeat``, without gradients.
 
-    The first call is made many times over if it draws random numbers. Each one gets inputs of its
-    own: a program that writes to them must not change what the next program is given. The module
-    itself is written to, if that is what it does.
+    The first call is made many times if it draws random numbers. Each call gets a copy of its
+    inputs, so that a program that writes to them does not change what the next one gets. The
+    module itself is not copied: its calls may change it.
     """
     before = _contents(module)
     returned, inputs, drew = [], [], []
@@ -225,7 +225,7 @@ def _once(module: torch.nn.Module, call: Inputs, given: list[Inputs]) -> Any:
     own = copy.deepcopy(call)
     given.append(own)
     with torch.no_grad():
-        # Copied, since a program may hand out its input or its state, and change it later.
+        # A copy, since a program may return its input or its state and change it later.
         return copy.deepcopy(module(*own.args, **own.kwargs))
 
 
@@ -235,7 +235,7 @@ def _contents(module: torch.nn.Module) -> dict[str, str]:
 
 
 def content_digest(tensor: torch.Tensor) -> str:
-    """Type, shape and content of a tensor, as text: equal exactly for the same bits."""
+    """A tensor's type, shape and digest as text, equal exactly for the same bits."""
     plain = tensor.detach().cpu().contiguous()
     content = plain.reshape(-1).view(torch.uint8).numpy().tobytes()
     digest = hashlib.sha256(content).hexdigest()[:16]

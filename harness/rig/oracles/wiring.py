@@ -1,7 +1,7 @@
-"""The wiring oracle: the same terms in the split module, the inlined module and the program.
+"""The wiring oracle: split module, inlined module and program read as the same terms.
 
-Independent of numbers: it sees a swapped wire whose two values happen to be equal, and names the
-first wrong edge.
+It does not depend on numbers, so it sees a swapped wire even if the two values happen to be equal,
+and it names the first wrong edge.
 """
 
 from __future__ import annotations
