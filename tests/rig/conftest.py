@@ -1,15 +1,20 @@
-"""Fixtures for tests inside the rig: torch, with the emulated runtime loaded."""
+"""Fixtures for tests inside the rig: torch, with the emulated runtime loaded; real packages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
+from typing import Any, Protocol
 
 import pytest
 import torch
 
 from corpus.case import find_case
+from harness.catalogue.releases import Catalogue
 from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase, prepare
 from harness.rig.clock import StageClock
@@ -17,6 +22,8 @@ from harness.rig.engines.emulated import load_runtime
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
+from harness.toolchain import Toolchain
+from harness.wire.builders import SEGMENT
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
@@ -60,3 +67,74 @@ def inliners(release_specs: dict[str, SubjectSpec]) -> dict[str, Inliner]:
         SubjectSpec("torch", SubjectKind.TORCH, (Route.DIRECT, Route.PLAIN))
     )
     return loaded
+
+
+Ask = Callable[..., Any]
+"""`ask(function, *arguments)` is what a function returns in a process of its own, with torch."""
+
+
+class AskPackage(Protocol):
+    """What `function(package, *arguments)` returns in a process of its own; all are JSON's.
+
+    The package is that of a release, opened as ``setup`` changes what `open_package` takes, and it
+    is as it was imported: nothing was compiled, loaded or planted before.
+    """
+
+    def __call__(
+        self, release: str, function: Callable[..., Any], *arguments: Any, **setup: str
+    ) -> Any: ...
+
+
+class QuestionFailed(AssertionError):
+    """A function raised, or its process died."""
+
+
+def _ask(
+    process: subprocess.Popen[str],
+    setup: dict[str, str] | None,
+    function: Callable[..., Any],
+    *arguments: Any,
+) -> Any:
+    assert process.stdin
+    assert process.stdout
+    named = f"{function.__module__}:{function.__name__}"
+    question = {"setup": setup, "function": named, "arguments": arguments}
+    process.stdin.write(json.dumps(question) + "\n")
+    process.stdin.flush()
+    answer = json.loads(process.stdout.readline())
+    if "error" in answer:
+        failed = QuestionFailed(answer["error"])
+        failed.add_note(answer["traceback"])
+        raise failed
+    return answer["answer"]
+
+
+@pytest.fixture(scope="session")
+def answering() -> Iterator[subprocess.Popen[str]]:
+    """The process that imports torch, and every package, once for all tests of a session."""
+    with subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("answering.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def ask_torch(answering: subprocess.Popen[str]) -> Ask:
+    return partial(_ask, answering, None)
+
+
+@pytest.fixture(scope="session")
+def ask_package(
+    answering: subprocess.Popen[str], toolchain: Toolchain, catalogue: Catalogue
+) -> AskPackage:
+    def ask(release: str, function: Callable[..., Any], *arguments: Any, **setup: str) -> Any:
+        opened = {"release": release, "builder": SEGMENT} | setup
+        if "site" not in opened:
+            made = toolchain.package_site(catalogue.get(release), opened["builder"])
+            opened["site"] = str(made.folder)
+        return _ask(answering, opened, function, *arguments)
+
+    return ask

@@ -247,8 +247,8 @@ def _refused(engine: Any, *inputs: torch.Tensor) -> bool:
     return False
 
 
-def main(setup: dict[str, Any]) -> dict[str, bool]:
-    package, device = open_package(setup), setup["device"]
+def answers_of(package: ModuleType, device: str) -> dict[str, bool]:
+    """What engines that a package builds answer on a device."""
     torch.manual_seed(0)
     example = (torch.randn(2, 4, device=device), torch.tensor(3, device=device))
     first, *_, last = compiled_engines(package, Hybrid().eval().to(device), example)
@@ -270,5 +270,5 @@ def main(setup: dict[str, Any]) -> dict[str, bool]:
 
 
 if __name__ == "__main__":
-    answers = main(json.loads(sys.argv[1]))
-    print("\n" + json.dumps(answers))
+    setup = json.loads(sys.argv[1])
+    print("\n" + json.dumps(answers_of(open_package(setup), setup["device"])))

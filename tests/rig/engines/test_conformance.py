@@ -9,41 +9,33 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.base.errors import Unavailable
 from harness.catalogue.releases import Catalogue
 from harness.subjects.engine_lane import preflight
-from harness.toolchain import Toolchain
 from harness.wire.builders import CUDA, EMULATED
-from tests.rig.engines.conformance import ALIASED_FACTS, FACTS
+from tests.rig.conftest import AskPackage
+from tests.rig.engines.conformance import ALIASED_FACTS, FACTS, answers_of
 
 PROGRAM = Path(__file__).with_name("conformance.py")
 
 
 @pytest.fixture(scope="module", params=[EMULATED, pytest.param(CUDA, marks=pytest.mark.cuda)])
 def answers(
-    request: pytest.FixtureRequest, toolchain: Toolchain, catalogue: Catalogue
+    request: pytest.FixtureRequest, ask_package: AskPackage, catalogue: Catalogue
 ) -> dict[str, bool]:
     """What engines that an executor runs answer, each built by a release's real package."""
-    setup: dict[str, Any]
-    if request.param == CUDA:
-        try:
-            found = preflight(sys.executable)
-        except Unavailable as reason:
-            pytest.skip(str(reason))
-        setup = {"site": None, "release": found.release, "device": "cuda"}
-    else:
-        site = toolchain.package_site(catalogue.newest)
-        setup = {
-            "site": str(site.folder),
-            "release": site.release,
-            "builder": site.builder,
-            "engines": str(toolchain.engines),
-            "device": "cpu",
-        }
+    told: dict[str, bool]
+    if request.param == EMULATED:
+        told = ask_package(catalogue.newest.version, answers_of, "cpu")
+        return told
+    try:
+        found = preflight(sys.executable)
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    setup = {"site": None, "release": found.release, "device": "cuda"}
     done = subprocess.run(
         [sys.executable, str(PROGRAM), json.dumps(setup)],
         capture_output=True,
@@ -51,7 +43,7 @@ def answers(
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    told: dict[str, bool] = json.loads(done.stdout.splitlines()[-1])
+    told = json.loads(done.stdout.splitlines()[-1])
     return told
 
 

@@ -1,19 +1,10 @@
-"""Cases of no corpus through the newest package: run as a program.
-
-    python tests/rig/package/asked_cases.py SITE RELEASE
-
-The last line of stdout is one JSON object: for each case its state, reason and failed verdicts.
-"""
+"""Cases of no corpus that ask something of a package: custom ops and names of fallbacks."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import sys
-from pathlib import Path
+from types import ModuleType
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 import torch
 
@@ -25,7 +16,6 @@ from harness.rig.clock import StageClock
 from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import prepare_with
 from harness.rig.package.loading import FreshLoader
-from harness.rig.package.opening import open_package
 from harness.wire.records import CellKey
 from harness.wire.routes import Route
 
@@ -74,8 +64,8 @@ CASES = (
 )
 
 
-def main(site: str, release: str) -> dict[str, Any]:
-    package = open_package({"site": site, "release": release, "builder": "segment"})
+def asked_cases(package: ModuleType, release: str) -> dict[str, Any]:
+    """Of each case the state, the reason, the failed verdicts and the number of steps."""
     loader = FreshLoader(package)  # forked before the op is there
     said = {}
     for case in CASES:
@@ -92,7 +82,3 @@ def main(site: str, release: str) -> dict[str, Any]:
         name: {key: each[key] for key in ("state", "reason", "failed", "steps")}
         for name, each in said.items()
     }
-
-
-if __name__ == "__main__":
-    print(json.dumps(main(*sys.argv[1:])))

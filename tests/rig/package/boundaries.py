@@ -1,28 +1,13 @@
-"""Sizes and doubles at the boundary of an engine, through one release's real package: a program.
-
-    python tests/rig/package/boundaries.py SITE
-
-What became of them is one JSON object, on the last line of stdout.
-"""
+"""Sizes and doubles at the boundary of an engine, through a release's real package."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 import tempfile
-import warnings
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-
 import torch
-
-from harness.rig.package.opening import open_package
-from harness.rig.package.site import read_site
 
 SMALLEST, LARGEST = 4, 8
 RELU = "torch.ops.aten.relu.default"
@@ -115,10 +100,7 @@ def doubles(package: ModuleType, model: torch.nn.Module, truncate_double: bool) 
     return outcome(same)
 
 
-def told(site: Path) -> dict[str, Any]:
-    said = read_site(site)
-    setup = {"site": site, "release": said.release, "builder": said.builder}
-    package = open_package(setup)
+def boundaries(package: ModuleType) -> dict[str, Any]:
     fallbacks = (RELU, "torch.ops.aten.reshape.default")
     return {
         "reshaped": agrees(package, Reshaped().eval(), *fallbacks),
@@ -128,11 +110,3 @@ def told(site: Path) -> dict[str, Any]:
         "weighted": doubles(package, Weighted().eval(), truncate_double=True),
         "weighted as it is": doubles(package, Weighted().eval(), truncate_double=False),
     }
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    stdout = os.dup(1)
-    os.dup2(2, 1)  # the package prints; stdout has the answer alone
-    answer = told(Path(sys.argv[1]))
-    os.write(stdout, json.dumps(answer).encode() + b"\n")

@@ -1,34 +1,19 @@
-"""A cache that an engine writes to, through one release's real package: run as a program.
-
-    python tests/rig/package/caching.py SITE
-
-What became of it is one JSON object, on the last line of stdout.
-"""
+"""A cache that an engine writes to, through a release's real package."""
 
 from __future__ import annotations
 
 import copy
-import json
-import os
-import sys
-import warnings
-from pathlib import Path
+from types import ModuleType
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 import torch
 
 from corpus.case import find_case
 from harness.rig.capture.capture import capture
 from harness.rig.package.compiling import compile_like_a_user
-from harness.rig.package.opening import import_package
-from harness.rig.package.site import read_site
 
 
-def told(site: Path) -> dict[str, Any]:
-    said = read_site(site)
-    package = import_package(site, said.release, said.builder)
+def cache_written_in_one_engine(package: ModuleType) -> dict[str, Any]:
     captured = capture(find_case("cache_in_one_engine"), "nonstrict")
     eager = copy.deepcopy(captured.eager)
     compiled = compile_like_a_user(package, captured)
@@ -47,11 +32,3 @@ def told(site: Path) -> dict[str, Any]:
         "same keys": torch.allclose(keys, eager.get_buffer("keys"), atol=1e-5),
         "written": not torch.equal(keys, before),
     }
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    stdout = os.dup(1)
-    os.dup2(2, 1)  # the package prints; stdout has the answer alone
-    answer = told(Path(sys.argv[1]))
-    os.write(stdout, json.dumps(answer).encode() + b"\n")

@@ -1,19 +1,9 @@
-"""Cases of the corpus by every route of a release's package: run as a program.
-
-    python tests/rig/package/compiled_cases.py SITE RELEASE CASE...
-
-The last line of stdout is one JSON object: {CASE: {ROUTE: {"state": ..., "reason": ...,
-"failed": {ORACLE: [LABEL, MESSAGE, HARM]}}}}.
-"""
+"""Cases of the corpus by every route of a release's package."""
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
+from types import ModuleType
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from corpus.case import find_case
 from harness.catalogue.releases import load_catalogue
@@ -23,7 +13,6 @@ from harness.rig.clock import StageClock
 from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import prepare_with
 from harness.rig.package.loading import FreshLoader
-from harness.rig.package.opening import open_package
 from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Lane, Route
 
@@ -33,8 +22,10 @@ def told(record: CellRecord) -> dict[str, Any]:
     return {"state": record.state, "reason": record.reason, "failed": failed}
 
 
-def main(site: str, release: str, *names: str) -> dict[str, dict[str, Any]]:
-    package = open_package({"site": site, "release": release, "builder": "segment"})
+def compiled_cases(
+    package: ModuleType, release: str, *names: str
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """By case and route the state, the reason, and label, message and harm of each failure."""
     loader = FreshLoader(package)
     routes = [
         route
@@ -61,7 +52,3 @@ def main(site: str, release: str, *names: str) -> dict[str, dict[str, Any]]:
         }
     loader.close()
     return said
-
-
-if __name__ == "__main__":
-    print(json.dumps(main(*sys.argv[1:])))

@@ -1,29 +1,15 @@
-"""Cells of the package lane and of the engine lane with faults planted in them: run as a program.
-
-    python tests/rig/package/faulty_cells.py SITE RELEASE CASE ROUTE EXECUTOR FAULT...
-
-EXECUTOR is one of `EXECUTORS`: the emulated one, or what the engine lane does on a GPU, here on the
-CPU and with emulated engines. For each FAULT a child is forked that has the package imported,
-plants it, and runs the cell. Its verdicts that are not ok are one JSON object by FAULT, on the last
-line of stdout: {FAULT: {ORACLE: [LABEL, MESSAGE]}}; of a cell that was not asked there is
-{FAULT: {"state": [STATE, REASON]}}.
-"""
+"""Cells of the package lane and of the engine lane with faults planted in them."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import os
 import signal
-import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 import torch
 import torch.utils._pytree as pytree
@@ -35,13 +21,15 @@ from harness.rig.engines import emulated
 from harness.rig.package import compiling, loading
 from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import prepare_with
-from harness.rig.package.executor import CUDA_EXECUTOR, EMULATED_EXECUTOR, Executor
+from harness.rig.package.executor import CUDA_EXECUTOR, EMULATED_EXECUTOR
 from harness.rig.package.loading import FreshLoader
-from harness.rig.package.opening import open_package
 from harness.rig.package.spawning import SpawningLoader
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CellState, Outcome
+
+RELEASE = "2.14.0"
+CASE = "pr_4360"
 
 
 def swap_outputs(package: ModuleType) -> None:
@@ -209,13 +197,19 @@ EXECUTORS = {
 }
 
 
-def told(
-    package: ModuleType, setup: dict[str, Any], name: str, route: str, executor: Executor
-) -> dict[str, Any]:
-    loader = FreshLoader(package) if executor.forks else SpawningLoader(setup)
-    clock = StageClock()
-    prepared = prepare_with(package, find_case(name), "nonstrict", 0, clock, executor)
-    key = CellKey(name, "nonstrict", setup["release"], Route(route), lane=Lane.PACKAGE)
+def faulty_cell(package: ModuleType, route: str, executor: str, fault: str) -> dict[str, Any]:
+    """What is not ok of `CASE` by `RELEASE` after a fault was planted, for good.
+
+    Returns:
+        {ORACLE: [LABEL, MESSAGE]}, or {"state": [STATE, REASON]} of a cell that was not asked.
+    """
+    FAULTS[fault](package)
+    chosen = EXECUTORS[executor]
+    site = Path(package.__file__ or "").parents[1]
+    setup = {"site": str(site), "release": RELEASE, "builder": "segment"}
+    loader = FreshLoader(package) if chosen.forks else SpawningLoader(setup)
+    prepared = prepare_with(package, find_case(CASE), "nonstrict", 0, StageClock(), chosen)
+    key = CellKey(CASE, "nonstrict", RELEASE, Route(route), lane=Lane.PACKAGE)
     record = run_package_cell(package, prepared, key, loader, StageClock())
     loader.close()
     if record.state is not CellState.ENDED:
@@ -225,26 +219,3 @@ def told(
         for verdict in record.verdicts
         if verdict.outcome is not Outcome.OK
     }
-
-
-def main(site: str, release: str, name: str, route: str, how: str, *faults: str) -> None:
-    engines = str(Path(site) / "engines")
-    setup = {"site": site, "release": release, "builder": "segment", "engines": engines}
-    package = open_package(setup)
-    answers = {}
-    for fault in faults:
-        answer = Path(tempfile.mkdtemp()) / "answer.json"
-        child = os.fork()
-        if child == 0:
-            try:
-                FAULTS[fault](package)
-                answer.write_text(json.dumps(told(package, setup, name, route, EXECUTORS[how])))
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
-        answers[fault] = json.loads(answer.read_text())
-    print(json.dumps(answers))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

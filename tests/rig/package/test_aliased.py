@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from harness.catalogue.releases import Catalogue
-from harness.toolchain import Toolchain
-
-PROGRAM = Path(__file__).with_name("caching.py")
-
-
-def seen(site: Path) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(site)],
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+from tests.rig.conftest import AskPackage
+from tests.rig.package.caching import cache_written_in_one_engine
 
 
 @pytest.mark.parametrize(
     "builder", ["segment", pytest.param("tensorrt-rtx", marks=pytest.mark.slow)]
 )
 def test_an_engine_writes_to_the_cache_that_it_is_given(
-    builder: str, toolchain: Toolchain, catalogue: Catalogue
+    builder: str, ask_package: AskPackage
 ) -> None:
-    answer = seen(toolchain.package_site(catalogue.get("2.14.0"), builder).folder)
+    answer = ask_package("2.14.0", cache_written_in_one_engine, builder=builder)
     assert answer["outputs"] == ["output0", "output1"]
     assert answer["aliased"] == {"output1": ["buf_keys", "kv_cache_update"]}
     assert answer["written"]

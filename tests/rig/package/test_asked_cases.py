@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.catalogue.releases import Catalogue
 from harness.rig.package.compile_hooks import lost
-from harness.toolchain import Toolchain
-
-PROGRAM = Path(__file__).with_name("asked_cases.py")
+from tests.rig.conftest import AskPackage
+from tests.rig.package.asked_cases import asked_cases
 
 
 @pytest.fixture(scope="module")
-def answers(toolchain: Toolchain, catalogue: Catalogue) -> dict[str, Any]:
-    site = toolchain.package_site(catalogue.get("2.14.0"))
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(site.folder), "2.14.0"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+def answers(ask_package: AskPackage) -> dict[str, Any]:
+    found: dict[str, Any] = ask_package("2.14.0", asked_cases, "2.14.0")
     return found
 
 

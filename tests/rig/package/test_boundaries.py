@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from harness.catalogue.releases import Catalogue
-from harness.toolchain import Toolchain
-
-PROGRAM = Path(__file__).with_name("boundaries.py")
+from tests.rig.conftest import AskPackage
+from tests.rig.package.boundaries import boundaries
 
 
 @pytest.mark.parametrize(
@@ -20,18 +13,9 @@ PROGRAM = Path(__file__).with_name("boundaries.py")
 )
 @pytest.mark.parametrize("release", ["2.13.0", "2.14.0"])
 def test_sizes_and_doubles_go_through_engines_as_the_release_has_them(
-    release: str, builder: str, toolchain: Toolchain, catalogue: Catalogue
+    release: str, builder: str, ask_package: AskPackage
 ) -> None:
-    site = toolchain.package_site(catalogue.get(release), builder).folder
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(site)],
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    answer = json.loads(done.stdout.splitlines()[-1])
+    answer = ask_package(release, boundaries, builder=builder)
     # A tensor of one element does where PyTorch takes a size, and not where it takes a number.
     assert answer["reshaped"] == {"in memory": "right", "saved": "right"}
     for how in ("in memory", "saved"):

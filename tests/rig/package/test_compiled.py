@@ -5,18 +5,13 @@ The cases are such that 2.14.0 shows each of the ways for a compiled module to b
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.catalogue.releases import Catalogue
-from harness.toolchain import Toolchain
+from tests.rig.conftest import AskPackage
+from tests.rig.package.compiled_cases import compiled_cases
 
-PROGRAM = Path(__file__).with_name("compiled_cases.py")
 EAGER = "split module against eager"
 RAISES = "cache_read_by_two_engines"
 PACKS = "cache_in_one_engine"  # a tuple of one for a tensor
@@ -26,17 +21,9 @@ Answers = dict[str, dict[str, dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def answers(toolchain: Toolchain, catalogue: Catalogue) -> Answers:
+def answers(ask_package: AskPackage) -> Answers:
     """By case and route the state, the reason and what failed."""
-    site = toolchain.package_site(catalogue.get("2.14.0"))
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(site.folder), "2.14.0", RAISES, PACKS, FORGETS],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: Answers = json.loads(done.stdout.splitlines()[-1])
+    found: Answers = ask_package("2.14.0", compiled_cases, "2.14.0", RAISES, PACKS, FORGETS)
     return found
 
 

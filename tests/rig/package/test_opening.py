@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from harness.toolchain.environment import PROJECT_ROOT
-
-OPEN = """\
-import sys
-sys.path[:0] = sys.argv[1:2]
 from harness.rig.package.opening import open_package
-package = open_package({"site": None, "release": "9.1.0"})
-print(package.__file__)
-"""
+from tests.rig.conftest import Ask, QuestionFailed
 
 
-@pytest.mark.parametrize("version", ["9.1.0+cu130", "9.2.0"])
-def test_the_installed_package_is_opened_only_if_it_is_the_release(
-    tmp_path: Path, version: str
+def opened(folder: str) -> str | None:
+    """The file of the package that is opened as 9.1.0 where a folder has the installed one."""
+    sys.path.insert(0, folder)
+    return open_package({"site": None, "release": "9.1.0"}).__file__
+
+
+def installed(folder: Path, version: str) -> Path:
+    package = folder / "torch_tensorrt.py"
+    package.write_text(f"__version__ = {version!r}\n")
+    return package
+
+
+def test_the_installed_package_is_opened_if_it_is_the_release(
+    ask_torch: Ask, tmp_path: Path
 ) -> None:
-    (tmp_path / "torch_tensorrt.py").write_text(f"__version__ = {version!r}\n")
-    done = subprocess.run(
-        [sys.executable, "-c", OPEN, str(tmp_path)],
-        cwd=PROJECT_ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if version.startswith("9.1.0"):
-        assert done.stdout.split() == [str(tmp_path / "torch_tensorrt.py")]
-    else:
-        assert done.stderr.endswith("torch_tensorrt 9.2.0 is installed here, not 9.1.0\n")
+    package = installed(tmp_path, "9.1.0+cu130")
+    assert ask_torch(opened, str(tmp_path)) == str(package)
+
+
+def test_an_installed_package_of_another_release_is_refused(ask_torch: Ask, tmp_path: Path) -> None:
+    installed(tmp_path, "9.2.0")
+    with pytest.raises(QuestionFailed, match=r"torch_tensorrt 9.2.0 is installed here, not 9.1.0$"):
+        ask_torch(opened, str(tmp_path))

@@ -1,14 +1,11 @@
 """The real package of a release on a CPU, and what fails without each of its patches.
 
-Every release is asked in processes of its own (hybrid.py): a process has one release.
+Every release is asked in processes of its own (see `hybrid`): a process has one release.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +13,11 @@ import pytest
 
 from harness.catalogue.releases import Catalogue
 from harness.rig.package.patches import PATCHES, patches_for
-from harness.toolchain import PackageSite, Toolchain
+from harness.toolchain import Toolchain
+from tests.rig.conftest import Ask, AskPackage, QuestionFailed
+from tests.rig.package import hybrid
 
-HYBRID = Path(__file__).with_name("hybrid.py")
+RTX = "tensorrt-rtx"
 NEWEST, OLDEST = "2.14.0", "2.6.0"
 BETWEEN = ("2.7.0", "2.8.0", "2.9.0", "2.10.0", "2.11.0", "2.12.0", "2.12.1", "2.13.0")
 SLOTS_AND_ABI = {
@@ -73,57 +72,58 @@ def test_a_release_candidate_and_a_nightly_need_the_patches_of_their_release(
         assert patches_for(version, builder) == patches_for(release, builder)
 
 
-def made_site(toolchain: Toolchain, catalogue: Catalogue, release: str) -> PackageSite:
-    return toolchain.package_site(catalogue.get(release))
-
-
-def seen(site: Path, folder: Path, *skips: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, str(HYBRID), str(site), str(folder), *skips],
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+def compiled_and_loaded(
+    ask_package: AskPackage, release: str, archive: Path, **setup: str
+) -> dict[str, Any]:
+    """What a release compiles, after it was held to load what it saved in a fresh process."""
+    compiled: dict[str, Any] = ask_package(release, hybrid.compiled, str(archive), **setup)
+    assert all(compiled["conforms"].values()), compiled["conforms"]
+    loaded = ask_package(release, hybrid.loaded, str(archive), **setup)
+    for route in ("retrace True", "retrace False"):
+        assert loaded[route] == {"equal": True, "runs": 2, "tampered": False}, route
+    return compiled
 
 
 @everywhere
 def test_it_compiles_saves_and_loads_in_a_fresh_process(
-    release: str, toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
+    release: str,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    ask_package: AskPackage,
+    tmp_path: Path,
 ) -> None:
-    made = made_site(toolchain, catalogue, release)
-    moved = tmp_path / "moved"  # relocatable: nothing in it names where it was made
-    shutil.copytree(made.folder, moved)
-    answer = seen(moved, tmp_path, "none")
-    compiled = answer["none"]
-    assert "error" not in compiled, compiled
+    site = toolchain.package_site(catalogue.get(release)).folder
+    if release != NEWEST:  # that one's package is imported for other tests already
+        # Relocatable: nothing in it names where it was made.
+        site = Path(shutil.copytree(site, tmp_path / "moved"))
+    compiled = compiled_and_loaded(ask_package, release, tmp_path / "program", site=str(site))
     assert compiled["engines"] == 2
     assert compiled["runs"] == 3  # two of the program, and one called alone
     assert (compiled["slots"], compiled["abi"]) == SLOTS_AND_ABI[release]
     assert compiled["built_bytes"] == 0  # nothing that TensorRT built
-    assert compiled["below_site"]
+    assert Path(compiled["file"]).is_relative_to(site)
     # As a conversion leaves them, which takes the entries of fallbacks' nodes away, too.
     assert compiled["module_stacks"].count(0) >= 2
-    assert all(compiled["conforms"].values()), compiled["conforms"]
-    for route in ("retrace True", "retrace False"):
-        assert answer["loaded"][route] == {"equal": True, "runs": 2, "tampered": False}, route
 
 
 # This hybrid needs them all from 2.8.0 on; before, only truncate_double asks for that device.
-@pytest.mark.slow  # a compile, a save and a load for every patch
-@pytest.mark.parametrize("release", [NEWEST, "2.8.0"])
+@pytest.mark.slow  # an import of the package and a compile for every patch
+@pytest.mark.parametrize(
+    ("release", "builder"),
+    [(NEWEST, "segment"), ("2.8.0", "segment"), (NEWEST, RTX), ("2.10.0", RTX)],
+)
 def test_without_each_patch_something_fails(
-    release: str, toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
+    release: str,
+    builder: str,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    ask_torch: Ask,
+    tmp_path: Path,
 ) -> None:
-    names = [patch.name for patch in patches_for(release, "segment")]
-    site = made_site(toolchain, catalogue, release).folder
-    answer = seen(site, tmp_path, *names)
-    for name in names:
-        error = answer[name].get("error", "nothing failed")
-        assert any(part in error for part in PREVENTED[name].split("|")), f"{name}: {error}"
+    site = str(toolchain.package_site(catalogue.get(release), builder).folder)
+    for patch in patches_for(release, builder):
+        with pytest.raises(QuestionFailed, match=PREVENTED[patch.name]):
+            ask_torch(hybrid.compiled_without, site, str(tmp_path / patch.name), patch.name)
 
 
 @pytest.mark.slow
@@ -131,38 +131,25 @@ class TestRealEngines:
     """TensorRT-RTX builds without a GPU; its wheels are 90 MB a version."""
 
     def test_they_are_built_once_carry_their_segment_and_load_in_a_fresh_process(
-        self, toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
+        self, toolchain: Toolchain, catalogue: Catalogue, ask_package: AskPackage, tmp_path: Path
     ) -> None:
-        made = toolchain.package_site(catalogue.get(NEWEST), "tensorrt-rtx")
+        made = toolchain.package_site(catalogue.get(NEWEST), RTX)
         assert (made.tensorrt_pinned, made.tensorrt_running) == ("1.6.1", "1.6.1.120")
-        answer = seen(made.folder, tmp_path, "none", "again")
-        compiled = answer["none"]
-        assert "error" not in compiled, compiled
+        setup = {"builder": RTX, "engines": str(tmp_path / "engines")}
+        compiled = compiled_and_loaded(ask_package, NEWEST, tmp_path / "program", **setup)
         assert compiled["built_bytes"] > 1000
-        assert all(compiled["conforms"].values()), compiled["conforms"]
-        for route in ("retrace True", "retrace False"):
-            assert answer["loaded"][route] == {"equal": True, "runs": 2, "tampered": False}, route
-        assert (compiled["kept"], answer["again"]["kept"]) == ([False, False], [True, True])
-        assert answer["again"]["built_bytes"] == compiled["built_bytes"]
+        again = ask_package(NEWEST, hybrid.compiled, str(tmp_path / "again"), **setup)
+        assert (compiled["kept"], again["kept"]) == ([False, False], [True, True])
+        assert again["built_bytes"] == compiled["built_bytes"]
         assert not any(compiled["module_stacks"])
-        assert answer["again"]["module_stacks"] == compiled["module_stacks"]
-
-    @pytest.mark.parametrize("release", [NEWEST, "2.10.0"])
-    def test_without_each_patch_something_fails(
-        self, release: str, toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
-    ) -> None:
-        names = [patch.name for patch in patches_for(release, "tensorrt-rtx")]
-        site = toolchain.package_site(catalogue.get(release), "tensorrt-rtx").folder
-        answer = seen(site, tmp_path, *names)
-        for name in names:
-            error = answer[name].get("error", "nothing failed")
-            assert any(part in error for part in PREVENTED[name].split("|")), f"{name}: {error}"
+        assert again["module_stacks"] == compiled["module_stacks"]
 
     def test_a_release_that_sets_what_rtx_1_5_made_read_only_fails_with_it(
-        self, toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
+        self, toolchain: Toolchain, catalogue: Catalogue, ask_package: AskPackage, tmp_path: Path
     ) -> None:
-        site = toolchain.package_site(catalogue.get("2.12.1"), "tensorrt-rtx", "1.5.0.114").folder
-        assert "'ITensor' object has no setter" in seen(site, tmp_path, "none")["none"]["error"]
+        site = toolchain.package_site(catalogue.get("2.12.1"), RTX, "1.5.0.114").folder
+        with pytest.raises(QuestionFailed, match="'ITensor' object has no setter"):
+            ask_package("2.12.1", hybrid.compiled, str(tmp_path), builder=RTX, site=str(site))
 
 
 def test_every_patch_has_a_name_of_its_own_and_says_why() -> None:

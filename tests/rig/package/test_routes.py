@@ -9,8 +9,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
-import json
-import subprocess
 import sys
 import types
 import zipfile
@@ -33,9 +31,10 @@ from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.wire.routes import Route
 from tests.rig.calls_seen import Calls, calls_of
+from tests.rig.conftest import AskPackage
+from tests.rig.package.saved_calls import saved_calls
 
 Prepared = Callable[[str], PreparedCase]
-PROGRAM = Path(__file__).with_name("saved_calls.py")
 CATALOGUE = load_catalogue()
 # Positions, and keywords that save is given in another order; and a dimension that is dynamic.
 CASES = ("keywords_in_another_order", "dynamic_batch")
@@ -105,17 +104,10 @@ def held_equal(version: str, wheel: Path, case: PreparedCase, package: Mapping[s
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("version", PACKAGES)
 def test_a_graph_route_passes_what_the_package_passes(
-    toolchain: Toolchain, catalogue: Catalogue, prepared: Prepared, version: str, case: str
+    toolchain: Toolchain, ask_package: AskPackage, prepared: Prepared, version: str, case: str
 ) -> None:
-    release = catalogue.get(version)
-    site = toolchain.package_site(release)
-    asked = [str(site.folder), version, case, *routes_for(version, case)]
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), *asked], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, Calls] = json.loads(done.stdout.splitlines()[-1])
-    held_equal(version, toolchain.wheel(release), prepared(case), found)
+    found = ask_package(version, saved_calls, case, *routes_for(version, case))
+    held_equal(version, toolchain.wheel(CATALOGUE.get(version)), prepared(case), found)
 
 
 @pytest.mark.parametrize(("version", "case"), OF_WHEELS)
