@@ -5,49 +5,46 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from corpus.recorded.recording import FOLDER
+from corpus.recorded.recording import FOLDER, to_text
+from corpus.recorded.to_record import TO_RECORD
 from harness.catalogue.releases import Catalogue
-from harness.rig.questions.recording import partitioning_seen
+from harness.rig.questions.recording import partitioning_seen, record
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import ask_rig, package_lane
+from tests.rig.conftest import AskPackage
 
 FEW = ["recorded_pr_4360", "recorded_chunk_halves_global_partitioner"]
 
 
-def recorded_anew(
-    toolchain: Toolchain, catalogue: Catalogue, names: list[str]
-) -> dict[str, dict[str, str]]:
-    lane = package_lane(toolchain.package_site(catalogue.newest))
-    answers = ask_rig(sys.executable, "recordings", **lane, names=names)
-    return {answer["name"]: answer for answer in answers}
-
-
-def held_against_the_files(answers: dict[str, dict[str, str]]) -> None:
-    for name, answer in answers.items():
-        assert answer.get("text") == (FOLDER / f"{name}.json").read_text(), answer.get("refused")
+def recorded(package: ModuleType, release: str) -> dict[str, str]:
+    wanted = [each for each in TO_RECORD if each.name in FEW]
+    return {each.name: to_text(record(package, release, each)) for each in wanted}
 
 
 def test_a_recording_is_what_the_package_makes_today(
-    toolchain: Toolchain, catalogue: Catalogue
+    ask_package: AskPackage, catalogue: Catalogue
 ) -> None:
-    answers = recorded_anew(toolchain, catalogue, FEW)
-    assert list(answers) == FEW
-    held_against_the_files(answers)
+    newest = catalogue.newest.version
+    files = {name: (FOLDER / f"{name}.json").read_text() for name in FEW}
+    assert ask_package(newest, recorded, newest) == files
 
 
 @pytest.mark.slow
 def test_every_recording_is_what_the_package_makes_today(
     toolchain: Toolchain, catalogue: Catalogue
 ) -> None:
-    answers = recorded_anew(toolchain, catalogue, [])
-    assert {f"{name}.json" for name in answers} == {path.name for path in FOLDER.iterdir()}
-    held_against_the_files(answers)
+    lane = package_lane(toolchain.package_site(catalogue.newest))
+    answers = ask_rig(sys.executable, "recordings", **lane, names=[])
+    files = {path.stem: path.read_text() for path in FOLDER.iterdir()}
+    assert {answer["name"] for answer in answers} == set(files)
+    for answer in answers:
+        assert answer.get("text") == files[answer["name"]], answer.get("refused")
 
 
 def test_a_package_has_its_own_partitioners_back_whatever_happens() -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
+import io
+import os
+import runpy
 import subprocess
 import sys
 import zipfile
@@ -18,8 +22,10 @@ from harness.rig.reproduce.trial import Trials
 from harness.toolchain.rig_client import graph_lane
 from harness.wire.records import SubjectSpec
 from harness.wire.vocabulary import SubjectKind
+from tests.rig.conftest import Ask
 
 Specs = dict[str, SubjectSpec]
+OURS = frozenset({"corpus", "harness", "tests"})
 
 VALUES = ("inputs_read_in_reverse", "legacy", "2.13.0", "2.14.0", "wrong-values", "should be -")
 ASSERTION = ("only_fallbacks", "legacy", "2.13.0", "2.14.0", "error", "fallbacks: AssertionError")
@@ -100,6 +106,19 @@ def test_a_script_is_a_command_that_bisects(
     assert ended == {bad: 1, good: 0}
 
 
+def run_away_from_the_checkout(script: str, wheel: str) -> tuple[str, object]:
+    """What a script prints, and its exit code, where nothing of this project can be imported."""
+    for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
+        del sys.modules[name]
+    sys.path[:] = [path for path in sys.path if not (Path(path) / "corpus").is_dir()]
+    os.chdir(Path(script).parent)
+    sys.argv = [script, wheel]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), pytest.raises(SystemExit) as ended:
+        runpy.run_path(script, run_name="__main__")
+    return printed.getvalue(), ended.value.code
+
+
 @pytest.mark.parametrize(
     ("case", "route", "words"),
     [
@@ -111,17 +130,22 @@ def test_a_script_is_a_command_that_bisects(
     ],
 )
 def test_a_script_has_what_its_case_gives_to_save_and_what_it_imports(
-    case: str, route: str, words: str, library: Path, release_specs: Specs, tmp_path: Path
+    case: str,
+    route: str,
+    words: str,
+    library: Path,
+    release_specs: Specs,
+    ask_torch: Ask,
+    tmp_path: Path,
 ) -> None:
     spec = release_specs["2.14.0"]
     answered = answer(library, spec, case, routes=[route])
     assert answered["why_not"] == ""
     script = tmp_path / "script.py"
     script.write_text(answered["script"])
-    command = [sys.executable, "-I", str(script), str(spec.wheel_path)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert words in done.stdout
-    assert done.returncode == 1
+    printed, ended = ask_torch(run_away_from_the_checkout, str(script), str(spec.wheel_path))
+    assert words in printed
+    assert ended == 1
 
 
 def test_an_exporter_file_takes_the_place_of_the_wheels(
