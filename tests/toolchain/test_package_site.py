@@ -357,7 +357,7 @@ class TestChoice:
 
 
 def test_the_catalogue_has_what_each_release_from_2_5_names() -> None:
-    known = load_bindings()["segment"]
+    known = load_bindings()["bindings"]
     for release in load_catalogue():
         if Version(release.version) >= Version("2.5"):
             chosen = choose(known, release.pins.tensorrt, "cp311")
