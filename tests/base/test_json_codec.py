@@ -60,7 +60,7 @@ def test_records_come_back_with_all_that_is_in_them() -> None:
     [
         ({"name": 3}, r"Cart\.name is 3"),
         ({"name": None}, r"Cart\.name is None"),
-        ({"nmae": "a"}, "nmae"),
+        ({"nickname": "a"}, "nickname"),
         ({"wheels": "ab"}, r"Cart\.wheels is 'ab'"),
         ({"wheels": [{"size": "1"}]}, r"Cart\.wheels\.size is '1'"),
         ({"wheels": [{"size": 1, "colour": "blue"}]}, "blue"),

@@ -134,7 +134,8 @@ def digest_of_one_that_is_built() -> str:
 
 
 def test_a_process_with_other_hashes_builds_the_same_module() -> None:
-    ask = "from tests.corpus.blueprints import test_blueprints as t; print(t.digest_of_one_that_is_built())"
+    module = "tests.corpus.blueprints.test_blueprints"
+    ask = f"from {module} import digest_of_one_that_is_built as of; print(of())"
     done = subprocess.run(
         [sys.executable, "-c", f"print(hash('a')); {ask}"],
         capture_output=True,
