@@ -80,7 +80,7 @@ class Route(enum.StrEnum):
 
     @property
     def lane(self) -> Lane:
-        """Whose it is, the graph lane's or the package lane's."""
+        """The lane that this route belongs to."""
         return Lane.PACKAGE if self.row.call else Lane.GRAPH
 
     @property

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
@@ -76,7 +76,6 @@ def runs(draw: st.DrawFn, number: int) -> Part:
     return part(f"run-{number}", records, started_at=f"2026-01-0{number + 1}T00:00:00+00:00")
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(st.tuples(runs(0), runs(1), runs(2)))
 def test_the_order_and_the_grouping_of_runs_do_not_matter(parts: tuple[Part, Part, Part]) -> None:
     a, b, c = parts
@@ -86,7 +85,6 @@ def test_the_order_and_the_grouping_of_runs_do_not_matter(parts: tuple[Part, Par
     assert list(whole.records) == list(merge([c, b, a]).records)
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(st.tuples(runs(0), runs(1)))
 def test_merging_again_what_is_in_already_changes_nothing(parts: tuple[Part, Part]) -> None:
     one, other = parts
@@ -96,7 +94,6 @@ def test_merging_again_what_is_in_already_changes_nothing(parts: tuple[Part, Par
     assert merge([whole]) == merge([whole, whole]) == merge([whole, one]) == whole
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(st.tuples(runs(0), runs(1)))
 def test_no_cell_is_lost_and_none_is_invented(parts: tuple[Part, Part]) -> None:
     whole = merge(parts)

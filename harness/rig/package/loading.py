@@ -16,6 +16,7 @@ import os
 import signal
 import tempfile
 import time
+import traceback
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -162,8 +163,9 @@ def _warm() -> None:
         if child == 0:
             try:
                 _save_a_plain_program(archive)
-            finally:
-                os._exit(0)
+            except Exception:  # noqa: BLE001 - this process ends here; its parent misses the archive
+                traceback.print_exc()
+            os._exit(0)
         os.waitpid(child, 0)
         if not archive.exists():
             raise RuntimeError("torch cannot export and save a program of one addition")
