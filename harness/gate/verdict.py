@@ -41,18 +41,14 @@ class Remaining:
 
     Attributes:
         asked: cells that were asked and ended.
-        unasked: cells that could not be asked, but for those that rest on a failed `compile`.
         harms: how many of the asked ones do which harm; those with a cosmetic one are right.
-        not_compiled: cells of a way to save what `compile` did not make, or made wrong.
     """
 
     release: str
     asked: int
-    unasked: int
     harms: Mapping[Harm, int]
     lane: Lane = Lane.GRAPH
     reach: Reach = Reach.PRODUCT
-    not_compiled: int = 0
 
     @property
     def failing(self) -> int:
@@ -93,16 +89,13 @@ def remaining(
 
 def _remaining(release: str, lane: Lane, reach: Reach, records: Sequence[CellRecord]) -> Remaining:
     ended = [record for record in records if record.state is CellState.ENDED]
-    resting = sum(record.rests_on_compile for record in records)
     harms = Counter(record.harm for record in ended if record.harm is not None)
     return Remaining(
         release=release,
         asked=len(ended),
-        unasked=len(records) - len(ended) - resting,
         harms=harms,
         lane=lane,
         reach=reach,
-        not_compiled=resting,
     )
 
 

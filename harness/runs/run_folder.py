@@ -54,7 +54,6 @@ class RunFolder(RunDirectory):
         super().__init__(path)
         self._table = path / "records.parquet"
         self._journal: Journal | None = None
-        self.repaired = ""  # what opening the journal for append had to cut off, if anything
 
     @classmethod
     def create(cls, out: Path, provenance: Provenance, plan: Sequence[PlannedCell]) -> RunFolder:
@@ -173,5 +172,4 @@ class RunFolder(RunDirectory):
             except BaseException:
                 self.unlock()
                 raise
-            self.repaired = self._journal.dropped
         return self._journal

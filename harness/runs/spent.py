@@ -6,7 +6,6 @@ Work that cells share counts once. A job whose worker or controller was killed i
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -52,13 +51,10 @@ class Spent:
 def own_peak_bytes() -> int:
     """The peak of this process's resident memory.
 
-    It is not taken from `getrusage`, where Linux includes what the parent held when it forked.
+    It is not taken from `getrusage`, which includes what the parent held when it forked.
     """
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:  # another system than Linux
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    said = dict(line.split(":", 1) for line in status.splitlines())
+    lines = Path("/proc/self/status").read_text().splitlines()
+    said = dict(line.split(":", 1) for line in lines)
     return int(said["VmHWM"].split()[0]) * 1024  # as "1234 kB"
 
 

@@ -5,17 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def adjusted(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values, in the order given; below alpha together with its family."""
-    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
-    found = [0.0] * len(p_values)
-    highest = 0.0
-    for rank, at in enumerate(order):
-        highest = max(highest, min(1.0, (len(order) - rank) * p_values[at]))
-        found[at] = highest
-    return found
-
-
 def divisors(p_values: Sequence[float], alpha: float) -> list[int]:
     """By what ``alpha`` is divided for each hypothesis's own interval.
 

@@ -1,7 +1,6 @@
 """A number with its interval, as one type, and the ways to get one.
 
-Which way fits depends on what the numbers are: means of blocks get a t interval or a bootstrap,
-shares of campaigns an exact or a score interval.
+Means of blocks get Student's t interval, and shares of campaigns an exact one.
 """
 
 from __future__ import annotations
@@ -28,10 +27,6 @@ class Estimate:
             raise ValueError(f"a confidence lies between 0 and 1, not {self.confidence}")
         if self.low > self.high:
             raise ValueError(f"an interval from {self.low} to {self.high} is empty")
-
-    @property
-    def half_width(self) -> float:
-        return (self.high - self.low) / 2
 
     def map(self, function: Callable[[float], float]) -> Estimate:
         """The same on another scale; ``function`` must be increasing."""
@@ -73,47 +68,20 @@ def welch_interval(one: Sequence[float], other: Sequence[float], confidence: flo
     return Estimate(difference, difference - reach, difference + reach, confidence)
 
 
-def bootstrap_interval(
-    values: Sequence[float], confidence: float, seed: int, resamples: int = 9999
-) -> Estimate:
-    """The mean with a bootstrap-t interval: for a skewed sample, where Student's would lean.
-
-    The studentised bootstrap, since plain percentiles of ten or twenty values are too narrow.
-
-    Raises:
-        ValueError: as `t_interval`.
-    """
-    sample = _checked(values)
-    mean, error = float(sample.mean()), standard_error(values) if sample.size > 1 else math.inf
-    if sample.size < 3:
-        return Estimate(mean, -math.inf, math.inf, confidence)
-    if error == 0:
-        return Estimate(mean, mean, mean, confidence)
-    drawn = np.random.default_rng(seed).choice(sample, (resamples, sample.size))
-    errors = drawn.std(axis=1, ddof=1) / math.sqrt(sample.size)
-    known = errors > 0  # a resample of one value over and over has no spread to divide by
-    pivots = (drawn.mean(axis=1)[known] - mean) / errors[known]
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(pivots, [tail, 1 - tail])
-    return Estimate(mean, mean - float(high) * error, mean - float(low) * error, confidence)
-
-
-def wilson(hits: int, trials: int, confidence: float) -> Estimate:
-    """A share with its score interval.
-
-    Raises:
-        ValueError: not 0 <= ``hits`` <= ``trials``, or no trial.
-    """
-    return _share(hits, trials, confidence, "wilson")
-
-
 def clopper_pearson(hits: int, trials: int, confidence: float) -> Estimate:
     """A share with its exact interval, which covers at least as often as it says.
 
     Raises:
-        ValueError: as `wilson`.
+        ValueError: not 0 <= ``hits`` <= ``trials``, or no trial.
     """
-    return _share(hits, trials, confidence, "exact")
+    if not 0 <= hits <= trials or trials < 1:
+        raise ValueError(f"{hits} of {trials} is no share")
+    interval = stats.binomtest(hits, trials).proportion_ci(confidence, "exact")
+    share = hits / trials
+    # Rounding may leave an end a hair inside of the share itself.
+    return Estimate(
+        share, min(float(interval.low), share), max(float(interval.high), share), confidence
+    )
 
 
 def standard_error(values: Sequence[float]) -> float:
@@ -135,15 +103,6 @@ def t_p_value(values: Sequence[float]) -> float:
     if error == 0:
         return 1.0 if mean == 0 else 0.0
     return float(2 * stats.t.sf(mean / error, sample.size - 1))
-
-
-def _share(hits: int, trials: int, confidence: float, method: str) -> Estimate:
-    if not 0 <= hits <= trials or trials < 1:
-        raise ValueError(f"{hits} of {trials} is no share")
-    found = stats.binomtest(hits, trials).proportion_ci(confidence, method)
-    share = hits / trials
-    # Rounding may leave an end a hair inside of the share itself.
-    return Estimate(share, min(float(found.low), share), max(float(found.high), share), confidence)
 
 
 def _checked(values: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -89,7 +89,8 @@ def test_intervals_that_hold_together_are_wider() -> None:
     alone, together = (
         judge_bytes(PLAN, told(), sizes)[0] for sizes in ((Size.LOAD_PEAK,), tuple(Size))
     )
-    assert together.effect.half_width > alone.effect.half_width
+    assert together.effect.low < alone.effect.low
+    assert together.effect.high > alone.effect.high
 
 
 def test_arms_that_were_not_all_asked_have_no_verdict() -> None:

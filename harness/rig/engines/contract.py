@@ -56,10 +56,6 @@ class Dim:
     low: float  # -math.inf for a number that has no bound
     high: float  # math.inf where the program states no bound
 
-    @property
-    def static(self) -> bool:
-        return self.low == self.high
-
 
 @dataclass(frozen=True)
 class Binding:

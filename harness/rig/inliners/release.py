@@ -68,13 +68,6 @@ class ReleaseInliner:
     def name(self) -> str:
         return self._spec.subject
 
-    @property
-    def from_wheel(self) -> tuple[str, ...]:
-        """The modules that were loaded out of the wheel, as paths inside it, sorted."""
-        files = (getattr(module, "__file__", None) or "" for module in self._modules.values())
-        prefix = f"{self._spec.wheel_path}/"
-        return tuple(sorted(f.removeprefix(prefix) for f in files if f.startswith(prefix)))
-
     def produce(
         self,
         split: GraphModule,
