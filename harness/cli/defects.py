@@ -18,27 +18,14 @@ from harness.register.defects import Defect
 from harness.register.facts import NONSTRICT
 from harness.register.reading import read_expectations
 from harness.register.standing import Standing, Standings, State, is_ordinary
-from harness.wire.routes import Route
-
-#: What users write, by the routes of the package lane; and those of the graph lane behind them.
-CALLS = {
-    "compile": (Route.COMPILE,),
-    "save": (Route.RETRACE, Route.DIRECT),
-    "save(dynamic_shapes)": (
-        Route.RETRACE_DYNAMIC,
-        Route.RETRACE_DYNAMIC_LEGACY,
-    ),
-    "save(retrace=False)": (Route.NO_RETRACE, Route.LEGACY),
-    "save(retrace=False, use_legacy_exporter=False)": (Route.NO_RETRACE_EXPORT, Route.EXPORT),
-    "cross_compile": (Route.CROSS,),
-}
+from harness.wire.routes import USER_CALLS, Route
 
 
 def defects_command(
     name: Annotated[str, typer.Argument(help="A defect's id, for all that is known of it.")] = "",
     release: Annotated[str, typer.Option(help="Those of this release; the newest else.")] = "",
     call: Annotated[
-        str, typer.Option(help=f"Those that a call meets: {', '.join(CALLS)}, or a route.")
+        str, typer.Option(help=f"Those that a call meets: {', '.join(USER_CALLS)}, or a route.")
     ] = "",
     new_in: Annotated[str, typer.Option("--new-in", help="What came and went with it.")] = "",
     alive: Annotated[
@@ -89,9 +76,11 @@ def _release(text: str, standings: Standings) -> str:
 def _routes(call: str) -> tuple[str, ...]:
     if call in list(Route):
         return (call,)
-    if call not in CALLS:
-        raise UsageError(f"--call {call!r}: {', '.join(CALLS)}, or a route: {', '.join(Route)}")
-    return tuple(route.value for route in CALLS[call])
+    if call not in USER_CALLS:
+        raise UsageError(
+            f"--call {call!r}: {', '.join(USER_CALLS)}, or a route: {', '.join(Route)}"
+        )
+    return tuple(route.value for route in USER_CALLS[call])
 
 
 def _tell_line(each: Standing, *, as_json: bool) -> None:

@@ -153,3 +153,23 @@ ROUTES: Mapping[Route, RouteRow] = {
         save={"retrace": True, "use_legacy_exporter": True},
     ),
 }
+
+#: What a user calls, and the routes by which a defect shows that this call meets: those of the
+#: package lane, and those of the graph lane that the call comes to.
+USER_CALLS: Mapping[str, tuple[Route, ...]] = {
+    "compile": (Route.COMPILE,),
+    "save": (Route.RETRACE, Route.DIRECT),
+    "save(dynamic_shapes)": (
+        Route.RETRACE_DYNAMIC,
+        Route.RETRACE_DYNAMIC_LEGACY,
+        Route.LEGACY_DYNAMIC,
+    ),
+    "save(retrace=False)": (
+        Route.NO_RETRACE,
+        Route.NO_RETRACE_NO_INPUTS,
+        Route.LEGACY,
+        Route.LEGACY_NO_INPUTS,
+    ),
+    "save(retrace=False, use_legacy_exporter=False)": (Route.NO_RETRACE_EXPORT, Route.EXPORT),
+    "cross_compile": (Route.CROSS,),
+}
