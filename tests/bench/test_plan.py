@@ -21,12 +21,7 @@ from harness.bench.plan import (
 )
 from harness.toolchain.rig_client import Corpus
 from harness.wire.bench_records import (
-    PASSES,
-    USER_PASSES,
     BenchCase,
-    Metric,
-    UserMetric,
-    passes_for,
 )
 from harness.wire.record_json import to_json
 from harness.wire.records import CaseInfo, PackageSpec, SubjectSpec
@@ -67,14 +62,6 @@ def test_a_pass_stands_for_its_stages_and_order_is_that_of_the_data() -> None:
     assert GRAPH.choose("") == GRAPH.stages
     with pytest.raises(UsageError, match="no stage is named 'lint'"):
         GRAPH.choose("lint")
-
-
-def test_every_metric_is_of_exactly_one_pass() -> None:
-    for passes, known in ((PASSES, Metric), (USER_PASSES, UserMetric)):
-        measured = [metric for metrics in passes.values() for metric in metrics]
-        assert sorted(measured) == sorted(known)
-    assert passes_for(["fsync"]) == ("write",)
-    assert passes_for(["user-save", "import"]) == ("user-save", "import")
 
 
 def test_a_sweep_has_a_cell_a_size_and_more_in_a_full_run() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.catalogue.entry import entry_for, subject_for_wheel, to_toml
+from harness.catalogue.entry import entry_for, subject_for_wheel
 from harness.catalogue.releases import (
     CATALOGUE_FILE,
     EXPORTER_MODULE,
@@ -54,12 +54,6 @@ def test_every_wheel_at_hand_reproduces_its_table(
             assert f"\n{entry_for(release.version, path)}" in text, release.version
             assert subject_for_wheel(path, catalogue) is release
     assert found >= len(release_specs)
-
-
-def test_a_committed_table_is_what_would_be_written_for_it(catalogue: Catalogue) -> None:
-    text = CATALOGUE_FILE.read_text(encoding="utf-8")
-    for release in catalogue:
-        assert f"\n{to_toml(release)}" in text, release.version
 
 
 def test_an_entry_is_read_back_as_the_release_that_the_wheel_is(tmp_path: Path) -> None:

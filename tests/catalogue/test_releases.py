@@ -12,80 +12,19 @@ from harness.catalogue.releases import (
     CATALOGUE_FILE,
     EXPORTER_MODULE,
     Catalogue,
-    Release,
     inliner_id,
     load_catalogue,
 )
-from tests.fake_releases import make_release, with_changes
+from tests.fake_releases import make_release
 from tests.fetched import FETCHED, LEFT_OUT
 
 CATALOGUE = load_catalogue()
-
-
-def test_the_committed_catalogue_knows_every_release_from_2_3_0() -> None:
-    assert CATALOGUE.versions == (
-        "2.3.0", "2.4.0", "2.5.0", "2.6.0", "2.6.1", "2.7.0", "2.8.0", "2.9.0", "2.10.0",
-        "2.11.0", "2.12.0", "2.12.1", "2.13.0", "2.14.0",
-    )  # fmt: skip
-    assert CATALOGUE.newest.version == "2.14.0"
-    assert len(CATALOGUE) == 14
-
-
-def test_the_releases_have_eight_inliners() -> None:
-    groups = [[release.version for release in group] for group in CATALOGUE.groups()]
-    assert groups == [
-        ["2.3.0"],
-        ["2.4.0"],
-        ["2.5.0"],
-        ["2.6.0", "2.6.1"],
-        ["2.7.0", "2.8.0", "2.9.0", "2.10.0"],
-        ["2.11.0", "2.12.0", "2.12.1"],
-        ["2.13.0"],
-        ["2.14.0"],
-    ]
 
 
 def test_the_tests_fetch_one_release_of_each_inliner() -> None:
     fetched = [{release.version for release in group} & {*FETCHED} for group in CATALOGUE.groups()]
     assert [len(versions) for versions in fetched] == [0, *[1] * 7]
     assert CATALOGUE.groups()[0][0].version == LEFT_OUT
-
-
-def test_the_export_route_is_hypothetical_before_2_11_only() -> None:
-    before, after = CATALOGUE.select("<2.11"), CATALOGUE.select(">=2.11")
-    assert {r.hypothetical for r in before} == {("export",)}
-    assert {r.hypothetical for r in after} == {()}
-    assert all("export" in release.reachable for release in after)
-
-
-def test_an_exporter_is_given_inputs_and_shapes_or_neither_from_2_11_on() -> None:
-    newer = {"legacy-no-inputs", "legacy-dynamic"}
-    assert not any(newer & set(release.routes) for release in CATALOGUE.select("<2.11"))
-    assert all(newer <= set(release.reachable) for release in CATALOGUE.select(">=2.11"))
-
-
-def test_programs_are_cross_compiled_from_2_6_on() -> None:
-    before, after = CATALOGUE.select("<2.6"), CATALOGUE.select(">=2.6")
-    assert {release.routes for release in before} == {("legacy", "export")}
-    assert {release.routes[-1] for release in after} == {"cross"}
-    assert all("cross" in release.reachable for release in after)
-
-
-def test_save_exports_again_by_default_from_2_10() -> None:
-    assert {r.save_retraces for r in CATALOGUE.select("<2.10")} == {False}
-    assert {r.save_retraces for r in CATALOGUE.select(">=2.10")} == {True}
-
-
-def test_a_tensorrt_rtx_is_named_from_2_9() -> None:
-    assert {r.pins.tensorrt_rtx for r in CATALOGUE.select("<2.9")} == {""}
-    named = {r.version: r.pins.tensorrt_rtx for r in CATALOGUE.select(">=2.12.1")}
-    assert named == {"2.12.1": "1.4.0", "2.13.0": "1.5.0", "2.14.0": "1.6.1"}
-    assert all(r.pins.tensorrt_rtx for r in CATALOGUE.select(">=2.9"))
-
-
-def test_the_shape_analysis_is_loaded_up_to_2_5_only() -> None:
-    assert {len(release.modules) for release in CATALOGUE.select("<2.6")} == {2}
-    assert {release.modules for release in CATALOGUE.select(">=2.6")} == {(EXPORTER_MODULE,)}
 
 
 def test_an_unknown_release_is_refused_with_the_known_ones_and_the_closest() -> None:
@@ -151,31 +90,6 @@ class TestInlinerId:
         release = make_release(tmp_path, exporter=b"xy", others={"a.py": b""})
         documented = b"a.py\x000\x00" + EXPORTER_MODULE.encode() + b"\x002\x00xy"
         assert release.inliner_id == hashlib.sha256(documented).hexdigest()
-
-    def test_it_does_not_depend_on_the_order_of_modules(self, tmp_path: Path) -> None:
-        release = make_release(tmp_path, others={"a.py": b"1"})
-        path = tmp_path / release.wheel
-        assert inliner_id(path, reversed(release.modules)) == release.inliner_id
-
-    def test_it_ignores_what_the_graph_lane_does_not_load(self, tmp_path: Path) -> None:
-        one = make_release(tmp_path / "1", others={"unused.py": b"1"})
-        two = make_release(tmp_path / "2", others={"unused.py": b"2"})
-        assert one.sha256 != two.sha256
-        ids = {
-            inliner_id(tmp_path / number / release.wheel, [EXPORTER_MODULE])
-            for number, release in (("1", one), ("2", two))
-        }
-        assert len(ids) == 1
-
-    def test_it_changes_with_one_byte_of_any_loaded_module(self, tmp_path: Path) -> None:
-        one = make_release(tmp_path, others={"a.py": b"1"})
-        two = make_release(tmp_path, others={"a.py": b"2"})
-        assert one.inliner_id != two.inliner_id
-
-    def test_moving_bytes_between_modules_changes_it(self, tmp_path: Path) -> None:
-        one = make_release(tmp_path, others={"a.py": b"12", "b.py": b""})
-        two = make_release(tmp_path, others={"a.py": b"1", "b.py": b"2"})
-        assert one.inliner_id != two.inliner_id
 
     def test_a_replaced_module_counts_instead_of_the_one_in_the_wheel(self, tmp_path: Path) -> None:
         release = make_release(tmp_path, others={"a.py": b"1"})
@@ -283,9 +197,3 @@ class TestReader:
         path = tmp_path / "releases.toml"
         path.write_text(text, encoding="utf-8")
         assert load_catalogue(path).versions == ("2.9.0", "2.10.0", "2.13.0")
-
-
-def test_a_release_is_a_value(tmp_path: Path) -> None:
-    release: Release = make_release(tmp_path)
-    assert with_changes(release) == release
-    assert with_changes(release, abi="1") != release

@@ -111,31 +111,6 @@ def test_compare_prints_its_gate_and_keeps_the_comparison(tmp_path: Path) -> Non
     assert (kept["gate"], kept["anchored"]) == ("red", True)
 
 
-def test_compare_refuses_unlike_machines(tmp_path: Path) -> None:
-    base = record(tmp_path, plan_of("a"))
-    cand = record(tmp_path, plan_of("a", seed=1), cpu_cores=64)
-    arguments = ["compare", base.folder.run_id, cand.folder.run_id, "--out", str(tmp_path)]
-    with pytest.raises(UsageError, match="unlike machines"):
-        invoke(*arguments)
-    code, told = invoke(*arguments, "--allow-mismatch")
-    assert code == 0
-    assert "note: unlike machines: cores: 2 and 64" in told
-
-
-def test_a_trend_names_the_bench_from_which_on_it_is_slower(tmp_path: Path) -> None:
-    runs = [
-        record(
-            tmp_path,
-            plan_of("a", seed=day),
-            slower={"candidate": 1.0 if day <= 5 else 1.2},
-            started_at=f"2026-02-{day:02}T00:00:00+00:00",
-        ).folder.run_id
-        for day in range(1, 11)
-    ]
-    _, told = invoke("trend", *runs, "--out", str(tmp_path))
-    assert f"from {runs[5]} on: " in told
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

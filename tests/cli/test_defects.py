@@ -20,7 +20,7 @@ from harness.gate.attribution import (
 )
 from harness.register.defects import Sign
 from harness.register.review import review
-from harness.register.standing import Standings, State, worst_harm
+from harness.register.standing import worst_harm
 from harness.register.table import Table, read_table
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.oracles import Harm, Oracle
@@ -94,24 +94,6 @@ def test_a_call_names_the_defects_that_it_meets(capsys: pytest.CaptureFixture[st
     assert "wired-by-name" not in few
     assert defects.defects_command(release="2.13.0", call="save(retrace=False)") == 0
     assert "wired-by-name" in capsys.readouterr().out
-
-
-def standings(*rows: object) -> Standings:
-    known = register(defect("known", LIST), defect("first", Sign("completion", "boom")))
-    return Standings(known, table(*rows))  # type: ignore[arg-type]
-
-
-def test_a_defect_whose_cases_end_earlier_is_hidden_behind_the_one_that_ends_them() -> None:
-    rows = entry(subjects=RELEASES[:2]), entry(Oracle.COMPLETION, subjects=RELEASES[2:],
-                                               defect="first")  # fmt: skip
-    each = standings(*rows).of("known", "2.14.0")
-    assert (each.state, each.behind) == (State.HIDDEN, ("first",))
-    assert standings(*rows).of("known", "2.13.0").state is State.SHOWN
-    assert standings(rows[0]).of("known", "2.14.0").state is State.ABSENT
-
-
-def test_a_release_that_the_table_does_not_know_is_told_as_the_one_before() -> None:
-    assert standings(entry(subjects=RELEASES)).of("known", "2.15.0").state is State.SHOWN
 
 
 def test_what_is_documented_warns() -> None:

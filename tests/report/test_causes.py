@@ -68,11 +68,6 @@ def test_the_smallest_case_is_that_with_the_fewest_engine_bytes(run):
     assert smallest_first(cells, run.cases) == [case.name for case in run.cases[::-1]]
 
 
-def test_without_engine_bytes_the_order_of_the_corpus_stands(run):
-    cells = cell_frame(run.records, run.cases, run.subjects, run.classes)
-    assert smallest_first(cells, run.cases) == [case.name for case in run.cases]
-
-
 def command_of(run, **changed):
     """The command of a cause whose cells are changed in these fields of their key."""
     view = run.causes[2].view(run.records)

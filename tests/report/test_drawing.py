@@ -4,8 +4,6 @@ import dataclasses
 import re
 from xml.etree import ElementTree
 
-import pytest
-
 from harness.report.draw.drawing import (
     ACROSS,
     MOST_BOXES,
@@ -123,16 +121,3 @@ def test_the_page_shows_a_cause_with_its_picture(run):
 def test_a_page_without_pictures_says_why(run):
     model = dataclasses.replace(run.model(), no_pictures="no wheel is at hand")
     assert "No pictures: no wheel is at hand." in undrawn_page(model)
-
-
-def test_causes_of_older_releases_alone_stand_apart(run):
-    model = run.model()
-    assert [cause.id for cause in model[CAUSES].gone] == ["name-matching"]
-    assert model[CAUSES].gone[0].subject == "2.13.0"
-    assert "name-matching" not in [cause.id for cause in model[CAUSES].live]
-
-
-@pytest.mark.parametrize("kind", ["input", "engine", "fallback", "op", "output"])
-def test_every_kind_of_box_has_its_class(kind):
-    boxes = tuple(dataclasses.replace(box, kind=kind) for box in PICTURE.boxes)
-    assert f'class="box {kind}"' in drawing(dataclasses.replace(PICTURE, boxes=boxes), "one")

@@ -12,14 +12,12 @@ import pytest
 from harness.catalogue.subject_order import ordered_subjects
 from harness.gate.verdict import by_lane
 from harness.report.pages.report_page import markdown
-from harness.report.sections.causes import CAUSES
 from harness.report.sections.changes import CHANGES
 from harness.report.sections.every_failure import FAILING
 from harness.report.sections.matrix import MATRIX
 from harness.report.sections.standing import HEADS, standing
 from harness.report.sections.version_csv import version_csv
 from harness.report.sections.version_matrix import VERSIONS
-from harness.wire.oracles import Oracle
 from harness.wire.routes import Lane
 from tests.report.conftest import Run, full_run, undrawn_page
 from tests.report.whole_packages import alone as lane_alone
@@ -147,32 +145,6 @@ def test_a_row_of_the_summary_frame_counts_cells_of_one_lane(merged: Run) -> Non
     summary = merged.model().frames.summary
     here = summary[(summary["subject"] == "2.13.0") & (summary["route"] == "no-retrace")]
     assert dict(zip(here["lane"], here["total"], strict=True)) == {"package": 2, "engine": 2}
-
-
-def test_a_cause_counts_the_cells_of_the_lane_by_its_name(merged: Run) -> None:
-    entry = merged.causes[1]
-    metadata = {Oracle.METADATA: "meta['val'] is a list where a tensor is computed"}
-    donor = next(
-        record
-        for record in merged.records
-        if record.key.subject == "2.14.0" and record.key.case == "case_relu_fallbacks"
-    )
-    verdict = donor.verdict(Oracle.METADATA)
-    assert verdict.message == metadata[Oracle.METADATA]
-    for at, record in enumerate(merged.records):
-        key = record.key
-        if (key.lane, key.subject, key.case) == ("engine", "2.14.0", "one"):
-            verdicts = tuple(
-                verdict if each.oracle is Oracle.METADATA else each for each in record.verdicts
-            )
-            merged.records[at] = dataclasses.replace(record, verdicts=verdicts)
-    merged.causes[1] = dataclasses.replace(
-        entry, cases=(*entry.cases, "one"), routes=(*entry.routes, "no-retrace", "retrace")
-    )
-    model = merged.model()
-    live = next(cause for cause in model[CAUSES].live if cause.id == entry.id)
-    assert (live.cells, live.package_cells, live.engine_cells) == (2, 0, 2)
-    assert "2 cells and 2 of the engine lane" in undrawn_page(model)
 
 
 def test_the_standing_tells_each_release_call_by_call_under_its_own_head(alone: Run) -> None:

@@ -3,9 +3,7 @@
 import dataclasses
 
 from harness.report.frames.environments import (
-    Compared,
     compared_in,
-    compared_kind,
     environments,
     torches_running,
 )
@@ -56,19 +54,6 @@ def test_matched_environments_alone_are_compared_as_if_they_were_one(run):
     assert after[CHANGES].comparison == before[CHANGES].comparison
     assert after[CHANGES].comparison.fixed_count > 0
     assert after.scope.endswith("8 cases in 8 families")
-
-
-def test_a_kind_is_chosen_and_nothing_of_the_other_is_left(run):
-    elsewhere(run, "2.14.0")
-    cells = cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan)
-    assert compared_kind({"pinned", "torch-2.14.0"}) == "pinned"
-    assert compared_kind({"torch-2.13.0", "torch-2.14.0"}) == "matched"
-    pinned, matched = (
-        Compared({"graph": kind}, versioned=False).rows(cells) for kind in ("pinned", "matched")
-    )
-    assert set(pinned["environment"]) == {"pinned"}
-    assert set(matched["environment"]) == {"matched"}
-    assert len(pinned) + len(matched) == len(cells)
 
 
 def test_each_lane_has_the_kind_that_it_has_to_offer(run):

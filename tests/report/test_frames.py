@@ -1,34 +1,13 @@
 """The frames: one row a thing, nothing lost, ordered as the report shows it."""
 
-from harness.catalogue.subject_order import ordered_subjects
 from harness.report.frames.frames import cell_frame, sample_frame, verdict_frame
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
 from harness.wire.routes import Route
 
-ORDER = ["2.10.0", "2.13.0", "2.14.0", "name-matching", "positional", "torch"]
-
 
 def cells_of(run):
     return cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan)
-
-
-def test_subjects_are_releases_by_version_then_built_ins_then_torch(run):
-    assert [spec.subject for spec in ordered_subjects(run.subjects)] == ORDER
-
-
-def test_a_cell_has_one_verdict_row_an_oracle(run):
-    frame = verdict_frame(run.records, run.cases, run.subjects)
-    assert len(frame) == 80 * len(Oracle)
-    assert not frame.duplicated(["cell_id", "oracle"]).any()
-
-
-def test_verdict_columns_are_typed_and_ordered_by_severity(run):
-    frame = verdict_frame(run.records, run.cases, run.subjects)
-    assert frame["oracle"].cat.categories.tolist() == [oracle.value for oracle in Oracle]
-    assert frame["subject"].cat.categories.tolist() == ORDER
-    assert frame["hypothetical"].dtype == bool
-    assert frame["message"].dtype == "string"
 
 
 def test_a_cell_row_holds_its_worst_verdict_family_class_and_sizes(run):

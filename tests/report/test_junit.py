@@ -73,17 +73,6 @@ def test_a_planned_cell_without_a_record_is_an_error(run):
     assert len(cases_of(run).findall(".//error")) == 1
 
 
-def test_a_suite_names_the_versions(run):
-    suite = next(
-        item for item in cases_of(run).findall("testsuite") if item.get("name") == "2.13.0"
-    )
-    found = {item.get("name"): item.get("value") for item in suite.findall(".//property")}
-    assert found["torch_pinned"] == "2.13"
-    assert found["torch_running"] == "2.13.0"
-    assert found["tensorrt_pinned"] == "11.0"
-    assert found["inliner_id"] == "a" * 64
-
-
 @pytest.mark.parametrize("character", ["\x00", "\x1b", "\ufffe"])
 def test_a_message_with_characters_that_no_xml_may_hold_still_parses(run, character):
     key = CellKey("case_parameters", "strict", "2.14.0", Route.EXPORT)

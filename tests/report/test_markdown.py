@@ -6,7 +6,7 @@ from markdown_it import MarkdownIt
 
 from harness.report.pages.rendering import cell_code, code, escaped
 from harness.report.pages.report_page import COMMENT_LIMIT, markdown
-from tests.report.conftest import GREEN, share_an_inliner
+from tests.report.conftest import GREEN
 
 
 def rendered(text):
@@ -18,25 +18,11 @@ def test_the_first_line_is_the_gate(model, red):
     assert markdown(red.model()).splitlines()[0] == "## ✗ Red: 1 unexpected failure"
 
 
-def test_every_subject_and_family_is_in_the_matrix(run):
-    text = markdown(run.model())
-    for spec in run.subjects:
-        assert f"| **{spec.subject}** |" in text
-    for case in run.cases:
-        assert f" {case.family.replace('_', ' ')} |" in text
-
-
 def test_every_answer_is_an_item_above_the_matrix(model):
     text = markdown(model)
     first = text[: text.index("### Subjects")]
     assert first.count("\n- **") == len(model.headline.answers) == 3
     assert "- **Silent failures**: None in 2.14.0" in first
-
-
-def test_releases_that_say_the_same_are_one_row(run):
-    text = markdown(share_an_inliner(run).model())
-    assert "| **2.10.0 \u2013 2.13.0** |" in text
-    assert "| **2.10.0** |" not in text
 
 
 def test_every_row_of_a_table_has_the_cells_of_its_header(red):
@@ -68,10 +54,6 @@ def test_code_is_fenced_by_more_backticks_than_it_holds():
     assert code("") == ""
 
 
-def test_what_was_not_measured_is_printed_so(model):
-    assert "not measured |" in markdown(model)
-
-
 def test_a_long_report_is_cut_until_it_fits_a_comment_and_says_so(red):
     finding = red.findings[0]
     red.findings = [
@@ -82,15 +64,3 @@ def test_a_long_report_is_cut_until_it_fits_a_comment_and_says_so(red):
     assert len(text) <= COMMENT_LIMIT
     assert "more in `report.html`" in text
     assert "2,000 findings" in text
-
-
-def test_a_run_that_could_ask_nothing_still_renders_and_says_so(run):
-    run.unsupported("no wheel")
-    run.gate = "inconclusive"
-    text = markdown(run.model())
-    assert "none of 80 cells could be asked" in text
-    assert "80 cells not asked" in text
-
-
-def test_an_empty_run_still_renders(run):
-    assert "nothing was asked" in markdown(type(run)(gate="inconclusive").model())

@@ -13,11 +13,8 @@ from harness.report import text
 from harness.report.pages.report_page import markdown
 from harness.report.run_report import fault_view
 from harness.report.sections.causes import CAUSES
-from harness.report.sections.changes import CHANGES
 from harness.report.sections.every_failure import FAILING
-from harness.report.sections.findings import FINDINGS
 from harness.report.sections.latency import LATENCY
-from harness.report.sections.matrix import MATRIX
 from harness.report.sections.provenance import PROVENANCE
 from harness.report.sections.short_tables import CONTROL, HYPOTHETICAL
 from harness.runs.plan import PlannedCell
@@ -39,16 +36,6 @@ def test_page_and_markdown_tell_the_defects_of_the_console_between_the_verdict_a
     for form in (undrawn_page(model), markdown(model)):
         body = form[form.rindex("<body") :] if "<body" in form else form
         assert body.index(GREEN) < body.index(DEFECTS) < body.index("Silent failures")
-
-
-def test_the_headline_says_red_and_how_many(red):
-    assert red.model().headline.words == "Red: 1 unexpected failure"
-
-
-def test_an_unexpected_pass_is_red_too(run):
-    run.classes[run.plan[0].cell_id] = "unexpected_pass"
-    run.gate = "red"
-    assert run.model().headline.words == "Red: 1 unexpected pass"
 
 
 def test_expectations_that_contradict_themselves_are_red_and_named(run):
@@ -104,10 +91,6 @@ def test_the_first_screen_answers_what_is_safe_for_what_and_what_broke(model):
     ]
 
 
-def test_emulated_engines_are_named_as_not_checked(model):
-    assert "no TensorRT engine ran" in model.headline.not_checked[0]
-
-
 def test_an_oracle_that_judged_nothing_is_named_as_not_checked(run):
     run.records = [
         dataclasses.replace(
@@ -119,21 +102,12 @@ def test_an_oracle_that_judged_nothing_is_named_as_not_checked(run):
     assert "No verdict at all of: signature." in run.model().headline.not_checked
 
 
-def test_an_environment_names_what_is_pinned_and_what_ran(model):
-    environment = {row.subject: row.environment for row in model[MATRIX].rows}
-    assert environment["2.10.0"] == "torch 2.10 (ran 2.13.0), TensorRT 10.14.1"
-
-
 def test_live_causes_are_those_of_the_newest_release_worst_first(model):
     live = model[CAUSES].live
     assert [cause.id for cause in live] == ["keyword-order", "engine-getitem-metadata"]
     assert live[0].command == (
         "python -m harness explain case_dynamic_dims --subject 2.14.0 --route legacy"
     )
-
-
-def test_the_torch_that_ran_is_named_once_where_it_is_one(run):
-    assert run.model().ran_on == ("2.13.0",)
 
 
 def test_subjects_that_were_measured_as_one_have_one_row_of_latency(run):
@@ -171,12 +145,6 @@ def test_failing_cells_of_one_matrix_row_are_listed_once_as_far_as_they_are_the_
     ]
 
 
-def test_findings_keep_the_order_of_the_gate(red):
-    other = dataclasses.replace(red.findings[0], tone="interface", label="wrong-metadata@load")
-    red.findings.append(other)
-    assert [finding.tone for finding in red.model()[FINDINGS].findings] == ["silent", "interface"]
-
-
 def test_the_control_tells_what_is_torchs_own(model):
     control = model[CONTROL]
     assert (control.ok, control.asked) == (7, 8)
@@ -206,20 +174,6 @@ def test_what_the_run_took_is_told_where_it_was_measured(run):
 def test_hypothetical_routes_are_listed_apart(model):
     (row,) = model[HYPOTHETICAL]
     assert (row.subject, row.route, row.ok, row.total) == ("2.10.0", "export", 1, 8)
-
-
-def test_a_number_that_was_not_measured_is_none(model):
-    torch = [row for row in model[LATENCY] if row.members == ("torch",)]
-    assert torch
-    assert all(row.stages["load"] is None and row.engines is None for row in torch)
-
-
-def test_a_run_with_one_release_compares_nothing(run):
-    old = {"2.10.0", "2.13.0"}
-    run.plan = [key for key in run.plan if key.subject not in old]
-    run.records = [record for record in run.records if record.key.subject not in old]
-    run.subjects = [spec for spec in run.subjects if spec.subject not in old]
-    assert run.model()[CHANGES].comparison is None
 
 
 def test_a_record_of_an_unknown_case_is_refused_not_dropped(run):

@@ -139,17 +139,3 @@ def test_the_markdown_has_the_table_and_folds_the_rest(mixed):
     text = markdown(mixed.model())
     assert "| **2.13.0** | 2.13 | 11.0 | ✗ 0 of 2 right wrong values |" in text
     assert "<details><summary>What each call reaches; compile, save and load" in text
-
-
-def test_engines_of_another_builder_have_rows_of_their_own(mixed):
-    for at, record in enumerate(list(mixed.records)):
-        if record.key.lane == Lane.PACKAGE and record.key.subject == "2.14.0":
-            key = dataclasses.replace(record.key, builder="tensorrt-rtx")
-            mixed.plan.append(key)
-            mixed.records.append(dataclasses.replace(mixed.records[at], key=key))
-            mixed.classes[key.cell_id] = "ok"
-    (package,) = mixed.model().packages
-    assert [row.name for row in package.rows] == ["2.13.0", "2.14.0", "2.14.0 tensorrt-rtx"]
-    assert {cell.total for row in package.rows for cell in row.cells} == {0, 2}
-    assert "2.14.0 tensorrt-rtx" in package.compile
-    assert mixed.model().scope.endswith("; package lane: 2 releases, 2 cases")

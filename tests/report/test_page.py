@@ -9,7 +9,7 @@ import pytest
 from markupsafe import escape
 
 from harness.report import style
-from harness.report.pages.rendering import anchor, beneath, render
+from harness.report.pages.rendering import anchor, beneath
 from harness.report.pages.report_page import page
 from harness.report.reported_run import FindingView
 from harness.report.sections.every_failure import FAILING
@@ -246,29 +246,3 @@ def test_every_failing_row_can_be_filtered_and_is_shown_without_a_script(text, m
     shown = {family["data-family"] for _, family in Outline(text).tags if "data-family" in family}
     families = {group.family for subject in model[FAILING][0].subjects for group in subject.groups}
     assert shown == {family.replace("_", " ") for family in families}
-
-
-def relative_luminance(colour):
-    """As WCAG 2 defines it; red, green and blue from 0 to 1."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_every_tone_leaves_its_ink_readable_on_light_and_on_dark_paper(dark):
-    def rgb(colour):
-        return [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-
-    css = render("report.css")
-    inks, papers = (re.findall(rf"--{name}: (#[0-9a-f]+);", css) for name in ("ink", "paper"))
-    for tone, colour in style.TONES.items():
-        strength = style.STRENGTH.get(tone, 1.0)
-        if dark:
-            strength = style.STRENGTH_IN_THE_DARK.get(tone, strength)
-        # The first of each is on light paper, the next on dark; a full tone has dark ink always.
-        ink, paper = rgb(inks[dark and strength < 1]), rgb(papers[dark])
-        ground = [
-            strength * c + (1 - strength) * p for c, p in zip(rgb(colour), paper, strict=True)
-        ]
-        low, high = sorted((relative_luminance(ink), relative_luminance(ground)))
-        assert (high + 0.05) / (low + 0.05) >= 4.5, (tone, strength)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 
-import pytest
-
 from harness.report.sections.standing import HEADS, standing
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.oracles import Oracle
@@ -99,8 +97,3 @@ def test_the_page_on_the_standing_holds_the_table_of_the_newest_published_run() 
     table = block((PROJECT_ROOT / "docs/standing.md").read_text(), "standing")
     assert table.strip() == newest.read_text().strip()
     assert table.strip().startswith(HEADS[Lane.GRAPH][0])
-
-
-def test_a_text_without_the_block_is_refused() -> None:
-    with pytest.raises(ValueError, match="no block standing"):
-        block("<!-- standing -->\nno end", "standing")

@@ -112,20 +112,6 @@ def test_fixed_and_newly_broken_are_what_changed_between_failed_and_ok(run):
     assert changes.broken["label_after"].tolist() == ["wrong-signature@load"] * 2
 
 
-def test_the_reverse_comparison_swaps_fixed_and_broken(run):
-    verdicts = verdict_frame(run.records, run.cases, run.subjects)
-    there = tables.fixed_between(verdicts, "2.13.0", "2.14.0")
-    back = tables.fixed_between(verdicts, "2.14.0", "2.13.0")
-    assert len(there.fixed) == len(back.broken) == 10
-    assert len(there.broken) == len(back.fixed) == 2
-
-
-def test_what_is_hypothetical_in_one_release_is_no_change(run):
-    verdicts = verdict_frame(run.records, run.cases, run.subjects)
-    changes = tables.fixed_between(verdicts, "2.10.0", "2.14.0")
-    assert set(changes.fixed["route"]) == {"legacy"}
-
-
 def test_sizes_are_of_those_cells_that_left_an_archive(run):
     cells = cell_frame(run.records, run.cases, run.subjects, run.classes)
     table = tables.sizes(cells, "archive_bytes")

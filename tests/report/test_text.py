@@ -23,13 +23,6 @@ def test_a_number_as_words_is_within_half_a_percent_of_itself(value):
     assert float(text.number(value).replace(",", "")) == pytest.approx(value, rel=0.0051)
 
 
-@pytest.mark.parametrize(
-    ("value", "words"), [(512, "512 B"), (3_600_000, "3.60 MB"), (2.5e9, "2.50 GB")]
-)
-def test_sizes_are_decimal(value, words):
-    assert text.size(value) == words
-
-
 def test_nothing_measured_is_said_and_not_shown_as_zero():
     assert text.milliseconds(None) == "not measured"
     assert text.bytes_median(None) == "not measured"

@@ -1,7 +1,5 @@
 """Writing: every form of the report, each whole or not at all."""
 
-import csv
-
 import pytest
 
 from harness.base.errors import SurroundingsError
@@ -24,24 +22,9 @@ def test_every_form_is_written_and_nothing_else_is_left(model, tmp_path):
     assert all(path.stat().st_size for path in written)
 
 
-def test_the_csv_has_a_line_a_subject_and_family(model, tmp_path):
-    write_report(tmp_path, model)
-    with (tmp_path / "frames" / "matrix.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 6 * 8
-    (row,) = [row for row in rows if (row["subject"], row["family"]) == ("2.13.0", "shared_values")]
-    assert (row["ok"], row["failing"], row["total"]) == ("0", "2", "2")
-    assert row["worst"] == "error@inline-fallbacks"
-
-
 def test_a_folder_that_cannot_be_written_is_told_in_words(model, tmp_path):
     with pytest.raises(SurroundingsError, match="cannot write"):
         write_report(tmp_path / "absent", model)
-
-
-def test_a_second_report_takes_the_place_of_the_first(model, tmp_path):
-    write_report(tmp_path, model)
-    assert len(write_report(tmp_path, model)) == len(FILES)
 
 
 def test_an_unasked_and_an_empty_run_are_written_too(run, tmp_path):

@@ -100,15 +100,6 @@ def test_a_place_that_cannot_be_written_is_named_with_what_to_do(
         RunFolder.create(tmp_path / "file" / "results", origin, plan)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder_is_named_with_what_to_do(
-    tmp_path: Path, origin: Provenance, plan: tuple[PlannedCell, ...]
-) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(SurroundingsError, match="Permission denied"):
-        RunFolder.create(tmp_path / "results", origin, plan)
-
-
 def test_a_folder_named_latest_is_not_replaced_and_no_temporary_link_is_left(
     tmp_path: Path, origin: Provenance, plan: tuple[PlannedCell, ...]
 ) -> None:
@@ -123,13 +114,6 @@ def test_a_file_that_cannot_be_replaced_leaves_no_temporary_file(run: RunFolder)
     with pytest.raises(SurroundingsError, match="cannot write"):
         run.write_results({"schema": SCHEMA}, CASES, run.records())
     assert not [path for path in run.path.iterdir() if path.name.startswith(".")]
-
-
-def test_appended_records_are_read_back_without_loss(run: RunFolder) -> None:
-    made = record(key("b"), failed(Oracle.WIRING), seconds={"save": 0.5}, archive_bytes=7)
-    run.append(made)
-    again = RunFolder.open(run.path)
-    assert again.records() == {made.key.cell_id: made}
 
 
 def test_of_two_records_of_a_cell_the_last_counts(run: RunFolder) -> None:

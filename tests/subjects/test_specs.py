@@ -112,20 +112,6 @@ def test_every_subject_survives_json(tmp_path: Path, maker: str) -> None:
     assert subject_from_json(json.loads(json.dumps(to_json(subject)))) == subject
 
 
-def test_the_built_in_inliners_run_the_export_route_alone() -> None:
-    described = [(s.subject, s.kind, s.routes) for s in builtin_subjects()]
-    assert described == [
-        ("name-matching", SubjectKind.BUILTIN, ("export",)),
-        ("positional", SubjectKind.BUILTIN, ("export",)),
-    ]
-
-
-def test_torch_is_a_subject_with_the_two_control_routes() -> None:
-    subject = torch_subject()
-    assert (subject.subject, subject.kind) == ("torch", SubjectKind.TORCH)
-    assert subject.routes == ("direct", "plain")
-
-
 class TestExporterFile:
     def test_its_id_holds_its_stem_and_the_start_of_its_inliner_id(self, tmp_path: Path) -> None:
         release = make_release(tmp_path, others={"other.py": b"1"})
@@ -221,8 +207,3 @@ class TestExporterFile:
     def subject(path: Path) -> SubjectSpec:
         release = make_release(path.parent / "wheels")
         return exporter_subject(path, release, path.parent / "wheels" / release.wheel)
-
-
-def test_a_subject_is_frozen() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        torch_subject().subject = "other"  # type: ignore[misc]

@@ -63,25 +63,6 @@ def execute(engine: torch.ScriptObject, *inputs: torch.Tensor) -> list[torch.Ten
     return torch.ops.tensorrt.execute_engine(list(inputs), engine)
 
 
-def test_it_computes_what_its_segment_computes(engine: torch.ScriptObject) -> None:
-    x = torch.randn(3, 4)
-    transposed, product = execute(engine, x)
-    assert torch.equal(transposed, x.t())
-    assert torch.equal(product, x)
-
-
-def test_outputs_are_contiguous_whatever_the_segment_gives(engine: torch.ScriptObject) -> None:
-    # create_output_tensors: at::empty(dims, options).contiguous()
-    assert all(output.is_contiguous() for output in execute(engine, torch.randn(3, 4)))
-
-
-def test_outputs_alias_neither_inputs_nor_each_other(engine: torch.ScriptObject) -> None:
-    # create_output_tensors: fresh memory, but for declared aliased I/O
-    x = torch.randn(3, 4)
-    first, second = execute(engine, x)
-    assert len({tensor.untyped_storage().data_ptr() for tensor in (x, first, second)}) == 3
-
-
 def test_an_output_said_to_lie_where_an_input_lies_is_written_there(
     engine: torch.ScriptObject,
 ) -> None:
@@ -98,23 +79,6 @@ def test_an_output_said_to_lie_where_an_input_lies_is_written_there(
     with pytest.raises(RuntimeError, match="does not match source input"):
         execute(torch.classes.tensorrt.Engine(slots), torch.randn(3, 4))
     assert torch.equal(transposed, x.t())
-
-
-def test_a_write_to_a_strided_input_is_lost_for_the_caller(engine: torch.ScriptObject) -> None:
-    # setup_input_tensors: inputs[i].view(shape).contiguous() is what is bound
-    slots: list[str | bytes] = [*engine_slots(engine)]
-    slots[emulated.ENGINE_SLOT] = engine_payload(
-        make_engine(build_segment_engine("_run_on_acc_0", doubling()))
-    )
-    slots[emulated.ALIASED_SLOT] = "output1@x@kv_cache_update"
-    writing = torch.classes.tensorrt.Engine(slots)
-    strided, contiguous = torch.ones(4, 3).t(), torch.ones(3, 4)
-    returned = execute(writing, strided)[1]
-    assert torch.equal(returned, torch.full((3, 4), 2.0))
-    assert returned.is_contiguous()
-    assert torch.equal(strided, torch.ones(3, 4))
-    execute(writing, contiguous)
-    assert torch.equal(contiguous, torch.full((3, 4), 2.0))
 
 
 class Sized(torch.nn.Module):
@@ -182,12 +146,6 @@ def test_a_double_is_a_float_where_a_release_makes_it_one() -> None:
         execute(engine, x.double())
 
 
-def test_a_strided_input_is_taken(engine: torch.ScriptObject) -> None:
-    # setup_input_tensors: inputs[i].view(shape).contiguous()
-    x = torch.randn(4, 3).t()
-    assert torch.equal(execute(engine, x)[1], x)
-
-
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
@@ -207,16 +165,6 @@ def test_inputs_it_was_not_built_for_are_refused(
 ) -> None:
     with pytest.raises(RuntimeError, match=message):
         execute(engine, *inputs)
-
-
-@pytest.mark.parametrize("size", [1, 3, 8])
-def test_every_size_of_the_profile_is_taken(dynamic_engine: torch.ScriptObject, size: int) -> None:
-    assert execute(dynamic_engine, torch.randn(size, 4))[0].shape == (4, size)
-
-
-def test_a_size_above_the_profile_is_refused(dynamic_engine: torch.ScriptObject) -> None:
-    with pytest.raises(RuntimeError, match="outside its profile"):
-        execute(dynamic_engine, torch.randn(9, 4))
 
 
 def test_a_copy_and_a_pickle_keep_every_slot(engine: torch.ScriptObject) -> None:

@@ -19,11 +19,6 @@ def test_the_reader_of_wheels_knows_every_stand_in() -> None:
     assert set(LEANS_ON) == {surroundings.PARTITIONING}
 
 
-def test_a_package_leads_into_the_wheel() -> None:
-    package = surroundings.stand_ins(WHEEL)["torch_tensorrt.dynamo"]
-    assert package.__path__ == ["a.whl/torch_tensorrt/dynamo"]
-
-
 def test_what_inlining_never_calls_says_so_if_it_does() -> None:
     modules = surroundings.stand_ins(WHEEL)
     with pytest.raises(NotImplementedError, match="contains_sym_int is a stand-in"):
