@@ -35,14 +35,13 @@ ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
 # Found through the line above; none of them needs more than the standard library.
-from harness.base.platforms import refusal  # noqa: E402
+from harness.base.program import refusal  # noqa: E402
 
 if reason := refusal():
     print(f"error: {reason}", file=sys.stderr)
     sys.exit(4)  # ExitCode.FAILED, which an old Python cannot import
 
-from harness.base.errors import Unavailable  # noqa: E402
-from harness.base.exit_codes import ExitCode  # noqa: E402
+from harness.base.errors import ExitCode, Unavailable  # noqa: E402
 from harness.machine.cuda import first_device, refuse_for_rtx  # noqa: E402
 from harness.machine.pip_settings import left_out, uv_variables  # noqa: E402
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from harness.base.platforms import refusal
+from harness.base.program import refusal
 
 
 def main() -> None:

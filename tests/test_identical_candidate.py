@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode
 from harness.catalogue.releases import CATALOGUE_FILE, EXPORTER_MODULE, load_catalogue
 from harness.cli import qualifying, running
 from harness.toolchain.cache import WHEELS

@@ -1,10 +1,30 @@
-"""How the user called this program: the commands that it prints begin with the same words."""
+"""Where this program runs, and how the user called it: commands that it prints begin like that.
+
+Nothing here needs a newer Python than the ones that are refused.
+"""
 
 from __future__ import annotations
 
+import platform
 import sys
 from pathlib import Path
 from typing import Final
+
+
+def refusal(
+    system: str = sys.platform,
+    machine: str = platform.machine(),
+    python: tuple[int, int] = sys.version_info[:2],
+) -> str:
+    """Why the harness cannot run here, in one line; empty where it can."""
+    if system != "linux" or machine not in ("x86_64", "amd64"):
+        what = f"this is {system} on {machine}"
+    elif python not in ((3, 11), (3, 12)):
+        what = f"this is Python {python[0]}.{python[1]}"
+    else:
+        return ""
+    return f"{what}; the harness runs on Linux x86-64 with Python 3.11 or 3.12"
+
 
 SCRIPT: Final = "inliner-regress"  # as pyproject.toml installs it
 

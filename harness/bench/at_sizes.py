@@ -13,8 +13,7 @@ from harness.bench.bench import JudgedBench
 from harness.bench.bytes import judge_bytes
 from harness.bench.measures import GRAPH
 from harness.bench.plan import Bands, BenchCell, BenchPlan
-from harness.stats.intervals import Estimate
-from harness.stats.verdicts import Change
+from harness.stats.intervals import Change, Estimate
 from harness.wire.bench_records import BenchCase, Metric, Size
 from harness.wire.records import SubjectSpec
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 
 from harness.base.errors import SurroundingsError, UsageError
+from harness.base.json_codec import decode
 from harness.bench import plan as plans
 from harness.bench.asking import Running, Workers, workers_again, workers_for
-from harness.bench.folder import BenchFolder
 from harness.bench.judging import BenchReport, judge_bench
 from harness.bench.machine import look, notes, unlike
 from harness.bench.options import BenchOptions, check, make_plan, provenance_of
@@ -22,9 +22,30 @@ from harness.bench.samples import Samples, read_samples
 from harness.bench.sampling import Sampling
 from harness.catalogue.releases import Catalogue
 from harness.runs.provenance import Provenance, resume_mismatch
+from harness.runs.run_directory import RunDirectory
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import Corpus, read_corpus
-from harness.wire.record_json import SCHEMA
+from harness.wire.record_json import SCHEMA, to_json
+
+
+class BenchFolder(RunDirectory):
+    """One bench, being written or read."""
+
+    KIND = COMMAND = "bench"
+    MARK = "plan.json"
+    PREFIX = "bench-"
+    LINK = "latest-bench"
+
+    @classmethod
+    def create(cls, out: Path, provenance: Provenance, plan: BenchPlan) -> BenchFolder:
+        return cls.make(out, provenance, {cls.MARK: to_json(plan)})
+
+    def plan(self) -> BenchPlan:
+        return self.read(self.MARK, lambda data: decode(BenchPlan, data))
+
+    def write_plan(self, plan: BenchPlan) -> None:
+        self.write(self.MARK, to_json(plan))
+
 
 MEMORY_KEPT = 0.2  # of what is free, for everything else
 

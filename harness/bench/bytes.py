@@ -11,8 +11,7 @@ from statistics import median
 from harness.bench.plan import AGAIN, BASELINE, CANDIDATE, BenchCell, BenchPlan
 from harness.bench.samples import CellSamples, Samples
 from harness.stats.blocks import Block
-from harness.stats.intervals import Estimate, t_interval
-from harness.stats.verdicts import Change, judge
+from harness.stats.intervals import Change, Estimate, judge, t_interval
 from harness.wire.bench_records import Size
 
 # Memory comes in whole pages: a few workers can agree to the byte, and be a page off all the same.

@@ -19,8 +19,7 @@ from harness.bench.judging import Gate
 from harness.bench.machine import unlike
 from harness.bench.plan import CANDIDATE
 from harness.stats.changes import ChangePoint, change_points
-from harness.stats.intervals import Estimate, welch_interval
-from harness.stats.verdicts import Change, judge
+from harness.stats.intervals import Change, Estimate, judge, welch_interval
 from harness.wire.routes import Lane
 
 

@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode
 from harness.bench.plan import AGAIN, ARMS, BASELINE, CANDIDATE, BenchCell, BenchPlan
 from harness.bench.samples import CellSamples, Samples
 from harness.stats.growth import Growth, growth
-from harness.stats.intervals import Estimate
+from harness.stats.intervals import Change, Estimate
 from harness.stats.sequential import Effect, effects
 from harness.stats.steady import steadiness
-from harness.stats.verdicts import Change
 from harness.wire.bench_records import Size
 
 GROWTH_CONFIDENCE = 0.95

@@ -1,4 +1,4 @@
-"""The raw samples of a bench, as its journal tells them.
+"""The raw samples of a bench, as its journal tells them, and as pyperf and a table take them.
 
 A line of the journal has a ``kind``:
 
@@ -13,13 +13,16 @@ A line of the journal has a ``kind``:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import datetime
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
 from harness.base.errors import UsageError
 from harness.bench.plan import ARMS, BASELINE, BenchPlan
+from harness.runs.provenance import Provenance
 from harness.stats.blocks import Block
 
 
@@ -162,3 +165,50 @@ def pooled(blocks: Sequence[Mapping[str, Any]], metric: str, arms: Sequence[str]
         for arm in arms
         for seconds in block["arms"][arm]["seconds"][metric]
     ]
+
+
+PYPERF_VERSION = "1.0"  # of its file format
+
+
+def pyperf_suite(samples: Samples, provenance: Provenance, arm: str) -> str:
+    """One arm as a pyperf suite; those of two arms have the same benchmarks, to be compared.
+
+    Args:
+        arm: `baseline` or `candidate`.
+    """
+    benchmarks = [
+        {
+            "metadata": {"name": name, "unit": "second", "loops": 1},
+            "runs": [
+                {
+                    "metadata": {"date": _date(block["at_unix_s"])},
+                    "warmups": [[1, value] for value in _calls(block, arm, "warm_up", metric)],
+                    "values": _calls(block, arm, "seconds", metric),
+                }
+                for block in cell.blocks
+            ],
+        }
+        for name, cell, metric in _benchmarks(samples)
+    ]
+    metadata = {
+        "cpu_model_name": provenance.cpu_model,
+        "python_version": provenance.python,
+        "platform": provenance.os,
+    }
+    suite = {"version": PYPERF_VERSION, "metadata": metadata, "benchmarks": benchmarks}
+    return json.dumps(suite)
+
+
+def _benchmarks(samples: Samples) -> Iterator[tuple[str, CellSamples, str]]:
+    """Name, cell and metric of all that was measured."""
+    for cell_id, cell in samples.cells.items():
+        for metric in cell.measured:
+            yield f"{cell_id}.{metric}", cell, metric
+
+
+def _calls(block: Mapping[str, Any], arm: str, which: str, metric: str) -> list[float]:
+    return list(block["arms"][arm][which].get(metric, ()))
+
+
+def _date(unix_s: float) -> str:
+    return datetime.datetime.fromtimestamp(unix_s, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S.%f")

@@ -3,7 +3,9 @@
 An A/A campaign is a small bench of a release against itself: whatever it calls different is wrong.
 A power campaign is the same with a real delay inside of the candidate's timed region: whatever it
 does not call regressed is missed. Raw samples are kept, so that other rules can be asked about the
-same ones, and a selftest that was cut off goes on where it was.
+same ones, and a selftest that was cut off goes on where it was. These other rules are used in the
+field; they take two plain lists of seconds, and so pool the calls of all workers as if each were
+evidence of its own.
 """
 
 from __future__ import annotations
@@ -11,18 +13,47 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import mean, median
 from typing import Any
+
+from scipy import stats
 
 from harness.base.errors import UsageError
 from harness.bench.judging import BenchReport, judge_bench
 from harness.bench.plan import BASELINE, CANDIDATE, Bands, BenchCell, BenchPlan
 from harness.bench.samples import CellSamples, Samples, pooled, read_samples
 from harness.bench.sampling import Asked, Sampling
-from harness.stats import rivals
-from harness.stats.verdicts import Change
+from harness.stats.intervals import Change
 from harness.wire.bench_records import BenchCase
 from harness.wire.record_json import SCHEMA
+
+BARE_THRESHOLD = 0.05
+POOLED_ALPHA = 0.01
+PYPERF_ALPHA = 0.05
+
+
+def pooled_t_differs(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Student's t test on all calls, at 1 %."""
+    return _p_value(one, other) < POOLED_ALPHA
+
+
+def threshold_differs(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Medians more than 5 % apart, either way."""
+    return not 1 / (1 + BARE_THRESHOLD) <= median(other) / median(one) <= 1 + BARE_THRESHOLD
+
+
+def pyperf_differs(one: Sequence[float], other: Sequence[float]) -> bool:
+    """As `pyperf compare_to` decides: a pooled two-sample t test at 95 %."""
+    return _p_value(one, other) <= PYPERF_ALPHA
+
+
+def slower(one: Sequence[float], other: Sequence[float]) -> bool:
+    return mean(other) > mean(one)
+
+
+def _p_value(one: Sequence[float], other: Sequence[float]) -> float:
+    return float(stats.ttest_ind(one, other).pvalue)
+
 
 AA = "A/A"
 INJECTED = 0.05  # of the stage's median
@@ -209,9 +240,9 @@ def called_by_us(campaign: Campaign) -> bool:
 
 Rule = Callable[[Sequence[float], Sequence[float]], bool]
 RIVALS: Mapping[str, Rule] = {
-    "pooled t test, 1 %": rivals.pooled_t_differs,
-    "bare threshold, 5 %": rivals.threshold_differs,
-    "pyperf compare": rivals.pyperf_differs,
+    "pooled t test, 1 %": pooled_t_differs,
+    "bare threshold, 5 %": threshold_differs,
+    "pyperf compare": pyperf_differs,
 }
 
 
@@ -230,6 +261,6 @@ def called_by_rival(campaign: Campaign, rule: Rule, *, in_turn: bool) -> bool:
         other = pooled(second, metric, [CANDIDATE])
         if len(one) < 2 or len(other) < 2 or not rule(one, other):
             continue
-        if campaign.kind == AA or rivals.slower(one, other):
+        if campaign.kind == AA or slower(one, other):
             return True
     return False

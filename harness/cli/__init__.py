@@ -9,8 +9,7 @@ from typing import Final
 
 import typer
 
-from harness.base.errors import SurroundingsError, Unavailable, UsageError
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode, SurroundingsError, Unavailable, UsageError
 from harness.cli.common import INTERRUPTED, err, fail
 
 HELP = "Sends split models through the inliners of Torch-TensorRT and judges what comes back."
@@ -84,7 +83,7 @@ def _no_options() -> None:
 
 
 def main() -> None:
-    """Run the command line; every way to end has its exit code (`harness.base.exit_codes`)."""
+    """Run the command line; every way to end has its exit code (`harness.base.errors`)."""
     try:
         # Not standalone: typer would turn every exception into exit code 1, which means red here.
         code = application(sys.argv[1:])(standalone_mode=False)

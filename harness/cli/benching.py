@@ -14,6 +14,7 @@ from harness.base.errors import UsageError
 from harness.base.files import replace_file
 from harness.base.program import command_line
 from harness.bench.bench import (
+    BenchFolder,
     JudgedBench,
     bench,
     like_recorded,
@@ -22,11 +23,9 @@ from harness.bench.bench import (
     resume,
 )
 from harness.bench.compare import Comparison, compare, comparison_to_json, trend
-from harness.bench.export import pyperf_suite
-from harness.bench.folder import BenchFolder
 from harness.bench.options import BenchOptions
 from harness.bench.plan import BASELINE, CANDIDATE, BenchCell, BenchPlan
-from harness.bench.samples import Samples
+from harness.bench.samples import Samples, pyperf_suite
 from harness.bench.selftest import Campaign, SelftestPlan, called_by_us
 from harness.bench.selftest_run import SelftestFolder, begin, go_on
 from harness.bench.words import change, comparison_lines, first_screen

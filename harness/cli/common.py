@@ -11,8 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from harness.base.errors import UsageError
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode, UsageError
 from harness.base.files import written_to
 from harness.runs.plan import CAPTURES
 from harness.toolchain import Toolchain

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.base.errors import SurroundingsError, UsageError
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.files import replace_file
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.base.errors import UsageError
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode, UsageError
 from harness.base.program import PROGRAM
 from harness.cli.common import ExpectationsFolder, tell
 from harness.expectations import EXPECTATIONS

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from harness.base.errors import SurroundingsError, UsageError
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.cli.common import RESULTS, ExpectationsFolder, Out, committed, tell
 from harness.expectations import EXPECTATIONS
 from harness.register.absorb import absorb, accepted

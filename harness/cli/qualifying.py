@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from harness.base.errors import SurroundingsError, UsageError
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.files import replace_file
 from harness.base.program import command_line
 from harness.bench.asking import inliner_workers
@@ -23,8 +22,7 @@ from harness.bench.at_sizes import (
     plan_at_sizes,
     unmeasured,
 )
-from harness.bench.bench import measure
-from harness.bench.folder import BenchFolder
+from harness.bench.bench import BenchFolder, measure
 from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.cli.benching import teller
 from harness.cli.common import (

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from harness.base.errors import UsageError
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file
 from harness.catalogue.releases import load_catalogue
 from harness.cli.common import (

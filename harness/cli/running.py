@@ -11,8 +11,7 @@ from typing import Annotated
 
 import typer
 
-from harness.base.errors import UsageError
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode, UsageError
 from harness.base.program import PROGRAM, command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli.common import (

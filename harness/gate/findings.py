@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode
 from harness.base.program import PROGRAM
-from harness.gate.mistakes import told
 from harness.gate.verdict import counts_by_lane, verdict_words
 from harness.register.faults import Fault
 from harness.runs.commands import HERE, Places, explain_command
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, Verdict
 from harness.wire.routes import Lane
+from harness.wire.vocabulary import ENDS_AT, Stage
 
 
 class Gate(enum.StrEnum):
@@ -201,7 +203,7 @@ def mistakes(report: GateReport, places: Places) -> tuple[str, ...]:
 def mistake(finding: Finding, places: Places) -> str:
     """What is wrong with a user's own case, if that is the finding; else empty."""
     declared_at = places.declared.get(finding.case, "")
-    return told(finding.case, finding.of_case, declared_at) if declared_at else ""
+    return _mistake(finding.case, finding.of_case, declared_at) if declared_at else ""
 
 
 def _describe(finding: Finding, places: Places) -> str:
@@ -219,3 +221,37 @@ def _describe(finding: Finding, places: Places) -> str:
 def _shortened(text: str, limit: int = 300) -> str:
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
+_AT: Final = re.compile(rf"{ENDS_AT}(?P<stage>[\w-]+): (?P<error>\w+)")
+_INSTEAD: Final = {
+    Stage.CAPTURE: "mend what it raises, so that torch.export.export takes the model",
+    Stage.SPLIT: "name in `fallback` none but ops that the graph has",
+    Stage.COMPILE: "mend what it says, so that the split model runs as the model does",
+}
+_INSTEAD_OF: Final = {
+    "UnsupportedSegment": (
+        "name that op in `fallback`, which leaves it in PyTorch, or ask whole packages alone, by "
+        '`lanes=["package"]` and --lane package'
+    ),
+    "WrongSplit": (
+        "give `eager_tolerance` if rounding is all that differs, and else a model that computes "
+        "the same whenever it is run and exported"
+    ),
+}
+
+
+def _mistake(case: str, reason: str, declared_at: str) -> str:
+    """A mistake in one line: the case's place, what happened, and what to write instead.
+
+    Empty where the case is as it should be, and what is asked of it lacks something.
+
+    Args:
+        reason: why its cells could not be asked, which begins with the stage that it ended at.
+        declared_at: its file and line.
+    """
+    found = _AT.match(reason)
+    if found is None:
+        return ""
+    instead = _INSTEAD_OF.get(found["error"]) or _INSTEAD[Stage(found["stage"])]
+    return f"{declared_at}: {case} cannot be asked, {reason}; instead, {instead}"

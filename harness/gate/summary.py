@@ -10,8 +10,7 @@ from typing import Any
 from harness.gate.findings import CellClass, GateReport
 from harness.gate.shown_defects import DefectShown
 from harness.runs.plan import PlannedCell
-from harness.runs.provenance import Provenance
-from harness.runs.sources import environment_bytes_in, tensorrt_in, torch_in
+from harness.runs.provenance import Provenance, environment_bytes_in, tensorrt_in, torch_in
 from harness.runs.spent import Spent
 from harness.wire.record_json import SCHEMA
 from harness.wire.records import CaseInfo, CellRecord, SubjectSpec

@@ -19,7 +19,7 @@ from harness.base.errors import HarnessError, SurroundingsError, Unavailable
 from harness.base.process import run
 from harness.catalogue.releases import Release
 from harness.machine.cuda import DRIVER
-from harness.subjects.engine_lane import preflight
+from harness.subjects.packages import preflight
 from harness.toolchain import Toolchain
 from harness.toolchain.cache import workspace
 from harness.toolchain.wheels import mismatch

@@ -24,8 +24,7 @@ from harness.runs.provenance import Provenance, collect_provenance, resume_misma
 from harness.runs.run_folder import RunFolder, RunState
 from harness.runs.spent import own_peak_bytes, read_spent, spent_log
 from harness.subjects.choosing import choose_subjects, found_again
-from harness.subjects.engine_lane import preflight
-from harness.subjects.packages import Sites, with_installed, with_packages
+from harness.subjects.packages import Sites, preflight, with_installed, with_packages
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus

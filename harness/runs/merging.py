@@ -18,10 +18,16 @@ from typing import Any, Final, cast
 from harness.base.errors import UsageError
 from harness.base.program import PROGRAM
 from harness.base.words import plural
-from harness.catalogue.subject_order import ordered_subjects
+from harness.catalogue.releases import ordered_subjects
 from harness.runs.plan import PlannedCell
-from harness.runs.provenance import Provenance, Source, new_run_id, provenance_to_json
-from harness.runs.sources import joined_words, sources_of
+from harness.runs.provenance import (
+    Provenance,
+    Source,
+    joined_words,
+    new_run_id,
+    provenance_to_json,
+    sources_of,
+)
 from harness.wire.builders import SEGMENT
 from harness.wire.oracles import Oracle
 from harness.wire.record_json import SCHEMA, to_json

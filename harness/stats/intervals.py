@@ -5,6 +5,7 @@ Means of blocks get Student's t interval, and shares of campaigns an exact one.
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -112,3 +113,38 @@ def _checked(values: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.floa
     if not np.isfinite(sample).all():
         raise ValueError("a value is not finite")
     return sample
+
+
+class Change(enum.StrEnum):
+    """What an interval says of a candidate. `inconclusive` is no "no change"."""
+
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    EQUIVALENT = "equivalent"
+    INCONCLUSIVE = "inconclusive"
+
+    @property
+    def decided(self) -> bool:
+        return self is not Change.INCONCLUSIVE
+
+
+def judge(effect: Estimate, band: float) -> Change:
+    """The verdict on an effect.
+
+    Args:
+        effect: the log-ratio of candidate to baseline.
+        band: the largest log-ratio that is put up with, above zero.
+
+    Inside of the band counts first: a slowdown of half a per cent that is real, where five are
+    allowed, is `equivalent`. `regressed` is what is slower beyond doubt, and may be slower than
+    allowed.
+    """
+    if band <= 0:
+        raise ValueError(f"a band of {band} allows nothing")
+    if -band < effect.low and effect.high < band:
+        return Change.EQUIVALENT
+    if effect.low > 0:
+        return Change.REGRESSED
+    if effect.high < 0:
+        return Change.IMPROVED
+    return Change.INCONCLUSIVE

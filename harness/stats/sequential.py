@@ -19,9 +19,7 @@ from dataclasses import dataclass
 
 from scipy import stats
 
-from harness.stats import holm
-from harness.stats.intervals import Estimate, standard_error, t_interval, t_p_value
-from harness.stats.verdicts import Change, judge
+from harness.stats.intervals import Change, Estimate, judge, standard_error, t_interval, t_p_value
 
 INTERIM_LOOKS = (8, 12, 18, 27, 40, 60, 90, 135)  # blocks
 INTERIM_SHARE = 0.5
@@ -90,7 +88,7 @@ def effects(
     p_values = [
         p_over_looks(values, not early) for values, early in zip(samples, stopped, strict=True)
     ]
-    divided = holm.divisors(p_values, alpha)
+    divided = divisors(p_values, alpha)
     return [
         _effect(values, band, alpha / divisor, p_value, early)
         for values, band, divisor, p_value, early in zip(
@@ -127,3 +125,23 @@ def smallest_detectable(values: Sequence[float], alpha: float, power: float = PO
     freedom = len(values) - 1
     reach = float(stats.t.ppf(1 - alpha / 2, freedom) + stats.t.ppf(power, freedom))
     return reach * standard_error(values)
+
+
+def divisors(p_values: Sequence[float], alpha: float) -> list[int]:
+    """By what ``alpha`` is divided for each hypothesis's own interval.
+
+    Holm rejects the smallest p-value at alpha / m, the next at alpha / (m - 1), and stops at the
+    first that is not below its share; that one and all that follow have its share. So an interval
+    excludes zero exactly if Holm rejects.
+    """
+    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
+    found = [1] * len(p_values)
+    divisor = len(order)
+    for rank, at in enumerate(order):
+        divisor = len(order) - rank
+        found[at] = divisor
+        if p_values[at] > alpha / divisor:
+            for rest in order[rank:]:
+                found[rest] = divisor
+            break
+    return found

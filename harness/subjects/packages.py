@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from harness.base.errors import Unavailable, UsageError
 from harness.catalogue.bindings import rtx_versions
 from harness.catalogue.releases import Catalogue, Release
-from harness.subjects.engine_lane import Installed
+from harness.machine.cuda import DRIVER, Device, first_device, refuse_for_rtx
 from harness.toolchain import PackageSite, Toolchain
-from harness.wire.builders import CUDA, SEGMENT, Builder, BuilderKind
+from harness.toolchain.rig_client import ask_rig
+from harness.wire.builders import BUILDERS, CUDA, SEGMENT, Builder, BuilderKind
 from harness.wire.records import PackageSpec, SubjectSpec
 from harness.wire.vocabulary import SubjectKind
 
@@ -124,3 +126,52 @@ def _builds_real(release: Release, builder: Builder, catalogue: Catalogue) -> bo
     if not release.pins.tensorrt_rtx:
         return False
     return bool(builder.version) or release in tuple(catalogue)[-NEWEST:]
+
+
+_BUILDERS: Final = {row.distribution: kind for kind, row in BUILDERS.items() if row.distribution}
+_INSTALL: Final = "`nox -s engine` makes an environment that has it"
+_MATCH_DRIVER: Final = "install a torch build that this driver supports, or update the driver"
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What real engines are built and run with."""
+
+    release: str
+    builder: BuilderKind
+    tensorrt: str
+    device: Device
+
+
+def preflight(python: str, driver: str = DRIVER) -> Installed:
+    """What the engine lane would run with, in the environment of ``python``.
+
+    Raises:
+        Unavailable: something is missing; says what, and what to do, in one line.
+    """
+    device = first_device(driver)  # first: without one, what is installed does not matter
+    return installed(ask_rig(python, "installed")[0], device)
+
+
+def installed(facts: Mapping[str, Any], device: Device) -> Installed:
+    """`preflight` for an environment with these facts, and for this device."""
+    package, release = facts["package"], facts["release"]
+    if facts["no_gpu"]:
+        raise Unavailable(
+            f"torch {facts['torch']} cannot use the {device.name} here: {facts['no_gpu']}",
+            _INSTALL if facts["torch_cuda"] is None else _MATCH_DRIVER,
+        )
+    if package is None:
+        raise Unavailable(
+            f"neither {' nor '.join(_BUILDERS)} is installed in this environment", _INSTALL
+        )
+    if facts["tensorrt"] is None:
+        raise Unavailable(
+            f"{package} {release} is installed here, and its TensorRT cannot be imported: "
+            f"{facts['no_tensorrt']}",
+            _INSTALL,
+        )
+    builder = _BUILDERS[package]
+    if builder is BuilderKind.RTX:
+        refuse_for_rtx(device)
+    return Installed(release, builder, facts["tensorrt"], device)

@@ -10,8 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from harness.base.errors import SurroundingsError, UsageError
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.files import digest_of, replace_file
 from harness.base.process import run
 from harness.base.program import PROGRAM

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from harness.base.platforms import refusal
+from harness.base.program import refusal
 from harness.toolchain.environment import PROJECT_ROOT
 
 

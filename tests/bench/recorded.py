@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.bench.bench import JudgedBench, reopen
-from harness.bench.folder import BenchFolder
+from harness.bench.bench import BenchFolder, JudgedBench, reopen
 from harness.bench.machine import MachineState
 from harness.bench.plan import BenchPlan
 from harness.bench.samples import read_samples

@@ -15,7 +15,7 @@ from harness.bench.at_sizes import (
     unmeasured,
 )
 from harness.report.pages.qualify_page import sizes_sentence
-from harness.stats.verdicts import Change
+from harness.stats.intervals import Change
 from tests.bench.recorded import record
 from tests.record_builders import subject
 

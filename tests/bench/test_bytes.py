@@ -8,7 +8,7 @@ import pytest
 
 from harness.bench.bytes import PAGE_BYTES, BytesVerdict, judge_bytes
 from harness.bench.samples import Samples, read_samples
-from harness.stats.verdicts import Change
+from harness.stats.intervals import Change
 from harness.wire.bench_records import Size
 from tests.bench.simulated import BYTES, plan_of
 

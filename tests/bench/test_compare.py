@@ -13,7 +13,7 @@ from harness.bench.bench import like_recorded, refuse_unlike
 from harness.bench.compare import compare, trend
 from harness.bench.judging import Gate
 from harness.bench.options import BenchOptions
-from harness.stats.verdicts import Change
+from harness.stats.intervals import Change
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind

@@ -10,9 +10,8 @@ import pyperf
 import pytest
 from pyperf._utils import is_significant
 
-from harness.bench.export import pyperf_suite
-from harness.bench.samples import pooled
-from harness.stats.rivals import pyperf_differs
+from harness.bench.samples import pooled, pyperf_suite
+from harness.bench.selftest import pyperf_differs
 from tests.bench.recorded import record
 from tests.bench.simulated import plan_of
 

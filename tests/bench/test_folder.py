@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.base.errors import UsageError
-from harness.bench.bench import reopen
-from harness.bench.folder import BenchFolder
+from harness.bench.bench import BenchFolder, reopen
 from harness.report.benching import write_bench
 from tests.bench.recorded import provenance_of, record
 from tests.bench.simulated import plan_of

@@ -13,8 +13,8 @@ from harness.bench.judging import Gate, judge_bench
 from harness.bench.plan import ARMS, IMPORT_CELL, BenchCell, BenchPlan
 from harness.bench.samples import Samples, read_samples
 from harness.bench.sampling import SWEEP_BLOCKS, Sampling, chosen_calls
+from harness.stats.intervals import Change
 from harness.stats.sequential import INTERIM_LOOKS
-from harness.stats.verdicts import Change
 from harness.wire.bench_records import BenchCase
 from tests.bench.simulated import Simulated, plan_of
 

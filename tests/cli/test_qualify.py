@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode
 from harness.bench.bench import reopen
 from tests.cli.test_bench import invoke
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.base.errors import UsageError
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode, UsageError
 from harness.gate.findings import exit_code, mistakes
 from harness.gate.judge import CellClass, Finding, Gate, GateReport, first_screen, judge
 from harness.register.absorb import absorb

@@ -19,8 +19,7 @@ from harness.report.pages.qualify_page import (
     verdict_of,
 )
 from harness.runs.gpu_runs import GpuRun
-from harness.stats.intervals import Estimate
-from harness.stats.verdicts import Change
+from harness.stats.intervals import Change, Estimate
 from harness.wire.oracles import Harm as Graded
 from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict

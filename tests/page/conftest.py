@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode
 from harness.toolchain.environment import PROJECT_ROOT
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.gate.attribution import attributed
+from harness.gate.attribution import attributed, due_to
 from harness.register.defects import Sign
-from harness.register.naming import due_to
 from harness.wire.oracles import Oracle
 from tests.record_builders import RELEASES, defect, entry, failed, key, record, register, table
 

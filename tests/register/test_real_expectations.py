@@ -14,13 +14,13 @@ from collections.abc import Iterable
 import pytest
 
 from harness.catalogue.releases import load_catalogue
+from harness.gate.attribution import due_to
 from harness.gate.findings import CellClass, Gate, GateReport
 from harness.gate.judge import judge
 from harness.register.absorb import absorb
 from harness.register.defects import Register
 from harness.register.facts import UNSUPPORTED, Fact, Place, place_of
 from harness.register.faults import faults_of
-from harness.register.naming import due_to
 from harness.register.reading import read_expectations
 from harness.register.selectors import NAMED_SUBJECTS
 from harness.register.table import ALL, UNKNOWN, Entry, Table, asked_of, table_texts

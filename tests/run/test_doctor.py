@@ -13,7 +13,7 @@ from harness.catalogue.releases import Release, load_catalogue
 from harness.machine.cuda import Device
 from harness.run import doctor
 from harness.run.doctor import Finding
-from harness.subjects.engine_lane import Installed
+from harness.subjects.packages import Installed
 from harness.toolchain import Toolchain
 from tests.fake_releases import make_release, script
 

@@ -17,14 +17,13 @@ from typing import Any
 import pytest
 
 import harness.run.run
-from harness.base.errors import UsageError
-from harness.base.exit_codes import ExitCode
+from harness.base.errors import ExitCode, UsageError
 from harness.catalogue.releases import Catalogue
 from harness.gate.findings import Gate
 from harness.machine.cuda import Device
 from harness.report.run_report import write_run_report
 from harness.run.run import RunOptions, resume, run
-from harness.subjects.engine_lane import Installed
+from harness.subjects.packages import Installed
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.workers.process import PackageSetup

@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
 from harness.runs.merging import Part, merge
-from harness.runs.provenance import Provenance, provenance_from_json, provenance_to_json
-from harness.runs.sources import environment_bytes_in, tensorrt_in, torch_in
+from harness.runs.provenance import (
+    Provenance,
+    environment_bytes_in,
+    provenance_from_json,
+    provenance_to_json,
+    tensorrt_in,
+    torch_in,
+)
 from harness.wire.builders import CUDA
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict

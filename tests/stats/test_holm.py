@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.holm import divisors
+from harness.stats.sequential import divisors
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 

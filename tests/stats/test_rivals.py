@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.stats.rivals import pooled_t_differs, pyperf_differs, slower, threshold_differs
+from harness.bench.selftest import pooled_t_differs, pyperf_differs, slower, threshold_differs
 
 
 def test_the_threshold_looks_at_medians_alone() -> None:

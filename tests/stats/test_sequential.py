@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from harness.stats.intervals import Change
 from harness.stats.sequential import (
     INTERIM_LOOKS,
     decided_early,
@@ -15,7 +16,6 @@ from harness.stats.sequential import (
     p_over_looks,
     smallest_detectable,
 )
-from harness.stats.verdicts import Change
 
 BAND = math.log(1.05)
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.intervals import Estimate
-from harness.stats.verdicts import Change, judge
+from harness.stats.intervals import Change, Estimate, judge
 
 BAND = math.log(1.05)
 

@@ -10,7 +10,7 @@ import pytest
 
 from harness.base.errors import Unavailable
 from harness.machine.cuda import Device
-from harness.subjects.engine_lane import Installed, installed, preflight
+from harness.subjects.packages import Installed, installed, preflight
 from harness.toolchain.rig_client import ask_rig
 from tests import fake_drivers
 

@@ -10,8 +10,7 @@ import pytest
 from harness.base.errors import Unavailable, UsageError
 from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.machine.cuda import Device
-from harness.subjects.engine_lane import Installed
-from harness.subjects.packages import with_installed, with_packages
+from harness.subjects.packages import Installed, with_installed, with_packages
 from harness.subjects.specs import builtin_subjects, release_subject, torch_subject
 from harness.toolchain import PackageSite, Toolchain
 from harness.wire.records import SubjectSpec

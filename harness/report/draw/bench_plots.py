@@ -22,7 +22,7 @@ from harness.bench.words import change
 from harness.report import style, text
 from harness.report.draw.plots import new_figure, ticks
 from harness.stats.blocks import percent
-from harness.stats.verdicts import Change
+from harness.stats.intervals import Change
 
 EMULATED = "engines are emulated"
 GROWTH_STAGES = ("inline", "export", "save", "load-warm")

@@ -14,7 +14,7 @@ from harness.bench.at_sizes import AtSize, AtSizes
 from harness.gate.qualify import FORBIDDING, MADE, Change, Decision, Harm, Measured, Qualification
 from harness.report.pages.rendering import render
 from harness.runs.gpu_runs import GpuRun
-from harness.stats import verdicts
+from harness.stats import intervals
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import Reach, SubjectKind
@@ -43,8 +43,8 @@ ADVICE = {
 }
 EMULATED = "Engines are emulated: no TensorRT engine ran."
 WORDS = {
-    "bytes": {verdicts.Change.REGRESSED: "larger", verdicts.Change.IMPROVED: "smaller"},
-    "s": {verdicts.Change.REGRESSED: "slower", verdicts.Change.IMPROVED: "faster"},
+    "bytes": {intervals.Change.REGRESSED: "larger", intervals.Change.IMPROVED: "smaller"},
+    "s": {intervals.Change.REGRESSED: "slower", intervals.Change.IMPROVED: "faster"},
 }
 
 
@@ -112,8 +112,8 @@ def sizes_sentence(sizes: AtSizes | None) -> str:
     if sizes is None or not sizes.rows:
         return "File size, peak memory and load time were not measured."
     worse = [f"{row.what} at {row.steps} steps" for row in sizes.rows if row.worse]
-    better = sum(row.conclusive and row.change is verdicts.Change.IMPROVED for row in sizes.rows)
-    alike = sum(row.conclusive and row.change is verdicts.Change.EQUIVALENT for row in sizes.rows)
+    better = sum(row.conclusive and row.change is intervals.Change.IMPROVED for row in sizes.rows)
+    alike = sum(row.conclusive and row.change is intervals.Change.EQUIVALENT for row in sizes.rows)
     open_ = sum(not row.conclusive for row in sizes.rows)
     said = (
         f"{len(worse)} larger or slower" + (f" ({', '.join(worse)})" if worse else ""),
@@ -291,7 +291,7 @@ def _amount(value: float, unit: str) -> str:
 def _said(row: AtSize, band_percent: float) -> str:
     if row.control_off:
         return "A/A off: says nothing"
-    alike = {verdicts.Change.EQUIVALENT: f"at most {band_percent:g} % apart"}
+    alike = {intervals.Change.EQUIVALENT: f"at most {band_percent:g} % apart"}
     return (alike | WORDS[row.unit]).get(row.change, row.change.value)
 
 

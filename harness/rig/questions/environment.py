@@ -39,7 +39,7 @@ def probe(_: Mapping[str, Any]) -> Iterator[dict[str, object]]:
 
 
 def installed(_: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The fields of `harness.subjects.engine_lane.Installed`, but for the device.
+    """The fields of `harness.subjects.packages.Installed`, but for the device.
 
     It asks torch for the GPU, so nobody may fork this process afterwards: CUDA does not survive it.
     """

@@ -14,7 +14,7 @@ import pytest
 
 from harness.base.errors import Unavailable
 from harness.catalogue.releases import Catalogue
-from harness.subjects.engine_lane import preflight
+from harness.subjects.packages import preflight
 from harness.wire.builders import CUDA, EMULATED
 from tests.rig.conftest import AskPackage
 from tests.rig.engines.conformance import ALIASED_FACTS, FACTS, answers_of
