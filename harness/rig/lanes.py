@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,11 +13,12 @@ from typing import Any, Protocol
 import torch
 
 from corpus import elsewhere
-from corpus.case import Case
+from corpus.case import Case, find_case
 from harness.rig.cell.disk import RoundTrip
-from harness.rig.cell.pipeline import run_cell
+from harness.rig.cell.pipeline import ended_before_routes, is_full_disk, run_cell
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, prepare
 from harness.rig.cell.sharing import Shared
+from harness.rig.channel import Reporter
 from harness.rig.clock import StageClock
 from harness.rig.engines.emulated import load_runtime
 from harness.rig.inliners.loader import load_inliner
@@ -99,13 +100,13 @@ class GraphLane:
         self._share = bool(setup.get("share"))
         self.load_errors: dict[str, str] = {}
         self.subjects: dict[str, SubjectSpec] = {}
-        self._inliners: dict[str, Inliner] = {}
+        self.inliners: dict[str, Inliner] = {}
         for spec in map(subject_from_json, setup["subjects"]):
             if spec.unavailable:
                 continue
             self.subjects[spec.subject] = spec
             try:
-                self._inliners[spec.subject] = load_inliner(spec)
+                self.inliners[spec.subject] = load_inliner(spec)
             except LoadError as error:
                 self.load_errors[spec.subject] = str(error)
 
@@ -118,13 +119,13 @@ class GraphLane:
         return prepared
 
     def run_cell(self, prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
-        return run_cell(prepared, self._inliners[key.subject], key, clock)
+        return run_cell(prepared, self.inliners[key.subject], key, clock)
 
     def export(
         self, prepared: PreparedCase, subject: str, route: Route, inlining: Inlining
     ) -> None:
         captured = prepared.captured
-        self._inliners[subject].produce(
+        self.inliners[subject].produce(
             prepared.split,
             route,
             captured.given_to_save,
@@ -207,6 +208,46 @@ def open_lane(setup: Mapping[str, Any]) -> GraphLane | PackageLane:
         NoCorpus: a place of ``corpus`` holds no cases.
     """
     return GraphLane(setup) if LaneName(setup["lane"]) is LaneName.GRAPH else PackageLane(setup)
+
+
+def serve_cells(
+    lane: Lane, name: str, capture: str, cells: Sequence[CellKey], report: Reporter
+) -> float:
+    """Prepare a case once and run its cells one by one; each ends in a record or in `broken`.
+
+    Returns the seconds that were spent inside of stages.
+    """
+    clock = StageClock(lambda stage: report.at(None, stage))
+    try:
+        case = find_case(name)
+        prepared = lane.prepare(case, capture, clock)
+    except NotPrepared as error:
+        if is_full_disk(error.cause):  # as in a cell, it is no fact about the case
+            for key in cells:
+                report.broken(key)
+        else:
+            report.ended(ended_before_routes(key, error.cause, error.stage) for key in cells)
+        return clock.spent_seconds
+    except Exception:  # noqa: BLE001 - reported as the harness's own fault, never swallowed
+        for key in cells:
+            report.broken(key)
+        return clock.spent_seconds
+    spent = clock.spent_seconds
+    in_common = clock.seconds
+    for key in cells:
+        clock = StageClock(lambda stage, key=key: report.at(key, stage))  # type: ignore[misc]
+        clock.credit(in_common)
+        in_common = {}  # what the cells of a case share is told once, in the first record
+        try:
+            record = lane.run_cell(prepared, key, clock)
+        except Exception:  # noqa: BLE001 - as above
+            report.broken(key)
+        else:
+            report.ended([record])
+        if prepared.damaged:  # that cell's verdict says so; the next ones get a sound case
+            prepared = lane.prepare(case, capture, clock)
+        spent += clock.spent_seconds
+    return spent
 
 
 @contextmanager

@@ -24,10 +24,9 @@ from harness.rig.channel import die_with_parent, private_channel, send
 
 
 class Server(Protocol):
-    """What outlives a job. ``load_errors`` and ``load_seconds`` are by subject."""
+    """What outlives a job. ``load_errors`` says of each subject that is not there why."""
 
     load_errors: dict[str, str]
-    load_seconds: dict[str, float]
 
     def serve(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Do one job.
@@ -50,7 +49,6 @@ def answer_jobs(make: Callable[[Mapping[str, Any]], Server]) -> None:
         channel,
         event="ready",
         load_errors=server.load_errors,
-        load_seconds=server.load_seconds,
         corpus_digest=corpus_digest(),
         overhead_s=overhead_s(),
         cold_share=cold_share(),

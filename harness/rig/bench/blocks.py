@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.rig.bench.forked import Child
-from harness.rig.bench.measuring import TimedCalls, Worker
-from harness.rig.bench.page_cache import drop_from_cache, resident_share
+from harness.rig.bench.measuring import TimedCalls, Worker, drop_from_cache, resident_share
 from harness.rig.bench.prepared import Measured
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.bench_records import Arm

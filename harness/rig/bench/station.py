@@ -114,7 +114,6 @@ class Station:
 
     def __init__(self, setup: Mapping[str, Any]) -> None:
         self.load_errors: dict[str, str] = {}
-        self.load_seconds: dict[str, float] = {}
         self._package = open_package(setup)
         self._seed = int(setup["seed"])
         self._start_process: Callable[[Serve], Answering] = (

@@ -14,8 +14,7 @@ from typing import Any
 from torch.fx import GraphModule
 
 from corpus.case import find_case
-from harness.rig.bench.measuring import TimedCalls
-from harness.rig.bench.page_cache import drop_from_cache
+from harness.rig.bench.measuring import TimedCalls, drop_from_cache
 from harness.rig.capture.capture import CapturedProgram, capture
 from harness.rig.clock import StageClock
 from harness.rig.package.compiling import compile_like_a_user, engine_bytes_of

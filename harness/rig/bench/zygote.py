@@ -19,28 +19,24 @@ torch is in memory once, and no case's heap is another's.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import json
 import tempfile
-import time
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from corpus import elsewhere
 from harness.rig.bench.answering import answer_jobs
 from harness.rig.bench.blocks import BlockJob, run_alone, run_block
 from harness.rig.bench.forked import Child
 from harness.rig.bench.memory import sizes_of
 from harness.rig.bench.prepared import Measured, make_ready
-from harness.rig.engines.emulated import load_runtime
-from harness.rig.inliners.loader import load_inliner
-from harness.rig.inliners.protocol import Inliner, LoadError
+from harness.rig.inliners.protocol import Inliner
+from harness.rig.lanes import GraphLane
 from harness.wire.bench_records import arm_of, case_of
-from harness.wire.record_json import subject_from_json
 
 
 class CaseServer:
@@ -96,23 +92,10 @@ class Zygote:
     """Holds the loaded inliners, and a forked server for each case that is in use."""
 
     def __init__(self, setup: Mapping[str, Any]) -> None:
-        warnings.filterwarnings("ignore")
-        torch.set_num_threads(1)
-        load_runtime(Path(setup["library"]))
-        elsewhere.load(setup["corpus"])
-        self._seed = int(setup["seed"])
-        self._inliners: dict[str, Inliner] = {}
+        lane = GraphLane(setup)
+        self.load_errors = lane.load_errors
+        self._new_server = functools.partial(CaseServer, lane.inliners, lane.seed)
         self._servers: dict[str, Child] = {}
-        self.load_seconds: dict[str, float] = {}
-        self.load_errors: dict[str, str] = {}
-        for data in setup["subjects"]:
-            spec = subject_from_json(data)
-            began = time.perf_counter()
-            try:
-                self._inliners[spec.subject] = load_inliner(spec)
-            except LoadError as error:
-                self.load_errors[spec.subject] = str(error)
-            self.load_seconds[spec.subject] = time.perf_counter() - began
 
     def serve(self, message: Mapping[str, Any]) -> dict[str, Any]:
         name = json.dumps(message["case"], sort_keys=True)
@@ -120,12 +103,11 @@ class Zygote:
             self._servers.pop(name).end()
             return {}
         if message["do"] == "alone":
-            server = CaseServer(self._inliners, self._seed)
+            server = self._new_server()
             server.serve({**message, "do": "prepare"})
             return server.serve(message)
         if name not in self._servers:
-            server = CaseServer(self._inliners, self._seed)
-            self._servers[name] = Child.fork(server.serve)
+            self._servers[name] = Child.fork(self._new_server().serve)
         return self._servers[name].ask(message)
 
 

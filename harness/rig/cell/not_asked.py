@@ -17,7 +17,7 @@ from torch._library.fake_class_registry import FakeScriptObject
 
 from harness.rig.engines.contract import EngineRefusal, SizeUnknown, UnsupportedSegment
 from harness.rig.engines.module import EngineModule
-from harness.rig.frames import OURS, TORCH, UPSTREAM, frames_of, package_of
+from harness.rig.oracles.completion import OURS, TORCH, UPSTREAM, frames_of, package_of
 
 _RUNTIME = "tensorrt"  # the namespace of the runtime's ops and classes
 _ANSWERS = frozenset({"__getattr__", "__getattribute__"})

@@ -16,8 +16,7 @@ from harness.rig.cell import judging
 from harness.rig.cell.disk import RoundTrip, save_again, send_to_disk
 from harness.rig.cell.harm import DAMAGED
 from harness.rig.cell.not_asked import not_asked
-from harness.rig.cell.prepare import PreparedCase
-from harness.rig.cell.refusal import own_line
+from harness.rig.cell.prepare import PreparedCase, own_line
 from harness.rig.cell.sharing import (
     Exported,
     Judged,

@@ -8,11 +8,27 @@ from __future__ import annotations
 import linecache
 import re
 import traceback
+from types import FrameType
+from typing import Final
 
-from harness.rig.frames import TORCH, UPSTREAM, frames_of, package_of
 from harness.wire.oracles import Harm, Oracle, Symptom
 from harness.wire.records import Verdict, passed
 from harness.wire.vocabulary import Outcome, Stage
+
+OURS: Final = "harness"
+UPSTREAM: Final = "torch_tensorrt"
+TORCH: Final = "torch"
+
+
+def frames_of(error: BaseException) -> list[tuple[FrameType, int]]:
+    """The frames that an exception went through, outermost first, each with its line."""
+    return list(traceback.walk_tb(error.__traceback__))
+
+
+def package_of(frame: FrameType) -> str:
+    """The top-level package of the module that a frame's code is of, whatever file it is in."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
 
 MAX_MESSAGE = 300  # characters
 MAX_FRAMES = 6

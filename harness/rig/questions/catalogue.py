@@ -19,7 +19,7 @@ from corpus.case import (
 from corpus.recorded.build import recording_of
 from corpus.selection import QUICK, REAL_ENGINES, only_when_full
 from harness.rig.capture.capture import capture
-from harness.rig.cell.refusal import refusal
+from harness.rig.cell.prepare import refusal
 from harness.rig.questions import CannotAnswer
 from harness.wire.record_json import to_json
 from harness.wire.records import CaseInfo

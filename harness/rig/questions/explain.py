@@ -14,8 +14,7 @@ from torch.fx import GraphModule, Node
 
 from corpus.case import find_case
 from harness.rig.cell.pipeline import ended_before_routes
-from harness.rig.cell.prepare import NotPrepared, PreparedCase
-from harness.rig.cell.refusal import refusal
+from harness.rig.cell.prepare import NotPrepared, PreparedCase, refusal
 from harness.rig.clock import StageClock
 from harness.rig.engines.module import is_engine_child
 from harness.rig.lanes import lane_of

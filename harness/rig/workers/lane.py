@@ -29,16 +29,10 @@ class _Worker:
 
     def serve(self, job: Mapping[str, Any]) -> float:
         """Run one case's cells; returns the seconds that were spent inside of stages."""
-        from corpus.case import find_case
-        from harness.rig.cell.prepare import PreparedCase
-        from harness.rig.clock import StageClock
-        from harness.rig.workers.serving import serve_cells
-
-        def prepare(clock: StageClock) -> PreparedCase:
-            return self._lane.prepare(find_case(job["case"]), job["capture"], clock)
+        from harness.rig.lanes import serve_cells
 
         cells = [key_from_json(key) for key in job["cells"]]
-        return serve_cells(cells, self._report, prepare, self._lane.run_cell)
+        return serve_cells(self._lane, job["case"], job["capture"], cells, self._report)
 
     def close(self) -> None:
         self._lane.close()

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.rig.bench.measuring import Worker
-from harness.rig.bench.page_cache import drop_from_cache, resident_share
+from harness.rig.bench.measuring import Worker, drop_from_cache, resident_share
 from harness.rig.bench.prepared import Measured, make_ready
 from harness.rig.cell.sharing import program_identity
 from harness.rig.inliners.protocol import Inliner

@@ -10,8 +10,8 @@ import torch
 
 from harness.rig.engines import emulated
 from harness.rig.engines.builder import real_engine_bytes
-from harness.rig.engines.watching import WatchedEngines
 from harness.rig.package import engine_cache
+from harness.rig.package.loading import WatchedEngines
 from harness.rig.package.opening import import_package
 from harness.rig.package.site import read_site
 from tests.rig.engines.conformance import RELU, Hybrid, asked
