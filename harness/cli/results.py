@@ -11,7 +11,8 @@ import typer
 from rich.table import Table
 
 from harness.base.errors import ExitCode
-from harness.catalogue.releases import load_catalogue, ordered_subjects
+from harness.catalogue.releases import load_catalogue
+from harness.catalogue.subject_order import ordered_subjects
 from harness.cli.common import (
     RESULTS,
     Out,

@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import pandas as pd
 
-from harness.catalogue.releases import ordered_subjects
+from harness.catalogue.subject_order import ordered_subjects
 from harness.report.frames import tables
 from harness.report.frames.environments import Compared, compared_in
 from harness.report.frames.frames import cell_frame, sample_frame, verdict_frame
