@@ -298,11 +298,7 @@ def is_from_elsewhere(item: Case) -> bool:
 
 
 def find_case(name: str) -> Case:
-    """The case of that name.
-
-    Raises:
-        UnknownCase: there is none.
-    """
+    """The case of that name."""
     for item in all_cases():
         if item.name == name:
             return item

@@ -39,11 +39,7 @@ def replace_file(path: Path, data: bytes, advice: str = _ADVICE) -> None:
 
 
 def replace_link(path: Path, target: str) -> None:
-    """Make ``path`` a symbolic link to ``target``, in one step.
-
-    Raises:
-        SurroundingsError: the place cannot be written, or ``path`` is a folder of its own.
-    """
+    """Make ``path`` a symbolic link to ``target``, in one step."""
     temporary = _temporary_name(path)
     with written_to(path):
         try:
@@ -78,11 +74,7 @@ def _temporary_name(path: Path) -> Path:
 
 
 def sha256_of(path: Path) -> str:
-    """The file's SHA-256, as hex.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The file's SHA-256, as hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

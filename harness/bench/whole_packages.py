@@ -50,11 +50,7 @@ class WholePackages:
         self.start_s = sum(each.start_s for each in stations.values())
 
     def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]:
-        """Have a job done: `prepare`, `block`, or `alone` in a process that is not forked.
-
-        Raises:
-            JobFailed: it raised; the releases are there for the next one.
-        """
+        """Have a job done: `prepare`, `block`, or `alone` in a process that is not forked."""
         if do == "prepare":
             return self._prepare(case)
         arms = [arm_of(arm) for arm in fields["arms"]]

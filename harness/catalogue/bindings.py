@@ -86,9 +86,6 @@ def choose(
 
     Args:
         wanted: take exactly this version instead.
-
-    Raises:
-        Unavailable: there are none for this Python.
     """
     fitting = sorted(
         (each for each in known if each.python == python), key=lambda each: Version(each.version)

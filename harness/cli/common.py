@@ -65,22 +65,14 @@ def say_error(message: str) -> None:
 
 
 def committed(path: Path) -> Path:
-    """A place of committed data, to be written.
-
-    Raises:
-        UsageError: this is no checkout but an installed harness.
-    """
+    """A place of committed data, to be written."""
     if not (PROJECT_ROOT / "pyproject.toml").is_file():
         raise UsageError(f"{path} belongs to the installed harness; do this in a checkout")
     return path
 
 
 def add_step_summary(folder: Path) -> None:
-    """Show a run's report.md on the page of the GitHub job that this is, if it is one.
-
-    Raises:
-        SurroundingsError: the file that the job names cannot be written.
-    """
+    """Show a run's report.md on the page of the GitHub job that this is, if it is one."""
     place = os.environ.get("GITHUB_STEP_SUMMARY")
     if place:
         with written_to(Path(place)), Path(place).open("a", encoding="utf-8") as stream:

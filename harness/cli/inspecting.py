@@ -152,11 +152,7 @@ LaneOfCase = Annotated[
 
 
 def lane_of(case: CaseInfo, lane: str, route: str) -> Lane:
-    """The lane that a user means: the one that is named, the route's, or the case's first.
-
-    Raises:
-        UsageError: the case does not go through it, or there is no such lane or route.
-    """
+    """The lane that a user means: the one that is named, the route's, or the case's first."""
     known = {each.value: each for each in Route}
     if route and route not in known:
         raise UsageError(f"--route {route!r}: there are {', '.join(known)}")
@@ -174,11 +170,7 @@ def routes_of(case: CaseInfo, known: Sequence[Route]) -> tuple[Route, ...]:
 
 
 def chosen_routes(subject: str, known: Sequence[str], route: str, case: str) -> tuple[str, ...]:
-    """The route that a user names, or all that a subject has.
-
-    Raises:
-        UsageError: it has not that one, or none.
-    """
+    """The route that a user names, or all that a subject has."""
     if not known or (route and route not in known):
         has = f"it has {', '.join(known)}" if known else "it has none: the lane begins with 2.7.0"
         raise UsageError(f"{subject} has no route {route or 'to save ' + case}; {has}")
@@ -215,11 +207,7 @@ def clean_command(
 
 
 def known_case(name: str, places: Sequence[str]) -> CaseInfo:
-    """The case of that name.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The case of that name."""
     corpus = cases_here(places)
     if name not in corpus.names:
         near = difflib.get_close_matches(name, corpus.names, n=3)

@@ -205,9 +205,6 @@ def settle(
 
     Args:
         unavailable: of releases that cannot be had here, why.
-
-    Raises:
-        KeyError: a pair that could be asked was not.
     """
     return tuple(
         _settled(program, loader, saved, loaded, unavailable)

@@ -64,9 +64,6 @@ def judge(
         register: names the known defects that a finding may be due to.
         cosmetic_is_told: a cosmetic failure that the table does not expect is a note, and no
             finding: where nobody has written a table yet.
-
-    Raises:
-        UsageError: a FILE subject of the plan has no partner in ``likes``.
     """
     partners = _partners(plan, subjects, likes or {})
     controls = _control_failures(records.values())

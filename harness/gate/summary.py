@@ -45,9 +45,6 @@ def summarise(
         spent: what the workers told of their time and memory, None where they told nothing.
         controller_peak_bytes: the most resident memory that the controller has held, None if that
             was another process.
-
-    Raises:
-        KeyError: ``cases`` or the provenance's subjects lack one of the plan.
     """
     family_of = {case.name: case.family for case in cases}
     planned_cases = {cell.key.case for cell in plan}

@@ -134,12 +134,7 @@ class Register:
 
 
 def read_register(path: Path = DEFECTS_FILE) -> Register:
-    """Read a register.
-
-    Raises:
-        SurroundingsError: it cannot be read, or a defect is not as it should be; the message names
-            the file, the defect, the key, and what to write instead.
-    """
+    """Read a register."""
     top = TomlTable.of_file(path, DEFECTS_SCHEMA)
     tables = top.take("defect", list)
     top.nothing_else()

@@ -34,10 +34,6 @@ def read_expectations(
     Args:
         corpus: places of cases that take the place of the project's own.
         undecided: accept rows whose defect is not decided yet.
-
-    Raises:
-        UsageError: there is no such folder.
-        SurroundingsError: a file is not as it should be.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; name one that `expected --update` wrote")

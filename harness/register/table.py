@@ -298,10 +298,6 @@ def read_table(folder: Path = EXPECTED_FOLDER, *, undecided: bool = False) -> Ta
 
     Args:
         undecided: accept rows whose defect is not decided yet, as a run has just proposed them.
-
-    Raises:
-        SurroundingsError: a file cannot be read, or a row is not as it should be; the message
-            names the file, the line, and what to write instead.
     """
     asked = {
         (*where, route): tuple(subjects.split())

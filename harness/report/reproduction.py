@@ -38,12 +38,7 @@ class Wanted:
 def scripts_for(
     wanted: Sequence[Wanted], toolchain: Toolchain, corpus: Sequence[str] = (), seed: int = 0
 ) -> list[Script]:
-    """A script for each failure of the graph lane, or why there is none.
-
-    Raises:
-        UsageError: a case or corpus is unknown.
-        SurroundingsError: the rig cannot be asked.
-    """
+    """A script for each failure of the graph lane, or why there is none."""
     subjects = {each.subject.subject: each.subject for each in wanted}.values()
     lane = graph_lane(toolchain.emulated_runtime(), subjects, corpus, seed)
     return _asked(toolchain, lane, wanted)

@@ -110,11 +110,7 @@ def _fits_a_sheet(frame: pd.DataFrame) -> bool:
 
 
 def read_frames(run: Path) -> RunFrames:
-    """The frames as a run's report left them.
-
-    Raises:
-        UsageError: the run has none, or they are damaged; says what makes them.
-    """
+    """The frames as a run's report left them."""
     found = {}
     for name in _names():
         path = run / FRAMES_FOLDER / f"{name}.parquet"

@@ -72,11 +72,7 @@ class Lane(Protocol):
     def export(
         self, prepared: PreparedCase, subject: str, route: Route, inlining: Inlining
     ) -> None:
-        """Inline and export, and judge nothing; ``inlining`` is filled in as far as that gets.
-
-        Raises:
-            Exception: whatever the subject raises.
-        """
+        """Inline and export, and judge nothing; ``inlining`` is filled in as far as that gets."""
         ...
 
     def close(self) -> None: ...
@@ -252,11 +248,7 @@ def serve_cells(
 
 @contextmanager
 def lane_of(request: Mapping[str, Any]) -> Iterator[GraphLane | PackageLane]:
-    """The lane of a question, all of whose subjects have to be there.
-
-    Raises:
-        LoadError: one is not.
-    """
+    """The lane of a question, all of whose subjects have to be there."""
     lane = open_lane(request)
     try:
         for error in lane.load_errors.values():

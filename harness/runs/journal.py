@@ -54,9 +54,6 @@ def parse_journal(data: bytes, where: str, each: Callable[[bytes, str], T]) -> J
     Args:
         each: turns a line's JSON text, and its place for messages, into the value that is kept. A
             ValueError says that the line is broken.
-
-    Raises:
-        UsageError: a line that is not the last is broken, or a line's schema is unknown.
     """
     payloads: list[T] = []
     good_bytes = 0
@@ -75,11 +72,7 @@ def parse_journal(data: bytes, where: str, each: Callable[[bytes, str], T]) -> J
 
 
 def read_journal(path: Path) -> JournalReading[dict[str, Any]]:
-    """Read a journal file without changing it.
-
-    Raises:
-        UsageError: as `parse_journal`, or there is no such file.
-    """
+    """Read a journal file without changing it."""
     return read_journal_as(path, payload_of)
 
 
@@ -103,12 +96,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open ``path``, which may be absent.
-
-        Raises:
-            UsageError: it is damaged elsewhere than at its end, or of an unknown schema.
-            SurroundingsError: it cannot be written.
-        """
+        """Open ``path``, which may be absent."""
         self._path = path
         self._descriptor = -1
         reading = read_journal(path) if path.exists() else JournalReading((), 0)

@@ -56,9 +56,6 @@ class RunDirectory:
         """Begin a new run under ``out``, with these files and, last, ``run.json``.
 
         The run id becomes another one where a folder of that name exists.
-
-        Raises:
-            SurroundingsError: ``out`` cannot be written.
         """
         with written_to(out):
             out.mkdir(parents=True, exist_ok=True)
@@ -81,11 +78,7 @@ class RunDirectory:
 
     @classmethod
     def open(cls, which: str | Path, out: Path = Path("results")) -> Self:
-        """Find a run by its folder's path, by its id under ``out``, or as ``latest``.
-
-        Raises:
-            UsageError: there is no such run, or that folder is not one of this kind.
-        """
+        """Find a run by its folder's path, by its id under ``out``, or as ``latest``."""
         path = cls.find(which, out)
         if path is not None:
             return cls(path)
@@ -134,11 +127,7 @@ class RunDirectory:
         return path
 
     def read(self, name: str, decode: Callable[[dict[str, Any]], T]) -> T:
-        """What ``decode`` makes of a JSON file.
-
-        Raises:
-            UsageError: the file is missing, damaged, foreign or of an unknown schema.
-        """
+        """What ``decode`` makes of a JSON file."""
         path = self.path / name
         with foreign_or_damaged(path):
             data = json.loads(path.read_bytes())
@@ -148,11 +137,7 @@ class RunDirectory:
             return decode(data)
 
     def lock(self) -> None:
-        """Become the one that writes, until `unlock`.
-
-        Raises:
-            UsageError: another process writes it.
-        """
+        """Become the one that writes, until `unlock`."""
         with written_to(self.path):
             try:
                 self._lock.acquire(timeout=_LOCK_WAIT_S)

@@ -57,11 +57,7 @@ def percent(log_ratio: float) -> float:
 
 
 def log_ratio(change_percent: float) -> float:
-    """The inverse of `percent`.
-
-    Raises:
-        ValueError: a change of -100 % or less.
-    """
+    """The inverse of `percent`."""
     if change_percent <= -100:
         raise ValueError(f"a change of {change_percent} % leaves nothing")
     return math.log1p(change_percent / 100)

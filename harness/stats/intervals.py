@@ -51,11 +51,7 @@ def t_interval(values: Sequence[float], confidence: float) -> Estimate:
 
 
 def welch_interval(one: Sequence[float], other: Sequence[float], confidence: float) -> Estimate:
-    """The difference of two means, ``other`` less ``one``, of samples with spreads of their own.
-
-    Raises:
-        ValueError: as `t_interval`.
-    """
+    """The difference of two means, ``other`` less ``one``, of samples with spreads of their own."""
     a, b = _checked(one), _checked(other)
     difference = float(b.mean() - a.mean())
     if a.size < 2 or b.size < 2:
@@ -92,11 +88,7 @@ def standard_error(values: Sequence[float]) -> float:
 
 
 def t_p_value(values: Sequence[float]) -> float:
-    """Two-sided, for a mean of zero; 1 where fewer than two values can tell nothing.
-
-    Raises:
-        ValueError: as `t_interval`.
-    """
+    """Two-sided, for a mean of zero; 1 where fewer than two values can tell nothing."""
     sample = _checked(values)
     if sample.size < 2:
         return 1.0

@@ -63,20 +63,11 @@ class Toolchain:
         return self._wheels.wheel(release)
 
     def released_wheel(self, version: str) -> Path:
-        """The wheel of a version that no catalogue has; it is unverified, without a known hash.
-
-        Raises:
-            UsageError: there is no such version, or no such wheelhouse.
-            SurroundingsError: no registry can be reached, or the cache cannot be written.
-        """
+        """The wheel of a version that no catalogue has; it is unverified, without a known hash."""
         return released_wheel(self._wheels, version)
 
     def keep_wheel(self, path: Path) -> None:
-        """Put a copy of a wheel that no registry has into the cache, where `wheel` finds it.
-
-        Raises:
-            SurroundingsError: the cache cannot be written, or the file cannot be read.
-        """
+        """Put a copy of a wheel that no registry has into the cache, where `wheel` finds it."""
         self._wheels.keep(path)
 
     def bindings(
@@ -100,28 +91,15 @@ class Toolchain:
         return self._wheels.at_hand(release)
 
     def python_env(self) -> EnvironmentFacts:
-        """What the rig's Python has. It is asked only once.
-
-        Raises:
-            SurroundingsError: it cannot be run, or has no torch.
-        """
+        """What the rig's Python has. It is asked only once."""
         return self._facts
 
     def emulated_runtime(self) -> Path:
-        """The stand-in for Torch-TensorRT's runtime library, in which emulated engines run.
-
-        Raises:
-            SurroundingsError: as `native_runtime` and `python_env`.
-        """
+        """The stand-in for Torch-TensorRT's runtime library, in which emulated engines run."""
         return self.native_runtime(native.RUNTIME_SOURCE, self.python_env())
 
     def native_runtime(self, source: Path, facts: EnvironmentFacts) -> Path:
-        """The shared library of a C++ source, built against torch on first use.
-
-        Raises:
-            SurroundingsError: no compiler, a source that does not compile (with the compiler's
-                first errors), a cache that cannot be written.
-        """
+        """The shared library of a C++ source, built against torch on first use."""
         return self._compiler.build(source, facts)
 
     def package_site(
@@ -167,11 +145,7 @@ class Toolchain:
         return self.cache / ENGINES
 
     def compiler_version(self) -> str:
-        """The compiler's own name and version.
-
-        Raises:
-            SurroundingsError: there is none.
-        """
+        """The compiler's own name and version."""
         return native.compiler_version(self.compiler)
 
     @property

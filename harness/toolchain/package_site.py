@@ -131,11 +131,7 @@ def package_site(
 
 
 def pinned_tensorrt(release: Release, builder: str) -> str:
-    """The TensorRT that a release names for a builder.
-
-    Raises:
-        Unavailable: it names none.
-    """
+    """The TensorRT that a release names for a builder."""
     pinned = str(getattr(release.pins, BuilderKind(builder).row.pin))
     if not pinned:
         raise Unavailable(f"torch_tensorrt {release.version} names no TensorRT for {builder}")
@@ -158,9 +154,6 @@ def engine_layout(wheel: Path, abi: str) -> EngineLayout:
     """Slots and ABI number of a release, as its own Python says.
 
     Before 2.13 the Python does not name the number, and the catalogue's is taken.
-
-    Raises:
-        Unavailable: it names no slots.
     """
     stated = text_in(wheel, f"{_RUNTIME_DIR}/_serialized_engine_layout.py")
     text = stated or text_in(wheel, f"{_RUNTIME_DIR}/_TorchTensorRTModule.py")

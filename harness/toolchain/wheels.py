@@ -126,9 +126,6 @@ def run_pip(python: str, arguments: Sequence[str], folder: Path, what: str) -> s
 
     Args:
         what: what is fetched, for messages.
-
-    Raises:
-        Unavailable: it took too long.
     """
     command = [python, "-m", "pip", *arguments, "-d", str(folder)]
     try:
@@ -144,11 +141,7 @@ def run_pip(python: str, arguments: Sequence[str], folder: Path, what: str) -> s
 
 
 def mismatch(path: Path, release: HashedWheel) -> str:
-    """What is wrong with the file's SHA-256; empty if it is the release's.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """What is wrong with the file's SHA-256; empty if it is the release's."""
     found = sha256_of(path)
     if found == release.sha256:
         return ""

@@ -94,11 +94,7 @@ def key_to_json(key: CellKey) -> dict[str, str]:
 
 
 def key_from_json(data: Mapping[str, str]) -> CellKey:
-    """A CellKey that shares its few different words with all others.
-
-    Raises:
-        KeyError, ValueError: a field is missing or has an unknown value.
-    """
+    """A CellKey that shares its few different words with all others."""
     shared = {name: sys.intern(word) for name, word in data.items()}
     return CellKey(
         lane=Lane(shared.pop("lane")),

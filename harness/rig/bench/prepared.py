@@ -26,11 +26,7 @@ BALLAST = "ballast"
 
 
 def sweep_case(asked: BenchCase) -> Case:
-    """The case of one size.
-
-    Raises:
-        ValueError: there is no such sweep.
-    """
+    """The case of one size."""
     if asked.sweep not in _SWEEPS:
         raise ValueError(f"no sweep is named {asked.sweep!r}; there are: {', '.join(_SWEEPS)}")
     fallback, program = _SWEEPS[asked.sweep]
@@ -101,11 +97,7 @@ class Measured:
 
 
 def make_ready(asked: BenchCase, seed: int) -> Measured:
-    """Capture, split and compile; nothing is judged, which `harness.rig.cell.prepare` is for.
-
-    Raises:
-        Exception: whatever a stage raises.
-    """
+    """Capture, split and compile; nothing is judged, which `harness.rig.cell.prepare` is for."""
     case = find_case(asked.name) if not asked.sweep else sweep_case(asked)
     clock = StageClock()
     with clock.during(Stage.CAPTURE):

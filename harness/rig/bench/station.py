@@ -49,11 +49,7 @@ class InProcess:
         self._serve = serve
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer a message.
-
-        Raises:
-            ChildFailed: answering raised.
-        """
+        """Answer a message."""
         try:
             return dict(self._serve(message))
         except Exception as error:

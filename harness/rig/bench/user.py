@@ -36,12 +36,7 @@ class Compiled:
 
 
 def compiled_case(package: ModuleType, name: str, seed: int) -> Compiled:
-    """Capture a case and have the package compile it.
-
-    Raises:
-        UnknownCase: there is none of that name.
-        Exception: whatever a stage raises.
-    """
+    """Capture a case and have the package compile it."""
     case = find_case(name)
     clock = StageClock()
     with clock.during(Stage.CAPTURE):

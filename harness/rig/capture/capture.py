@@ -79,11 +79,7 @@ class CapturedProgram:
         return copy.deepcopy(self.program.split)
 
     def split(self) -> GraphModule:
-        """A split module of its own, with segments where engines will be.
-
-        Raises:
-            ValueError: as `fresh_module`.
-        """
+        """A split module of its own, with segments where engines will be."""
         module = self.fresh_module()
         if self.exported is None:  # a handmade case is split as it is
             return module

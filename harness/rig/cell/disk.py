@@ -74,9 +74,6 @@ def save_again(back: RoundTrip, archive: Path, clock: StageClock) -> None:
     """Save ``back.exported`` a second time; if the archives differ, load both.
 
     The first archive is loaded again, since `ExportedProgram.module` leaves marks in a program.
-
-    Raises:
-        Exception: whatever saving and loading raise.
     """
     second = second_archive(archive)
     with clock.during(Stage.SAVE):
@@ -92,11 +89,7 @@ def second_archive(archive: Path) -> Path:
 
 
 def compare_archives(back: RoundTrip, archive: Path, second: Path, clock: StageClock) -> None:
-    """Load two archives of one program if their bytes differ.
-
-    Raises:
-        Exception: whatever loading raises.
-    """
+    """Load two archives of one program if their bytes differ."""
     if not filecmp.cmp(archive, second, shallow=False):
         with clock.during(Stage.LOAD):
             back.saved_twice = (torch.export.load(archive), torch.export.load(second))

@@ -212,11 +212,7 @@ def _send_and_judge(
 def inline_again(
     inliner: Inliner, prepared: PreparedCase, route: Route, clock: StageClock
 ) -> GraphModule:
-    """The module that an inliner makes of the split. Nothing is exported.
-
-    Raises:
-        Exception: whatever `transform` raises.
-    """
+    """The module that an inliner makes of the split. Nothing is exported."""
     inlining = InliningAlone()
     captured = prepared.captured
     shapes = captured.program.dynamic_shapes

@@ -119,11 +119,7 @@ def load_segment(payload: bytes) -> torch.nn.Module:
 
 
 def payload_contract(payload: bytes) -> Contract:
-    """What the engine of a payload promises.
-
-    Raises:
-        ValueError: there is no segment in these bytes.
-    """
+    """What the engine of a payload promises."""
     end = len(payload) - _FOOTER.size
     return Contract.decode(payload[end - _footer(payload).contract_bytes : end].decode("ascii"))
 

@@ -43,11 +43,7 @@ class NoInliner:
 
 
 def load_inliner(spec: SubjectSpec) -> Inliner:
-    """The inliner of one subject.
-
-    Raises:
-        LoadError: it cannot be loaded.
-    """
+    """The inliner of one subject."""
     if spec.kind is SubjectKind.TORCH:
         return NoInliner()
     if spec.kind is SubjectKind.BUILTIN:

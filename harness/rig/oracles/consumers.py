@@ -79,11 +79,7 @@ class Heard:
 def ask_consumers(
     program: ExportedProgram, asked: Asked, names: Iterable[str] | None = None
 ) -> dict[str, Heard]:
-    """Give a program and its twin to each consumer, or to those named; each gets copies.
-
-    Raises:
-        NoRightTwin: see `right_twin`.
-    """
+    """Give a program and its twin to each consumer, or to those named; each gets copies."""
     twin = right_twin(program, asked.calls)
     return {
         name: _compare(*(_Ended.of(CONSUMERS[name], each, asked) for each in (program, twin)))

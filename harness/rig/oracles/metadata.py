@@ -36,21 +36,13 @@ class _Recorder(Interpreter):
 
 
 def check_program(program: ExportedProgram, call: Inputs, stage: Stage) -> Iterator[Finding]:
-    """Findings in a program's metadata, by running its graph on one call's inputs.
-
-    Raises:
-        Exception: whatever the graph raises when it is run.
-    """
+    """Findings in a program's metadata, by running its graph on one call's inputs."""
     for node, kind, detail in differences(program, call):
         yield Finding(stage, kind, f"{node.name}: {detail}")
 
 
 def differences(program: ExportedProgram, call: Inputs) -> Iterator[tuple[Node, str, str]]:
-    """What `check_program` finds, each with its node: kind and detail.
-
-    Raises:
-        Exception: as of `check_program`.
-    """
+    """What `check_program` finds, each with its node: kind and detail."""
     recorder = _Recorder(program)
     # The graph runs on copies, because it may write to its inputs and to the lifted state.
     own = copy.deepcopy(call)

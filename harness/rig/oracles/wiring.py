@@ -41,11 +41,7 @@ def check_program(
     program: ExportedProgram,
     stage: Stage,
 ) -> Iterator[Finding]:
-    """Findings in an exported program, before it is saved or after it is loaded.
-
-    Raises:
-        Unreadable: the graph holds something that has no term.
-    """
+    """Findings in an exported program, before it is saved or after it is loaded."""
     yield from compare(expected, reader.read_program(program, user_inputs), stage)
 
 

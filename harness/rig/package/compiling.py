@@ -41,9 +41,6 @@ def prepare_with(
     """Capture a case and have the package lower, split and compile it.
 
     The eager model stays on the CPU: there no TF32 and no other GPU's kernels are in its numbers.
-
-    Raises:
-        NotPrepared: a stage raised; with the exception and the stage.
     """
     stage = Stage.CAPTURE
     tolerance = max(case.eager_tolerance, executor.tolerance)
@@ -112,11 +109,7 @@ def after_compile(
     compiled: GraphModule,
     executor: Executor = EMULATED_EXECUTOR,
 ) -> GraphModule:
-    """The compiled module as the case's user leaves it before saving it.
-
-    Raises:
-        Exception: whatever the package raises when the user goes on with the module.
-    """
+    """The compiled module as the case's user leaves it before saving it."""
     change = captured.program.after_compile
     if change is None:
         return compiled

@@ -25,10 +25,6 @@ def open_package(setup: Mapping[str, Any]) -> ModuleType:
         setup: "release"; "site", the folder of a `PackageSite`, or None for the package that is
             installed here, in which nothing is patched; of a site also "builder", and "engines",
             the folder that keeps those which TensorRT built, if any are to be kept.
-
-    Raises:
-        RuntimeError, ValueError: as `import_package`; or another release is installed.
-        ImportError, OSError: something is missing here.
     """
     warnings.filterwarnings("ignore")
     logging.disable(logging.INFO)  # the package tells of every node that it converts

@@ -28,11 +28,7 @@ class Site:
 
 
 def read_site(folder: Path, engines: Path | None = None) -> Site:
-    """The site in a folder.
-
-    Raises:
-        OSError, KeyError: the folder is no site.
-    """
+    """The site in a folder."""
     fields = json.loads((folder / SITE_FILE).read_text(encoding="utf-8"))
     return Site(
         folder=folder,

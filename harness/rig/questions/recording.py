@@ -135,12 +135,7 @@ def calling_convention(module: GraphModule) -> tuple[tuple[str, ...], str, str]:
 
 
 def own_split(case: Case, min_block_size: int) -> SplitData:
-    """The graph lane's own split of a model, without anybody's lowering.
-
-    Raises:
-        CannotRecord: as `GraphRecorder.graph`.
-        Exception: it cannot be captured.
-    """
+    """The graph lane's own split of a model, without anybody's lowering."""
     case = dataclasses.replace(case, min_block_size=min_block_size)
     return GraphRecorder().split(capture(case, "nonstrict").split())
 

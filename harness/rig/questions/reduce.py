@@ -71,11 +71,7 @@ def reduced(blueprint: Blueprint, still_fails: Callable[[Blueprint], bool]) -> I
 def failures_of(
     lane: Lane, blueprint: Blueprint, capture: str, subject: str, route: Route
 ) -> tuple[CellRecord, list[Failure]]:
-    """What one cell of a blueprint shows.
-
-    Raises:
-        Exception: whatever building a blueprint raises that is no program.
-    """
+    """What one cell of a blueprint shows."""
     case = case_of(blueprint)
     key = lane.key(case.name, capture, subject, route)
     try:

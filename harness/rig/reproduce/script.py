@@ -105,9 +105,6 @@ def script(
 
     Args:
         split: the split module, with segments where its engines will be.
-
-    Raises:
-        Unwritable: the case has no plain form.
     """
     call = f'main(sys.argv[1:], case, "{shown.route}", {_check(verdict)})'
     parts = [*map(_embedded, (engines, attempt, surroundings))]
@@ -128,9 +125,6 @@ def package_script(
         settings: of `torch_tensorrt.dynamo.compile`.
         saving: of `torch_tensorrt.save`, None where it is not called; where it names
             ``dynamic_shapes``, they are the case's.
-
-    Raises:
-        Unwritable: as `script`.
     """
     call = f"main(case, {settings!r}, {saving!r}, {_check(verdict)})"
     parts = [
