@@ -30,19 +30,8 @@ from harness.bench.selftest import Campaign, SelftestPlan, called_by_us
 from harness.bench.selftest_run import SelftestFolder, begin, go_on
 from harness.bench.words import change, comparison_lines, first_screen
 from harness.catalogue.releases import load_catalogue
-from harness.cli.common import (
-    RESULTS,
-    CorpusPlaces,
-    Exporter,
-    Like,
-    Offline,
-    Out,
-    Wheelhouse,
-    err,
-    listed,
-    tell,
-    toolchain_for,
-)
+from harness.cli import options as option
+from harness.cli.common import err, listed, tell, toolchain_for
 from harness.report.benching import write_bench
 from harness.subjects.specs import BUILTIN_SUBJECTS
 from harness.toolchain.rig_client import absolute
@@ -51,16 +40,12 @@ from harness.wire.routes import Lane
 
 _TOLD_EVERY_S = 10.0
 
-AllowMismatch = Annotated[
-    bool, typer.Option("--allow-mismatch", help="Compare unlike machines, and stamp that.")
-]
-
 
 def bench_command(
     baseline: Annotated[str, typer.Option(help="A release, or a bench that was recorded.")] = "",
     candidate: Annotated[str, typer.Option(help="A release; the newest by default.")] = "",
-    exporter: Exporter = None,
-    like: Like = "",
+    exporter: option.Exporter = None,
+    like: option.Like = "",
     cases: Annotated[str, typer.Option(help="Cases by name, with commas.")] = "",
     lane: Annotated[
         str,
@@ -103,14 +88,14 @@ def bench_command(
     resume_run: Annotated[
         str, typer.Option("--resume", help="Go on with a bench; --budget is its whole one.")
     ] = "",
-    allow_mismatch: AllowMismatch = False,
+    allow_mismatch: option.AllowMismatch = False,
     pyperf: Annotated[
         Path | None, typer.Option(help="The candidate as a pyperf suite; the baseline beside it.")
     ] = None,
-    corpus: CorpusPlaces = None,
-    out_dir: Out = RESULTS,
-    wheelhouse: Wheelhouse = None,
-    offline: Offline = False,
+    corpus: option.CorpusPlaces = None,
+    out_dir: option.Out = option.RESULTS,
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
 ) -> int:
     """Measure the latency of a candidate against a baseline, with an A/A control."""
     toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
@@ -156,8 +141,8 @@ def bench_command(
 def compare_command(
     base: Annotated[str, typer.Argument(help="A bench's folder or id.")],
     cand: Annotated[str, typer.Argument(help="The one that is held against it.")] = "latest",
-    allow_mismatch: AllowMismatch = False,
-    out_dir: Out = RESULTS,
+    allow_mismatch: option.AllowMismatch = False,
+    out_dir: option.Out = option.RESULTS,
 ) -> int:
     """Compare the candidates of two benches that have one baseline."""
     benches = reopen(base, out_dir), reopen(cand, out_dir)
@@ -166,8 +151,8 @@ def compare_command(
 
 def trend_command(
     runs: Annotated[list[str], typer.Argument(help="Benches' folders or ids, in any order.")],
-    allow_mismatch: AllowMismatch = False,
-    out_dir: Out = RESULTS,
+    allow_mismatch: option.AllowMismatch = False,
+    out_dir: option.Out = option.RESULTS,
 ) -> None:
     """Show each stage over many benches, and where its level changed."""
     for found in trend([reopen(run, out_dir) for run in runs], allow_mismatch=allow_mismatch):
@@ -194,9 +179,9 @@ def selftest_command(
     route: Annotated[str, typer.Option(help="legacy or export.")] = "legacy",
     seed: Annotated[int, typer.Option(help="Another order.")] = 0,
     resume_run: Annotated[str, typer.Option("--resume", help="Go on with a selftest.")] = "",
-    out_dir: Out = RESULTS,
-    wheelhouse: Wheelhouse = None,
-    offline: Offline = False,
+    out_dir: option.Out = option.RESULTS,
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
 ) -> None:
     """Measure how often the bench is wrong, by campaigns whose answer is known."""
     toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()

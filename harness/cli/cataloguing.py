@@ -13,11 +13,12 @@ from harness.base.errors import UsageError
 from harness.base.files import replace_file
 from harness.catalogue.entry import checked_version, entry_for
 from harness.catalogue.releases import CATALOGUE_FILE, Release, load_catalogue
-from harness.cli.common import Offline, Wheelhouse, tell, toolchain_for
+from harness.cli import options as option
+from harness.cli.common import tell, toolchain_for
 
 
 def releases_command(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: option.Json = False,
 ) -> None:
     """List the releases that can be judged, and which of them share an inliner."""
     catalogue = load_catalogue()
@@ -43,8 +44,8 @@ def add_release_command(
     wheel: Annotated[
         Path | None, typer.Option(help="Its wheel, as released; else pip fetches it.")
     ] = None,
-    wheelhouse: Wheelhouse = None,
-    offline: Offline = False,
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
     file: Annotated[
         Path, typer.Option("--catalogue", help="The catalogue to add to.")
     ] = CATALOGUE_FILE,

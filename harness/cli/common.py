@@ -6,9 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
 from rich.console import Console
 
 from harness.base.errors import ExitCode, UsageError
@@ -18,38 +17,11 @@ from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus
 
-RESULTS = Path("results")
 CACHE = Path(".cache")
 INTERRUPTED = "interrupted; what has ended is kept"
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
-
-Wheelhouse = Annotated[
-    Path | None,
-    typer.Option(help="A folder of wheels, in place of the registry."),
-]
-Offline = Annotated[bool, typer.Option(help="Ask no registry; what is cached is used.")]
-Out = Annotated[Path, typer.Option("--out", help="Where run folders are.")]
-RunName = Annotated[str, typer.Argument(help="A run's folder or id, or `latest`.")]
-Exporter = Annotated[
-    Path | None, typer.Option(help="An _exporter.py to judge, with a release's wheel around it.")
-]
-Like = Annotated[
-    str, typer.Option(help="The release that a candidate is held against; the newest by default.")
-]
-CorpusPlaces = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--corpus",
-        help="Cases of your own in place of the project's: a file, a folder, an entry point.",
-    ),
-]
-Capture = Annotated[str, typer.Option(help="nonstrict, strict or functional.")]
-ExpectationsFolder = Annotated[
-    Path,
-    typer.Option("--expectations", help="A folder with expected/*.csv, and maybe defects.toml."),
-]
 
 
 def fail(code: ExitCode, message: str) -> NoReturn:

@@ -16,22 +16,8 @@ from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.files import replace_file
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue
-from harness.cli.common import (
-    RESULTS,
-    Capture,
-    CorpusPlaces,
-    Exporter,
-    Like,
-    Offline,
-    Out,
-    Wheelhouse,
-    captures,
-    cases_here,
-    committed,
-    err,
-    tell,
-    toolchain_for,
-)
+from harness.cli import options as option
+from harness.cli.common import captures, cases_here, committed, err, tell, toolchain_for
 from harness.cli.inspecting import subject_for
 from harness.corpus_checks.coverage import cover, read_extraction, to_json, to_lines
 from harness.corpus_checks.lock import (
@@ -56,11 +42,10 @@ from harness.wire.vocabulary import SplitSeen
 RECORDED = PROJECT_ROOT / "corpus" / "recorded"
 FOUND = PROJECT_ROOT / "corpus" / "found"
 BOTH = "nonstrict,strict"
-Expression = Annotated[str, typer.Option("-k", help="Only cases that match, as pytest's -k.")]
 Captures = Annotated[str, typer.Option("--capture", help="nonstrict, strict, or both.")]
 
 
-def verify_command(expression: Expression = "", capture: Captures = BOTH) -> int:
+def verify_command(expression: option.Expression = "", capture: Captures = BOTH) -> int:
     """Check that this machine builds every case as the corpus lock says.
 
     Each difference is told with its cause: another torch, a changed case, other arithmetic.
@@ -99,15 +84,13 @@ def lock_command() -> int:
 
 
 def reach_command(
-    expression: Expression = "",
-    releases: Annotated[
-        str, typer.Option(help="Versions with commas, or a specifier; all by default.")
-    ] = "",
+    expression: option.Expression = "",
+    releases: option.Releases = "",
     verify: Annotated[
         bool, typer.Option("--verify", help="Change nothing; say what is not as locked.")
     ] = False,
-    wheelhouse: Wheelhouse = None,
-    offline: Offline = False,
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
 ) -> int:
     """Write into the corpus lock which releases split a model as the graph lane does.
 
@@ -208,8 +191,8 @@ def record_command(
         typer.Argument(help="Recordings; all of corpus/recorded/to_record.py by default."),
     ] = None,
     release: Annotated[str, typer.Option(help="Whose package; the newest by default.")] = "",
-    wheelhouse: Wheelhouse = None,
-    offline: Offline = False,
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
     out_dir: Annotated[
         Path | None, typer.Option("--out", help="Where the files go; corpus/recorded by default.")
     ] = None,
@@ -238,17 +221,17 @@ def record_command(
 
 def reduce_command(
     case: Annotated[str, typer.Argument(help="A drawn or found case's name.")],
-    subject: Annotated[str, typer.Option(help="A release, name-matching, positional, torch.")] = "",
+    subject: option.Subject = "",
     oracle: Annotated[str, typer.Option(help="Whose failure; the worst one by default.")] = "",
     route: Annotated[str, typer.Option(help="One route; the first that fails by default.")] = "",
     name: Annotated[str, typer.Option(help="Of the case that is found.")] = "",
-    capture: Capture = "nonstrict",
-    corpus: CorpusPlaces = None,
-    exporter: Exporter = None,
-    like: Like = "",
-    wheelhouse: Wheelhouse = None,
-    offline: Offline = False,
-    out_dir: Out = RESULTS,
+    capture: option.Capture = "nonstrict",
+    corpus: option.CorpusPlaces = None,
+    exporter: option.Exporter = None,
+    like: option.Like = "",
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
+    out_dir: option.Out = option.RESULTS,
     write: Annotated[
         Path | None, typer.Option(help="The JSON file; corpus/found/NAME.json by default.")
     ] = None,

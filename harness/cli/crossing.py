@@ -12,15 +12,8 @@ from harness.base.errors import UsageError
 from harness.base.files import replace_file
 from harness.base.program import command_line
 from harness.catalogue.releases import Catalogue, Release, load_catalogue
-from harness.cli.common import (
-    RESULTS,
-    Offline,
-    Wheelhouse,
-    err,
-    listed,
-    tell,
-    toolchain_for,
-)
+from harness.cli import options as option
+from harness.cli.common import err, listed, tell, toolchain_for
 from harness.crossing.expected import CROSSING_FILE, read_classes
 from harness.crossing.folder import crossing_journal, open_crossing
 from harness.crossing.judge import (
@@ -52,9 +45,7 @@ _SHOWN = 12
 
 
 def crossing_command(
-    releases: Annotated[
-        str, typer.Option(help='Versions with commas, or one specifier such as ">=2.11,<2.14".')
-    ] = "",
+    releases: option.Releases = "",
     routes: Annotated[str, typer.Option(help="Routes of the package lane.")] = ",".join(ROUTES),
     expression: Annotated[
         str, typer.Option("-k", help="Cases that match, as pytest's -k, in place of the four.")
@@ -64,13 +55,13 @@ def crossing_command(
         typer.Option(help="RELEASE=PATH: the Python of that release, with a torch of its own."),
     ] = None,
     timeout: Annotated[float, typer.Option(min=1.0, help="Seconds for one program.")] = 120.0,
-    seed: Annotated[int, typer.Option(help="Another set of weights and inputs.")] = 0,
+    seed: option.Seed = 0,
     out_dir: Annotated[
         Path | None,
         typer.Option("--out", help="The run's folder; one that has a crossing is gone on with."),
     ] = None,
-    wheelhouse: Wheelhouse = None,
-    offline: Offline = False,
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
     expectations: Annotated[
         Path, typer.Option(help="The classes of expected failures.")
     ] = CROSSING_FILE,
@@ -95,7 +86,7 @@ def crossing_command(
         seeds=(seed,),
         command_line=command_line(places=False),
     )
-    folder = out_dir or RESULTS / "crossing" / provenance.run_id
+    folder = out_dir or option.RESULTS / "crossing" / provenance.run_id
     provenance, warnings = open_crossing(folder, provenance, stations.at)
     for warning in warnings:
         _note(f"goes on all the same: {warning}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from harness.base.errors import ExitCode, UsageError
 from harness.base.program import PROGRAM
-from harness.cli.common import ExpectationsFolder, tell
+from harness.cli import options as option
+from harness.cli.common import tell
 from harness.expectations import EXPECTATIONS
 from harness.gate.known import changes_in
 from harness.register.defects import Defect
@@ -31,8 +32,8 @@ def defects_command(
         bool, typer.Option("--alive", help="Those that the newest release has or hides.")
     ] = False,
     all_of_them: Annotated[bool, typer.Option("--all", help="Those of any release.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    folder: ExpectationsFolder = EXPECTATIONS,
+    as_json: option.Json = False,
+    folder: option.ExpectationsFolder = EXPECTATIONS,
 ) -> int:
     """List the known defects of releases, from committed data alone: needs no torch."""
     known = read_expectations(folder, undecided=True)
@@ -184,22 +185,16 @@ def _new_in(release: str, standings: Standings) -> int:
     return ExitCode.GREEN
 
 
+#: The fields of a defect in JSON, in this order.
+_WRITTEN: Final = (
+    "id", "title", "why", "where", "upstream", "blame", "since", "fixed_in", "fixed_by",
+    "documented", "workaround", "no_script", "minimal_case",
+)  # fmt: skip
+
+
 def _as_json(each: Standing) -> dict[str, Any]:
-    defect = each.defect
     return {
-        "id": defect.id,
-        "title": defect.title,
-        "why": defect.why,
-        "where": list(defect.where),
-        "upstream": list(defect.upstream),
-        "blame": defect.blame,
-        "since": defect.since,
-        "fixed_in": defect.fixed_in,
-        "fixed_by": defect.fixed_by,
-        "documented": defect.documented,
-        "workaround": defect.workaround,
-        "no_script": defect.no_script,
-        "minimal_case": defect.minimal_case,
+        **{name: getattr(each.defect, name) for name in _WRITTEN},
         "release": each.release,
         "state": each.state.value,
         "harm": each.harm,

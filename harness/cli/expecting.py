@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from harness.base.errors import ExitCode, SurroundingsError, UsageError
-from harness.cli.common import RESULTS, ExpectationsFolder, Out, committed, tell
+from harness.cli import options as option
+from harness.cli.common import committed, tell
 from harness.expectations import EXPECTATIONS
 from harness.register.absorb import absorb, accepted
 from harness.register.defects import DEFECTS_FILE, read_register
@@ -42,8 +43,8 @@ def expected_command(
         Path | None,
         typer.Option(help="Review: a folder with an earlier table, such as a checkout's."),
     ] = None,
-    out_dir: Out = RESULTS,
-    folder: ExpectationsFolder = EXPECTATIONS,
+    out_dir: option.Out = option.RESULTS,
+    folder: option.ExpectationsFolder = EXPECTATIONS,
 ) -> int:
     """Write the table of expected failures from runs, or tell what that would change.
 

@@ -15,21 +15,8 @@ import typer
 from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue
-from harness.cli.common import (
-    RESULTS,
-    Capture,
-    CorpusPlaces,
-    Exporter,
-    Like,
-    Offline,
-    Out,
-    Wheelhouse,
-    captures,
-    cases_here,
-    out,
-    tell,
-    toolchain_for,
-)
+from harness.cli import options as option
+from harness.cli.common import captures, cases_here, out, tell, toolchain_for
 from harness.register.defects import read_register
 from harness.register.facts import Place
 from harness.register.reading import read_expectations
@@ -48,10 +35,10 @@ from harness.wire.vocabulary import SubjectKind
 
 
 def list_command(
-    expression: Annotated[str, typer.Option("-k", help="Only cases that match.")] = "",
+    expression: option.Expression = "",
     family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
-    corpus: CorpusPlaces = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    corpus: option.CorpusPlaces = None,
+    as_json: option.Json = False,
 ) -> None:
     """List the cases, and the defect that each one would catch."""
     known = cases_here(absolute(corpus or ()))
@@ -72,8 +59,8 @@ def list_command(
 
 def show_command(
     case: Annotated[str, typer.Argument(help="A case's name.")],
-    capture: Capture = "nonstrict",
-    corpus: CorpusPlaces = None,
+    capture: option.Capture = "nonstrict",
+    corpus: option.CorpusPlaces = None,
 ) -> None:
     """Show a case's split graph: its engines, its fallbacks, and what feeds what."""
     places = absolute(corpus or ())
@@ -87,17 +74,17 @@ def show_command(
 
 def explain_command(
     case: Annotated[str, typer.Argument(help="A case's name, or a defect's id.")],
-    subject: Annotated[str, typer.Option(help="A release, name-matching, positional, torch.")] = "",
+    subject: option.Subject = "",
     route: Annotated[str, typer.Option(help="One route; all of the subject's by default.")] = "",
-    capture: Capture = "nonstrict",
-    corpus: CorpusPlaces = None,
+    capture: option.Capture = "nonstrict",
+    corpus: option.CorpusPlaces = None,
     lane: LaneOfCase = "",
-    seed: Annotated[int, typer.Option(help="As in the run.")] = 0,
-    exporter: Exporter = None,
-    like: Like = "",
-    wheelhouse: Wheelhouse = None,
-    offline: Offline = False,
-    out_dir: Out = RESULTS,
+    seed: option.RunSeed = 0,
+    exporter: option.Exporter = None,
+    like: option.Like = "",
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
+    out_dir: option.Out = option.RESULTS,
 ) -> None:
     """Run one cell again, and tell which node reads what and what it should read."""
     places = absolute(corpus or ())

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import shlex
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,16 +22,9 @@ from harness.bench.at_sizes import (
 )
 from harness.bench.bench import BenchFolder, measure
 from harness.catalogue.releases import Catalogue, load_catalogue
+from harness.cli import options as option
 from harness.cli.benching import teller
-from harness.cli.common import (
-    RESULTS,
-    Exporter,
-    Offline,
-    Wheelhouse,
-    err,
-    tell,
-    toolchain_for,
-)
+from harness.cli.common import err, tell, toolchain_for
 from harness.cli.results import current_summary
 from harness.gate.attribution import difference, difference_line
 from harness.gate.findings import Gate
@@ -71,25 +62,21 @@ _SHOWN = 8
 def qualify_command(
     baseline: Annotated[str, typer.Option(help="The release that users have today.")] = "",
     candidate: Annotated[str, typer.Option(help="The release that may take its place.")] = "",
-    exporter: Exporter = None,
-    wheel: Annotated[
-        Path | None, typer.Option(help="A wheel of no release as candidate, such as a nightly.")
-    ] = None,
-    expression: Annotated[
-        str, typer.Option("-k", help="Only cases that match, as pytest's -k.")
-    ] = "",
+    exporter: option.Exporter = None,
+    wheel: option.Wheel = None,
+    expression: option.Expression = "",
     full: Annotated[bool, typer.Option("--full", help="All cases.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
-    timeout: Annotated[float, typer.Option(min=1.0, help="Seconds for one cell.")] = 120.0,
+    jobs: option.Jobs = option.CPUS,
+    timeout: option.Timeout = 120.0,
     budget: Annotated[
         float,
         typer.Option(
             min=0.0, help="Seconds of measuring size, memory and load time; 0: leave that out."
         ),
     ] = BUDGET_S,
-    out_dir: Annotated[Path, typer.Option("--out", help="Where to make the run folder.")] = RESULTS,
-    wheelhouse: Wheelhouse = None,
-    offline: Offline = False,
+    out_dir: option.NewOut = option.RESULTS,
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
 ) -> int:
     """Say whether one release may take the place of another: ship, or do not ship."""
     files = exporter is not None or wheel is not None
@@ -122,10 +109,10 @@ def qualify_command(
         progress.close()
     raise_if_nothing_ran(judged)
     write_run_report(judged, current_summary(judged))
-    options = "" if out_dir == RESULTS else f"--out {shlex.quote(str(out_dir))}"
+    options = "" if out_dir == option.RESULTS else f"--out {shlex.quote(str(out_dir))}"
     q = _qualified(judged, baseline, candidate, options)
     sizes = _measured(judged, q, toolchain, catalogue, budget) if budget else None
-    gpu, unread = last_gpu_run((out_dir, PROJECT_ROOT / RESULTS))
+    gpu, unread = last_gpu_run((out_dir, PROJECT_ROOT / option.RESULTS))
     return _told(judged, q, Beside(sizes, gpu, unread, expression, _in_defects(judged, q)))
 
 

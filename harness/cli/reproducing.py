@@ -12,18 +12,8 @@ import typer
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file
 from harness.catalogue.releases import load_catalogue
-from harness.cli.common import (
-    RESULTS,
-    Capture,
-    CorpusPlaces,
-    Exporter,
-    Like,
-    Offline,
-    Wheelhouse,
-    captures,
-    tell,
-    toolchain_for,
-)
+from harness.cli import options as option
+from harness.cli.common import captures, tell, toolchain_for
 from harness.cli.inspecting import (
     LaneOfCase,
     case_of,
@@ -45,14 +35,14 @@ def reproduce_command(
     case: Annotated[str, typer.Argument(help="A case's name, or a defect's id.")],
     subject: Annotated[str, typer.Option(help="A release, or a candidate of a run.")] = "",
     route: Annotated[str, typer.Option(help="One route; the first that fails by default.")] = "",
-    capture: Capture = "nonstrict",
-    corpus: CorpusPlaces = None,
+    capture: option.Capture = "nonstrict",
+    corpus: option.CorpusPlaces = None,
     lane: LaneOfCase = "",
-    seed: Annotated[int, typer.Option(help="As in the run.")] = 0,
-    exporter: Exporter = None,
-    like: Like = "",
-    wheelhouse: Wheelhouse = None,
-    offline: Offline = False,
+    seed: option.RunSeed = 0,
+    exporter: option.Exporter = None,
+    like: option.Like = "",
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
     run: Annotated[
         str, typer.Option(help="The run that has the candidate: a folder, an id, or `latest`.")
     ] = LATEST,
@@ -77,7 +67,7 @@ def reproduce_command(
         wanted = Wanted(case, mode, routes, spec, file=name, options=options)
         (script,) = package_scripts_for([wanted], toolchain, release, places, seed)
     else:
-        spec = subject_for(subject, exporter, like, toolchain, RESULTS, run)
+        spec = subject_for(subject, exporter, like, toolchain, option.RESULTS, run)
         if spec.kind not in (SubjectKind.RELEASE, SubjectKind.FILE):
             raise UsageError(f"{spec.subject} has no wheel; name a release, or give an --exporter")
         routes = chosen_routes(spec.subject, routes_of(info, spec.routes), route, case)

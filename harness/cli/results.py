@@ -13,16 +13,8 @@ from rich.table import Table
 from harness.base.errors import ExitCode
 from harness.catalogue.releases import load_catalogue
 from harness.catalogue.subject_order import ordered_subjects
-from harness.cli.common import (
-    RESULTS,
-    Out,
-    RunName,
-    Wheelhouse,
-    out,
-    say_error,
-    tell,
-    toolchain_for,
-)
+from harness.cli import options as option
+from harness.cli.common import out, say_error, tell, toolchain_for
 from harness.gate.findings import exit_code, mistakes
 from harness.report import text
 from harness.report.model import ReportModel
@@ -35,9 +27,9 @@ from harness.runs.spent import read_spent
 
 
 def summary_command(
-    run_name: RunName = "latest",
+    run_name: option.RunName = "latest",
     as_json: Annotated[bool, typer.Option("--json", help="summary.json as it is.")] = False,
-    out_dir: Out = RESULTS,
+    out_dir: option.Out = option.RESULTS,
 ) -> int:
     """Tell a run in defects and cells; the exit code is its gate's."""
     judged = reopen(run_name, out_dir, toolchain_for(), load_catalogue())
@@ -60,15 +52,15 @@ def tell_gate(judged: JudgedRun) -> ExitCode:
 
 
 def report_command(
-    run_name: RunName = "latest",
+    run_name: option.RunName = "latest",
     pictures: Annotated[
         bool, typer.Option(help="Draw the worst causes; runs a cell of each again.")
     ] = True,
     scripts: Annotated[
         bool, typer.Option(help="Write a script for every cause, and try it: a minute or two.")
     ] = True,
-    wheelhouse: Wheelhouse = None,
-    out_dir: Out = RESULTS,
+    wheelhouse: option.Wheelhouse = None,
+    out_dir: option.Out = option.RESULTS,
 ) -> None:
     """Write a run's report anew, judged by today's expectations."""
     # Records hold no cycles, and to look for them among millions takes a fifth of the time.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,16 +13,9 @@ import typer
 from harness.base.errors import ExitCode, UsageError
 from harness.base.program import PROGRAM, command_line
 from harness.catalogue.releases import load_catalogue
+from harness.cli import options as option
 from harness.cli.common import (
     INTERRUPTED,
-    RESULTS,
-    CorpusPlaces,
-    ExpectationsFolder,
-    Exporter,
-    Like,
-    Offline,
-    Out,
-    Wheelhouse,
     add_step_summary,
     captures,
     err,
@@ -56,26 +48,18 @@ ON_RESUME = frozenset(
 
 def run_command(
     context: typer.Context,
-    releases: Annotated[
-        str, typer.Option(help='Versions with commas, or one specifier such as ">=2.11,<2.14".')
-    ] = "",
-    exporter: Exporter = None,
-    wheel: Annotated[
-        Path | None, typer.Option(help="A wheel of no release to judge, such as a nightly.")
-    ] = None,
-    like: Like = "",
-    expression: Annotated[
-        str, typer.Option("-k", help="Only cases that match, as pytest's -k.")
-    ] = "",
+    releases: option.Releases = "",
+    exporter: option.Exporter = None,
+    wheel: option.Wheel = None,
+    like: option.Like = "",
+    expression: option.Expression = "",
     family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Only the few cases that show most defects.")
-    ] = False,
+    quick: option.Quick = False,
     full: Annotated[
         bool,
         typer.Option("--full", help="All cases, and all models through all packages: 45 minutes."),
     ] = False,
-    corpus: CorpusPlaces = None,
+    corpus: option.CorpusPlaces = None,
     lane: Annotated[
         str,
         typer.Option(
@@ -98,9 +82,9 @@ def run_command(
     capture: Annotated[str, typer.Option(help="nonstrict, strict, or both, with a comma.")] = (
         "nonstrict"
     ),
-    jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
-    timeout: Annotated[float, typer.Option(min=1.0, help="Seconds for one cell.")] = 120.0,
-    seed: Annotated[int, typer.Option(help="Another set of weights and inputs.")] = 0,
+    jobs: option.Jobs = option.CPUS,
+    timeout: option.Timeout = 120.0,
+    seed: option.Seed = 0,
     share: Annotated[
         bool, typer.Option(help="Export, save, load and judge equal programs once.")
     ] = True,
@@ -108,10 +92,10 @@ def run_command(
         str, typer.Option("--resume", help="Finish a run that was cut off.")
     ] = "",
     shard: Annotated[str, typer.Option(help="I/N: the I-th of N parts of the corpus.")] = "",
-    out_dir: Annotated[Path, typer.Option("--out", help="Where to make the run folder.")] = RESULTS,
-    wheelhouse: Wheelhouse = None,
-    offline: Offline = False,
-    expectations: ExpectationsFolder = EXPECTATIONS,
+    out_dir: option.NewOut = option.RESULTS,
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
+    expectations: option.ExpectationsFolder = EXPECTATIONS,
 ) -> int:
     """Take the corpus through releases, judge every cell, and write the report.
 
@@ -197,7 +181,7 @@ def _how_to_go_on(which: str, out_dir: Path, expectations: Path) -> str:
     if not which:
         return ""  # it did not come to a folder of its own
     words = [*PROGRAM.split(), "run", "--resume", which]
-    words += ["--out", str(out_dir)] if out_dir != RESULTS else []
+    words += ["--out", str(out_dir)] if out_dir != option.RESULTS else []
     words += ["--expectations", str(expectations)] if expectations != EXPECTATIONS else []
     return f"\nresume: {shlex.join(words)}"
 
@@ -221,12 +205,9 @@ def _shard(text: str) -> tuple[int, int] | None:
 
 def merge_command(
     runs: Annotated[list[str], typer.Argument(help="Runs' folders or ids, two or more.")],
-    allow_mismatch: Annotated[
-        bool,
-        typer.Option("--allow-mismatch", help="Unlike corpora and torch builds too; it is told."),
-    ] = False,
-    out_dir: Out = RESULTS,
-    expectations: ExpectationsFolder = EXPECTATIONS,
+    allow_mismatch: option.AllowMismatch = False,
+    out_dir: option.Out = option.RESULTS,
+    expectations: option.ExpectationsFolder = EXPECTATIONS,
 ) -> int:
     """Join runs of several environments or machines into a new run, and judge it."""
     parts = [_part(RunFolder.open(name, out_dir)) for name in runs]
@@ -259,21 +240,15 @@ def _write_results(judged: JudgedRun) -> None:
 
 
 def acceptance_command(
-    releases: Annotated[
-        str, typer.Option(help='Versions with commas, or one specifier such as ">=2.11,<2.14".')
-    ] = "",
-    expression: Annotated[
-        str, typer.Option("-k", help="Only cases that match, as pytest's -k.")
-    ] = "",
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Only the few cases that show most defects.")
-    ] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
+    releases: option.Releases = "",
+    expression: option.Expression = "",
+    quick: option.Quick = False,
+    jobs: option.Jobs = option.CPUS,
     out_dir: Annotated[Path, typer.Option("--out", help="Where to make the run folders.")] = Path(
         "results/acceptance"
     ),
-    wheelhouse: Wheelhouse = None,
-    offline: Offline = False,
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
 ) -> int:
     """Check that verdicts depend neither on the order of subjects nor on their company.
 

@@ -1,0 +1,55 @@
+"""Options and arguments that several commands take."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+RESULTS = Path("results")
+Wheelhouse = Annotated[
+    Path | None,
+    typer.Option(help="A folder of wheels, in place of the registry."),
+]
+Offline = Annotated[bool, typer.Option(help="Ask no registry; what is cached is used.")]
+Out = Annotated[Path, typer.Option("--out", help="Where run folders are.")]
+RunName = Annotated[str, typer.Argument(help="A run's folder or id, or `latest`.")]
+Exporter = Annotated[
+    Path | None, typer.Option(help="An _exporter.py to judge, with a release's wheel around it.")
+]
+Like = Annotated[
+    str, typer.Option(help="The release that a candidate is held against; the newest by default.")
+]
+CorpusPlaces = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--corpus",
+        help="Cases of your own in place of the project's: a file, a folder, an entry point.",
+    ),
+]
+Releases = Annotated[
+    str, typer.Option(help='Versions with commas, or one specifier such as ">=2.11,<2.14".')
+]
+Expression = Annotated[str, typer.Option("-k", help="Only cases that match, as pytest's -k.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Only the few cases that show most defects.")]
+Wheel = Annotated[
+    Path | None, typer.Option(help="A wheel of no release to judge, such as a nightly.")
+]
+Jobs = Annotated[int, typer.Option(min=1, help="Worker processes.")]
+Timeout = Annotated[float, typer.Option(min=1.0, help="Seconds for one cell.")]
+Seed = Annotated[int, typer.Option(help="Another set of weights and inputs.")]
+RunSeed = Annotated[int, typer.Option(help="As in the run.")]
+NewOut = Annotated[Path, typer.Option("--out", help="Where to make the run folder.")]
+Subject = Annotated[str, typer.Option(help="A release, name-matching, positional, torch.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+AllowMismatch = Annotated[
+    bool, typer.Option("--allow-mismatch", help="Take what is unlike too; it is told.")
+]
+CPUS = os.cpu_count() or 1
+Capture = Annotated[str, typer.Option(help="nonstrict, strict or functional.")]
+ExpectationsFolder = Annotated[
+    Path,
+    typer.Option("--expectations", help="A folder with expected/*.csv, and maybe defects.toml."),
+]
