@@ -6,13 +6,14 @@ it stands in the expected table (`harness.register.table`), which a machine writ
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from packaging.version import Version
 
@@ -151,34 +152,21 @@ def read_register(path: Path = DEFECTS_FILE) -> Register:
     return Register(tuple(defects.values()))
 
 
-def _defect(table: TomlTable, given: dict[str, object]) -> Defect:
-    def text(key: str) -> str:
-        return table.text(key) if key in given else ""
-
-    def texts(key: str) -> tuple[str, ...]:
-        return table.texts(key) if key in given else ()
-
-    defect = Defect(
-        id=table.text("id"),
-        title=table.text("title"),
-        why=table.text("why"),
-        where=table.texts("where"),
-        blame=table.text("blame"),
-        minimal_case=table.text("minimal_case"),
-        workaround=table.text("workaround"),
-        signs=_signs(table) if "signs" in given else (),
-        upstream=texts("upstream"),
-        since=text("since"),
-        fixed_in=text("fixed_in"),
-        fixed_by=text("fixed_by"),
-        documented=text("documented"),
-        avoid=texts("avoid"),
-        not_visible=text("not_visible"),
-        no_script=text("no_script"),
-    )
+def _defect(table: TomlTable, given: dict[str, Any]) -> Defect:
+    signs = _signs(table) if "signs" in given else ()
+    defect = Defect(**_fields(Defect, table, given), signs=signs)
     table.nothing_else()
     _check(defect, table)
     return defect
+
+
+def _fields(kind: type[Defect | Sign], table: TomlTable, given: dict[str, Any]) -> dict[str, Any]:
+    """The texts of a table by the names of a class's fields; those with a default may lack."""
+    return {
+        field.name: table.texts(field.name) if "tuple" in field.type else table.text(field.name)
+        for field in dataclasses.fields(kind)
+        if field.name != "signs" and (field.name in given or field.default is dataclasses.MISSING)
+    }
 
 
 def _check(defect: Defect, table: TomlTable) -> None:
@@ -222,14 +210,7 @@ def _signs(table: TomlTable) -> tuple[Sign, ...]:
         if not isinstance(fields, dict):
             raise table.wrong(f"sign number {number} is not a table")
         one = TomlTable(f"{table.where}, sign {number}", fields)
-        sign = Sign(
-            oracle=one.text("oracle"),
-            says=one.text("says"),
-            at=one.text("at") if "at" in fields else "",
-            routes=one.texts("routes") if "routes" in fields else (),
-            builders=one.texts("builders") if "builders" in fields else (),
-            cases=one.texts("cases") if "cases" in fields else (),
-        )
+        sign = Sign(**_fields(Sign, one, fields))
         one.nothing_else()
         if sign.oracle not in list(Oracle):
             raise one.wrong(f"unknown oracle {sign.oracle!r}; there are {', '.join(Oracle)}")

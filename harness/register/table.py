@@ -37,13 +37,8 @@ from harness.wire.routes import Lane, Route
 EXPECTED_FOLDER: Final = EXPECTATIONS / "expected"
 ASKED_FILE: Final = "asked.csv"
 WITHOUT_ROWS_FILE: Final = "defects-without-rows.csv"
-_WITHOUT_ROWS_COLUMNS: Final = ("defect",)
 ALL: Final = "*"
 UNKNOWN: Final = "?"
-_COLUMNS: Final = (
-    "lane", "case", "capture", "routes", "builder", "environment", "releases",
-    "oracle", "fails", "says", "harm", "defect",
-)  # fmt: skip
 _ASKED_COLUMNS: Final = ("lane", "builder", "environment", "routes", "subjects")
 _DASH: Final = "-"
 
@@ -211,6 +206,9 @@ class Row:
     defect: str
 
 
+_COLUMNS: Final = tuple(field.name for field in dataclasses.fields(Row))
+
+
 def rows_of(table: Table) -> dict[str, list[Row]]:
     """The rows of each file, by its name without ``.csv``."""
     rows = {
@@ -222,10 +220,7 @@ def rows_of(table: Table) -> dict[str, list[Row]]:
             builder=entry.place.builder,
             environment=entry.place.environment,
             releases=ranges(subjects, table.releases),
-            oracle=entry.fact.oracle,
-            fails=entry.fact.fails,
-            says=entry.fact.says,
-            harm=entry.fact.harm,
+            **dataclasses.asdict(entry.fact),
             defect=entry.defect,
         )
         for entry, subjects in table.entries.items()
@@ -270,7 +265,7 @@ def table_texts(table: Table) -> dict[str, str]:
         routes[*where, " ".join(names)].append(route)
     asked = sorted((*where, "+".join(of), names) for (*where, names), of in routes.items())
     defects = [[name] for name in sorted(table.without_rows)]
-    more = {WITHOUT_ROWS_FILE: _csv(_WITHOUT_ROWS_COLUMNS, defects)} if defects else {}
+    more = {WITHOUT_ROWS_FILE: _csv(["defect"], defects)} if defects else {}
     return {**texts, ASKED_FILE: _csv(_ASKED_COLUMNS, asked), **more}
 
 
@@ -318,7 +313,7 @@ def read_table(folder: Path = EXPECTED_FOLDER, *, undecided: bool = False) -> Ta
                         f"{PROGRAM} expected --update RUN"
                     ) from error
     without = folder / WITHOUT_ROWS_FILE
-    named = _lines(without, _WITHOUT_ROWS_COLUMNS) if without.is_file() else ()
+    named = _lines(without, ["defect"]) if without.is_file() else ()
     return Table(entries, asked, frozenset(name for _, (name,) in named))
 
 
