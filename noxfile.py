@@ -44,11 +44,15 @@ if reason := refusal():
 from harness.base.errors import ExitCode, Unavailable  # noqa: E402
 from harness.machine.cuda import first_device, refuse_for_rtx  # noqa: E402
 from harness.machine.pip_settings import left_out, uv_variables  # noqa: E402
+from harness.wire.builders import SEGMENT, BuilderKind  # noqa: E402
+from harness.wire.routes import Lane  # noqa: E402
 
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 # Real engines too: TensorRT-RTX builds them on a CPU. Of the newest two releases.
-BOTH_LANES = ["--lane", "graph,package", "--builder", "segment,tensorrt-rtx"]
-EVERYTHING = ["--lane", "graph,package", "--builder", "segment,tensorrt-rtx-*"]
+BOTH_LANES = [
+    "--lane", f"{Lane.GRAPH},{Lane.PACKAGE}", "--builder", f"{SEGMENT},{BuilderKind.RTX}"
+]  # fmt: skip
+EVERYTHING = [*BOTH_LANES[:-1], f"{BOTH_LANES[-1]}-*"]
 # A candidate's file, cases from elsewhere and the quick cases have no package to go through.
 GRAPH_LANE_ALONE = {"--lane", "--exporter", "--wheel", "--corpus", "--quick", "--resume"}
 STACK = ROOT / "results" / "stack"
@@ -132,24 +136,20 @@ def stack(session: nox.Session, torch: str) -> None:
         shutil.rmtree(place)
 
 
-#: What brings the real package, by the builder of its engines.
-REAL_PACKAGES = {"tensorrt": "torch-tensorrt", "tensorrt-rtx": "torch-tensorrt-rtx"}
-
-
 @nox.session(venv_backend="uv|virtualenv")
-@nox.parametrize("builder", [nox.param(builder, id=builder) for builder in REAL_PACKAGES])
-def engine(session: nox.Session, builder: str) -> None:
+@nox.parametrize("kind", [nox.param(kind, id=kind) for kind in BuilderKind if kind.row.real])
+def engine(session: nox.Session, kind: BuilderKind) -> None:
     """The newest release with engines that TensorRT, or TensorRT-RTX, builds and runs on a GPU."""
     try:  # before gigabytes are installed
         device = first_device()
-        if builder == "tensorrt-rtx":
+        if kind == BuilderKind.RTX:
             refuse_for_rtx(device)
     except Unavailable as reason:
         session.error(f"{reason} ({meaning(ExitCode.INCONCLUSIVE)})")
     torch, names = list(pinned_torches().items())[-1]
-    make_room(session, f"an environment with torch {torch} and {builder}", "is kept")
-    package, release = REAL_PACKAGES[builder], names[-1]
-    if builder == "tensorrt-rtx":
+    make_room(session, f"an environment with torch {torch} and {kind}", "is kept")
+    package, release = kind.row.distribution, names[-1]
+    if kind == BuilderKind.RTX:
         install(session, "tests", lock=LOCKS / f"{package}-{release}.txt")
     else:
         # Not locked: what the registry has of TensorRT's libraries is a placeholder, which fetches

@@ -14,6 +14,7 @@ import pytest
 
 from harness.base.errors import Unavailable
 from harness.machine.cuda import Device
+from harness.wire.builders import BuilderKind
 
 NOXFILE = Path(__file__).resolve().parents[1] / "noxfile.py"
 
@@ -320,7 +321,7 @@ def test_engine_says_what_is_missing_before_it_installs_anything(
         r"^no CUDA driver; find a GPU \(exit code 3: inconclusive: something could not be asked\)$"
     )
     with pytest.raises(Quit, match=told):
-        noxfile.engine(session, builder)
+        noxfile.engine(session, BuilderKind(builder))
     assert not session.installed
 
 
@@ -330,7 +331,7 @@ def test_engine_refuses_a_gpu_that_tensorrt_rtx_does_not_run_on(
     with_gpu(noxfile, monkeypatch, (9, 0))
     session = Session(tmp_path)
     with pytest.raises(Quit, match=r"TensorRT-RTX has no engines for the a GPU here \(sm_90\)"):
-        noxfile.engine(session, "tensorrt-rtx")
+        noxfile.engine(session, BuilderKind.RTX)
     assert not session.installed
 
 
@@ -354,7 +355,7 @@ def test_engine_brings_the_newest_release_and_asks_the_real_runtime_even_of_a_re
     session = Session(tmp_path, "-k", "relu")
     session.failure = CommandFailed("Returned code 1", 1)
     with pytest.raises((Quit, CommandFailed)):
-        noxfile.engine(session, builder)
+        noxfile.engine(session, BuilderKind(builder))
     lock, requirements, *last = session.installed
     assert lock[0] == "--require-hashes"
     assert Path(lock[-1]).name == lock_name
