@@ -24,11 +24,11 @@ SIZES = (Size.FILE, Size.SAVE_PEAK, Size.LOAD_PEAK)
 SIZES_OF_EACH = 5  # workers: peaks of memory vary by some per cent
 # Of all that is told together. Nothing gates on it, so it need not be as rare as in a bench.
 ALPHA, CONTROL_ALPHA = 0.05, 0.01
-NAMES = {
-    Size.FILE.value: "file",
-    Size.SAVE_PEAK.value: "peak memory of save",
-    Size.LOAD_PEAK.value: "peak memory of load",
-    Metric.LOAD_WARM.value: "load time",
+NAMES: Mapping[str, str] = {
+    Size.FILE: "file",
+    Size.SAVE_PEAK: "peak memory of save",
+    Size.LOAD_PEAK: "peak memory of load",
+    Metric.LOAD_WARM: "load time",
 }
 
 
@@ -89,8 +89,8 @@ def plan_at_sizes(
         baseline=baseline,
         candidate=candidate,
         cells=tuple(cells),
-        metrics=(Metric.LOAD_WARM.value,),
-        gating=(Metric.LOAD_WARM.value,),
+        metrics=(Metric.LOAD_WARM,),
+        gating=(Metric.LOAD_WARM,),
         bands=Bands(),
         budget_s=budget_s,
         seed=seed,
@@ -106,7 +106,7 @@ def at_sizes(judged: JudgedBench) -> AtSizes:
     rows = [
         AtSize(
             steps=v.cell.case.size,
-            what=NAMES[v.size.value],
+            what=NAMES[v.size],
             unit="bytes",
             baseline=v.baseline,
             candidate=v.candidate,

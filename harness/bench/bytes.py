@@ -59,7 +59,7 @@ def judge_bytes(
 def _by_arm(known: CellSamples, size: Size) -> tuple[list[float], list[float], list[float]]:
     """Recorded sizes of the three arms."""
     baseline, candidate, again = (
-        [line["sizes"][size.value] for line in known.sizes if line["arm"] == arm]
+        [line["sizes"][size] for line in known.sizes if line["arm"] == arm]
         for arm in (BASELINE, CANDIDATE, AGAIN)
     )
     return baseline, candidate, again
@@ -93,7 +93,7 @@ def _verdict(
         effect=effect,
         control=control,
         control_off=control.low > 0 or control.high < 0,
-        change=judge(effect, plan.bands.of(cell.family, size.value)),
+        change=judge(effect, plan.bands.of(cell.family, size)),
     )
 
 

@@ -164,7 +164,7 @@ def trend(benches: Sequence[JudgedBench], *, allow_mismatch: bool = False) -> tu
 def comparison_to_json(comparison: Comparison) -> dict[str, object]:
     return {
         "anchored": comparison.anchored,
-        "gate": comparison.gate.value,
+        "gate": comparison.gate,
         "notes": list(comparison.notes),
         "rows": [
             {

@@ -254,6 +254,6 @@ def _sizes(plan: BenchPlan, samples: Samples) -> tuple[SizeRow, ...]:
                 line["sizes"] for line in samples.cells[cell.cell_id].sizes if line["arm"] == arm
             ]
             if told:
-                medians = {size.value: median(each[size.value] for each in told) for size in Size}
+                medians = {str(size): median(each[size] for each in told) for size in Size}
                 rows.append(SizeRow(cell, subject, medians))
     return tuple(rows)

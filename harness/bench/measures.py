@@ -44,16 +44,10 @@ class Measures:
 
 GRAPH: Final = Measures(
     lane=Lane.GRAPH,
-    stages=tuple(metric.value for metric in Metric),
+    stages=tuple(Metric),
     passes=PASSES,
     # What a user waits for. The rest is told, and does not gate.
-    gating=(
-        Metric.INLINE.value,
-        Metric.EXPORT.value,
-        Metric.SAVE.value,
-        Metric.LOAD_COLD.value,
-        Metric.LOAD_WARM.value,
-    ),
+    gating=(Metric.INLINE, Metric.EXPORT, Metric.SAVE, Metric.LOAD_COLD, Metric.LOAD_WARM),
     cases=(
         "chain_of_forty",
         "fan_out_of_twelve",
@@ -67,16 +61,12 @@ GRAPH: Final = Measures(
 )
 PACKAGE: Final = Measures(
     lane=Lane.PACKAGE,
-    stages=tuple(metric.value for metric in UserMetric),
+    stages=tuple(UserMetric),
     passes=USER_PASSES,
-    gating=tuple(metric.value for metric in UserMetric if metric is not UserMetric.IMPORT_TORCH),
+    gating=tuple(metric for metric in UserMetric if metric is not UserMetric.IMPORT_TORCH),
     # Every release from 2.8.0 on saves and loads these by all three routes; the last is the largest
     # of which that is true.
-    cases=(
-        "linears_in_two_fallbacks",
-        "relu_four_steps",
-        "encoder_softmax",
-    ),
+    cases=("linears_in_two_fallbacks", "relu_four_steps", "encoder_softmax"),
     routes=("no-retrace", "no-retrace-export", "retrace"),
     sizes=False,
     about=(
@@ -86,7 +76,7 @@ PACKAGE: Final = Measures(
         "is torch's own before it."
     ),
 )
-_LANES: Final = {measures.lane.value: measures for measures in (GRAPH, PACKAGE)}
+_LANES: Final[Mapping[str, Measures]] = {measures.lane: measures for measures in (GRAPH, PACKAGE)}
 ALL_STAGES: Final = tuple(stage for measures in _LANES.values() for stage in measures.stages)
 
 

@@ -45,7 +45,7 @@ class BenchOptions:
     seed: int = 0
     spawn: bool = False
     corpus: tuple[str, ...] = ()
-    lane: str = Lane.GRAPH.value
+    lane: str = Lane.GRAPH
     builder: str = SEGMENT  # of the package lane's engines
     pythons: tuple[str, ...] = ()  # RELEASE=PATH: of the package lane's releases
     out: Path = Path("results")

@@ -115,7 +115,7 @@ class BenchPlan:
     sizes_of_each: int = 3  # workers that tell bytes, an arm
     delayed: str = ""  # a metric of the candidate that is made slower on purpose: a selftest's
     delay_s: float = 0.0
-    lane: str = Lane.GRAPH.value
+    lane: str = Lane.GRAPH
     builder: str = SEGMENT  # of the package lane's engines
 
     @property

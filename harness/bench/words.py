@@ -64,7 +64,7 @@ def first_screen(plan: BenchPlan, report: BenchReport) -> Iterator[str]:
         yield f"note: {note}"
     reasons = f": {'; '.join(report.reasons)}" if report.reasons else ""
     yield (
-        f"gate: {report.gate.value}{reasons} "
+        f"gate: {report.gate}{reasons} "
         f"({plan.candidate} against {plan.baseline}, engines are emulated)"
     )
 
@@ -72,8 +72,8 @@ def first_screen(plan: BenchPlan, report: BenchReport) -> Iterator[str]:
 def comparison_lines(comparison: Comparison) -> Iterator[str]:
     """What `compare` prints."""
     for row in comparison.rows:
-        yield f"{row.change.value:<12} {row.cell_id} {row.stage}: {interval(row.effect)}"
+        yield f"{row.change:<12} {row.cell_id} {row.stage}: {interval(row.effect)}"
     for note in comparison.notes:
         yield f"note: {note}"
     how = "by the change against their common baseline" if comparison.anchored else "by seconds"
-    yield f"gate: {comparison.gate.value}, compared {how}; engines are emulated"
+    yield f"gate: {comparison.gate}, compared {how}; engines are emulated"

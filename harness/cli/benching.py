@@ -53,7 +53,7 @@ def bench_command(
             help="graph, or package: two whole releases, with torch_tensorrt.save, load and import "
             "as a user calls them."
         ),
-    ] = Lane.GRAPH.value,
+    ] = Lane.GRAPH,
     builder: Annotated[
         str, typer.Option(help="Of the package lane: segment, or tensorrt-rtx as `run` has it.")
     ] = SEGMENT,

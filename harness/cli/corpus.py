@@ -118,7 +118,7 @@ def reach_command(
             for name in (name for name in asked if told.get(name) is not now[name]):
                 differ += 1
                 was = told.get(name) or "not asked"
-                tell(f"{name} [{release.version}]: {now[name].value}, locked {was}")
+                tell(f"{name} [{release.version}]: {now[name]}, locked {was}")
             continue
         seen = {name: {**lock.seen.get(name, {}), release.version: now[name]} for name in asked}
         write_lock(_with_seen(lock, {**lock.seen, **seen}, known))

@@ -80,7 +80,7 @@ def _routes(call: str) -> tuple[str, ...]:
         raise UsageError(
             f"--call {call!r}: {', '.join(USER_CALLS)}, or a route: {', '.join(Route)}"
         )
-    return tuple(route.value for route in USER_CALLS[call])
+    return USER_CALLS[call]
 
 
 def _tell_line(each: Standing, *, as_json: bool) -> None:
@@ -94,7 +94,7 @@ def _tell_line(each: Standing, *, as_json: bool) -> None:
             f"{each.harm + ', ' if each.harm else ''}{each.cells} cells of {len(each.cases)} cases"
         )
     else:
-        where = each.state.value
+        where = each.state
     tell(f"{each.defect.id}: {each.defect.title}")
     tell(f"    {_life(each.defect)}; {where}")
 
@@ -144,7 +144,7 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         each = standings.of(name, release)
         behind = f" behind {', '.join(each.behind)}" if each.behind else ""
         cells = f" by {each.cells} cells" if each.cells else ""
-        tell(f"  {release + ':':12} {each.state.value}{cells}{behind}")
+        tell(f"  {release + ':':12} {each.state}{cells}{behind}")
     cell = _cell(latest, standings)
     if cell:
         tell(f"  {'show it:':12} {PROGRAM} explain {cell}")
@@ -196,7 +196,7 @@ def _as_json(each: Standing) -> dict[str, Any]:
     return {
         **{name: getattr(each.defect, name) for name in _WRITTEN},
         "release": each.release,
-        "state": each.state.value,
+        "state": each.state,
         "harm": each.harm,
         "hidden_behind": list(each.behind),
         "cells": each.cells,

@@ -122,7 +122,7 @@ def known_defects(
     known = read_expectations(undecided=True)
     of, found = known.register.by_id, dict[str, list[str]]()
     for route in routes:
-        place = Place(Route(route).lane.value, case.name, capture, route)
+        place = Place(Route(route).lane, case.name, capture, route)
         for entry in known.table.expected(place, known.table.stands_for(subject, like)).values():
             found.setdefault(entry.defect, []).append(route)
     return [
@@ -140,10 +140,9 @@ LaneOfCase = Annotated[
 
 def lane_of(case: CaseInfo, lane: str, route: str) -> Lane:
     """The lane that a user means: the one that is named, the route's, or the case's first."""
-    known = {each.value: each for each in Route}
-    if route and route not in known:
-        raise UsageError(f"--route {route!r}: there are {', '.join(known)}")
-    meant = lane or (known[route].lane.value if route else case.lanes[0])
+    if route and route not in list(Route):
+        raise UsageError(f"--route {route!r}: there are {', '.join(Route)}")
+    meant = lane or (Route(route).lane if route else case.lanes[0])
     if meant not in case.lanes:
         raise UsageError(
             f"{case.name} goes through the lane {' and '.join(case.lanes)}, and not {meant}"

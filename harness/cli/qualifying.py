@@ -95,7 +95,7 @@ def qualify_command(
         like=baseline if files else "",
         expression=expression,
         full=full,
-        lanes=(Lane.GRAPH.value,) if files else (Lane.GRAPH.value, Lane.PACKAGE.value),
+        lanes=(Lane.GRAPH,) if files else (Lane.GRAPH, Lane.PACKAGE),
         jobs=jobs,
         timeout_s=timeout,
         out=out_dir,

@@ -66,7 +66,7 @@ def run_command(
             help="graph, package (whole packages, of releases), or both; engine (the package that "
             "is installed here, its engines on the GPU)."
         ),
-    ] = Lane.GRAPH.value,
+    ] = Lane.GRAPH,
     builder: Annotated[
         str,
         typer.Option(
@@ -187,10 +187,9 @@ def _how_to_go_on(which: str, out_dir: Path, expectations: Path) -> str:
 
 
 def _lanes(text: str) -> tuple[str, ...]:
-    known = [lane.value for lane in Lane]
     asked = listed(text)
-    if not asked or set(asked) - set(known):
-        raise UsageError(f"--lane {text!r}: {', '.join(known)}, or several with commas")
+    if not asked or set(asked) - set(Lane):
+        raise UsageError(f"--lane {text!r}: {', '.join(Lane)}, or several with commas")
     return asked
 
 

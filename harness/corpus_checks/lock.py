@@ -103,7 +103,7 @@ def _told(case: str, seen: Mapping[str, SplitSeen], releases: Sequence[str]) -> 
     for one in SplitSeen:
         alike = [release for release in releases if seen.get(release) is one]
         if alike:
-            row[one.value] = ", ".join(spans(alike, releases))
+            row[one] = ", ".join(spans(alike, releases))
     return row
 
 
@@ -111,7 +111,7 @@ def _seen(row: Mapping[str, str], releases: Sequence[str]) -> dict[str, SplitSee
     """The inverse of `_told`. Raises ValueError for a release that was not asked."""
     found: dict[str, SplitSeen] = {}
     for one in SplitSeen:
-        for part in filter(None, row.get(one.value, "").split(", ")):
+        for part in filter(None, row.get(one, "").split(", ")):
             first, _, last = part.partition(" to ")
             run = releases[releases.index(first) : releases.index(last or first) + 1]
             found |= dict.fromkeys(run, one)

@@ -17,7 +17,7 @@ from harness.wire.vocabulary import Stage
 CROSSING_FILE: Final = EXPECTATIONS / "crossing.toml"
 CROSSING_SCHEMA: Final = 1
 _OUTCOMES: Final = (
-    Symptom.WRONG_VALUES.value,
+    Symptom.WRONG_VALUES,
     NOT_SAVED,
     *(
         f"{symptom}@{stage}"

@@ -28,9 +28,9 @@ CASES: Final = (
     "linears_in_two_fallbacks",
     "dynamic_batch",
 )
-ROUTES: Final = (Route.NO_RETRACE.value, Route.RETRACE.value)
+ROUTES: Final = (Route.NO_RETRACE, Route.RETRACE)
 
-OK: Final = Outcome.OK.value
+OK: Final = Outcome.OK
 NOT_SAVED: Final = "not-saved"  # there was nothing to load; the message is the saver's
 UNSUPPORTED: Final = "unsupported"  # one of the two could not be asked here
 

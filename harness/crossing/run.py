@@ -191,6 +191,6 @@ def _pair(made: Saved, said: Mapping[str, Any], by: Station) -> Pair:
         saver_torch=made.torch,
         loader_torch=by.torch,
         archive_bytes=made.archive_bytes,
-        load_s=seconds.get(Stage.LOAD.value),
-        run_s=seconds.get(Stage.RUN.value),
+        load_s=seconds.get(Stage.LOAD),
+        run_s=seconds.get(Stage.RUN),
     )

@@ -138,7 +138,7 @@ def said(verdict: Verdict) -> str:
 
 def gate_line(report: GateReport) -> str:
     """The gate in the words of the reports."""
-    words = verdict_words(report.gate.value, report.counts, len(report.faults))
+    words = verdict_words(report.gate, report.counts, len(report.faults))
     return f"gate: {words[:1].lower()}{words[1:]}"
 
 
@@ -146,7 +146,7 @@ def cells_line(counts: Mapping[Lane, Mapping[str, int]]) -> str:
     """What became of the cells behind a verdict, lane by lane."""
     parts = []
     for lane, of in counts.items():
-        named = ["planned", *(cell_class.value for cell_class in reversed(CellClass))]
+        named = ["planned", *reversed(CellClass)]
         shown = ", ".join(f"{name.replace('_', ' ')} {of[name]:,}" for name in named if of[name])
         parts.append(f"{f'{lane} lane ' if len(counts) > 1 else ''}{shown}")
     return f"cells: {'; '.join(parts) or 'none'}"
@@ -210,7 +210,7 @@ def _describe(finding: Finding, places: Places) -> str:
     wrong = mistake(finding, places)
     if wrong:
         return f"{finding.cell_class}: {wrong}"
-    oracle = finding.oracle.value if finding.oracle else finding.cell_class.value
+    oracle = finding.oracle or finding.cell_class
     own = " (torch's own: plain torch.export fails likewise)" if finding.torchs_own else ""
     where = f"{finding.case} [{finding.subject} {finding.route}]"
     known = [name.removeprefix("?") for name in finding.defects if name.startswith("?")]

@@ -197,7 +197,7 @@ def _judge_by_table(record: CellRecord, expected: _Expected) -> Comparison:
     told = {finding.oracle for finding in findings}
     findings.extend(finding for finding in _unasked(record) if finding.oracle not in told)
     if unknown and not findings:
-        names = ", ".join(verdict.oracle.value for verdict in unknown)
+        names = ", ".join(verdict.oracle for verdict in unknown)
         return _undecided(record, f"{names}: {TOO_OLD}")
     classes = [finding.cell_class for finding in findings]
     classes.append(_class_unjudged(record))
@@ -304,9 +304,9 @@ def _fault(record: CellRecord | None) -> str:
         return ""
     twice = [o for o, n in Counter(verdict.oracle for verdict in record.verdicts).items() if n > 1]
     if twice:
-        return f"its record has two verdicts of one oracle: {twice[0].value}"
+        return f"its record has two verdicts of one oracle: {twice[0]}"
     speaking = {verdict.oracle for verdict in record.verdicts}
-    silent = [oracle.value for oracle in Oracle if oracle not in speaking]
+    silent = [oracle for oracle in Oracle if oracle not in speaking]
     if silent:
         return f"its record has no verdict of: {', '.join(silent)}"
     return ""

@@ -79,8 +79,8 @@ def _shown(
         id=defect.id,
         title=defect.title,
         harm=worst_harm((each.fact.harm for each in judged), defect),
-        reach=min(map(reach_of, keys), key=list(Reach).index).value,
-        calls=tuple(route.value for route in Route if route.value in routes),
+        reach=min(map(reach_of, keys), key=list(Reach).index),
+        calls=tuple(route for route in Route if route in routes),
         cells=len(keys),
         releases={name: len({each.key for each in by_subject[name]}) for name in names},
     )

@@ -51,13 +51,13 @@ def summarise(
     return {
         "schema": SCHEMA,
         "state": str(state),
-        "gate": report.gate.value,
+        "gate": report.gate,
         "defects": [
             dataclasses.asdict(defect) | {"calls": list(defect.calls)} for defect in defects
         ],
         "cells": {
             "planned": len(plan),
-            **{cell_class.value: report.count(cell_class) for cell_class in reversed(CellClass)},
+            **{cell_class: report.count(cell_class) for cell_class in reversed(CellClass)},
             "ended": sum(cell.key.cell_id in records for cell in plan),
         },
         "cases": len(planned_cases),
@@ -101,7 +101,7 @@ def _row(
 ) -> dict[str, Any]:
     first = cells[0]
     labels = Counter(
-        records[cell.key.cell_id].label if cell.key.cell_id in records else CellClass.MISSING.value
+        records[cell.key.cell_id].label if cell.key.cell_id in records else CellClass.MISSING
         for cell in cells
     )
     return {
@@ -125,7 +125,7 @@ def _row(
         ),
         "hypothetical": first.hypothetical,
         "cells": len(cells),
-        "ok": labels[Outcome.OK.value],
+        "ok": labels[Outcome.OK],
         "by_verdict": dict(sorted(labels.items())),
     }
 
@@ -145,7 +145,7 @@ def _stage_seconds(
     Copied records count nothing. Of work that equal programs shared, each record tells the time, so
     these sums are more than was spent: `Spent` is not.
     """
-    totals = {stage.value: 0.0 for stage in Stage}
+    totals: dict[str, float] = dict.fromkeys(Stage, 0.0)
     shared: dict[tuple[str, ...], float] = {}
     for cell in plan:
         record = records.get(cell.key.cell_id)

@@ -22,7 +22,7 @@ from harness.wire.routes import Lane
 from harness.wire.vocabulary import CellState
 
 #: What stands in a fact's ``oracle`` where the question could not be asked.
-UNSUPPORTED: Final = CellState.UNSUPPORTED.value
+UNSUPPORTED: Final = CellState.UNSUPPORTED
 NONSTRICT: Final = "nonstrict"
 
 _DIGITS = re.compile(r"\d+")
@@ -81,7 +81,7 @@ class Place:
 
 
 def place_of(key: CellKey) -> Place:
-    lane = Lane.PACKAGE.value if key.lane == Lane.ENGINE else key.lane
+    lane = Lane.PACKAGE if key.lane == Lane.ENGINE else key.lane
     return Place(lane, key.case, key.capture, key.route, key.builder, key.environment)
 
 
@@ -94,10 +94,10 @@ def facts_of(record: CellRecord) -> tuple[Fact, ...]:
 
 def facts_in(verdict: Verdict) -> Iterator[Fact]:
     """The facts of one failed verdict."""
-    harm = verdict.harm.value if verdict.harm else ""
+    harm = verdict.harm or ""
     whole = verdict.oracle is Oracle.COMPLETION
     for said in [_told(verdict)] if whole else verdict.message.split("; "):
-        yield Fact(verdict.oracle.value, verdict.label, masked(said), harm)
+        yield Fact(verdict.oracle, verdict.label, masked(said), harm)
 
 
 def _told(verdict: Verdict) -> str:

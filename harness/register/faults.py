@@ -142,7 +142,7 @@ def _is_route(place: Place, route: str) -> bool:
 
 def _avoided(entry: Entry, names: frozenset[str], route: str, table: Table) -> bool:
     """Whether a case that shows a defect comes to its end by another route."""
-    places = [dataclasses.replace(entry.place, route=each.value) for each in Route]
+    places = [dataclasses.replace(entry.place, route=each) for each in Route]
     return any(
         _asked(place, name, table) and not table.ends(place, name)
         for place in places

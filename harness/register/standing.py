@@ -162,7 +162,7 @@ def worst_harm(harms: Iterable[str], defect: Defect) -> str:
     known = {Harm(harm) for harm in harms if harm}
     if defect.documented:
         known = {Harm.WARNED if harm is Harm.SILENT else harm for harm in known}
-    return min(known, key=lambda harm: harm.severity).value if known else ""
+    return min(known, key=lambda harm: harm.severity) if known else ""
 
 
 def _badness(harm: str) -> int:

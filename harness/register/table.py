@@ -125,7 +125,7 @@ class Table:
         """What a cell gets no further than, so that other defects may be hidden behind it."""
         here = [*self.expected(place, subject).values()]
         if place.lane == Lane.PACKAGE and place.route != Route.COMPILE:
-            compiled = dataclasses.replace(place, route=Route.COMPILE.value)
+            compiled = dataclasses.replace(place, route=Route.COMPILE)
             here += self.expected(compiled, subject).values()
         return [each for each in here if each.fact.oracle in (Oracle.COMPLETION, UNSUPPORTED)]
 

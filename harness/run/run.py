@@ -52,7 +52,7 @@ class RunOptions:
     corpus: tuple[str, ...] = ()  # places of cases that take the place of the project's own
     routes: tuple[str, ...] = ()
     captures: tuple[str, ...] = ("nonstrict",)
-    lanes: tuple[str, ...] = (Lane.GRAPH.value,)
+    lanes: tuple[str, ...] = (Lane.GRAPH,)
     builders: tuple[str, ...] = (SEGMENT,)  # of the package lane; the engine lane has its own
     environment: str = PINNED  # or matched
     jobs: int = 2
@@ -172,7 +172,7 @@ def resume(
 
 def _refuse_candidate_without_package(options: RunOptions) -> None:
     """A run that asks a candidate nothing would end green."""
-    if (options.exporter or options.wheel) and set(options.lanes) != {Lane.GRAPH.value}:
+    if (options.exporter or options.wheel) and set(options.lanes) != {Lane.GRAPH}:
         which = "--exporter" if options.exporter else "--wheel"
         raise UsageError(
             f"{which} with --lane {','.join(options.lanes)}: only releases have a whole package",

@@ -213,11 +213,11 @@ def evidence_text(record: CellRecord) -> str:
         "",
     ]
     for verdict in record.failures:
-        lines += [f"{verdict.oracle.value}: {verdict.label}: {verdict.message}"]
+        lines += [f"{verdict.oracle}: {verdict.label}: {verdict.message}"]
         lines += [f"    {line}" for line in verdict.evidence.splitlines()]
         lines += [""]
     for verdict in record.verdicts:
         if verdict not in record.failures:
             reason = f": {verdict.message}" if verdict.outcome is not Outcome.OK else ""
-            lines += [f"{verdict.oracle.value}: {verdict.label}{reason}"]
+            lines += [f"{verdict.oracle}: {verdict.label}{reason}"]
     return "\n".join(lines) + "\n"

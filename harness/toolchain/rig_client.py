@@ -76,7 +76,7 @@ def graph_lane(
 ) -> dict[str, Any]:
     """The setup of a graph lane, as a question about its cells holds it (`harness.rig.lanes`)."""
     return {
-        "lane": Lane.GRAPH.value,
+        "lane": Lane.GRAPH,
         "library": str(library),
         "subjects": [to_json(subject) for subject in subjects],
         "corpus": list(places),
@@ -87,7 +87,7 @@ def graph_lane(
 def package_lane(site: PackageSite, places: Iterable[str] = (), seed: int = 0) -> dict[str, Any]:
     """The setup of a package lane, likewise."""
     return {
-        "lane": Lane.PACKAGE.value,
+        "lane": Lane.PACKAGE,
         "site": str(site.folder),
         "release": site.release,
         "builder": site.builder,

@@ -89,7 +89,7 @@ class PackageSetup(Setup):
 
     def message(self) -> dict[str, Any]:
         return {
-            "lane": Lane.PACKAGE.value,
+            "lane": Lane.PACKAGE,
             "site": None if self.site is None else str(self.site.folder),
             "release": self.release,
             "builder": None if self.site is None else self.site.builder,
@@ -111,7 +111,7 @@ class WorkerSetup(Setup):
 
     def message(self) -> dict[str, Any]:
         return {
-            "lane": Lane.GRAPH.value,
+            "lane": Lane.GRAPH,
             "library": str(self.library),
             "seed": self.seed,
             "share": self.share,

@@ -107,7 +107,7 @@ class Worker(TimedCalls):
         self.timed_s += clock.spent_seconds
         if "inline" in self._passes:
             for stage, seconds in clock.seconds.items():
-                self._seconds[Metric(stage.value)] = seconds
+                self._seconds[Metric(stage)] = seconds
             parts = [self._seconds[part] for part in INLINE_PARTS if part in self._seconds]
             if parts:  # the control has none
                 self._seconds[Metric.INLINE] = sum(parts)

@@ -35,8 +35,8 @@ def sizes_of(measured: Measured, inliner: Inliner, arm: Arm, folder: Path) -> di
     saved = _in_a_child(lambda: _save(measured, inliner, arm, archive, warm_up))
     loaded = _in_a_child(lambda: _load(archive, warm_up))
     return {
-        Size.FILE.value: archive.stat().st_size,
-        Size.ENGINES.value: measured.engine_bytes,
+        Size.FILE: archive.stat().st_size,
+        Size.ENGINES: measured.engine_bytes,
         **saved,
         **loaded,
     }
@@ -57,7 +57,7 @@ def _save(
 
     def save_alone() -> dict[str, int]:
         _save_and_load_something(warm_up)
-        return {Size.SAVE_PEAK.value: _peak(lambda: torch.export.save(program, archive))[0]}
+        return {Size.SAVE_PEAK: _peak(lambda: torch.export.save(program, archive))[0]}
 
     # A child once more: what inlining and exporting took must not stand for what saving takes.
     return _in_a_child(save_alone)
@@ -70,7 +70,7 @@ def _load(archive: Path, warm_up: Path) -> dict[str, int]:
     gc.collect()
     kept = _resident() - before
     del loaded
-    return {Size.LOAD_PEAK.value: peak, Size.AFTER_LOAD.value: max(kept, 0)}
+    return {Size.LOAD_PEAK: peak, Size.AFTER_LOAD: max(kept, 0)}
 
 
 def _save_and_load_something(archive: Path) -> None:

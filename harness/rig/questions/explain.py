@@ -89,7 +89,7 @@ def _record_lines(record: CellRecord) -> Iterator[str]:
     if record.reason:
         yield f"  {record.reason}"
     for verdict in record.verdicts:
-        yield f"  {verdict.oracle.value:11} {verdict.label}"
+        yield f"  {verdict.oracle:11} {verdict.label}"
         if verdict.outcome is not Outcome.OK:
             yield f"      {verdict.message}"
         for line in verdict.evidence.splitlines():

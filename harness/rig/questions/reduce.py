@@ -39,7 +39,7 @@ class Failure:
 
     @classmethod
     def of(cls, verdict: Verdict) -> Failure:
-        return cls(verdict.oracle.value, str(verdict.symptom), verdict.message)
+        return cls(verdict.oracle, str(verdict.symptom), verdict.message)
 
 
 def reduced(blueprint: Blueprint, still_fails: Callable[[Blueprint], bool]) -> Iterator[Blueprint]:

@@ -165,6 +165,6 @@ def _failures(record: CellRecord, labels: Sequence[Sequence[str]]) -> list[Verdi
     failures = [
         verdict
         for verdict in record.failures
-        if not wanted or (verdict.oracle.value, verdict.label) in wanted
+        if not wanted or (verdict.oracle, verdict.label) in wanted
     ]
     return sorted(failures, key=lambda verdict: verdict.oracle.row.script_place)

@@ -138,4 +138,4 @@ def splits(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             seen, why = seen_of(package, find_case(name))
         except Exception as error:  # noqa: BLE001 - it ends before any package
             seen, why = SplitSeen.REFUSED, f"capture: {type(error).__name__}"
-        yield {"case": name, "seen": seen.value, "why": why}
+        yield {"case": name, "seen": seen, "why": why}

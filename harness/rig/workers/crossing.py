@@ -148,9 +148,7 @@ class Loader:
         found = difference(loaded, expected)
         if found is None:
             return _ended(loaded.ended, loaded.seconds)
-        return _Outcome(
-            Symptom.WRONG_VALUES.value, found.kind, found.detail, _by_name(loaded.seconds)
-        )
+        return _Outcome(Symptom.WRONG_VALUES, found.kind, found.detail, _by_name(loaded.seconds))
 
     def close(self) -> None:
         self._loader.close()
@@ -203,7 +201,7 @@ def program_path(folder: Path, asked: Mapping[str, str]) -> Path:
 
 
 def _ended(verdict: Verdict, seconds: Mapping[Stage, float]) -> _Outcome:
-    outcome = verdict.label if verdict.failed else Outcome.OK.value
+    outcome = verdict.label if verdict.failed else Outcome.OK
     return _Outcome(outcome, verdict.message, verdict.evidence, _by_name(seconds))
 
 
