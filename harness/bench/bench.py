@@ -21,7 +21,7 @@ from harness.bench.plan import BenchCell, BenchPlan
 from harness.bench.samples import Samples, read_samples
 from harness.bench.sampling import Sampling
 from harness.catalogue.releases import Catalogue
-from harness.runs.provenance import Provenance, resume_mismatch
+from harness.runs.provenance import Provenance
 from harness.runs.run_directory import RunDirectory
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import Corpus, read_corpus
@@ -107,12 +107,7 @@ def resume(
     workers = workers_again(options, before, toolchain, catalogue)
     corpus = read_corpus(toolchain.python, before.corpus, toolchain.cache)
     now = workers.stamp(provenance_of(options, corpus, workers.subjects))
-    differs = [*resume_mismatch(before, now), *unlike(before, now)]
-    if differs:
-        raise UsageError(
-            f"{folder.run_id} cannot be resumed, its samples would be mixed: "
-            f"{'; '.join(differs)}; start a new bench"
-        )
+    folder.refuse_mixing(now, toolchain.notify, *unlike(before, now))
     if budget_s is not None:
         folder.write_plan(dataclasses.replace(plan, budget_s=budget_s))
     return measure(folder, workers, progress)

@@ -9,7 +9,6 @@ results/latest-selftest                  a symbolic link to the newest one
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,13 +23,12 @@ from harness.bench.process import Zygote
 from harness.bench.selftest import Campaign, Campaigns, SelftestPlan, run_campaigns
 from harness.bench.selftest_table import lines, result_of
 from harness.catalogue.releases import Catalogue
-from harness.runs.provenance import Provenance, resume_mismatch
+from harness.runs.provenance import Provenance
 from harness.runs.run_directory import RunDirectory
 from harness.subjects.choosing import found_again
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import read_corpus
 from harness.wire.record_json import to_json
-from harness.wire.records import SubjectSpec
 
 Progress = Callable[[Campaign], None]
 
@@ -83,7 +81,10 @@ def go_on(
     """Run what is missing for at most ``session_s`` seconds, and write the table."""
     before = folder.provenance()
     subjects = found_again(before, toolchain, catalogue)
-    _refuse_mixing(folder, before, subjects, toolchain)
+    options = BenchOptions(baseline="", seed=before.seeds[0])
+    corpus = read_corpus(toolchain.python, before.corpus, toolchain.cache)
+    now = provenance_of(options, corpus, subjects)
+    folder.refuse_mixing(now, toolchain.notify, *unlike(before, now))
     end = time.monotonic() + session_s
     setup = setup_for(before, subjects, folder.path / "workers", toolchain)
     with folder.writing() as journal, Zygote(setup) as zygote:
@@ -93,30 +94,10 @@ def go_on(
         session = session_line(zygote)
         journal.append(session)
         campaigns.sessions.append(session)
-        is_over = functools.partial(_is_over, end)
-        for campaign in run_campaigns(campaigns, zygote, journal.append, is_over):
+        for campaign in run_campaigns(
+            campaigns, zygote, journal.append, lambda: time.monotonic() > end
+        ):
             progress(campaign)
     told = list(lines(campaigns, result_of(campaigns)))
     folder.write("selftest.md", "\n".join(told) + "\n")
     return told
-
-
-def _is_over(end: float) -> bool:
-    return time.monotonic() > end
-
-
-def _refuse_mixing(
-    folder: SelftestFolder,
-    before: Provenance,
-    subjects: tuple[SubjectSpec, ...],
-    toolchain: Toolchain,
-) -> None:
-    options = BenchOptions(baseline="", seed=before.seeds[0])
-    corpus = read_corpus(toolchain.python, before.corpus, toolchain.cache)
-    now = provenance_of(options, corpus, subjects)
-    differs = [*resume_mismatch(before, now), *unlike(before, now)]
-    if differs:
-        raise UsageError(
-            f"{folder.path.name} cannot go on, its samples would be mixed: {'; '.join(differs)}; "
-            "start a new selftest"
-        )

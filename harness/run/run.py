@@ -20,7 +20,7 @@ from harness.register.reading import read_expectations
 from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
 from harness.runs.case_filter import select_cases
 from harness.runs.plan import PlannedCell, derived, make_plan, shard
-from harness.runs.provenance import Provenance, collect_provenance, resume_mismatch, resume_warnings
+from harness.runs.provenance import Provenance, collect_provenance
 from harness.runs.run_folder import RunFolder, RunState
 from harness.runs.spent import own_peak_bytes, read_spent, spent_log
 from harness.subjects.choosing import choose_subjects, found_again
@@ -158,14 +158,7 @@ def resume(
         if real:
             subjects = with_installed(subjects, preflight(toolchain.python), catalogue, real)
         now = _provenance(options, corpus, subjects)
-        differs = resume_mismatch(before, now)
-        if differs:
-            raise UsageError(
-                f"{folder.run_id} cannot be resumed, its verdicts would be mixed: "
-                f"{'; '.join(differs)}; start a new run"
-            )
-        for warning in resume_warnings(before, now):
-            progress.say(f"resumed: {warning}")
+        folder.refuse_mixing(now, progress.say)
         expected = Expected(known, corpus, catalogue)
         return _execute(folder, options, toolchain, expected, progress, subjects, sites)
 

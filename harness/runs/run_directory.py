@@ -23,6 +23,8 @@ from harness.runs.provenance import (
     Provenance,
     provenance_from_json,
     provenance_to_json,
+    resume_mismatch,
+    resume_warnings,
     with_fresh_id,
 )
 from harness.wire.record_json import SCHEMA, UnknownSchema, check_schema
@@ -111,6 +113,23 @@ class RunDirectory:
 
     def provenance(self) -> Provenance:
         return self.read("run.json", lambda data: provenance_from_json(data, "run.json"))
+
+    def refuse_mixing(self, now: Provenance, tell: Callable[[str], None], *more: str) -> None:
+        """Raise UsageError if what is run now must not go on with this run; tell what else differs.
+
+        Args:
+            more: differences of this kind of run that forbid it, too.
+        """
+        before = self.provenance()
+        differs = [*resume_mismatch(before, now), *more]
+        if differs:
+            raise UsageError(
+                f"{self.run_id} cannot be resumed, its results would be mixed: "
+                f"{'; '.join(differs)}",
+                f"start a new {self.KIND}",
+            )
+        for warning in resume_warnings(before, now):
+            tell(f"resumed: {warning}")
 
     def journal(self) -> JournalReading[dict[str, Any]]:
         """The journal as it stands, with what was dropped of a last line that was cut short."""

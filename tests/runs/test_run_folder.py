@@ -152,6 +152,18 @@ def test_after_a_kill_in_mid_write_the_last_record_is_missing_and_the_next_one_f
     assert set(again.records()) == {key("a").cell_id, key("c").cell_id}
 
 
+def test_whoever_goes_on_is_told_what_differs_and_refused_where_results_would_be_mixed(
+    run: RunFolder,
+) -> None:
+    before, told = run.provenance(), list[str]()
+    run.refuse_mixing(dataclasses.replace(before, python="CPython 3.9.9"), told.append)
+    assert told == [f"resumed: Python: the run has {before.python}, this is CPython 3.9.9"]
+    with pytest.raises(UsageError, match=r"mixed: seeds: .*; start a new run"):
+        run.refuse_mixing(dataclasses.replace(before, seeds=(9,)), told.append)
+    with pytest.raises(UsageError, match="mixed: clock: another"):
+        run.refuse_mixing(before, told.append, "clock: another")
+
+
 def test_two_writers_never_write_one_run(run: RunFolder) -> None:
     other = RunFolder.open(run.path)
     with pytest.raises(UsageError, match="being written by another process"):
