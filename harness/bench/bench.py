@@ -13,13 +13,13 @@ import psutil
 from harness.base.errors import SurroundingsError, UsageError
 from harness.base.json_codec import decode
 from harness.bench import plan as plans
-from harness.bench.asking import Running, Workers, workers_again, workers_for
 from harness.bench.judging import BenchReport, judge_bench
 from harness.bench.machine import look, notes, unlike
 from harness.bench.options import BenchOptions, check, make_plan, provenance_of
 from harness.bench.plan import BenchCell, BenchPlan
 from harness.bench.samples import Samples, read_samples
 from harness.bench.sampling import Sampling
+from harness.bench.workers import Running, Workers, workers_again, workers_for
 from harness.catalogue.releases import Catalogue
 from harness.runs.provenance import Provenance
 from harness.runs.run_directory import RunDirectory

@@ -15,9 +15,9 @@ from statistics import mean
 
 from harness.base.errors import UsageError
 from harness.bench.bench import JudgedBench
-from harness.bench.judging import Gate
 from harness.bench.machine import unlike
 from harness.bench.plan import CANDIDATE
+from harness.gate.findings import Gate
 from harness.stats.changes import ChangePoint, change_points
 from harness.stats.intervals import Change, Estimate, judge, welch_interval
 from harness.wire.routes import Lane

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from harness.base.errors import ExitCode
 from harness.bench.plan import AGAIN, ARMS, BASELINE, CANDIDATE, BenchCell, BenchPlan
 from harness.bench.samples import CellSamples, Samples
+from harness.gate.findings import Gate
 from harness.stats.growth import Growth, growth
 from harness.stats.intervals import Change, Estimate
 from harness.stats.sequential import Effect, effects
@@ -19,20 +18,6 @@ from harness.wire.bench_records import Size
 
 GROWTH_CONFIDENCE = 0.95
 STEADY_CONFIDENCE = 0.999
-
-
-class Gate(enum.StrEnum):
-    GREEN = "green"
-    RED = "red"
-    INCONCLUSIVE = "inconclusive"
-
-    @property
-    def exit_code(self) -> ExitCode:
-        return {
-            Gate.GREEN: ExitCode.GREEN,
-            Gate.RED: ExitCode.RED,
-            Gate.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
-        }[self]
 
 
 @dataclass(frozen=True)
@@ -106,10 +91,10 @@ class BenchReport:
 def judge_bench(plan: BenchPlan, samples: Samples, notes: Sequence[str] = ()) -> BenchReport:
     """Judge everything that was measured."""
     gating = _judged(plan, samples, gates=True)
-    told = _judged(plan, samples, gates=False)
+    others = _judged(plan, samples, gates=False)
     order = {cell.cell_id: number for number, cell in enumerate(plan.cells)}
     stages = sorted(
-        [*gating, *told],
+        [*gating, *others],
         key=lambda v: (order[v.cell.cell_id], plan.metrics.index(v.stage)),
     )
     not_measured = {
@@ -140,7 +125,7 @@ def _judged(plan: BenchPlan, samples: Samples, *, gates: bool) -> list[StageVerd
     blocks = [known.of(stage) for _, known, stage in asked]
     bands = [plan.bands.of(cell.family, stage) for cell, _, stage in asked]
     stopped = [known.stopped for _, known, _ in asked]
-    found = effects([[b.effect for b in each] for each in blocks], bands, plan.alpha, stopped)
+    judged = effects([[b.effect for b in each] for each in blocks], bands, plan.alpha, stopped)
     # A band without end: the control is off exactly if its interval leaves zero out.
     controls = effects(
         [[b.control for b in each] for each in blocks],
@@ -151,7 +136,7 @@ def _judged(plan: BenchPlan, samples: Samples, *, gates: bool) -> list[StageVerd
     return [
         _verdict(cell, known, stage, gates, effect, control.estimate, band)
         for (cell, known, stage), effect, control, band in zip(
-            asked, found, controls, bands, strict=True
+            asked, judged, controls, bands, strict=True
         )
     ]
 
@@ -213,7 +198,7 @@ def _gate(
 
 def _growths(plan: BenchPlan, samples: Samples) -> tuple[GrowthFit, ...]:
     """A fit for each sweep, route, stage and subject, over all blocks of all sizes."""
-    found = []
+    fits = []
     for sweep in dict.fromkeys(cell.case.sweep for cell in plan.cells if cell.case.sweep):
         for route in dict.fromkeys(cell.route for cell in plan.cells):
             cells = [
@@ -226,8 +211,8 @@ def _growths(plan: BenchPlan, samples: Samples) -> tuple[GrowthFit, ...]:
                 ):
                     fit = _fit(cells, samples, stage, arms)
                     if fit is not None:
-                        found.append(GrowthFit(sweep, route, stage, subject, *fit))
-    return tuple(found)
+                        fits.append(GrowthFit(sweep, route, stage, subject, *fit))
+    return tuple(fits)
 
 
 def _fit(
@@ -250,10 +235,10 @@ def _sizes(plan: BenchPlan, samples: Samples) -> tuple[SizeRow, ...]:
     rows = []
     for cell in plan.cells:
         for arm, subject in ((BASELINE, plan.baseline), (CANDIDATE, plan.candidate)):
-            told = [
+            lines = [
                 line["sizes"] for line in samples.cells[cell.cell_id].sizes if line["arm"] == arm
             ]
-            if told:
-                medians = {str(size): median(each[size] for each in told) for size in Size}
+            if lines:
+                medians = {str(size): median(line[size] for line in lines) for size in Size}
                 rows.append(SizeRow(cell, subject, medians))
     return tuple(rows)

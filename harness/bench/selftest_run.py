@@ -15,13 +15,13 @@ from pathlib import Path
 
 from harness.base.errors import SurroundingsError, UsageError
 from harness.base.json_codec import decode
-from harness.bench.asking import setup_for
 from harness.bench.bench import session_line
 from harness.bench.machine import unlike
 from harness.bench.options import BenchOptions, provenance_of, subjects_of
 from harness.bench.process import Zygote
 from harness.bench.selftest import Campaign, Campaigns, SelftestPlan, run_campaigns
 from harness.bench.selftest_table import lines, result_of
+from harness.bench.workers import setup_for
 from harness.catalogue.releases import Catalogue
 from harness.runs.provenance import Provenance
 from harness.runs.run_directory import RunDirectory

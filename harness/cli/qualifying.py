@@ -11,7 +11,6 @@ import typer
 from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.files import replace_file
 from harness.base.program import command_line
-from harness.bench.asking import inliner_workers
 from harness.bench.at_sizes import (
     BUDGET_S,
     AtSizes,
@@ -21,6 +20,7 @@ from harness.bench.at_sizes import (
     unmeasured,
 )
 from harness.bench.bench import BenchFolder, measure
+from harness.bench.workers import inliner_workers
 from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.cli import options as option
 from harness.cli.benching import teller

@@ -11,8 +11,8 @@ import pytest
 from harness.base.errors import UsageError
 from harness.bench.bench import like_recorded, refuse_unlike
 from harness.bench.compare import compare, trend
-from harness.bench.judging import Gate
 from harness.bench.options import BenchOptions
+from harness.gate.findings import Gate
 from harness.stats.intervals import Change
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from harness.base.errors import UsageError
-from harness.bench.judging import Gate, judge_bench
+from harness.bench.judging import judge_bench
 from harness.bench.plan import ARMS, IMPORT_CELL, BenchCell, BenchPlan
 from harness.bench.samples import Samples, read_samples
 from harness.bench.sampling import SWEEP_BLOCKS, Sampling, chosen_calls
+from harness.gate.findings import Gate
 from harness.stats.intervals import Change
 from harness.stats.sequential import INTERIM_LOOKS
 from harness.wire.bench_records import BenchCase

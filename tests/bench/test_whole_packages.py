@@ -13,9 +13,9 @@ import psutil
 import pytest
 
 from harness.bench import whole_packages
-from harness.bench.asking import Running, workers_for
 from harness.bench.options import BenchOptions
 from harness.bench.process import JobFailed
+from harness.bench.workers import Running, workers_for
 from harness.catalogue.releases import Catalogue
 from harness.toolchain import Toolchain
 from harness.wire.bench_records import IMPORTED, Arm, BenchCase, UserMetric

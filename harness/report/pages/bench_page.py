@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from harness.bench.judging import BenchReport, Gate
+from harness.bench.judging import BenchReport
 from harness.bench.measures import measures_of
 from harness.bench.plan import BenchPlan
+from harness.gate.findings import Gate
 from harness.report.draw.bench_plots import changes_figure, growth_figure
 from harness.report.pages.rendering import picture, render
 from harness.runs.provenance import Provenance

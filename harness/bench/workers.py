@@ -163,15 +163,15 @@ def _start_whole(
 
 def _torch_of(toolchains: Mapping[str, Toolchain], own: Toolchain) -> tuple[str, str] | None:
     """Version and build of the measured torch, for each release if there are several."""
-    if all(each.python == own.python for each in toolchains.values()):
+    if all(other.python == own.python for other in toolchains.values()):
         return None
-    facts = {name: each.python_env() for name, each in toolchains.items()}
-    versions = {name: each.torch_version for name, each in facts.items()}
-    builds = {name: f"git_version {each.torch_git_version}" for name, each in facts.items()}
-    return _told(versions), _told(builds)
+    facts = {name: other.python_env() for name, other in toolchains.items()}
+    versions = {name: fact.torch_version for name, fact in facts.items()}
+    builds = {name: f"git_version {fact.torch_git_version}" for name, fact in facts.items()}
+    return _joined(versions), _joined(builds)
 
 
-def _told(by_release: Mapping[str, str]) -> str:
+def _joined(by_release: Mapping[str, str]) -> str:
     """`2.13.0` if all have that, or `2.9.0 under 2.10.0, 2.14.0 under 2.14.0`."""
     one, *others = dict.fromkeys(by_release.values())
     if not others:
