@@ -11,7 +11,6 @@ from pathlib import Path
 import psutil
 
 from harness.base.errors import SurroundingsError, UsageError
-from harness.base.json_codec import decode
 from harness.bench import plan as plans
 from harness.bench.judging import BenchReport, judge_bench
 from harness.bench.machine import look, notes, unlike
@@ -25,7 +24,7 @@ from harness.runs.provenance import Provenance
 from harness.runs.run_directory import RunDirectory
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import Corpus, read_corpus
-from harness.wire.record_json import SCHEMA, to_json
+from harness.wire.record_json import SCHEMA, decode, to_json
 
 
 class BenchFolder(RunDirectory):

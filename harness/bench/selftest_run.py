@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.base.errors import SurroundingsError, UsageError
-from harness.base.json_codec import decode
 from harness.bench.bench import session_line
 from harness.bench.machine import unlike
 from harness.bench.options import BenchOptions, provenance_of, subjects_of
@@ -28,7 +27,7 @@ from harness.runs.run_directory import RunDirectory
 from harness.subjects.choosing import found_again
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import read_corpus
-from harness.wire.record_json import to_json
+from harness.wire.record_json import decode, to_json
 
 Progress = Callable[[Campaign], None]
 

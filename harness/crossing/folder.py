@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from harness.base.errors import UsageError
 from harness.base.files import written_to
-from harness.base.json_codec import decode
 from harness.crossing.judge import Pair, Program, Saved
 from harness.runs.journal import Journal
 from harness.runs.provenance import (
@@ -27,7 +26,7 @@ from harness.runs.provenance import (
 )
 from harness.runs.run_directory import RunDirectory, foreign_or_damaged
 from harness.subjects.stations import Station
-from harness.wire.record_json import to_json
+from harness.wire.record_json import decode, to_json
 
 DESCRIPTION: Final = "crossing.json"
 

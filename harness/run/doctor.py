@@ -103,12 +103,19 @@ def wheels_finding(toolchain: Toolchain, releases: Sequence[Release]) -> Finding
         return Finding("wheels", False, f"{detail}; corrupt: {', '.join(corrupt)}", "delete them")
     if not missing:
         return Finding("wheels", True, detail)
+    return _missing("wheels", detail, missing, toolchain, "a run fetches them")
+
+
+def _missing(
+    name: str, detail: str, missing: Sequence[str], toolchain: Toolchain, otherwise: str
+) -> Finding:
+    """Files that are not at hand; a finding is bad only if they cannot be fetched."""
     detail = f"{detail}; missing: {', '.join(missing)}"
     if toolchain.wheelhouse is not None:
-        return Finding("wheels", False, detail, f"put them into {toolchain.wheelhouse}")
+        return Finding(name, False, detail, f"put them into {toolchain.wheelhouse}")
     if toolchain.offline:
-        return Finding("wheels", False, detail, "run once with a registry, or give a wheelhouse")
-    return Finding("wheels", True, detail, "a run fetches them")
+        return Finding(name, False, detail, "run once with a registry, or give a wheelhouse")
+    return Finding(name, True, detail, otherwise)
 
 
 def bindings_finding(toolchain: Toolchain, releases: Sequence[Release]) -> Finding:
@@ -124,12 +131,7 @@ def bindings_finding(toolchain: Toolchain, releases: Sequence[Release]) -> Findi
         detail += f"; {', '.join(real)} is installed: no emulated package beside it unless asked"
     if not missing:
         return Finding("bindings", True, detail)
-    detail = f"{detail}; missing: {', '.join(missing)}"
-    if toolchain.wheelhouse is not None:
-        return Finding("bindings", False, detail, f"put them into {toolchain.wheelhouse}")
-    if toolchain.offline:
-        return Finding("bindings", False, detail, "run once with a registry, or give a wheelhouse")
-    return Finding("bindings", True, detail, "the package lane fetches them")
+    return _missing("bindings", detail, missing, toolchain, "the package lane fetches them")
 
 
 def _bindings(toolchain: Toolchain, releases: Sequence[Release]) -> Finding:

@@ -303,9 +303,9 @@ def _run_missing(
         }
         if jobs:
             setup = _worker_setup(folder, options, toolchain, subjects)
-            broken |= asyncio.run(run_jobs(jobs, setup, **how)).broken
+            broken |= asyncio.run(run_jobs(jobs, setup, **how))
         if groups:
-            broken |= asyncio.run(run_groups(groups, **how)).broken
+            broken |= asyncio.run(run_groups(groups, **how))
     return broken
 
 

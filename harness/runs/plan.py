@@ -199,32 +199,22 @@ def _of_package(
     case: CaseInfo, subject: SubjectSpec, package: PackageSpec, environment: Environment
 ) -> Iterator[PlannedCell]:
     for route in package.routes:
-        if case.dynamic or not route.row.dynamic:
-            yield _packaged(case, case.capture or CAPTURES[0], subject, package, route, environment)
-
-
-def _packaged(
-    case: CaseInfo,
-    capture: str,
-    subject: SubjectSpec,
-    package: PackageSpec,
-    route: Route,
-    environment: Environment,
-) -> PlannedCell:
-    key = CellKey(
-        case.name,
-        capture,
-        subject.subject,
-        route,
-        lane=package.lane,
-        builder=package.builder,
-        executor=package.executor,
-        environment=environment,
-    )
-    # No two packages are the same, whatever inliner they share: each is measured as itself.
-    return PlannedCell(
-        key, hypothetical=False, measured_as=subject.subject, unsupported=package.unavailable
-    )
+        if not case.dynamic and route.row.dynamic:
+            continue
+        key = CellKey(
+            case.name,
+            case.capture or CAPTURES[0],
+            subject.subject,
+            route,
+            lane=package.lane,
+            builder=package.builder,
+            executor=package.executor,
+            environment=environment,
+        )
+        # No two packages are the same, whatever inliner they share: each is measured as itself.
+        yield PlannedCell(
+            key, hypothetical=False, measured_as=subject.subject, unsupported=package.unavailable
+        )
 
 
 def _planned(

@@ -24,11 +24,10 @@ import psutil
 
 from harness.base.errors import SurroundingsError
 from harness.base.files import digest_of
-from harness.base.json_codec import decode
 from harness.base.process import run
 from harness.machine.nvml import Gpu, NvmlError, read_gpus
 from harness.runs.plan import PlannedCell
-from harness.wire.record_json import check_schema, to_json
+from harness.wire.record_json import check_schema, decode, to_json
 from harness.wire.records import SubjectSpec
 from harness.wire.vocabulary import SubjectKind
 

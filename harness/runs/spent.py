@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.base.json_codec import decode
 from harness.runs.journal import Journal, read_journal
 from harness.runs.run_directory import foreign_or_damaged
-from harness.wire.record_json import to_json
+from harness.wire.record_json import decode, to_json
 
 SPENT_FILE = "spent.jsonl"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.errors import SurroundingsError
-from harness.base.json_codec import decode
 from harness.base.process import TookTooLong, run
+from harness.wire.record_json import decode
 
 PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
 QUESTIONS_MODULE: Final = "harness.rig.questions"

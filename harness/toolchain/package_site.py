@@ -62,14 +62,6 @@ class PackageSite:
     tensorrt_running: str  # the TensorRT or TensorRT-RTX that is in the folder
 
 
-@dataclass(frozen=True)
-class EngineLayout:
-    """How a release's runtime serializes an engine."""
-
-    slots: int
-    abi: str
-
-
 def package_site(
     release: Release,
     *,
@@ -90,7 +82,7 @@ def package_site(
     released = wheels.wheel(release) if wheel is None else wheel
     bound = wheels.wheel(bindings)
     with guarded(released):
-        layout = engine_layout(released, release.abi)
+        slots = engine_slots(released, release.abi)
         sha256 = sha256_of(released)
     runtime, stub = compiler.build(RUNTIME_SOURCE, facts), compiler.build(STUB_SOURCE, None)
     libraries = None if bindings.libraries is None else _libraries(bindings.libraries, wheels)
@@ -100,8 +92,8 @@ def package_site(
         "builder": builder,
         "tensorrt_pinned": pinned_tensorrt(release, builder),
         "tensorrt_running": bindings.version,
-        "slots": layout.slots,
-        "abi": layout.abi,
+        "slots": slots,
+        "abi": release.abi,
         "libraries": "" if libraries is None else libraries.name,
     }
     # Native libraries are named by the hash of what they were built from.
@@ -150,10 +142,10 @@ def _libraries(file: WheelFile, wheels: WheelSource) -> Path:
     return target
 
 
-def engine_layout(wheel: Path, abi: str) -> EngineLayout:
-    """Slots and ABI number of a release, as its own Python says.
+def engine_slots(wheel: Path, abi: str) -> int:
+    """How many slots a release's runtime serializes an engine into, as its own Python says.
 
-    Before 2.13 the Python does not name the number, and the catalogue's is taken.
+    Its ABI number must be the catalogue's; before 2.13 the Python does not name it.
     """
     stated = text_in(wheel, f"{_RUNTIME_DIR}/_serialized_engine_layout.py")
     text = stated or text_in(wheel, f"{_RUNTIME_DIR}/_TorchTensorRTModule.py")
@@ -168,4 +160,4 @@ def engine_layout(wheel: Path, abi: str) -> EngineLayout:
             f"{wheel.name}: its Python names no slots of an engine, as releases before 2.5 do not",
             f"whole packages can be run from {PACKAGE_LANE_SINCE} on",
         )
-    return EngineLayout(slots, abi)
+    return slots

@@ -10,26 +10,84 @@ History of ``SCHEMA``:
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import json
 import operator
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
-from harness.wire.builders import EMULATED, Builder, Environment, Executor
+from harness.wire.builders import Builder, Environment, Executor
 from harness.wire.oracles import Harm, Oracle, Symptom
 from harness.wire.records import (
     CaseInfo,
     CellKey,
     CellRecord,
-    PackageSpec,
     SubjectSpec,
     Verdict,
     not_applicable,
 )
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import CellState, Outcome, Stage, SubjectKind
+from harness.wire.vocabulary import CellState, Outcome, Stage
+
+T = TypeVar("T")
+
+
+def decode(kind: type[T], data: Any) -> T:
+    """``data`` as a dataclass, with all that is in it; `to_json` encodes.
+
+    A field that ``data`` lacks has its default. The key ``schema``, which says which version of a
+    record this is, is no field and may stand in any record.
+
+    Raises:
+        KeyError, TypeError, ValueError: a field is missing, unknown, of another type, or is an
+            unknown member of its enum.
+    """
+    decoded: T = _value(kind, data, kind.__name__)
+    return decoded
+
+
+def _value(kind: Any, data: Any, where: str) -> Any:
+    if kind is Any:
+        return data
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):  # all that is used is `X | None`
+        (one,) = (part for part in parts if part is not types.NoneType)
+        return None if data is None else _value(one, data, where)
+    if origin is tuple and isinstance(data, Sequence) and not isinstance(data, str):
+        kinds = [parts[0]] * len(data) if parts[-1] is Ellipsis else parts
+        return tuple(_value(part, item, where) for part, item in zip(kinds, data, strict=True))
+    if origin is not None and issubclass(origin, Mapping) and isinstance(data, Mapping):
+        return {
+            _value(parts[0], key, where): _value(parts[1], item, where)
+            for key, item in data.items()
+        }
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(data, Mapping):
+        hints = _hints(kind)
+        return kind(
+            **{
+                name: _value(hints[name], item, f"{where}.{name}") if name in hints else item
+                for name, item in data.items()
+                if name != "schema"
+            }
+        )
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return kind(data)
+    if isinstance(kind, type) and issubclass(kind, str) and isinstance(data, str):
+        return kind(data)  # text of a kind that checks itself
+    wanted = (int, float) if kind is float else kind
+    if origin is not None or not isinstance(data, wanted):
+        raise TypeError(f"{where} is {data!r}, and not of type {kind}")
+    return data
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
 
 SCHEMA = 3
 READABLE = frozenset({1, 2, SCHEMA})
@@ -200,26 +258,9 @@ def _cell(data: Mapping[str, Any], verdicts: tuple[Verdict, ...], key: CellKey) 
 
 def subject_from_json(data: Mapping[str, Any]) -> SubjectSpec:
     check_schema(data, "subject")
-    fields = {name: value for name, value in data.items() if name != "schema"}
-    fields["kind"] = SubjectKind(fields["kind"])
-    fields["routes"] = tuple(map(Route, fields["routes"]))
-    fields["hypothetical_routes"] = tuple(map(Route, fields["hypothetical_routes"]))
-    fields["packages"] = tuple(_package_from_json(each) for each in fields.get("packages", ()))
-    return SubjectSpec(**fields)
-
-
-def _package_from_json(data: Mapping[str, Any]) -> PackageSpec:
-    fields = {**data, "routes": tuple(map(Route, data["routes"]))}
-    fields["builder"] = Builder.shared(data["builder"])
-    fields["executor"] = Executor(data.get("executor", EMULATED))  # older runs have no other
-    return PackageSpec(**fields)
+    return decode(SubjectSpec, data)
 
 
 def case_from_json(data: Mapping[str, Any]) -> CaseInfo:
     check_schema(data, "case")
-    fields = {name: value for name, value in data.items() if name != "schema"}
-    for name in ("fallback", "requires"):
-        fields[name] = tuple(fields.get(name, ()))
-    for name in ("lanes", "full"):
-        fields[name] = tuple(map(Lane, fields.get(name, ())))
-    return CaseInfo(**fields)
+    return decode(CaseInfo, data)

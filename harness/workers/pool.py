@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from harness.base.errors import SurroundingsError, UsageError
@@ -25,13 +25,6 @@ from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
 _START_TIMEOUT_S = 180.0  # importing torch on a cold disk
 
 
-@dataclass
-class PoolResult:
-    """Cells without a record because the harness itself failed, each with its traceback."""
-
-    broken: dict[str, str] = field(default_factory=dict)
-
-
 async def run_jobs(
     jobs: list[Job],
     setup: Setup,
@@ -40,8 +33,10 @@ async def run_jobs(
     timeout_s: float,
     on_record: Callable[[CellRecord], None],
     on_spent: Callable[[Spent], None],
-) -> PoolResult:
+) -> dict[str, str]:
     """Run every job; at most ``count`` workers, ``timeout_s`` for each cell.
+
+    Returns the cells without a record because the harness itself failed, each with its traceback.
 
     Args:
         on_spent: gets what each job took, second attempts included.
@@ -49,9 +44,9 @@ async def run_jobs(
     queue: asyncio.Queue[Job] = asyncio.Queue()
     for job in jobs:
         queue.put_nowait(job)
-    result = PoolResult()
+    broken: dict[str, str] = {}
     lanes = [
-        _Lane(number, queue, setup, timeout_s, on_record, on_spent, result)
+        _Lane(number, queue, setup, timeout_s, on_record, on_spent, broken)
         for number in range(min(count, len(jobs)))
     ]
     try:
@@ -60,7 +55,7 @@ async def run_jobs(
                 group.create_task(lane.run())
     except* (SurroundingsError, UsageError) as errors:
         raise errors.exceptions[0] from None  # mostly all lanes meet the same one
-    return result
+    return broken
 
 
 async def run_groups(
@@ -70,25 +65,18 @@ async def run_groups(
     timeout_s: float,
     on_record: Callable[[CellRecord], None],
     on_spent: Callable[[Spent], None],
-) -> PoolResult:
+) -> dict[str, str]:
     """Run groups of jobs, each with a setup and so with a worker of its own, ``count`` at a time.
 
-    Raises as `run_jobs`.
+    Returns what `run_jobs` does.
     """
     free = asyncio.Semaphore(count)
-    whole = PoolResult()
+    broken: dict[str, str] = {}
 
     async def run_group(jobs: list[Job], setup: Setup) -> None:
         async with free:
-            result = await run_jobs(
-                jobs,
-                setup,
-                count=1,
-                timeout_s=timeout_s,
-                on_record=on_record,
-                on_spent=on_spent,
-            )
-        whole.broken.update(result.broken)
+            how: Any = {"timeout_s": timeout_s, "on_record": on_record, "on_spent": on_spent}
+            broken.update(await run_jobs(jobs, setup, count=1, **how))
 
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -96,7 +84,7 @@ async def run_groups(
                 tasks.create_task(run_group(jobs, setup))
     except* (SurroundingsError, UsageError) as errors:
         raise errors.exceptions[0] from None
-    return whole
+    return broken
 
 
 @dataclass(frozen=True)
@@ -107,38 +95,29 @@ class _CutOff:
     shared: bool
 
 
+@dataclass
 class _Lane:
     """One worker after another, working through the shared queue."""
 
-    def __init__(
-        self,
-        number: int,
-        queue: asyncio.Queue[Job],
-        setup: Setup,
-        timeout_s: float,
-        on_record: Callable[[CellRecord], None],
-        on_spent: Callable[[Spent], None],
-        result: PoolResult,
-    ) -> None:
-        self._number = number
-        self._queue = queue
-        self._setup = setup
-        self._timeout_s = timeout_s
-        self._on_record = on_record
-        self._on_spent = on_spent
-        self._result = result
-        self._worker: Worker | None = None
+    number: int
+    queue: asyncio.Queue[Job]
+    setup: Setup
+    timeout_s: float
+    on_record: Callable[[CellRecord], None]
+    on_spent: Callable[[Spent], None]
+    broken: dict[str, str]
+    worker: Worker | None = None
 
     async def run(self) -> None:
         try:
-            while not self._queue.empty():
-                await self._finish(self._queue.get_nowait())
-            if self._worker is not None:
-                await self._worker.stop()
-                self._worker = None
+            while not self.queue.empty():
+                await self._finish(self.queue.get_nowait())
+            if self.worker is not None:
+                await self.worker.stop()
+                self.worker = None
         finally:
-            if self._worker is not None:
-                await self._worker.kill()
+            if self.worker is not None:
+                await self.worker.kill()
 
     async def _finish(self, job: Job) -> None:
         """Work on a job until each of its cells has ended, starting workers anew as needed."""
@@ -188,17 +167,17 @@ class _Lane:
         worker = await self._ready_worker()
         clock = asyncio.get_running_loop().time
         await worker.send(job.message())
-        deadline = clock() + self._timeout_s
+        deadline = clock() + self.timeout_s
         try:
             while True:
                 event = await worker.next_event(max(0.0, deadline - clock()))
                 match event["event"]:
                     case "done":
-                        self._on_spent(Spent(**event["spent"]))
+                        self.on_spent(Spent(**event["spent"]))
                         return ended, None
                     case "stage":
                         if event["cell"] != cell_id:
-                            deadline = clock() + self._timeout_s
+                            deadline = clock() + self.timeout_s
                         cell_id, stage = event["cell"], Stage(event["stage"])
                     case "record":
                         record = cell_from_json(event["record"], "worker")
@@ -209,15 +188,15 @@ class _Lane:
                             self._record(job, record)
                     case "broken":
                         ended.add(event["cell"])
-                        self._result.broken[event["cell"]] = event["traceback"]
+                        self.broken[event["cell"]] = event["traceback"]
                     case other:
                         raise SurroundingsError(f"worker sent an unknown event {other!r}")
         except WorkerTimeout:
-            symptom, message = Symptom.TIMEOUT, f"no end in {self._timeout_s:g} s"
+            symptom, message = Symptom.TIMEOUT, f"no end in {self.timeout_s:g} s"
         except WorkerDied as error:
             symptom, message = Symptom.KILLED, str(error)
         await worker.kill()
-        self._worker = None
+        self.worker = None
         left = [cell for cell in job.cells if cell.key.cell_id not in ended]
         if not left:
             return ended, None
@@ -227,24 +206,24 @@ class _Lane:
         return ended, _CutOff(record, shared=cell_id is None)
 
     def _record(self, job: Job, record: CellRecord) -> None:
-        self._on_record(_with_plan(job, record))
+        self.on_record(_with_plan(job, record))
 
     async def _ready_worker(self) -> Worker:
-        if self._worker is not None:
-            return self._worker
-        worker = await Worker.start(self._setup, self._number)
-        self._worker = worker  # from here on `run` ends it, whatever happens
+        if self.worker is not None:
+            return self.worker
+        worker = await Worker.start(self.setup, self.number)
+        self.worker = worker  # from here on `run` ends it, whatever happens
         try:
             event: dict[str, Any] = {}
             while event.get("event") != "ready":
                 event = await worker.next_event(_START_TIMEOUT_S)
         except (WorkerDied, WorkerTimeout) as error:
-            log = self._setup.log_folder / f"worker-{self._number}.log"
+            log = self.setup.log_folder / f"worker-{self.number}.log"
             raise SurroundingsError(
                 f"a worker did not start ({error or 'no answer'}); see {log}"
             ) from error
         self._check_loaded(event["load_errors"])
-        if event["corpus_digest"] != self._setup.corpus_digest:
+        if event["corpus_digest"] != self.setup.corpus_digest:
             raise SurroundingsError(
                 "the corpus was edited while it ran, and its programs would be mixed; start anew"
             )
@@ -252,7 +231,7 @@ class _Lane:
 
     def _check_loaded(self, load_errors: dict[str, str]) -> None:
         """Blame the user for a file that does not load, and the surroundings for a release."""
-        files = {spec.subject for spec in self._setup.subjects if spec.kind is SubjectKind.FILE}
+        files = {spec.subject for spec in self.setup.subjects if spec.kind is SubjectKind.FILE}
         if load_errors:
             kind = UsageError if set(load_errors) <= files else SurroundingsError
             raise kind("; ".join(load_errors.values()))

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from harness.base.errors import UsageError
-from harness.base.json_codec import decode
 from harness.bench.measures import GRAPH, PACKAGE
 from harness.bench.options import BenchOptions, check, make_plan
 from harness.bench.plan import (
@@ -23,7 +22,7 @@ from harness.toolchain.rig_client import Corpus
 from harness.wire.bench_records import (
     BenchCase,
 )
-from harness.wire.record_json import to_json
+from harness.wire.record_json import decode, to_json
 from harness.wire.records import CaseInfo, PackageSpec, SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind

@@ -25,7 +25,7 @@ from harness.catalogue.bindings import Bindings, WheelFile, choose, load_binding
 from harness.catalogue.releases import Release, load_catalogue
 from harness.toolchain import EnvironmentFacts, PackageSite, clean
 from harness.toolchain.native import Compiler
-from harness.toolchain.package_site import engine_layout, package_site
+from harness.toolchain.package_site import engine_slots, package_site
 from harness.toolchain.wheels import WheelSource
 from tests.fake_releases import make_release, script, with_changes
 
@@ -302,19 +302,18 @@ class TestRealLibraries:
             )
 
 
-class TestEngineLayout:
+class TestEngineSlots:
     def test_up_to_2_12_slots_are_counted_where_they_are_used(self, tmp_path: Path) -> None:
         path = tmp_path / "wheel.whl"
         text = b"A_IDX = -1\nB_IDX = -1\nif X:\n    A_IDX = torch.ops.tensorrt.A_IDX()\n"
         write_wheel(path, {OLD_LAYOUT: text})
-        layout = engine_layout(path, "7")
-        assert (layout.slots, layout.abi) == (2, "7")
+        assert engine_slots(path, "7") == 2
 
     def test_another_number_than_the_catalogues_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "wheel.whl"
         write_wheel(path, {LAYOUT: b'ABI_VERSION = "10"\nA_IDX = 0\n'})
         with pytest.raises(SurroundingsError, match="ABI is 10, but the catalogue says 9"):
-            engine_layout(path, "9")
+            engine_slots(path, "9")
 
     def test_a_release_before_2_5_is_unavailable_and_is_told_where_the_package_lane_begins(
         self, tmp_path: Path
@@ -322,7 +321,7 @@ class TestEngineLayout:
         path = tmp_path / "torch_tensorrt-2.4.0.whl"
         write_wheel(path, {OLD_LAYOUT: b"class TorchTensorRTModule: ...\n"})
         with pytest.raises(Unavailable, match=r"2\.4\.0.*from 2\.7\.0 on"):
-            engine_layout(path, "5")
+            engine_slots(path, "5")
 
 
 class TestChoice:

@@ -20,7 +20,7 @@ from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Route
 from harness.workers.jobs import make_jobs
-from harness.workers.pool import PoolResult, run_jobs
+from harness.workers.pool import run_jobs
 from harness.workers.process import WorkerSetup
 
 STUB = Path(__file__).with_name("stub_worker.py")
@@ -57,7 +57,7 @@ def run(
     timeout_s: float = 30.0,
     count: int = 2,
     spent: list[Spent] | None = None,
-) -> tuple[dict[tuple[str, str], CellRecord], PoolResult]:
+) -> tuple[dict[tuple[str, str], CellRecord], dict[str, str]]:
     records: dict[tuple[str, str], CellRecord] = {}
 
     def keep(record: CellRecord) -> None:
@@ -82,7 +82,7 @@ def test_every_cell_ends_in_one_record(setup: WorkerSetup) -> None:
     cells = plan(*(f"case-{number}" for number in range(7)))
     records, result = run(setup, cells)
     assert set(records) == {(cell.key.case, cell.key.route) for cell in cells}
-    assert result.broken == {}
+    assert result == {}
 
 
 def test_the_plan_s_hypothetical_cells_stay_so(setup: WorkerSetup) -> None:
@@ -133,7 +133,7 @@ def test_death_in_what_the_cells_share_is_the_verdict_on_all_of_them(setup: Work
 def test_a_fault_of_the_harness_leaves_no_record_and_its_traceback(setup: WorkerSetup) -> None:
     records, result = run(setup, plan("broken"))
     assert set(records) == {("broken", "legacy")}
-    ((cell, text),) = result.broken.items()
+    ((cell, text),) = result.items()
     assert "export" in cell
     assert "ZeroDivisionError" in text
 

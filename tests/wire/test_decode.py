@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.base.json_codec import decode
+from harness.wire.record_json import decode
 
 
 class Colour(enum.StrEnum):
