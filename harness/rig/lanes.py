@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -37,52 +37,16 @@ from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
 
 
-class Lane(Protocol):
-    """What prepares and runs cells.
-
-    Attributes:
-        load_errors: by subject, why it cannot be asked.
-        compiles: whether compiling is the subject's own work, so that a case which does not compile
-            is a verdict on the subject.
-    """
-
-    load_errors: dict[str, str]
-    compiles: bool
-
-    def key(self, case: str, capture: str, subject: str, route: Route) -> CellKey:
-        """The cell of this lane that has these parts."""
-        ...
-
-    def prepare(self, case: Case, capture: str, clock: StageClock) -> PreparedCase:
-        """Capture, split and compile a case.
-
-        Raises:
-            NotPrepared: a stage raised; with the exception and the stage.
-        """
-        ...
-
-    def run_cell(self, prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
-        """Run one cell and judge it.
-
-        Raises:
-            Exception: an oracle's; it is the harness's own fault.
-        """
-        ...
-
-    def export(
-        self, prepared: PreparedCase, subject: str, route: Route, inlining: Inlining
-    ) -> None:
-        """Inline and export, and judge nothing; ``inlining`` is filled in as far as that gets."""
-        ...
-
-    def close(self) -> None: ...
-
-
 class GraphLane:
     """Inliners alone, on splits made here and emulated engines.
 
     Its setup: {"lane": "graph", "library": PATH of the runtime, "subjects": [SubjectSpec...],
     "corpus": [PLACE...], "seed": N, "share": whether equal programs are judged once}.
+
+    Attributes:
+        load_errors: by subject, why it cannot be asked.
+        compiles: whether compiling is the subject's own work, so that a case which does not compile
+            is a verdict on the subject.
     """
 
     compiles = False
@@ -107,19 +71,27 @@ class GraphLane:
                 self.load_errors[spec.subject] = str(error)
 
     def key(self, case: str, capture: str, subject: str, route: Route) -> CellKey:
+        """The cell of this lane that has these parts."""
         return CellKey(case, capture, subject, route)
 
     def prepare(self, case: Case, capture: str, clock: StageClock) -> PreparedCase:
+        """Capture, split and compile a case.
+
+        Raises:
+            NotPrepared: a stage raised; with the exception and the stage.
+        """
         prepared = prepare(case, capture, self.seed, clock)
         prepared.shared = Shared() if self._share else None
         return prepared
 
     def run_cell(self, prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
+        """Run one cell and judge it. What an oracle raises is the harness's own fault."""
         return run_cell(prepared, self.inliners[key.subject], key, clock)
 
     def export(
         self, prepared: PreparedCase, subject: str, route: Route, inlining: Inlining
     ) -> None:
+        """Inline and export, and judge nothing; ``inlining`` is filled in as far as that gets."""
         captured = prepared.captured
         self.inliners[subject].produce(
             prepared.split,
@@ -135,7 +107,7 @@ class GraphLane:
 
 
 class PackageLane:
-    """One release's whole package, called as its users call it.
+    """One release's whole package, called as its users call it; asked as the graph lane is.
 
     Its setup: {"lane": "package", "site": FOLDER or null for the package that is installed,
     "release": VERSION, "builder": NAME of the site's, "engines": FOLDER that keeps built engines,
@@ -197,7 +169,10 @@ class PackageLane:
             self._loader.close()
 
 
-def open_lane(setup: Mapping[str, Any]) -> GraphLane | PackageLane:
+Lane = GraphLane | PackageLane
+
+
+def open_lane(setup: Mapping[str, Any]) -> Lane:
     """The lane that a setup describes. One process, one lane.
 
     Raises:
@@ -247,7 +222,7 @@ def serve_cells(
 
 
 @contextmanager
-def lane_of(request: Mapping[str, Any]) -> Iterator[GraphLane | PackageLane]:
+def lane_of(request: Mapping[str, Any]) -> Iterator[Lane]:
     """The lane of a question, all of whose subjects have to be there."""
     lane = open_lane(request)
     try:

@@ -11,7 +11,7 @@ from harness.rig.capture.capture import CannotAsk, CapturedProgram, capture
 from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared
 from harness.rig.clock import StageClock
-from harness.rig.lanes import GraphLane, PackageLane, lane_of
+from harness.rig.lanes import GraphLane, Lane, PackageLane, lane_of
 from harness.rig.package.compiling import named_by_a_user, op_as_text
 from harness.rig.reproduce.code import Unwritable
 from harness.rig.reproduce.script import Shown, package_script, script
@@ -108,7 +108,7 @@ def _shown(case: Case, wanted: Mapping[str, Any], route: Route, **of_subject: st
 
 
 def _script(
-    lane: GraphLane | PackageLane,
+    lane: Lane,
     case: Case,
     wanted: Mapping[str, Any],
     write: Write,
