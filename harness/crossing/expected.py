@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.toml_table import TomlTable
-from harness.crossing.judge import NOT_SAVED, FailureClass
+from harness.crossing.judge import NOT_SAVED, FailureClass, parsed_specifier
 from harness.expectations import EXPECTATIONS
-from harness.register.selectors import parsed_specifier, parsed_version
+from harness.register.facts import parsed_version
 from harness.wire.oracles import Symptom
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage

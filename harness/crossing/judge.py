@@ -8,14 +8,18 @@ that is not listed is red, and so is a listed one that passes or fails otherwise
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from harness.catalogue.releases import Release
 from harness.gate.findings import CellClass, Gate
-from harness.register.selectors import selects_case, selects_subject
+from harness.register.facts import NAMED_SUBJECTS, parsed_version
 from harness.wire.records import CaseInfo
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Outcome
@@ -294,3 +298,38 @@ def idle_parts(
         for selector, selects, known in selectors:
             if not any(selects(selector, name) for name in known):
                 yield f"{each.id}: {selector!r} selects nothing; take it out"
+
+
+@functools.cache
+def selects_case(selector: str, name: str) -> bool:
+    """Whether a case name or fnmatch glob selects a case."""
+    return selector == name or fnmatchcase(name, selector)
+
+
+@functools.cache
+def selects_subject(selector: str, subject: str) -> bool:
+    """Whether a version, a PEP 440 specifier or a named subject selects a subject.
+
+    Versions and specifiers select releases only: the subjects whose name is a version.
+    """
+    if selector in NAMED_SUBJECTS:
+        return selector == subject
+    version = parsed_version(subject)
+    if version is None:
+        return False
+    exact = parsed_version(selector)
+    if exact is not None:
+        return exact == version
+    # Pre-releases are named by nobody by accident: a catalogue that has one means it.
+    return parsed_specifier(selector).contains(version, prereleases=True)
+
+
+def parsed_specifier(text: str) -> SpecifierSet:
+    """Raises ValueError unless ``text`` is a PEP 440 specifier that restricts something."""
+    try:
+        specifier = SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise ValueError(str(error)) from error
+    if not len(specifier):
+        raise ValueError("an empty specifier")
+    return specifier

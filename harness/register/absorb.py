@@ -16,14 +16,15 @@ from packaging.version import Version
 
 from harness.register.defects import Defect, Register
 from harness.register.facts import (
+    NAMED_SUBJECTS,
     UNSUPPORTED,
     Fact,
     Place,
     facts_of,
     masked,
+    parsed_version,
     place_of,
 )
-from harness.register.selectors import NAMED_SUBJECTS, parsed_version
 from harness.register.table import (
     ALL,
     UNKNOWN,

@@ -19,8 +19,7 @@ from packaging.version import Version
 
 from harness.base.toml_table import TomlTable
 from harness.expectations import EXPECTATIONS
-from harness.register.facts import Fact, Place
-from harness.register.selectors import parsed_version
+from harness.register.facts import Fact, Place, parsed_version
 from harness.wire.oracles import Oracle
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from packaging.version import InvalidVersion, Version
+
 from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
@@ -24,6 +26,8 @@ from harness.wire.vocabulary import CellState
 #: What stands in a fact's ``oracle`` where the question could not be asked.
 UNSUPPORTED: Final = CellState.UNSUPPORTED
 NONSTRICT: Final = "nonstrict"
+#: The subjects whose names are no versions.
+NAMED_SUBJECTS: Final = ("name-matching", "positional", "torch")
 
 _DIGITS = re.compile(r"\d+")
 _QUOTED = re.compile(r"(type '[^']*')|(?<!\w)(?:'[^']*'|\"[^\"]*\"|`[^`]*`)(?!\w)")
@@ -118,3 +122,11 @@ def masked(text: str) -> str:
     if not _KEEPS_QUOTES.search(line):
         line = _QUOTED.sub(lambda found: found[1] or "'*'", line)
     return _DIGITS.sub("#", line)
+
+
+@functools.cache
+def parsed_version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None

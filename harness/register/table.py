@@ -28,8 +28,14 @@ from packaging.version import Version
 from harness.base.errors import SurroundingsError
 from harness.base.program import PROGRAM
 from harness.expectations import EXPECTATIONS
-from harness.register.facts import NONSTRICT, UNSUPPORTED, Fact, Place
-from harness.register.selectors import NAMED_SUBJECTS, parsed_version
+from harness.register.facts import (
+    NAMED_SUBJECTS,
+    NONSTRICT,
+    UNSUPPORTED,
+    Fact,
+    Place,
+    parsed_version,
+)
 from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.routes import Lane, Route

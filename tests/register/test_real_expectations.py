@@ -19,10 +19,9 @@ from harness.gate.findings import CellClass, Gate, GateReport
 from harness.gate.judge import judge
 from harness.register.absorb import absorb
 from harness.register.defects import Register
-from harness.register.facts import UNSUPPORTED, Fact, Place, place_of
+from harness.register.facts import NAMED_SUBJECTS, UNSUPPORTED, Fact, Place, place_of
 from harness.register.faults import faults_of
 from harness.register.reading import read_expectations
-from harness.register.selectors import NAMED_SUBJECTS
 from harness.register.table import ALL, UNKNOWN, Entry, Table, asked_of, table_texts
 from harness.runs.plan import PlannedCell, judged_cells
 from harness.runs.run_folder import RunFolder, RunState

@@ -40,8 +40,8 @@ from harness.rig.inliners.protocol import (
     InliningAlone,
     OwnExport,
 )
-from harness.rig.oracles import completion, own_export
-from harness.rig.oracles.determinism import Lines
+from harness.rig.oracles import completion
+from harness.rig.oracles.determinism import Lines, check_own_export
 from harness.rig.oracles.finding import Answer, Answers, Finding
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable
@@ -255,7 +255,7 @@ def _own_program(export: OwnExport, clock: StageClock) -> ExportedProgram:
 
 
 def _about_own_program(parts: ExportedProgram, own: ExportedProgram) -> Answers:
-    found = own_export.check(program_lines(parts), program_lines(own))
+    found = check_own_export(program_lines(parts), program_lines(own))
     return {Oracle.STRUCTURE: Answer(tuple(found))}
 
 

@@ -1,7 +1,9 @@
 """The determinism oracle: doing the same twice gives the same result.
 
 Two transforms of one split module give the same graph, with the same names and metadata, and two
-saves of one program reload to equal programs.
+saves of one program reload to equal programs. In the same way a part of the structure oracle sees
+that a candidate's `export()` makes the program that its parts make: the harness calls the parts one
+by one, to tell the stages apart, and a user's save calls `export()`.
 """
 
 from __future__ import annotations
@@ -33,6 +35,13 @@ def check_saves(first: Lines, second: Lines) -> Iterator[Finding]:
     difference = first_difference(first, second)
     if difference:
         yield Finding(Stage.SAVE, "two saves reload to other programs", difference)
+
+
+def check_own_export(parts: Lines, own: Lines) -> Iterator[Finding]:
+    """A finding if the lines that identify the two programs differ."""
+    difference = first_difference(parts, own)
+    if difference:
+        yield Finding(Stage.EXPORT, "export() makes another program than its parts", difference)
 
 
 def first_difference(first: Lines, second: Lines) -> str:

@@ -22,9 +22,13 @@ from harness.rig.engines.builder import real_engine_bytes
 from harness.rig.engines.emulated import engine_payload
 from harness.rig.engines.module import is_engine_child
 from harness.rig.oracles.values import observe
-from harness.rig.package.askable import refits_refused, require_askable
 from harness.rig.package.compile_hooks import fallbacks_required, timed_parts
-from harness.rig.package.executor import EMULATED_EXECUTOR, Executor
+from harness.rig.package.executor import (
+    EMULATED_EXECUTOR,
+    Executor,
+    refits_refused,
+    require_askable,
+)
 from harness.wire.vocabulary import Stage
 
 GETITEM = "_operator.getitem"

@@ -6,10 +6,13 @@ Nothing else of a cell depends on it, so that all but CUDA itself is tested with
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import types
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
+from harness.rig.capture.capture import CannotAsk
 from harness.wire.builders import CUDA, EMULATED
 
 
@@ -46,3 +49,52 @@ def executor_of(setup: Mapping[str, Any]) -> Executor:
     """The executor that a setup names, on the device that it names; the emulated one by default."""
     chosen = CUDA_EXECUTOR if setup.get("executor") == CUDA else EMULATED_EXECUTOR
     return replace(chosen, device=setup.get("device", chosen.device))
+
+
+_REFIT: Final = "what was built is refitted with weights, and an emulated engine has no refitter"
+#: What is lacking, by setting. A setting that is false asks for nothing.
+LACKING: Final[Mapping[str, str]] = {
+    "cache_built_engines": "an engine is stripped of its weights by TensorRT before it is kept",
+    "reuse_cached_engines": _REFIT,
+    "refit_identical_engine_weights": _REFIT,
+    "strip_engine_weights": _REFIT,
+    "enable_weight_streaming": "weights are streamed into an engine that TensorRT deserialized",
+    "use_python_runtime": "the Python runtime runs engines that TensorRT deserialized",
+}
+
+
+def require_askable(package: types.ModuleType, settings: Mapping[str, Any]) -> None:
+    """See that emulated engines can answer for all settings of a case.
+
+    Raises:
+        CannotAsk: one of them reaches what they lack; with its name and what that is.
+    """
+    for name, why in LACKING.items():
+        if settings.get(name) and not _without_effect(package, name):
+            raise CannotAsk(f"{name} cannot be asked of emulated engines: {why}")
+
+
+@contextmanager
+def refits_refused(package: types.ModuleType) -> Iterator[None]:
+    """Within, refitting a compiled module raises that emulated engines cannot be asked for it.
+
+    Raises:
+        CannotAsk: out of `torch_tensorrt.dynamo.refit_module_weights`.
+    """
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise CannotAsk(f"refit_module_weights cannot be asked of emulated engines: {_REFIT}")
+
+    refit = package.dynamo.refit_module_weights
+    package.dynamo.refit_module_weights = refuse
+    try:
+        yield
+    finally:
+        package.dynamo.refit_module_weights = refit
+
+
+def _without_effect(package: types.ModuleType, name: str) -> bool:
+    """From 2.13 on there is one runtime; asking for the Python one has no effect but a warning."""
+    return name == "use_python_runtime" and not hasattr(
+        package.dynamo.runtime, "PythonTorchTensorRTModule"
+    )

@@ -9,8 +9,8 @@ import pytest
 from corpus.case import find_case
 from harness.rig.capture.capture import CannotAsk
 from harness.rig.cell.pipeline import ended_before_routes
-from harness.rig.package.askable import LACKING, refits_refused, require_askable
 from harness.rig.package.compiling import named_by_a_user
+from harness.rig.package.executor import LACKING, refits_refused, require_askable
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CellState, Stage
