@@ -140,4 +140,13 @@ MUTANTS = (
         "lift_val.contiguous().new_empty(lift_val.shape[::-1]).permute("
         "*range(lift_val.dim())[::-1]), static_shapes=True",
     ),
+    # twice
+    Mutant(
+        "other_names_every_time",
+        "    gm.graph.lint()\n\n    return gm\n",
+        "    global CALLS\n"
+        "    CALLS = globals().get('CALLS', 0) + 1\n"
+        "    next(n for n in gm.graph.nodes if n.op == 'call_function').name += f'_{CALLS}'\n"
+        "    return gm\n",
+    ),
 )

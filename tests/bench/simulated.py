@@ -1,15 +1,26 @@
-"""A zygote without processes: arms take what they are told to take, with seeded noise."""
+"""A zygote without processes, whose arms take what they are told to, and benches made with it."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
+from harness.bench.bench import BenchFolder, JudgedBench, reopen
+from harness.bench.machine import MachineState
 from harness.bench.plan import Bands, BenchCell, BenchPlan
 from harness.bench.process import JobFailed
+from harness.bench.samples import read_samples
+from harness.bench.sampling import Sampling
+from harness.runs.provenance import Provenance
 from harness.wire.bench_records import BenchCase
+from harness.wire.record_json import SCHEMA
+from harness.wire.records import SubjectSpec
+from harness.wire.routes import Route
+from harness.wire.vocabulary import SubjectKind
+from tests.record_builders import provenance
 
 METRICS = ("save", "load-warm")
 BYTES = {"file": 1e5, "engines": 5e4, "save-peak": 1e7, "load-peak": 2e7, "after-load": 1e6}
@@ -80,3 +91,52 @@ class Simulated:
             "call_s": total,
             "start_s": 0.01,
         }
+
+
+QUIET = asdict(MachineState(0.5, 0.0, 2600.0, None, None))
+READY = {"cold_share": 0.0, "overhead_s": 2e-6, "temporary_folder": "/tmp", "corpus_digest": "c"}
+
+
+def provenance_of(plan: BenchPlan, **fields: Any) -> Provenance:
+    subjects = (
+        SubjectSpec(name, SubjectKind.RELEASE, (Route.LEGACY,), inliner_id=name.ljust(64, "0"))
+        for name in dict.fromkeys((plan.baseline, plan.candidate))
+    )
+    given = {
+        "run_id": "20260131T000000Z-abcdef",
+        "started_at": "2026-01-31T00:00:00+00:00",
+        "seeds": (plan.seed,),
+        "corpus_digest": "c",
+        "subjects": tuple(subjects),
+    }
+    return provenance(**given | fields)
+
+
+def record(
+    out: Path,
+    plan: BenchPlan,
+    *,
+    slower: Mapping[str, float] | None = None,
+    noise: float = 0.005,
+    blocks: int = 12,
+    level: float = 1.0,
+    **provenance: Any,
+) -> JudgedBench:
+    """A bench in which every cell has this many blocks, of seconds that are told beforehand."""
+    folder = BenchFolder.create(out, provenance_of(plan, **provenance), plan)
+    samples = read_samples(plan, ())
+    zygote = Simulated(slower or {}, noise, seconds=0.03 * level)
+    with folder.writing() as journal:
+
+        def write(line: Mapping[str, Any]) -> None:
+            journal.append(line)
+
+        session = {"schema": SCHEMA, "kind": "session", "ready": READY, "start_s": 2.0}
+        write({**session, "machine": QUIET, "at_unix_s": 0.0})
+        sampling = Sampling(plan, samples, zygote, write, lambda: 10**12)
+        counted = [cell for cell in plan.cells if cell.gates or not plan.gates]
+        watched = [samples.cells[cell.cell_id] for cell in counted]
+        for _ in sampling.run():
+            if all(len(cell.blocks) >= blocks or cell.stopped for cell in watched):
+                break
+    return reopen(folder.path, out)

@@ -16,7 +16,7 @@ from harness.bench.at_sizes import (
 )
 from harness.report.pages.qualify_page import sizes_sentence
 from harness.stats.intervals import Change
-from tests.bench.recorded import record
+from tests.bench.simulated import record
 from tests.record_builders import subject
 
 

@@ -17,8 +17,7 @@ from harness.stats.intervals import Change
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
-from tests.bench.recorded import record
-from tests.bench.simulated import plan_of
+from tests.bench.simulated import plan_of, record
 
 
 def test_a_slower_hour_falls_out_where_both_have_one_baseline(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from pyperf._utils import is_significant
 
 from harness.bench.samples import pooled, pyperf_suite
 from harness.bench.selftest import pyperf_differs
-from tests.bench.recorded import record
-from tests.bench.simulated import plan_of
+from tests.bench.simulated import plan_of, record
 
 
 def test_pyperf_reads_the_suites_and_compares_them(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.bench.bench import BenchFolder, reopen
 from harness.report.benching import write_bench
-from tests.bench.recorded import provenance_of, record
-from tests.bench.simulated import plan_of
+from tests.bench.simulated import plan_of, provenance_of, record
 
 
 def test_a_bench_is_found_by_its_path_its_id_and_as_the_latest(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +18,12 @@ from harness.bench.selftest import (
     called_by_us,
     run_campaigns,
 )
+from harness.bench.selftest_run import SelftestFolder
 from harness.bench.selftest_table import OURS, lines, result_of
+from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.bench_records import BenchCase
 from tests.bench.simulated import Simulated
+from tests.marked_block import block
 
 PLAN = SelftestPlan(
     subject="2.14.0",
@@ -142,8 +146,8 @@ def test_the_table_has_each_rule_with_intervals(monkeypatch: pytest.MonkeyPatch)
 def test_the_load_that_the_campaigns_met_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     campaigns, _ = run(PLAN, monkeypatch)
     for campaign in campaigns.found.values():
-        for block in campaign.cell.blocks:
-            block["machine"]["load"] = 1.0 if campaign.kind == AA else 3.5  # type: ignore[index]
+        for each in campaign.cell.blocks:
+            each["machine"]["load"] = 1.0 if campaign.kind == AA else 3.5  # type: ignore[index]
     told = "\n".join(lines(campaigns, result_of(campaigns)))
     assert "runnable processes, A/A (median): 1.0, the bench's one among them" in told
     assert "runnable processes, with a delay (median): 3.5" in told
@@ -181,3 +185,32 @@ def test_a_control_that_is_off_counts_as_called_different(monkeypatch: pytest.Mo
     (campaign,) = run_campaigns(campaigns, zygote, lambda line: None)
     assert isinstance(campaign, Campaign)
     assert called_by_us(campaign)
+
+
+FOLDERS = [
+    path.parent
+    for path in sorted((PROJECT_ROOT / "results" / "published").glob("*/*/selftest.json"))
+]
+SHOWN = ("| rule |", "| this harness |", "| pooled", "| bare", "| pyperf", "- smallest detectable")
+
+
+def told(folder: Path) -> str:
+    return (folder / "selftest.md").read_text(encoding="utf-8").strip()
+
+
+def test_there_are_campaigns_beside_a_busy_core_and_on_an_idle_machine() -> None:
+    assert {folder.name for folder in FOLDERS} == {"beside-a-busy-core", "idle"}
+
+
+def test_the_readme_holds_the_published_tables() -> None:
+    shown = block((PROJECT_ROOT / "docs/bench.md").read_text(encoding="utf-8"), "selftest")
+    for folder in FOLDERS:
+        for line in told(folder).splitlines():
+            assert not line.startswith(SHOWN) or line in shown, (folder.name, line)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_published_table_is_what_its_raw_samples_say(folder: Path) -> None:
+    campaigns = SelftestFolder(folder).campaigns()
+    assert told(folder) == "\n".join(lines(campaigns, result_of(campaigns))).strip()

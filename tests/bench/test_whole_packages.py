@@ -20,8 +20,7 @@ from harness.catalogue.releases import Catalogue
 from harness.toolchain import Toolchain
 from harness.wire.bench_records import IMPORTED, Arm, BenchCase, UserMetric
 from harness.wire.bench_turns import take_turns
-from tests.bench.recorded import provenance_of
-from tests.bench.simulated import plan_of
+from tests.bench.simulated import plan_of, provenance_of
 
 CASE = BenchCase("relu_once@full-compilation")
 NOT_SAVED = BenchCase("two_mutated_buffers")  # by no release

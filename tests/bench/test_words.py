@@ -9,8 +9,7 @@ import pytest
 
 from harness.bench.words import change, first_screen, interval
 from harness.stats.intervals import Estimate
-from tests.bench.recorded import record
-from tests.bench.simulated import plan_of
+from tests.bench.simulated import plan_of, record
 
 
 @pytest.mark.parametrize(

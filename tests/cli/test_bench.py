@@ -13,8 +13,7 @@ from harness.base.errors import UsageError
 from harness.bench.bench import reopen
 from harness.bench.selftest_run import SelftestFolder
 from harness.cli import application
-from tests.bench.recorded import record
-from tests.bench.simulated import plan_of
+from tests.bench.simulated import plan_of, record
 
 
 def invoke(*arguments: str) -> tuple[int, str]:

@@ -1,15 +1,17 @@
-"""Every command is found by its name, and loads no more than it needs."""
+"""Every command is found by its name, loads no more than it needs, and tells a job what it did."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
+from harness.base.errors import SurroundingsError
 from harness.cli import PANELS, application
+from harness.cli.common import add_step_summary
 from harness.toolchain.environment import PROJECT_ROOT
 
 COMMANDS = [name for places in PANELS.values() for name in places]
@@ -37,11 +39,6 @@ def test_a_word_that_is_no_command_is_told_as_that() -> None:
     assert "rum" in done.output
 
 
-def test_an_application_of_one_command_takes_its_name_all_the_same() -> None:
-    assert isinstance(application(["list"]), typer.Typer)
-    assert CliRunner().invoke(application(["list"]), ["-k", "relu_once"]).exit_code == 2
-
-
 def test_what_lists_cases_loads_nothing_that_draws_or_counts() -> None:
     code = (
         "import sys; from harness.cli import application; application(['list']); "
@@ -51,3 +48,29 @@ def test_what_lists_cases_loads_nothing_that_draws_or_counts() -> None:
         [sys.executable, "-c", code], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True
     )
     assert ran.stdout.strip() == "[]"
+
+
+def test_the_report_is_added_to_what_the_job_has_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "report.md").write_text("## Green")
+    place = tmp_path / "summary.md"
+    place.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(place))
+    add_step_summary(tmp_path)
+    assert place.read_text() == "before\n## Green\n"
+
+
+def test_elsewhere_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    add_step_summary(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_summary_that_cannot_be_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "report.md").write_text("## Green")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "summary.md"))
+    with pytest.raises(SurroundingsError, match="cannot write"):
+        add_step_summary(tmp_path)

@@ -21,10 +21,6 @@ def against(like: list[Verdict], file: list[Verdict]) -> Comparison:
     return compare(record(FILE, *file), record(LIKE, *like))
 
 
-def test_two_that_pass_are_alike() -> None:
-    assert against([], []) == Comparison(CellClass.OK)
-
-
 def test_a_capability_that_is_lost_is_noted_and_no_finding() -> None:
     result = against([], [failed(Oracle.UNFLATTEN, "off")])
     assert (result.cell_class, result.findings) == (CellClass.OK, ())

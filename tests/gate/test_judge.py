@@ -72,11 +72,6 @@ def test_an_unlisted_failure_is_red_and_says_what_was_seen() -> None:
     assert finding.reason == "not expected: wrong-values@run: output 0 differs"
 
 
-def test_a_failure_exactly_as_listed_is_green() -> None:
-    report = judged(record(key(), failed(Oracle.VALUES)), rows=(entry(),))
-    assert (report.gate, the_class(report)) == (Gate.GREEN, CellClass.EXPECTED_FAILURE)
-
-
 def test_an_entry_excuses_one_oracle_and_not_the_cell() -> None:
     both = record(key(), failed(Oracle.VALUES), failed(Oracle.METADATA))
     report = judged(both, rows=(entry(Oracle.METADATA),))
@@ -460,17 +455,6 @@ def test_findings_come_worst_first() -> None:
     ]
 
 
-def test_the_gate_is_an_exit_code() -> None:
-    assert {gate: gate.exit_code for gate in Gate} == {
-        Gate.GREEN: ExitCode.GREEN,
-        Gate.RED: ExitCode.RED,
-        Gate.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
-        Gate.FAILED: ExitCode.FAILED,
-    }
-    assert [int(code) for code in ExitCode] == [0, 1, 2, 3, 4, 130]
-    assert all(code.meaning for code in ExitCode)
-
-
 def test_a_file_subject_needs_a_release_to_be_held_against() -> None:
     file = subject("file:1a", kind=SubjectKind.FILE)
     cell = planned(key("a", "file:1a"))
@@ -564,12 +548,6 @@ def test_the_first_screen_names_what_contradicts_itself() -> None:
         *(f"  expectations: d{n} has no row" for n in range(3)),
         "  and 2 more faults in the expectations",
     ]
-
-
-def test_the_command_for_a_strict_capture_says_so() -> None:
-    strict = dataclasses.replace(key(), capture="strict")
-    lines = first_screen(judged(record(strict, failed(Oracle.VALUES))))
-    assert lines[3].endswith("--route export --capture strict")
 
 
 KEYS = [key(c, s, r) for c in "ab" for s in ("2.13.0", "torch") for r in ("legacy", "export")]

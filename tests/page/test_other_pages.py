@@ -11,8 +11,7 @@ import pytest
 from harness.report.pages.bench_page import bench_page
 from harness.report.pages.crossing_page import crossing_html
 from harness.report.pages.qualify_page import qualification_html
-from tests.bench.recorded import record
-from tests.bench.simulated import plan_of
+from tests.bench.simulated import plan_of, record
 from tests.gate.test_qualify import LESSER, WRONG, cell, held, sound
 from tests.page.checks import (
     PHONE,

@@ -11,8 +11,7 @@ from harness.bench.plan import IMPORT_CELL, BenchCell
 from harness.report.pages.bench_page import bench_markdown, bench_page
 from harness.wire.bench_records import BenchCase
 from harness.wire.routes import Lane
-from tests.bench.recorded import record
-from tests.bench.simulated import plan_of
+from tests.bench.simulated import plan_of, record
 
 STEPS = tuple(
     BenchCell(BenchCase(f"steps@{size}", "steps", size), "legacy", "sweep")

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+import types
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
 import pytest
-from torch.fx import GraphModule
+import torch
+from torch.fx import GraphModule, Node
+from torch.fx.node import _get_qualified_name
 from torch.fx.passes.tools_common import CALLABLE_NODE_OPS
 
 from corpus.case import Case, Origin, cases_of, find_case
 from harness.catalogue.releases import load_catalogue
 from harness.rig.capture.capture import CapturedProgram, capture
 from harness.rig.capture.split import split_module
+from harness.rig.inliners.surroundings import PACKAGE, PARTITIONING, stand_ins
 from harness.toolchain import Toolchain
 from tests.fetched import FETCHED
-from tests.rig.capture.partitioners import Partition, load_partition
 
 CATALOGUE = load_catalogue()
 EXPORTED = [case for case in cases_of("graph") if case.origin is Origin.EXPORTED]
@@ -125,3 +130,58 @@ def test_a_release_leaves_dead_code_out_of_its_children_too(toolchain: Toolchain
     theirs = partition(module, captured.case.fallback, 1)
     ours = split_module(captured.fresh_module(), captured.case.fallback, 1)
     assert lines(ours) == lines(theirs)
+
+
+PARTITIONER = f"{PARTITIONING}._adjacency_partitioner"
+CONVERSION = f"{PACKAGE}.dynamo.conversion"
+Partition = Callable[[GraphModule, tuple[str, ...], int], GraphModule]
+
+
+class _EveryOp:
+    """In the place of `DYNAMO_CONVERTERS`."""
+
+    compilation_settings = None
+
+    def __contains__(self, node: Node) -> bool:
+        return node.op == "call_function"
+
+
+class _Registry:
+    @staticmethod
+    def qualified_name_or_str(target: object) -> str:
+        return target if isinstance(target, str) else _get_qualified_name(target)  # type: ignore[arg-type]
+
+
+def load_partition(wheel: Path) -> Partition:
+    """The release's own `partition`, by the ops of a case."""
+    modules = stand_ins(wheel)
+    vars(modules[f"{PACKAGE}.dynamo._defaults"]).update(
+        MIN_BLOCK_SIZE=5, REQUIRE_FULL_COMPILATION=False
+    )
+    complex_types = frozenset({torch.complex64, torch.complex128})
+    vars(modules[f"{PACKAGE}.dynamo.utils"])["COMPLEX_DTYPES"] = complex_types
+    conversion = types.ModuleType(CONVERSION)
+    conversion.__path__ = []
+    registry = types.ModuleType(f"{CONVERSION}._ConverterRegistry")
+    vars(registry).update(DYNAMO_CONVERTERS=_EveryOp(), ConverterRegistry=_Registry)
+    modules |= {CONVERSION: conversion, registry.__name__: registry}
+    before = {name for name in sys.modules if name.split(".")[0] == PACKAGE}
+    assert not before, f"{PACKAGE} is imported already"
+    sys.modules.update(modules)
+    try:
+        partition = importlib.import_module(PARTITIONER).partition
+    finally:
+        for name in [name for name in sys.modules if name.split(".")[0] == PACKAGE]:
+            del sys.modules[name]
+
+    def by_case(module: GraphModule, fallback: tuple[str, ...], least: int) -> GraphModule:
+        targets = {node.target for node in module.graph.nodes if node.op == "call_function"}
+        executed = {
+            target
+            for target in targets
+            if {str(target), _Registry.qualified_name_or_str(target)} & {*fallback}
+        }
+        split: GraphModule = partition(module, min_block_size=least, torch_executed_ops=executed)[0]
+        return split
+
+    return by_case

@@ -32,21 +32,6 @@ def ops(module: GraphModule, child: str) -> list[str]:
     return [str(node.target) for node in graph.nodes if node.op == "call_function"]
 
 
-def test_children_are_numbered_together_as_the_product_does() -> None:
-    assert names(split(RELU)) == [
-        "_run_on_acc_0", "_run_on_gpu_1", "_run_on_acc_2", "_run_on_gpu_3",
-    ]  # fmt: skip
-
-
-def test_dead_code_is_in_no_child() -> None:
-    module = split(RELU)
-    assert sum(ops(module, name).count("aten.mul.Tensor") for name in names(module)) == 1
-
-
-def test_without_fallbacks_there_is_one_engine() -> None:
-    assert names(split()) == ["_run_on_acc_0"]
-
-
 def test_a_graph_without_an_op_is_handed_back_whole() -> None:
     captured = capture(find_case("functional_without_an_op"), "nonstrict")
     whole = captured.fresh_module()

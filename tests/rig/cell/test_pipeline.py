@@ -268,15 +268,6 @@ def test_a_fallback_that_only_has_an_effect_and_is_dropped_is_seen(
         assert "state is left otherwise" in record.verdict(Oracle.VALUES).message
 
 
-def test_the_order_of_cells_changes_no_verdict(inliners: dict[str, Inliner]) -> None:
-    def labels(order: list[str]) -> dict[str, str]:
-        case = prepared_model(Counter, "aten.add_.Tensor")
-        return {name: cell_record(case, inliners[name], "export").label for name in order}
-
-    names = ["2.14.0", "positional", "2.13.0"]
-    assert labels(names) == labels(names[::-1])
-
-
 class OtherSize(torch.nn.Module):
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return torch.relu(x * 2).sum(0) * y.shape[0] + 1

@@ -1,4 +1,4 @@
-"""Cases of no corpus that ask something of a package: custom ops and names of fallbacks."""
+"""Cases that ask something of a package, of no corpus and of the corpus, by a release's routes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 
 import torch
 
-from corpus.case import Case, Family, Origin, Program
+from corpus.case import Case, Family, Origin, Program, find_case
 from corpus.inputs import floats
+from harness.catalogue.releases import load_catalogue
 from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared
 from harness.rig.clock import StageClock
 from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import prepare_with
 from harness.rig.package.loading import FreshLoader
-from harness.wire.records import CellKey
-from harness.wire.routes import Route
+from harness.wire.records import CellKey, CellRecord
+from harness.wire.routes import Lane, Route
 
 OP = "inliner_tests.halved.default"
 NORM = "aten.layer_norm.default"
@@ -82,3 +83,40 @@ def asked_cases(package: ModuleType, release: str) -> dict[str, Any]:
         name: {key: each[key] for key in ("state", "reason", "failed", "steps")}
         for name, each in said.items()
     }
+
+
+def told(record: CellRecord) -> dict[str, Any]:
+    failed = {each.oracle: [each.label, each.message, each.harm] for each in record.failures}
+    return {"state": record.state, "reason": record.reason, "failed": failed}
+
+
+def compiled_cases(
+    package: ModuleType, release: str, *names: str
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """By case and route the state, the reason, and label, message and harm of each failure."""
+    loader = FreshLoader(package)
+    routes = [
+        route
+        for route in load_catalogue().get(release).package_routes
+        if not Route(route).row.dynamic
+    ]
+    said: dict[str, dict[str, Any]] = {}
+    for name in names:
+        keys = {
+            route: CellKey(name, "nonstrict", release, Route(route), Lane.PACKAGE)
+            for route in routes
+        }
+        try:
+            prepared = prepare_with(package, find_case(name), "nonstrict", 0, StageClock())
+        except NotPrepared as error:
+            said[name] = {
+                route: told(ended_before_routes(key, error.cause, error.stage))
+                for route, key in keys.items()
+            }
+            continue
+        said[name] = {
+            route: told(run_package_cell(package, prepared, key, loader, StageClock()))
+            for route, key in keys.items()
+        }
+    loader.close()
+    return said

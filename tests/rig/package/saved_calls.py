@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import sys
 import tempfile
-from types import ModuleType
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, FrameType, ModuleType
+from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
+from torch.fx import GraphModule
 
 from corpus.case import find_case
 from harness.rig.clock import StageClock
 from harness.rig.package.compiling import prepare_with
 from harness.rig.package.saving import user_arguments
 from harness.wire.routes import Route
-from tests.rig.calls_seen import Calls, calls_of
 
 CALLED = ("transform", "create_trt_exp_program")
 
@@ -35,3 +40,42 @@ def saved_calls(package: ModuleType, name: str, *routes: str) -> dict[str, Calls
             package.save(prepared.split, f"{folder}/program.pt2", **arguments)
         found[route] = seen
     return found
+
+
+Calls = list[list[Any]]
+"""Each a function's name and its arguments by name, in words."""
+
+MODULES = frozenset({"gm", "mod"})  # what the functions are about, and no choice of a route
+
+
+@contextlib.contextmanager
+def calls_of(functions: Mapping[str, Callable[..., Any]]) -> Iterator[Calls]:
+    """The calls of Python functions while the block runs, filled in as they come."""
+    codes: dict[CodeType, str] = {
+        inspect.unwrap(function).__code__: name for name, function in functions.items()
+    }
+    seen: Calls = []
+
+    def watch(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code in codes:
+            given = {key: told(value) for key, value in frame.f_locals.items()}
+            seen.append([codes[frame.f_code], {k: v for k, v in given.items() if k not in MODULES}])
+
+    sys.setprofile(watch)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(None)
+
+
+def told(value: Any) -> str:
+    """Structure, types and shapes. A list of arguments is as good as a tuple to every function."""
+    if isinstance(value, GraphModule):
+        return "module"
+    if isinstance(value, list):
+        value = tuple(value)
+    return str(pytree.tree_map_only(torch.Tensor, _tensor, value))
+
+
+def _tensor(value: torch.Tensor) -> str:
+    return f"{value.dtype} {tuple(value.shape)} {value.stride()}"

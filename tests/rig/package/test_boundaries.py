@@ -1,11 +1,11 @@
-"""Sizes and doubles at the boundary of an engine: as a release has them, and as TensorRT does."""
+"""Sizes, doubles and caches at an engine's boundary, as a release has them and as TensorRT does."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.rig.conftest import AskPackage
-from tests.rig.package.boundaries import boundaries
+from tests.rig.package.boundaries import boundaries, cache_written_in_one_engine
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,17 @@ def test_sizes_and_doubles_go_through_engines_as_the_release_has_them(
     assert answer["squared"] == answer["weighted"] == "right"
     assert "expected to have type torch.float32" in answer["squared as it is"]
     assert answer["weighted as it is"].startswith("ValueError: TensorRT does not support float64")
+
+
+@pytest.mark.parametrize(
+    "builder", ["segment", pytest.param("tensorrt-rtx", marks=pytest.mark.slow)]
+)
+def test_an_engine_writes_to_the_cache_that_it_is_given(
+    builder: str, ask_package: AskPackage
+) -> None:
+    answer = ask_package("2.14.0", cache_written_in_one_engine, builder=builder)
+    assert answer["outputs"] == ["output0", "output1"]
+    assert answer["aliased"] == {"output1": ["buf_keys", "kv_cache_update"]}
+    assert answer["written"]
+    assert answer["same keys"]
+    assert answer["agree"] == [True, True, True]

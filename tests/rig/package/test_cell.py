@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 
@@ -17,7 +18,7 @@ Failures = Callable[[str], dict[str, list[str]]]
 @pytest.fixture(scope="module")
 def failures(ask_package: AskPackage) -> Failures:
     """What is not ok of the cell, saved with retrace=False, with a fault planted."""
-    return lambda fault: ask_package(RELEASE, faulty_cell, "no-retrace", "emulated", fault)
+    return cache(lambda fault: ask_package(RELEASE, faulty_cell, "no-retrace", "emulated", fault))
 
 
 def test_a_sound_cell_passes_but_for_what_the_release_is_known_for(failures: Failures) -> None:
@@ -46,8 +47,12 @@ def test_what_torch_raised_is_told_in_place_of_what_the_package_says_of_it(
     assert "elsewhere.pt2" in message
 
 
-def test_values_are_those_of_the_fresh_process(failures: Failures) -> None:
-    assert failures("add_at_run")["values"] == ["wrong-values@run", "numbers differ"]
+def test_values_are_those_of_the_fresh_process_and_no_other_oracle_sees_them(
+    failures: Failures,
+) -> None:
+    found = failures("add_at_run")
+    assert found["values"] == ["wrong-values@run", "numbers differ"]
+    assert found.keys() - failures("none").keys() == {"values"}
 
 
 def test_a_program_whose_engines_never_ran_is_no_pass(failures: Failures) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.rig.conftest import AskPackage
-from tests.rig.package.compiled_cases import compiled_cases
+from tests.rig.package.asked_cases import compiled_cases
 
 EAGER = "split module against eager"
 RAISES = "cache_read_by_two_engines"

@@ -30,9 +30,8 @@ from harness.rig.package.saving import user_arguments
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.wire.routes import Route
-from tests.rig.calls_seen import Calls, calls_of
 from tests.rig.conftest import AskPackage
-from tests.rig.package.saved_calls import saved_calls
+from tests.rig.package.saved_calls import Calls, calls_of, saved_calls
 
 Prepared = Callable[[str], PreparedCase]
 CATALOGUE = load_catalogue()
