@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from harness.report.frames.frames import cell_frame, verdict_frame
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import Drawn, page
 from harness.report.reported_run import CauseView, FindingView, ReportedRun, ShownBy
@@ -432,12 +434,22 @@ def planted_red(run: Run) -> Run:
     return run
 
 
-def change(run: Run, subject: str, family: str, failures: Mapping[Oracle, str]) -> None:
-    """Let the cells of a subject in a family end with other failures."""
+def change(
+    run: Run, subject: str, family: str, failures: Mapping[Oracle, str], route: str = ""
+) -> None:
+    """Let the cells of a subject in a family, by one route or by all, end with other failures."""
     for at, record in enumerate(run.records):
         key = record.key
-        if (key.subject, key.case) == (subject, f"case_{family}"):
+        if (key.subject, key.case) == (subject, f"case_{family}") and route in ("", key.route):
             run.records[at] = dataclasses.replace(record, verdicts=verdicts(failures))
+
+
+def cells_of(run: Run) -> pd.DataFrame:
+    return cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan)
+
+
+def verdicts_of(run: Run) -> pd.DataFrame:
+    return verdict_frame(run.records, run.cases, run.subjects)
 
 
 @pytest.fixture

@@ -6,10 +6,11 @@ from harness.report.frames.frames import cell_frame
 from harness.report.sections.causes import live_causes, smallest_first
 from harness.runs.commands import Places
 from harness.wire.routes import Lane, Route
+from tests.report.conftest import cells_of
 
 
 def live(run, subject="2.14.0", causes=None):
-    cells = cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan)
+    cells = cells_of(run)
     views = [known.view(run.records) for known in run.causes] if causes is None else causes
     ids = {key.cell_id for key in run.plan}
     return live_causes(views, ids, subject, smallest_first(cells, run.cases))

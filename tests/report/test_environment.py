@@ -7,13 +7,13 @@ from harness.report.frames.environments import (
     environments,
     torches_running,
 )
-from harness.report.frames.frames import cell_frame
 from harness.report.pages.junit import junit
 from harness.report.sections.changes import CHANGES
 from harness.report.sections.latency import LATENCY
 from harness.report.sections.matrix import MATRIX
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane, Route
+from tests.report.conftest import cells_of
 
 
 def elsewhere(run, *releases, alone=False):
@@ -61,7 +61,7 @@ def test_each_lane_has_the_kind_that_it_has_to_offer(run):
     run.add(CellKey("case_parameters", "nonstrict", "2.14.0", Route.NO_RETRACE, *engine), {})
     where = compared_in(run.plan)
     assert where.kinds == {"graph": "pinned", "engine": "matched"}
-    here = where.rows(cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan))
+    here = where.rows(cells_of(run))
     assert len(here) == len(run.plan)
     assert set(here.loc[here["lane"] == "engine", "builder"]) == {"tensorrt"}
     assert set(here.loc[here["lane"] == "graph", "builder"]) == {"segment"}

@@ -1,13 +1,10 @@
 """The frames: one row a thing, nothing lost, ordered as the report shows it."""
 
-from harness.report.frames.frames import cell_frame, sample_frame, verdict_frame
+from harness.report.frames.frames import sample_frame
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
 from harness.wire.routes import Route
-
-
-def cells_of(run):
-    return cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan)
+from tests.report.conftest import cells_of, verdicts_of
 
 
 def test_a_cell_row_holds_its_worst_verdict_family_class_and_sizes(run):
@@ -32,7 +29,7 @@ def test_a_planned_cell_without_a_record_keeps_a_row_and_is_missing(run):
 def test_an_unsupported_cell_is_never_ok_and_says_why(run):
     run.unsupported("no wheel")
     assert set(cells_of(run)["standing"]) == {"unsupported"}
-    verdicts = verdict_frame(run.records, run.cases, run.subjects)
+    verdicts = verdicts_of(run)
     assert set(verdicts["outcome"]) == {"n/a"}
     assert set(verdicts["message"]) == {"no wheel"}
 
@@ -56,6 +53,6 @@ def test_what_is_no_defect_by_its_route_is_unable_and_not_failed(run):
     name = run.cases[0].name
     for subject, route in (("torch", "direct"), ("2.14.0", "export")):
         run.add(CellKey(name, "nonstrict", subject, Route(route)), {Oracle.UNFLATTEN: "not enough"})
-    frame = verdict_frame(run.records, run.cases, run.subjects)
+    frame = verdicts_of(run)
     told = frame[frame["oracle"] == "unflatten"].set_index("route")["outcome"]
     assert told.to_dict() == {"direct": "failed", "export": "unable"}

@@ -3,19 +3,14 @@
 import dataclasses
 
 from harness.report.frames import tables
-from harness.report.frames.frames import cell_frame, verdict_frame
 from harness.report.pages.report_page import markdown
 from harness.report.sections.neighbours import Move, measured_once, neighbours
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellRecord
 from harness.wire.vocabulary import CellState
-from tests.report.conftest import change, share_an_inliner, undrawn_page
+from tests.report.conftest import cells_of, change, share_an_inliner, undrawn_page, verdicts_of
 
 RELEASES = ["2.10.0", "2.13.0", "2.14.0"]
-
-
-def cells_of(run):
-    return cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan)
 
 
 def between(run, releases=RELEASES):
@@ -40,7 +35,7 @@ def test_fixed_and_broken_are_counted_in_cells_and_in_cases(run):
 
 def test_an_error_that_turns_silent_has_turned_worse_though_no_oracle_broke(run):
     change(run, "2.14.0", "shared_values", {Oracle.VALUES: "differ"})
-    verdicts = verdict_frame(run.records, run.cases, run.subjects)
+    verdicts = verdicts_of(run)
     changes = tables.fixed_between(verdicts, "2.13.0", "2.14.0")
     assert "case_shared_values" not in set(changes.broken["case"])
     view = between(run)[1]

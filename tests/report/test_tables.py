@@ -3,14 +3,15 @@
 import pytest
 
 from harness.report.frames import tables
-from harness.report.frames.frames import cell_frame, sample_frame, verdict_frame
+from harness.report.frames.frames import cell_frame, sample_frame
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
 from harness.wire.routes import Route
+from tests.report.conftest import cells_of, verdicts_of
 
 
 def matrix_of(run):
-    return tables.matrix(cell_frame(run.records, run.cases, run.subjects, run.classes, run.plan))
+    return tables.matrix(cells_of(run))
 
 
 def samples_of(run):
@@ -94,7 +95,7 @@ def test_subjects_are_compared_on_the_cases_that_all_of_them_finished(run):
 
 
 def test_fixed_and_newly_broken_are_what_changed_between_failed_and_ok(run):
-    verdicts = verdict_frame(run.records, run.cases, run.subjects)
+    verdicts = verdicts_of(run)
     changes = tables.fixed_between(verdicts, "2.13.0", "2.14.0")
     fixed = set(changes.fixed[["case", "route", "oracle"]].itertuples(index=False, name=None))
     assert fixed == {
