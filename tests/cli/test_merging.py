@@ -6,6 +6,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,13 @@ def merge(
     return merge
 
 
+@cache
+def published() -> tuple[RunFolder, dict[str, CellRecord]]:
+    """The newest published run, read once."""
+    folder = RunFolder.open(PUBLISHED[-1].parent)
+    return folder, folder.records()
+
+
 def part(
     out: Path,
     release: str,
@@ -50,13 +58,13 @@ def part(
     **fields: object,
 ) -> Path:
     """A run of two cases by one release, with what the newest published run says of them."""
-    published = RunFolder.open(PUBLISHED[-1].parent)
+    source, known = published()
     cells = [
         cell
-        for cell in published.plan()
+        for cell in source.plan()
         if cell.key.subject == release and cell.key.case in CASES and cell.key.lane == "graph"
     ]
-    records = [published.records()[cell.key.cell_id] for cell in cells]
+    records = [known[cell.key.cell_id] for cell in cells]
     moved = [
         dataclasses.replace(
             each, key=_moved(each.key, environment), measured_as=release, hypothetical=False
@@ -65,7 +73,7 @@ def part(
     ]
     if spoiled:
         moved[0] = _spoiled(moved[0])
-    specs = [spec for spec in published.provenance().subjects if spec.subject == release]
+    specs = [spec for spec in source.provenance().subjects if spec.subject == release]
     described = {"run_id": f"run-{release}-{environment}", **fields}
     plan = [planned(each.key) for each in moved]
     with RunFolder.create(out, provenance(*specs, **described), plan) as folder:

@@ -22,37 +22,25 @@ def test_the_corpus_is_what_it_is_meant_to_be() -> None:
     assert find_case("pr_4360").family is Family.ALTERNATING_RELU
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_case_says_what_it_would_catch(case: Case) -> None:
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.slow if case.full else ()) for case in all_cases()],
+    ids=lambda case: case.name,
+)
+def test_a_case_says_what_it_is_and_its_inputs_are_those_of_the_seed(case: Case) -> None:
     assert 20 <= len(case.catches) <= 160
     assert not case.catches.endswith(".")
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_case_s_inputs_are_the_same_for_a_seed_and_others_for_another(case: Case) -> None:
     program = case.build()
+    assert (program.split is not None) == (case.origin is not Origin.EXPORTED)
+    assert case.dynamic is (program.bounds is not None)
 
     def leaves(seed: int) -> list[torch.Tensor]:
         made = program.inputs(torch.Generator().manual_seed(seed), None)
         leaves = pytree.tree_leaves((made.args, dict(made.kwargs)))
         return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
 
-    assert all(torch.equal(one, other) for one, other in zip(leaves(1), leaves(1), strict=True))
-    assert not any(torch.equal(one, other) for one, other in zip(leaves(1), leaves(2), strict=True))
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_case_that_is_split_already_says_so(case: Case) -> None:
-    assert (case.build().split is not None) == (case.origin is not Origin.EXPORTED)
-
-
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, marks=pytest.mark.slow if case.full else ()) for case in all_cases()],
-    ids=lambda case: case.name,
-)
-def test_a_case_declares_that_it_has_dynamic_dimensions_exactly_if_it_has(case: Case) -> None:
-    assert case.dynamic is (case.build().bounds is not None)
+    assert all(map(torch.equal, leaves(1), leaves(1)))
+    assert not any(map(torch.equal, leaves(1), leaves(2)))
 
 
 def test_seeds_of_cases_are_their_own() -> None:

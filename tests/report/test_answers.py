@@ -36,14 +36,8 @@ def test_one_wrong_value_takes_a_release_from_the_safe_ones_and_says_where(run):
 
 
 def test_a_program_that_broke_aloud_is_no_silent_failure(run):
-    change(
     aloud = {Oracle.WIRING: "another", Oracle.COMPLETION: "raised"}
     change(run, "2.14.0", "parameters", aloud, "legacy")
-        "2.14.0",
-        "parameters",
-        {Oracle.WIRING: "another", Oracle.COMPLETION: "raised"},
-        "legacy",
-    )
     assert silent(run).startswith("None in 2.14.0")
 
 
