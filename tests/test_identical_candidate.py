@@ -124,7 +124,7 @@ def _told_in_defects(told: str, broken: bool) -> None:
     if not broken:
         assert line.rstrip(".") == f"{CANDIDATE}: all as {LIKE}"
         return
-    assert line.startswith(f"{CANDIDATE}: breaks: ")
+    assert line.startswith(f"{CANDIDATE}: brings back: wired-by-name (fixed in {LIKE}) in ")
     assert line.rstrip(".").endswith(f"; all else as {LIKE}")
     assert "inputs_read_in_reverse [" in told
     assert "numbers differ" in told
