@@ -22,7 +22,7 @@ STEPS = (4, 12, 36)  # engines and fallbacks in turn
 BUDGET_S = 60.0
 SIZES = (Size.FILE, Size.SAVE_PEAK, Size.LOAD_PEAK)
 SIZES_OF_EACH = 5  # workers: peaks of memory vary by some per cent
-# Of all that is told together. Nothing gates on it, so it need not be as rare as in a bench.
+# For all figures together. Nothing gates on them, so errors may be less rare than in a bench.
 ALPHA, CONTROL_ALPHA = 0.05, 0.01
 NAMES: Mapping[str, str] = {
     Size.FILE: "file",
@@ -36,7 +36,7 @@ NAMES: Mapping[str, str] = {
 class AtSize:
     """One measure at one size: medians in ``unit``, and log-ratios, above zero is more.
 
-    ``control`` is the baseline against itself; where it is off, the effect means nothing.
+    ``control`` compares the baseline with itself; if it is off, the effect means nothing.
     """
 
     steps: int
@@ -101,7 +101,7 @@ def plan_at_sizes(
 
 
 def at_sizes(judged: JudgedBench) -> AtSizes:
-    """What that bench says."""
+    """The results of such a bench."""
     plan, report = judged.plan, judged.report
     rows = [
         AtSize(

@@ -1,4 +1,4 @@
-"""What a bench says of bytes: files and peaks of memory, with intervals and the A/A control."""
+"""Verdicts on bytes: files and peaks of memory, with intervals and the A/A control."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.stats.blocks import Block
 from harness.stats.intervals import Change, Estimate, judge, t_interval
 from harness.wire.bench_records import Size
 
-# Memory comes in whole pages: a few workers can agree to the byte, and be a page off all the same.
+# Memory comes in whole pages, so a few workers that agree to the byte can still be a page off.
 PAGE_BYTES = 4096
 LEAST_OF_MEMORY = 3  # workers, an arm
 PEAKS = (Size.SAVE_PEAK, Size.LOAD_PEAK, Size.AFTER_LOAD)
@@ -22,10 +22,10 @@ PEAKS = (Size.SAVE_PEAK, Size.LOAD_PEAK, Size.AFTER_LOAD)
 
 @dataclass(frozen=True)
 class BytesVerdict:
-    """One size of one cell, medians of the workers; ``effect`` is a log-ratio, above zero is more.
+    """One size of one cell: medians of the workers, and the effect as a log-ratio (above 0: more).
 
-    ``control`` is the baseline against itself; ``control_off`` that it is not like itself, so that
-    the effect means nothing.
+    ``control`` compares the baseline with itself. ``control_off`` says that the baseline differs
+    from itself, so that the effect means nothing.
     """
 
     cell: BenchCell
@@ -41,7 +41,7 @@ class BytesVerdict:
 def judge_bytes(
     plan: BenchPlan, samples: Samples, sizes: Sequence[Size]
 ) -> tuple[BytesVerdict, ...]:
-    """The verdicts on some sizes of every cell whose three arms were all asked.
+    """The verdicts on some sizes of every cell that all three arms measured.
 
     The intervals hold together with a probability of 1 - ``plan.alpha`` (Bonferroni).
     """
@@ -74,8 +74,7 @@ def _verdict(
     again: Sequence[float],
     share: float,
 ) -> BytesVerdict:
-    told = [each for each in zip(baseline, candidate, again, strict=False) if all(each)]
-    blocks = [Block(*each) for each in told]
+    blocks = [Block(*arms) for arms in zip(baseline, candidate, again, strict=False) if all(arms)]
     if size in PEAKS:
         resolution = math.log1p(PAGE_BYTES / max(median(baseline), PAGE_BYTES))
         blocks = blocks if len(blocks) >= LEAST_OF_MEMORY else []
@@ -101,5 +100,5 @@ def _interval(log_ratios: Sequence[float], confidence: float, resolution: float)
     """An interval without limits if there are no log-ratios, as for a peak of no bytes."""
     if not log_ratios:
         return Estimate(0.0, -math.inf, math.inf, confidence)
-    found = t_interval(log_ratios, confidence)
-    return dataclasses.replace(found, low=found.low - resolution, high=found.high + resolution)
+    plain = t_interval(log_ratios, confidence)
+    return dataclasses.replace(plain, low=plain.low - resolution, high=plain.high + resolution)

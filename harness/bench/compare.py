@@ -1,4 +1,4 @@
-"""Two benches against one another, and many as a trend.
+"""Compares two benches, and shows many as a trend.
 
 The samples of two benches were not taken in turn, and the machine may have changed between them, so
 their seconds cannot be compared directly. If both measured the same baseline, the changes of the
@@ -35,7 +35,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``anchored`` says that both have the same baseline. ``notes`` go with whatever is shown."""
+    """The comparison of two benches. ``anchored`` says that both have the same baseline."""
 
     anchored: bool
     gate: Gate
@@ -44,7 +44,7 @@ class Comparison:
 
 
 def compare(base: JudgedBench, cand: JudgedBench, *, allow_mismatch: bool = False) -> Comparison:
-    """The candidate of ``cand`` against that of ``base``, by the bands of ``cand``."""
+    """Compare the candidate of ``cand`` with that of ``base``, by the bands of ``cand``."""
     differs = _unlike(base, cand)
     if differs and not allow_mismatch:
         raise UsageError(
@@ -64,7 +64,7 @@ def compare(base: JudgedBench, cand: JudgedBench, *, allow_mismatch: bool = Fals
         raise UsageError(
             f"{base.folder.run_id} and {cand.folder.run_id} have no stage of a case in common"
         )
-    level = cand.plan.alpha / len(common)  # Bonferroni: each interval stands for itself here
+    level = cand.plan.alpha / len(common)  # Bonferroni, because each interval is read by itself
     rows = []
     for cell, stage in common:
         effect = welch_interval(

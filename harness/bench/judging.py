@@ -24,8 +24,8 @@ STEADY_CONFIDENCE = 0.999
 class StageVerdict:
     """One stage of one cell. Medians of the workers' medians, in seconds.
 
-    ``control`` is the baseline against itself; ``control_off`` that it is not like itself, so that
-    the effect means nothing.
+    ``control`` compares the baseline with itself. ``control_off`` says that the baseline differs
+    from itself, so that the effect means nothing.
     """
 
     cell: BenchCell
@@ -69,7 +69,7 @@ class SizeRow:
 
 @dataclass(frozen=True)
 class BenchReport:
-    """All that a bench says. ``notes`` is what a reader must know before the numbers."""
+    """The results of a bench. A reader has to know the ``notes`` before the numbers."""
 
     gate: Gate
     reasons: tuple[str, ...]
@@ -126,7 +126,7 @@ def _judged(plan: BenchPlan, samples: Samples, *, gates: bool) -> list[StageVerd
     bands = [plan.bands.of(cell.family, stage) for cell, _, stage in asked]
     stopped = [known.stopped for _, known, _ in asked]
     judged = effects([[b.effect for b in each] for each in blocks], bands, plan.alpha, stopped)
-    # A band without end: the control is off exactly if its interval leaves zero out.
+    # With an unlimited band the control is off exactly if its interval excludes zero.
     controls = effects(
         [[b.control for b in each] for each in blocks],
         [math.inf] * len(asked),

@@ -1,6 +1,6 @@
-"""The state of the machine while it measured. It is recorded and noted, and no sample is dropped.
+"""The state of the machine while it measured. It is recorded, and no sample is dropped for it.
 
-What the system does not tell is None. Two machines are alike if their runs may be compared.
+A value that the system does not tell is None. Two machines are alike if their runs are comparable.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _hottest() -> float | None:
 
 
 def flags(states: Sequence[Mapping[str, Any]], cores: int) -> list[str]:
-    """What a reader of the times should know. ``states`` are in order of time."""
+    """Warnings for a reader of the times. ``states`` are in order of time."""
     told = []
     loads = [state["load"] for state in states if state["load"] is not None]
     # The bench itself keeps one core busy.

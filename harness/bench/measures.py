@@ -13,7 +13,7 @@ from harness.wire.routes import Lane
 
 @dataclass(frozen=True)
 class Measures:
-    """The measures of one lane. ``routes`` are the default ones, as far as the subjects have them;
+    """The measures of one lane. ``routes`` are the default ones if the subjects have them, and
     ``about`` explains the figures to a reader."""
 
     lane: Lane
@@ -46,7 +46,7 @@ GRAPH: Final = Measures(
     lane=Lane.GRAPH,
     stages=tuple(Metric),
     passes=PASSES,
-    # What a user waits for. The rest is told, and does not gate.
+    # A user waits for these. The others are shown and do not gate.
     gating=(Metric.INLINE, Metric.EXPORT, Metric.SAVE, Metric.LOAD_COLD, Metric.LOAD_WARM),
     cases=(
         "chain_of_forty",
@@ -65,7 +65,7 @@ PACKAGE: Final = Measures(
     passes=USER_PASSES,
     gating=tuple(metric for metric in UserMetric if metric is not UserMetric.IMPORT_TORCH),
     # Every release from 2.8.0 on saves and loads these by all three routes; the last is the largest
-    # of which that is true.
+    # such case.
     cases=("linears_in_two_fallbacks", "relu_four_steps", "encoder_softmax"),
     routes=("no-retrace", "no-retrace-export", "retrace"),
     sizes=False,

@@ -1,4 +1,4 @@
-"""What a user asks of a bench, and the plan, subjects and provenance that follow from it."""
+"""The options of a bench, and the plan, subjects and provenance that follow from them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BenchOptions:
 
 
 def check(options: BenchOptions) -> None:
-    """Raise UsageError for what is wrong whatever the corpus and the releases are."""
+    """Raise UsageError for mistakes that depend on neither the corpus nor the releases."""
     measures = measures_of(options.lane)
     foreign = _OF_THE_OTHER_LANE[measures.lane](options)
     if any(foreign.values()):
@@ -83,7 +83,7 @@ _OF_THE_OTHER_LANE: Final[Mapping[Lane, Callable[[BenchOptions], dict[str, bool]
 def make_plan(
     options: BenchOptions, corpus: Corpus, baseline: SubjectSpec, candidate: SubjectSpec
 ) -> BenchPlan:
-    """Raises UsageError for what is not there."""
+    """The plan of a bench of these two subjects."""
     measures = measures_of(options.lane)
     metrics = measures.choose(options.stages)
     importing = [metric for metric in metrics if metric in USER_PASSES["import"]]

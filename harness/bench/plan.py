@@ -1,4 +1,4 @@
-"""What a bench asks for, decided before the first worker starts, and kept beside the samples."""
+"""The plan of a bench, which is made before the first worker starts and kept with the samples."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class BenchCell:
     case: BenchCase
     route: str
     family: str = ""
-    # Though it is of a sweep: its size is what is asked about. Not in the text that seeds are drawn
-    # from: benches that were begun without it go on with theirs.
+    # Judge it although it belongs to a sweep. This is not in the text from which seeds are drawn,
+    # so that benches that began before this field existed keep their seeds.
     judged: bool = field(default=False, repr=False)
 
     @property
@@ -55,12 +55,12 @@ class BenchCell:
 
     @property
     def gates(self) -> bool:
-        """Whether it gates. A sweep is measured for its exponent and does not, unless asked to."""
+        """Whether it gates. A sweep is measured for its exponent and does not gate by itself."""
         return self.judged or not self.case.sweep
 
     @property
     def fresh(self) -> bool:
-        """Each call of it is a process of its own, so there is nothing to warm up."""
+        """Whether each call is a process of its own, so that nothing can be warmed up."""
         return self.case == IMPORTED
 
     @property
@@ -75,13 +75,13 @@ class BenchCell:
         return self.bytes_needed <= TOGETHER_BYTES * PEAK_MULTIPLE
 
 
-#: The package itself, and no case of it.
+#: The import of the package itself.
 IMPORT_CELL: Final = BenchCell(IMPORTED, "import")
 
 
 @dataclass(frozen=True)
 class Bands:
-    """The largest slowdown that is accepted, in per cent, the most particular first."""
+    """The largest accepted slowdown in per cent; the most particular band counts."""
 
     default: float = 5.0
     particular: tuple[tuple[str, float], ...] = ()  # "save" or "family/save" to per cent

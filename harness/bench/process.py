@@ -25,7 +25,7 @@ _STOP_WAIT_S = 5.0
 
 
 class JobFailed(Exception):
-    """A job ended in an exception: its last line, and the whole traceback."""
+    """A job ended in an exception; holds its last line and the whole traceback."""
 
     def __init__(self, message: str, traceback: str) -> None:
         super().__init__(message)

@@ -125,7 +125,7 @@ class Samples:
 
 
 def read_samples(plan: BenchPlan, payloads: Iterable[Mapping[str, Any]]) -> Samples:
-    """Raises UsageError if a line is of another bench or damaged."""
+    """The samples of a journal's lines."""
     samples = Samples({cell.cell_id: CellSamples() for cell in plan.cells})
     for number, line in enumerate(payloads, start=1):
         try:
@@ -136,7 +136,7 @@ def read_samples(plan: BenchPlan, payloads: Iterable[Mapping[str, Any]]) -> Samp
 
 
 def rows(samples: Samples) -> list[dict[str, Any]]:
-    """A row a sample, warm-up calls among them: for a table that anybody can read."""
+    """One row for each sample, warm-up calls included, for a table that anybody can read."""
     return [
         {
             "cell": cell_id,
@@ -158,7 +158,7 @@ def rows(samples: Samples) -> list[dict[str, Any]]:
 
 
 def pooled(blocks: Sequence[Mapping[str, Any]], metric: str, arms: Sequence[str]) -> list[float]:
-    """All kept calls of some arms, in the order of blocks: what pooling rules take."""
+    """All kept calls of some arms, in the order of blocks, as pooling rules take them."""
     return [
         seconds
         for block in blocks

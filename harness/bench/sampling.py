@@ -1,13 +1,13 @@
 """Which block comes next, and when it is enough.
 
 All cells are sampled in turn, in an order that is drawn anew for each round, so that no cell has
-the quiet half of the time to itself. A cell is left alone once an interim look has decided all of
-its gating stages; the time that is left then goes to the doubtful ones, until the budget is spent.
-Of a sweep each round takes small sizes first, each until it has a block more, and a size that would
-take more than is left is left out: a gigabyte can take longer than all others together.
+the quiet half of the time to itself. A cell is finished once an interim look has decided all of its
+gating stages. The remaining time goes to the doubtful cells, until the budget is spent. In a sweep,
+each round takes small sizes first, one block each, and skips a size that would take more time than
+is left, because a gigabyte can take longer than all other sizes together.
 
-Nothing here reads a clock of its own or a random number that is not of the plan's seed, but for the
-time that the blocks took: a bench that is resumed goes on where it was.
+Apart from the time that blocks took, decisions depend on the plan's seed alone, so a resumed bench
+goes on where it was.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ WORKER_S = 0.3  # aimed at for the kept calls of one worker
 LEAST_CALLS, MOST_CALLS = 3, 15
 LARGE_CALL_S = 2.0  # from here on a worker makes one call after one for warm-up
 SWEEP_BLOCKS = 3
-# Where a call is a process of its own no pilot has to say what is warm, and a block more tells more
-# than a call more.
+# If each call is a process of its own, no pilot is needed, and one more block says more than one
+# more call.
 FRESH_CALLS: Final[Mapping[str, int]] = {"warm_up": 0, "calls": 1}
 
 Write = Callable[[Mapping[str, Any]], None]
 
 
 class Asked(Protocol):
-    """What does a job: `harness.bench.process.Zygote`, or `harness.bench.whole_packages`."""
+    """Whatever does jobs: `harness.bench.process.Zygote`, or `harness.bench.whole_packages`."""
 
     def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]: ...
 
@@ -78,7 +78,7 @@ class Sampling:
                 yield from self._turn(cell)
 
     def _turn(self, cell: BenchCell) -> Iterator[BenchCell]:
-        """A job; of a sweep as many as it takes to a block more."""
+        """Do one job; for a sweep as many as one more block takes."""
         known = self._samples.cells[cell.cell_id]
         blocks = len(known.blocks)
         while self._has_time(cell):
@@ -97,10 +97,10 @@ class Sampling:
         return self._samples.spent_s + self._expected_s(cell) / 2 < self._plan.budget_s
 
     def _expected_s(self, cell: BenchCell) -> float:
-        """What its next job takes, by its last one; of a sweep's new size by the sizes below it.
+        """The seconds of its next job, estimated by its last one.
 
-        By a line through the two next to it: much of what a small one takes has nothing to do with
-        its size.
+        A new size of a sweep is estimated by a line through the two sizes below it, because much of
+        a small size's time does not depend on the size.
         """
         took_s = self._samples.cells[cell.cell_id].last_job_s
         if took_s is not None or not cell.case.sweep:
@@ -139,7 +139,7 @@ class Sampling:
             self._prepared.discard(cell.case)
 
     def _wants_sizes(self, known: CellSamples) -> bool:
-        """Those of all arms behind each of the first blocks."""
+        """Whether bytes are due: those of all arms follow each of the first blocks."""
         rounds = len(known.sizes) / len(ARMS)
         return rounds < self._plan.sizes_of_each and len(known.blocks) >= rounds
 
@@ -149,7 +149,7 @@ class Sampling:
         began = time.perf_counter()
         answer = self._zygote.ask("prepare", cell.case)
         self._prepared.add(cell.case)
-        # Not `wall_s`: set-up is told apart, and is no part of the budget.
+        # Not `wall_s`, because set-up is no part of the budget.
         self._write(
             "prepared",
             case=cell.case.name,
@@ -223,7 +223,7 @@ class Sampling:
 
     def _is_decided(self, cell: BenchCell, known: CellSamples) -> bool:
         gating = [metric for metric in known.measured if metric in self._plan.gating]
-        # Not `gating`: another cell may have more of them, and all are corrected together.
+        # All cells are corrected together, and another cell may have more gating stages.
         hypotheses = len(self._plan.gating) * sum(each.gates for each in self._plan.cells)
         return bool(gating) and all(
             decided_early(

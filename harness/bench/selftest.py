@@ -63,7 +63,7 @@ LEAST_BLOCKS = 3  # of a campaign that could say anything at all
 
 @dataclass(frozen=True)
 class SelftestPlan:
-    """How many campaigns of which kind. ``slower_cases``: of each delayed stage, its case."""
+    """How many campaigns of which kind. ``slower_cases`` has the case of each delayed stage."""
 
     subject: str
     case: str
@@ -86,7 +86,7 @@ class SelftestPlan:
                 yield SLOWER_STAGES[number % len(SLOWER_STAGES)]
 
     def bench(self, number: int, kind: str) -> BenchPlan:
-        """The bench that a campaign is."""
+        """The bench of a campaign."""
         if kind == AA:
             case, metrics, budget_s = self.case, self.metrics, self.seconds
         else:
@@ -167,7 +167,7 @@ class Campaigns:
 
     @property
     def silent(self) -> int:
-        """How many ended with too few blocks, and so are no evidence that a rule is right."""
+        """How many ended with too few blocks to be evidence that a rule is right."""
         return sum(
             campaign.ended and len(campaign.cell.blocks) < LEAST_BLOCKS
             for campaign in self.found.values()
@@ -228,7 +228,7 @@ def verdict_of(campaign: Campaign) -> BenchReport:
 
 
 def called_by_us(campaign: Campaign) -> bool:
-    """A/A: anything is called different, or the control is off. Otherwise: called regressed."""
+    """Whether our rule calls a campaign: for A/A anything different, otherwise regressed."""
     stages = verdict_of(campaign).stages
     if campaign.kind == AA:
         wrong = (Change.REGRESSED, Change.IMPROVED)
@@ -247,11 +247,11 @@ RIVALS: Mapping[str, Rule] = {
 
 
 def called_by_rival(campaign: Campaign, rule: Rule, *, in_turn: bool) -> bool:
-    """What a pooling rule says of the same samples.
+    """Whether a pooling rule calls the same samples different.
 
     Args:
-        in_turn: of all of them. Otherwise as most benchmarks are run, one side after the other:
-            of the baseline in the first half of the time, and of the candidate in the second.
+        in_turn: take all samples. Otherwise take them as most benchmarks are run, one side after
+            the other: the baseline's of the first half of the time, the candidate's of the second.
     """
     blocks = campaign.cell.blocks
     half = len(blocks) // 2

@@ -29,8 +29,7 @@ OURS = "this harness"
 
 @dataclass(frozen=True)
 class RuleRow:
-    """One rule: of how many A/A campaigns it called anything different, and of how many with a
-    delay it called the candidate slower."""
+    """How many A/A campaigns a rule called different, and how many with a delay slower."""
 
     rule: str
     different: tuple[int, int]  # calls, campaigns
@@ -39,9 +38,12 @@ class RuleRow:
 
 @dataclass(frozen=True)
 class SelftestResult:
-    """``detectable``: log-ratios, one for each minute of A/A samples and stage. ``loads``: of A/A
-    and of those with a delay the median of the one-minute averages. The last three are None where
-    nothing was measured."""
+    """The results of a selftest.
+
+    ``detectable`` has a log-ratio for each minute of A/A samples and stage. ``loads`` are the
+    median one-minute averages of A/A and of delayed campaigns. The last three fields are None if
+    nothing was measured.
+    """
 
     rows: tuple[RuleRow, ...]
     detectable: tuple[float, ...]

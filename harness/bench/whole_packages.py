@@ -1,8 +1,8 @@
-"""Whole packages in the place of the zygote: each release in a process of its own, asked in turn.
+"""Whole packages in place of the zygote: each release has its own process, asked in turn.
 
 A release's process imports its package, with the torch of its own Python if it has one, and forks
-the workers. So a block's workers are of several processes, and the turns that they take are kept
-here; at any moment one of them has a message to answer, and the others wait for theirs.
+the workers. A block's workers then belong to several processes, so this module keeps their turns:
+at any moment one worker has a message to answer, and the others wait for theirs.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class WholePackages:
         return {"arms": {name: dataclasses.asdict(arm) for name, arm in found.items()}}
 
     def _prepare(self, case: BenchCase) -> dict[str, Any]:
-        """Steps and bytes are those of the baseline, which comes first."""
+        """Prepare a case in every release; steps and bytes are the baseline's, which is first."""
         answers = {name: each.ask("prepare", case) for name, each in self._stations.items()}
         first, *_ = answers.values()
         seconds = {

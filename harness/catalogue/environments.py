@@ -1,4 +1,4 @@
-"""Which torch a run has under it: the pinned one, or the one that the releases it judges pin."""
+"""The torch of a run: the pinned one, or the one that the judged releases pin."""
 
 from __future__ import annotations
 

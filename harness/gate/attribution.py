@@ -22,9 +22,9 @@ from harness.wire.vocabulary import CellState
 
 @dataclass(frozen=True)
 class Attributed:
-    """One fact of one cell and its defect; ``defect`` is empty where none is known.
+    """One fact of one cell and its defect, which is empty if none is known.
 
-    ``expected``: the table says so. Else it is what the signs say, outright or not at all.
+    ``expected`` says that the table names the defect. Otherwise the signs do, if they allow one.
     """
 
     key: CellKey
@@ -84,11 +84,11 @@ def defects_told(
 
 @dataclass(frozen=True)
 class Difference:
-    """What a candidate does otherwise than what it is like, in defects and cells.
+    """How a candidate differs from the release that it is compared with, in defects and cells.
 
-    Each field counts cells by the id of a defect, or by what a failure says that bears the signs of
-    none. ``hidden`` are those whose cells end earlier now, which mends nothing; ``otherwise`` those
-    that show in the same cells by other failures; ``brought_back`` those that were fixed before.
+    Each field counts cells by the id of a defect, or by the text of a failure that bears no known
+    sign. ``hidden`` defects have cells that end earlier now, which mends nothing. ``otherwise``
+    defects show in the same cells by other failures. ``brought_back`` defects were fixed before.
     """
 
     mended: Mapping[str, int]
@@ -99,16 +99,16 @@ class Difference:
     brought_back: Mapping[str, int]
 
 
-#: So many defects are named of each kind of difference.
+#: How many defects of each kind of difference are named.
 _MOST: Final = 6
-#: What is said of each place, by what makes a fact the same: the name of a defect, or the fact.
+#: By place, and by what makes a fact the same: the name of its defect, or else the fact.
 _Named = dict[CellKey, dict[tuple[str, str, str], str]]
 
 
 def difference(
     candidate: str, like: str, records: Iterable[CellRecord], table: Table, register: Register
 ) -> Difference:
-    """A candidate against a release of the same run, told in defects."""
+    """Compare a candidate with a release of the same run, in defects."""
     mine: _Named = {}
     theirs: _Named = {}
     chosen = [record for record in records if record.key.subject in (candidate, like)]
@@ -126,7 +126,7 @@ def difference(
 def deviation(
     subject: str, records: Iterable[CellRecord], table: Table, register: Register
 ) -> Difference:
-    """A release against what the table expects of it, told in defects."""
+    """Compare a release with what the table expects of it, in defects."""
     mine: _Named = {}
     theirs: _Named = {}
     whose = table.stands_for(subject)
@@ -148,8 +148,8 @@ def deviation(
 def _difference(
     mine: _Named, theirs: _Named, register: Register, subject: str, like: str
 ) -> Difference:
-    """What shows in the one and not in the other, of the places that both have."""
-    # Whatever ends before them now, the register knows these to be mended.
+    """What shows in one and not in the other, in the places that both have."""
+    # The register knows that these are mended, even if their cells end earlier now.
     mended = {each.id for each in register.defects if not each.alive_in(subject)}
     fixed = {
         each.id: f"{each.id} (fixed in {each.fixed_in})"
@@ -202,7 +202,7 @@ def difference_line(told: Difference, like: str) -> str:
 def shown_lines(shown: Iterable[Attributed], releases: Sequence[str]) -> list[str]:
     """The defects that releases show, each with its cells and its worst harm.
 
-    Neighbours that are alike share a line; those that show nothing have none.
+    Neighbouring releases that show the same share a line. A release that shows nothing has none.
 
     Args:
         releases: the oldest first.
@@ -246,13 +246,13 @@ def _in_cells(count: int) -> str:
 def due_to(
     place: Place, fact: Fact, subject: str, table: Table, register: Register, like: str = ""
 ) -> tuple[Defect, ...]:
-    """The defects that a failure may be due to: one where it is told outright, or several, or none.
+    """The defects that a failure may be due to: one if it is certain, several, or none.
 
-    A release that the table knows has what is alive in it. What it does not know, a candidate or
-    a release to come, may bring back what was fixed: the same finding in the same cell of any
-    release tells its defect, and else the signs do, whenever their defects were fixed. Wrong
-    numbers and wrong wires look alike whatever their cause is: of a candidate their signs tell
-    nothing but of a defect that the same cell has anyhow.
+    A release that the table knows has the defects that are alive in it. A candidate or a future
+    release may bring back what was fixed: the same finding in the same cell of any release names
+    its defect, and otherwise the signs do, even if their defects are fixed. Wrong numbers and wrong
+    wires look alike whatever their cause is, so a candidate's signs of these count only for a
+    defect that the same cell has anyway.
 
     Args:
         subject: as the record names it.

@@ -5,11 +5,10 @@ must not be is worse than the release on any oracle.
 
 An oracle that was not asked of the release, because the release did not get that far, is a
 special case: the candidate got further, and what fails there was hidden before. That turns the
-gate red but for metadata, because a program that is silently wrong is worse than none.
+gate red except for metadata, because a program that is silently wrong is worse than none.
 
-To be unflattened is asked for, and worse is a note, where it is a capability and no defect.
-
-Of the kinds of failure that one oracle found, fewer are better and another one is worse.
+Where unflattening is a capability and not a defect, a worse result is a note. If one oracle finds
+several kinds of failure, fewer kinds are better, and another kind is worse.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Comparison:
 
 
 def compare(candidate: CellRecord, like: CellRecord | None) -> Comparison:
-    """Hold a candidate's ended or unsupported cell against the release's; ``like`` None: absent."""
+    """Compare a candidate's cell with the release's, which may be absent."""
     if like is None:
         reason = "the release that it is held against has no such cell"
         return _undecided(candidate, CellClass.MISSING, reason)
@@ -108,12 +107,12 @@ def _same(verdict: Verdict, other: Verdict) -> bool:
 
 
 def _unnamed(message: str) -> str:
-    """A message without the names of nodes, which are any inliner's own business."""
+    """A message without the names of nodes, which every inliner chooses for itself."""
     return _NODE_NAME.sub("%", message) if message.startswith(_NOT_SERIALIZED) else message
 
 
 def _fails_less(verdict: Verdict, other: Verdict) -> bool:
-    """Whether only kinds are gone. What completion says is one error's text, and no kinds."""
+    """Whether only kinds are gone. A message of completion is one error's text and has no kinds."""
     if verdict.oracle is Oracle.COMPLETION or verdict.label != other.label:
         return False
     return set(verdict.message.split("; ")) < set(other.message.split("; "))

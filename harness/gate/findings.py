@@ -62,11 +62,11 @@ _SHOWN = (
 class Finding:
     """One thing that a person should look at.
 
-    ``oracle`` and ``verdict`` are None where the cell as a whole is meant (missing, unsupported).
+    ``oracle`` and ``verdict`` are None if the whole cell is meant (missing, unsupported).
     ``defects`` are the ids of known defects: those that are expected here and do not show, and,
-    with a ``?`` before them, those whose signs a failure bears. ``torchs_own``: plain
-    ``torch.export`` of this case fails the same oracle with the same symptom. ``of_case``: why
-    nobody could be asked about this case; ``key`` is then the first cell that shows it.
+    marked by ``?``, those whose signs a failure bears. ``torchs_own`` says that plain
+    ``torch.export`` of this case fails the same oracle with the same symptom. ``of_case`` says why
+    no subject could be asked about this case; ``key`` is then the first cell that shows it.
     """
 
     key: CellKey
@@ -92,7 +92,7 @@ class Finding:
 
     @property
     def is_cosmetic(self) -> bool:
-        """Whether it is a failure that is seen on an object in memory alone."""
+        """Whether it is a failure that shows only on an object in memory."""
         return self.verdict is not None and self.verdict.harm is Harm.COSMETIC
 
     @property
@@ -107,11 +107,10 @@ class Finding:
 class GateReport:
     """A judged run.
 
-    ``classes`` has every planned cell, by ``cell_id``. ``findings`` (worst first) are what keeps
-    the gate from green, and so are ``faults``. ``notes`` are findings about a candidate
-    that do not: newly visible failures of the lesser oracles, and questions that were lost.
-    ``good_news`` is where a candidate is better than what it is held against; ``lane_of`` tells
-    every planned cell's lane, by ``cell_id``.
+    ``classes`` and ``lane_of`` have every planned cell, by ``cell_id``. ``findings`` (worst first)
+    and ``faults`` keep the gate from green. ``notes`` are findings about a candidate that do not:
+    newly visible failures of lesser oracles, and questions that were lost. ``good_news`` says where
+    a candidate is better than what it is compared with.
     """
 
     gate: Gate
@@ -159,13 +158,13 @@ def first_screen(
     run: str = "latest",
     places: Places = HERE,
 ) -> list[str]:
-    """What a person sees first, as plain lines: the gate, defects, the worst findings, what to do.
+    """The first lines that a person sees: the gate, defects, the worst findings, what to do.
 
     Args:
-        defects: the run in defects, as `harness.run.defect_lines` tells it.
+        defects: the lines about defects, see `harness.run.defect_lines`.
         limit: how many findings to show.
-        run: the run as the commands shall name it.
-        places: where they find what it is of.
+        run: the name of the run in printed commands.
+        places: where printed commands find the run, its cases and its candidates.
     """
     lines = [gate_line(report), *defects, cells_line(report.counts)]
     findings: Sequence[Finding] = report.findings
@@ -189,19 +188,19 @@ def first_screen(
 
 
 def exit_code(report: GateReport, places: Places) -> ExitCode:
-    """The gate's, or wrong use where nothing is red and a case of a user's own is a mistake."""
+    """The gate's exit code, or wrong use if nothing is red and a user's own case is at fault."""
     wrong = report.gate is Gate.INCONCLUSIVE and mistakes(report, places)
     return ExitCode.USAGE if wrong else report.gate.exit_code
 
 
 def mistakes(report: GateReport, places: Places) -> tuple[str, ...]:
-    """What a user has to write otherwise in cases of his own, a line a case."""
+    """What a user has to change in his own cases, one line for each case."""
     found = (mistake(finding, places) for finding in report.findings)
     return tuple(dict.fromkeys(filter(None, found)))
 
 
 def mistake(finding: Finding, places: Places) -> str:
-    """What is wrong with a user's own case, if that is the finding; else empty."""
+    """What is wrong with a user's own case, if the finding is about that; otherwise empty."""
     declared_at = places.declared.get(finding.case, "")
     return _mistake(finding.case, finding.of_case, declared_at) if declared_at else ""
 

@@ -1,4 +1,4 @@
-"""Expected against observed: the class of every cell, the findings, and a run's verdict. Pure.
+"""Compares expected with observed: every cell's class, the findings, and a run's verdict. Pure.
 
 Green: every planned cell ended, and shows exactly the facts that the expected table has of it.
 Red: a fact that the table does not expect, or one that it expects and that does not show, or a
@@ -7,11 +7,11 @@ could not be asked, and the table does not know it (a row too many is red). Fail
 missing, a fault of the harness that says nothing of the subjects. Failed wins over red, and red
 over inconclusive.
 
-A package's cell that could not be asked because compile failed is as its compile cell is. What
-cannot be asked of a case, whoever is asked, is one finding about that case.
+If a package's cell could not be asked because compile failed, its compile cell decides. If no
+subject can be asked about a case, that is one finding about the case.
 
-Hypothetical cells, which no user can reach, are classed and never judged. But they too must end:
-whether a harness ran its cells has nothing to do with who can reach them.
+Hypothetical cells, which no user can reach, get a class and are never judged. They must end all the
+same, because a cell that the harness did not run is the harness's fault.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def judge(
         likes: for each subject of kind FILE, the subject that it is held against.
         faults: what is wrong with the table and the register themselves.
         register: names the known defects that a finding may be due to.
-        cosmetic_is_told: a cosmetic failure that the table does not expect is a note, and no
-            finding: where nobody has written a table yet.
+        cosmetic_is_told: a cosmetic failure that the table does not expect is a note and not a
+            finding, because nobody has written a table yet.
     """
     partners = _partners(plan, subjects, likes or {})
     controls = _control_failures(records.values())
@@ -117,10 +117,10 @@ def judge(
 
 
 def _kind(cell: PlannedCell, record: CellRecord | None) -> tuple[object, ...]:
-    """What the judgement of a cell of which nothing is expected depends on, but for its name."""
+    """What the judgement of a cell depends on, except its name, if nothing is expected of it."""
     if record is None or record.state is CellState.UNSUPPORTED:
         return (cell.key,)
-    # Equal verdicts are one object where they were read, and to compare objects is fast.
+    # Equal verdicts were read as one object, and comparing objects is fast.
     return cell.key.route, cell.hypothetical, tuple(map(id, record.verdicts))
 
 
@@ -131,7 +131,7 @@ def _judge(
     partner: str | None,
     records: Mapping[str, CellRecord],
 ) -> Comparison:
-    """One cell; ``partner`` is the subject that it is held against, if that is not the table."""
+    """Judge one cell by ``partner``, the subject that it is compared with, or else by the table."""
     fault = _fault(record)
     if fault or record is None:
         finding = Finding(cell.key, CellClass.MISSING, fault)
@@ -223,10 +223,7 @@ def _undecided(record: CellRecord, reason: str) -> Comparison:
 
 
 def _unasked(record: CellRecord) -> list[Finding]:
-    """Oracles that were not asked of a cell that completed: a skipped comparison is no pass.
-
-    A program that ended early has nothing to ask about; any other n/a hides something.
-    """
+    """Oracles that were not asked of a completed cell: a skipped comparison does not pass."""
     if record.state is not CellState.ENDED or record.verdict(Oracle.COMPLETION).failed:
         return []
     return [
@@ -291,8 +288,7 @@ def _class_unjudged(record: CellRecord) -> CellClass:
 def _fault(record: CellRecord | None) -> str:
     """Why a cell counts as missing, or "".
 
-    A record can be there and say nothing. Without this check a worker that answers with no
-    verdicts, or all n/a, would be green.
+    Without this check a worker that answers with no verdicts, or all n/a, would be green.
     """
     if record is None:
         return "planned, but has no record"

@@ -1,8 +1,8 @@
-"""A run's facts put into the expected table, each with the defect that it is due to.
+"""Puts the facts of a run into the expected table, each with the defect that causes it.
 
-What the table says already stays as it is said. For what is new a defect is proposed, in steps
-that go from what is plain to what is likely; a proposal is marked by a ``?`` before it, until a
-person takes it. What no step decides is marked by all that is left, ``?one|other``, or ``?`` alone.
+What the table says already stays. For a new fact a defect is proposed, in steps that go from what
+is certain to what is likely. A ``?`` marks a proposal until a person accepts it. If no step
+decides, the mark lists what is left, as ``?one|other``, or stands alone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from harness.wire.oracles import Oracle
 from harness.wire.records import CellRecord, SubjectSpec
 from harness.wire.vocabulary import CellState, SubjectKind
 
-#: By place and subject; None for what was not asked because of something that is told elsewhere.
+#: By place and subject; None if a cell was not asked for a reason that another cell gives.
 _Cells = dict[Place, dict[str, tuple[Fact, ...] | None]]
 _MOST_SPECIFIC: Final = 3
 
@@ -50,11 +50,11 @@ def absorb(
     records: Iterable[CellRecord],
     subjects: Iterable[SubjectSpec] = (),
 ) -> Table:
-    """The table that expects what these records show, and of all other cells what it did.
+    """A table that expects what these records show, and expects the same as before elsewhere.
 
     Args:
-        subjects: those of the run. What they tell to be unavailable here is no fact about a case,
-            and a candidate is none that a table speaks of.
+        subjects: the subjects of the run. What they lack on this machine is no fact about a case,
+            and a table has no rows for candidates.
     """
     cells, whole = _observed(records, tuple(subjects))
     table = _with_asked(table, cells)
@@ -96,7 +96,7 @@ def absorb(
 def _observed(
     records: Iterable[CellRecord], subjects: Sequence[SubjectSpec]
 ) -> tuple[_Cells, list[Entry]]:
-    """The facts of each cell, and the cases of which nothing could be asked."""
+    """The facts of each cell, and the cases about which nothing could be asked."""
     candidates = {spec.subject for spec in subjects if spec.kind is SubjectKind.FILE}
     here = {spec.unavailable for spec in subjects}
     here |= {package.unavailable for spec in subjects for package in spec.packages}
@@ -131,9 +131,9 @@ def _observed(
 
 
 def _with_asked(table: Table, cells: _Cells) -> Table:
-    """The table that knows the subjects of these cells, too.
+    """The table with the subjects of these cells added.
 
-    A release that is new to it is expected to do as the one before it, until it is seen.
+    A new release is expected to do what the release before it does, until a run shows it.
     """
     asked = {where: set(names) for where, names in table.asked.items()}
     for place, of in cells.items():
@@ -156,7 +156,7 @@ def _by_age(subject: str) -> tuple[bool, Version, str]:
 
 
 def _without(entries: Mapping[Entry, frozenset[str]], cells: _Cells) -> Entries:
-    """The entries of what these cells do not speak of."""
+    """The entries about other cells than these."""
     spoken = {dataclasses.replace(place, route=ALL) for place in cells}
     left: Entries = {}
     for entry, subjects in entries.items():
@@ -170,7 +170,7 @@ def _without(entries: Mapping[Entry, frozenset[str]], cells: _Cells) -> Entries:
 
 
 def _without_idle(table: Table) -> Table:
-    """Without what says of a setting no more than it inherits."""
+    """The table without entries that repeat what their setting inherits."""
     entries: Entries = {}
     for entry, subjects in table.entries.items():
         if specificity(entry.place) == 0 or entry.place.route == ALL:
@@ -188,7 +188,7 @@ def _without_idle(table: Table) -> Table:
 
 
 class _Matcher:
-    """Names the defect of each new fact, all of one level of settings at once."""
+    """Names the defect of each new fact, one level of settings at a time."""
 
     def __init__(self, register: Register, table: Table, cells: _Cells) -> None:
         self._register = register
@@ -227,7 +227,7 @@ class _Matcher:
             self._open[place, subject, fact] = found
 
     def decided(self) -> Entries:
-        """The new entries, with all that has been named so far; forgets what it has given."""
+        """The new entries; facts are forgotten once they are returned."""
         of_cell: dict[tuple[Place, str], set[str]] = defaultdict(set)
         for (place, subject, _), named in self._of.items():
             of_cell[place, subject].add(named.removeprefix(UNKNOWN))
@@ -249,13 +249,13 @@ class _Matcher:
             self._near[nearness].add(named)
 
     def _nearby(self, place: Place, fact: Fact) -> list[set[str]]:
-        """What the same finding of the case is due to elsewhere, the nearest first."""
+        """The defects that cause the same finding of the case elsewhere, the nearest first."""
         return [self._near.get(nearness, set()) for nearness in _nearnesses(place, fact)]
 
     def _likely(
         self, place: Place, subject: str, found: Sequence[Defect], in_cell: Collection[str]
     ) -> str:
-        """What the steps leave of the defects that the signs allow: one, several or none."""
+        """The defects that the signs allow and the steps leave: one, several or none."""
         left = list(found)
         in_case = self._alone[place.case]
         steps: tuple[Callable[[Defect], bool], ...] = (
@@ -271,7 +271,7 @@ class _Matcher:
         return "|".join(sorted(defect.id for defect in left))
 
     def _refuted(self, defect: Defect, place: Place) -> bool:
-        """Whether a subject that has the defect comes to the end here, and does not show it."""
+        """Whether a subject that has the defect completes here and does not show it."""
         return any(
             facts is not None
             and subject not in NAMED_SUBJECTS
@@ -290,13 +290,13 @@ class _Matcher:
 
 
 def _nearnesses(place: Place, fact: Fact) -> tuple[tuple[str, ...], ...]:
-    """By which names a finding is the same one: in its lane, and by the model's own name."""
+    """The names under which a finding is the same: in its lane, and by the model's own name."""
     model = place.case.partition("@")[0]
     return (place.lane, place.case, fact.oracle, fact.says), (model, fact.oracle, fact.says)
 
 
 def accepted(table: Table) -> Table:
-    """The table with every proposal of a single defect taken."""
+    """The table with every proposal of a single defect accepted."""
     return table.with_defects(
         {
             entry: entry.defect.removeprefix(UNKNOWN)

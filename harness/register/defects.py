@@ -1,7 +1,7 @@
-"""``defects.toml``: what is broken upstream and why, written once by people. Read and checked.
+"""Reads and checks ``defects.toml``, where people write down what is broken upstream, and why.
 
-A defect is the smallest thing that one change upstream would mend everywhere. Which cells fail by
-it stands in the expected table (`harness.register.table`), which a machine writes.
+A defect is the smallest thing that one change upstream would mend everywhere. The expected table
+(`harness.register.table`), which a machine writes, says which cells fail by it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class Sign:
-    """What a defect says where it shows. It proposes a defect for a new failure, and proves none.
+    """How a defect shows itself. A sign proposes a defect for a new failure and proves nothing.
 
     ``says`` matches a whole fact, whose numbers are ``#`` and whose quoted names are ``'*'``.
-    ``routes``, ``builders`` and ``cases`` are patterns; where there are none, anything fits.
+    ``routes``, ``builders`` and ``cases`` are patterns; without any, everything fits.
     """
 
     oracle: str
@@ -103,7 +103,7 @@ class Defect:
         )
 
     def may_show(self, subject: str) -> bool:
-        """As `alive_in`; a control of torch's, which inlines nothing, shows torch's own alone."""
+        """As `alive_in`, but the control, which inlines nothing, shows only torch's own defects."""
         return self.alive_in(subject) and (subject != "torch" or self.blame in _NO_INLINER)
 
     def signed(self, place: Place, fact: Fact) -> bool:
@@ -124,7 +124,7 @@ class Register:
         return {defect.id: defect for defect in self.defects}
 
     def candidates(self, place: Place, fact: Fact, subjects: Iterable[str]) -> list[Defect]:
-        """The defects that a fact may be due to in one of these subjects at least."""
+        """The defects that may cause a fact in at least one of these subjects."""
         asked = tuple(subjects)
         return [
             defect
@@ -160,7 +160,7 @@ def _defect(table: TomlTable, given: dict[str, Any]) -> Defect:
 
 
 def _fields(kind: type[Defect | Sign], table: TomlTable, given: dict[str, Any]) -> dict[str, Any]:
-    """The texts of a table by the names of a class's fields; those with a default may lack."""
+    """The texts of a table by the names of a class's fields; those with a default may be absent."""
     return {
         field.name: table.texts(field.name) if "tuple" in field.type else table.text(field.name)
         for field in dataclasses.fields(kind)
@@ -242,5 +242,5 @@ def _any(patterns: tuple[str, ...], name: str) -> bool:
 
 @functools.cache
 def _reached(routes: tuple[str, ...], route: str) -> bool:
-    """Whether one of these routes is meant; a route of the graph lane means the calls, too."""
+    """Whether a route matches; a graph lane route also stands for the calls that reach it."""
     return _any(routes, route) or (route in list(Route) and _any(routes, Route(route).reaches))

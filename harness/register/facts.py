@@ -1,10 +1,10 @@
 """What a record says, as facts that a table can hold: one for each finding of a failed verdict.
 
 A verdict's message joins the kinds of finding by "; ". A cell may show two defects through one
-oracle, so that each kind is a fact of its own, and each fact has one cause. The text of an
-exception, which `completion` tells, is one fact as a whole. An exception without a text is told by
-where upstream raised it, as ``AssertionError in function: source line``: two bare assertions are
-two facts. The line's number and its file move between releases, and are no part of it.
+oracle, so each kind is a fact of its own, with one cause. The text of an exception, in a verdict of
+`completion`, is one fact as a whole. An exception without a text is named by the place where
+upstream raised it, as ``AssertionError in function: source line``, so two bare assertions are two
+facts. The line's number and file move between releases and are left out.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Fact:
 
     @property
     def seen(self) -> tuple[str, str, str]:
-        """What makes it the same fact, however much it harms."""
+        """What identifies the fact; its harm does not."""
         return self.oracle, self.fails, self.says
 
     @property
@@ -68,8 +68,8 @@ class Fact:
 class Place:
     """A cell's coordinates without its subject, as a table names them.
 
-    What is known of whole packages holds whoever runs their engines: the engine lane's cells are
-    the package lane's, with another builder.
+    The engine lane's cells are the package lane's with another builder, because what is known of a
+    whole package does not depend on who runs its engines.
     """
 
     lane: str
@@ -105,7 +105,7 @@ def facts_in(verdict: Verdict) -> Iterator[Fact]:
 
 
 def _told(verdict: Verdict) -> str:
-    """What was raised; where its text is empty, by whom and by which line of source."""
+    """What was raised; for an empty text also the function and the source line that raised it."""
     raised = _RAISED.fullmatch(verdict.raised)
     if raised is None or not _BARE.fullmatch(verdict.message):
         return verdict.message

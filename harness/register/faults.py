@@ -1,10 +1,10 @@
 """What is wrong with the register and the table themselves, whatever the subjects do.
 
-They are written apart, by people and by a machine, and each holds the other to its word. A row has
-a defect that is alive in its releases and bears a sign of it; a defect shows somewhere, its
-minimal case among that; it shows in every release that has it, or is hidden there behind others;
-what had it is asked in `fixed_in`; what `avoid` names is asked and passes where the defect shows;
-no sign is idle; no row speaks of a cell that is never asked.
+People write the register and a machine writes the table, and each checks the other. A row names a
+defect that is alive in its releases and bears one of its signs. A defect shows somewhere, and in
+its minimal case. It shows in every release that has it, or is hidden there behind others. A case
+that had it is asked in `fixed_in`. A route that `avoid` names is asked, and passes where the defect
+shows. No sign is idle, and no row is about a cell that is never asked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from harness.wire.routes import Route
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a defect or a row, and what to do, in one sentence."""
+    """One sentence on what is wrong with a defect or a row, and what to do."""
 
     about: str  # the id of a defect, or a case
     reason: str
@@ -39,8 +39,8 @@ def faults_of(
     """Everything that contradicts itself.
 
     Args:
-        judged: every cell of the pinned environment that any run judges, of the whole corpus and
-            all releases; without any, rows are not held against them.
+        judged: every cell of the pinned environment that any run judges; if empty, rows are not
+            compared with them.
     """
     of_defect: dict[str, dict[Entry, frozenset[str]]] = defaultdict(dict)
     for entry, names in table.entries.items():
@@ -90,7 +90,7 @@ def _of_rows(register: Register, table: Table) -> Iterator[Fault]:
 
 
 def _wrong_defect(entry: Entry, names: frozenset[str], register: Register, table: Table) -> str:
-    """What is wrong with the defect that an entry names, and what to do; else nothing."""
+    """What is wrong with the defect that an entry names, and what to do; or nothing."""
     defect = register.by_id.get(entry.defect)
     if defect is None:
         return f"no defect is called {entry.defect!r}; write it into defects.toml, or name another"
@@ -141,7 +141,7 @@ def _is_route(place: Place, route: str) -> bool:
 
 
 def _avoided(entry: Entry, names: frozenset[str], route: str, table: Table) -> bool:
-    """Whether a case that shows a defect comes to its end by another route."""
+    """Whether a case that shows a defect completes by another route."""
     places = [dataclasses.replace(entry.place, route=each) for each in Route]
     return any(
         _asked(place, name, table) and not table.ends(place, name)
@@ -169,10 +169,7 @@ def _of_releases(defect: Defect, standings: Standings) -> Iterator[Fault]:
 
 
 def _of_fix(defect: Defect, entries: dict[Entry, frozenset[str]], table: Table) -> Iterator[Fault]:
-    """A defect of which no case is asked in the release that mends it.
-
-    Those that are asked there pass, or end by another defect: a row of this one is a fault itself.
-    """
+    """A defect none of whose cases is asked in the release that mends it."""
     if not defect.fixed_in:
         return
     since = Version(defect.fixed_in)
@@ -192,7 +189,7 @@ def _of_fix(defect: Defect, entries: dict[Entry, frozenset[str]], table: Table) 
 
 
 def _of_invisible(register: Register, table: Table) -> Iterator[Fault]:
-    """The defects without rows that one of the two has and the other does not."""
+    """The defects without rows that only the register or only the table lists."""
     invisible = {defect.id for defect in register.defects if defect.not_visible}
     for name in sorted(invisible ^ table.without_rows if table.entries else ()):
         where = "the table's list of defects without rows" if name in invisible else "the register"
@@ -202,7 +199,7 @@ def _of_invisible(register: Register, table: Table) -> Iterator[Fault]:
 
 
 def _never_asked(table: Table, judged: Collection[CellKey]) -> Iterator[Fault]:
-    """The rows of which no run has a judged cell."""
+    """The rows about cells that no run judges."""
     asked: dict[Place, set[str]] = defaultdict(set)
     for key in judged:
         asked[place_of(key)].add(key.subject)

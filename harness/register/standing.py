@@ -1,4 +1,4 @@
-"""Which defect a release has, by the table alone: shown, hidden behind another, or not there."""
+"""What the table says of a defect in a release: shown, hidden behind another, or absent."""
 
 from __future__ import annotations
 
@@ -38,12 +38,11 @@ class Standing:
 
 
 class Standings:
-    """All defects of a register in all releases of a table; the pinned environment's cells count.
+    """All defects of a register in all releases of a table, by the pinned environment's cells.
 
-    A defect that shows elsewhere alone, in a matched environment or with a real builder, is told by
-    those cells. One that does not show in a release is hidden behind others if every cell that
-    shows it in the nearest release ends earlier by them; one such cell that does not, and it is
-    absent.
+    If a defect shows only in a matched environment or with a real builder, those cells count. A
+    defect that does not show in a release is hidden if other defects end every cell earlier that
+    shows it in the nearest release. It is absent if one such cell does not end earlier.
     """
 
     def __init__(self, register: Register, table: Table) -> None:
@@ -63,7 +62,7 @@ class Standings:
 
     @functools.cache  # noqa: B019 - lives as long as a command
     def of(self, name: str, release: str) -> Standing:
-        """A defect, by its id, in a release; of one that is new here, in the one before it."""
+        """A defect, by its id, in a release; for an unknown release, in the one before it."""
         defect = self.register.by_id[name]
         release = self._table.stands_for(release)
         entries = self._entries.get(name, [])
@@ -92,9 +91,9 @@ class Standings:
         return Standing(defect, release, state, behind=tuple(n for n, _ in behind.most_common()))
 
     def _nearest(self, entries: Sequence[Entry], release: str) -> list[Entry]:
-        """What shows a defect in the last release before one that has it, or the first after.
+        """What shows a defect in the nearest other release: the last before, or the first after.
 
-        Of those that are asked in this one: there it would show again, or is hidden.
+        Only entries that are asked in this release count: they would show it here, or hide it.
         """
         at = self.releases.index(release)
         asked = [entry for entry in entries if self._asked(entry, release)]
@@ -105,9 +104,9 @@ class Standings:
         return asked
 
     def shown_by(self, name: str, release: str) -> list[Entry]:
-        """What shows a defect in a release: first its minimal case, then what does most harm.
+        """What shows a defect in a release: its minimal case first, then by harm, the worst first.
 
-        Of what is alike in both, a cell comes first in which it stands alone.
+        Among equals, cells in which the defect stands alone come first.
         """
         release = self._table.stands_for(release)
         shown = [
@@ -126,9 +125,9 @@ class Standings:
         return sorted(shown, key=order)
 
     def _harms(self, shown: Sequence[Entry], release: str) -> list[str]:
-        """The harms of a defect where no other one speaks in the same verdict, if there is such.
+        """The harms of a defect in verdicts that show no other defect, if there are any.
 
-        A verdict has one harm, the worst of all that it found.
+        A verdict has one harm, the worst of all its findings.
         """
         alone = [
             entry
@@ -158,7 +157,7 @@ class Standings:
 
 
 def worst_harm(harms: Iterable[str], defect: Defect) -> str:
-    """The worst of some harms, as a person sees it: what a release documents warns."""
+    """The worst of some harms. A silent harm that the release documents counts as announced."""
     known = {Harm(harm) for harm in harms if harm}
     if defect.documented:
         known = {Harm.WARNED if harm is Harm.SILENT else harm for harm in known}
@@ -170,5 +169,5 @@ def _badness(harm: str) -> int:
 
 
 def is_ordinary(entry: Entry) -> bool:
-    """Whether it is said of the pinned environment with segments for engines."""
+    """Whether an entry is about the pinned environment with segments for engines."""
     return entry.place.environment == PINNED and entry.place.builder == SEGMENT

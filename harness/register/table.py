@@ -1,13 +1,13 @@
-"""The expected table: what fails, cell by cell, as a machine writes it. Read back exactly.
+"""The expected table: what fails, cell by cell. A machine writes it and reads it back exactly.
 
-A row is one fact (`harness.register.facts`) of a case by some routes over a range of releases,
-and the defect that it is due to. A range without an end holds for releases to come, until a run of
-one says otherwise. The rows of the pinned environment, segments for engines and ordinary capture
-are what all others inherit: those hold only what differs, and begin with a dash where they lack
-what they inherit.
+A row is one fact (`harness.register.facts`) about a case by some routes over a range of releases,
+and the defect that causes it. A range without an end holds for future releases, until a run of one
+says otherwise. All other settings inherit the rows of the pinned environment with segments for
+engines and ordinary capture. They have only rows that differ; a row that begins with a dash takes
+an inherited one away.
 
-What could not be asked of a case, whoever is asked, is one row, ``unsupported``, of all routes and
-releases: ``*``.
+If no subject can be asked about a case, that is one row, ``unsupported``, with ``*`` for all routes
+and releases.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _DASH: Final = "-"
 
 @dataclass(frozen=True)
 class Entry:
-    """One fact of one place in some subjects: a row, taken apart by its routes and settings."""
+    """One fact about one place: a row, taken apart by its routes and settings."""
 
     place: Place
     fact: Fact
@@ -59,16 +59,16 @@ class Entry:
     removed: bool = False  # inherited, and not there
 
 
-#: Entries, each with the subjects that it holds for. Those of `ALL` hold for every one.
+#: Entries, each with the subjects that it holds for; `ALL` stands for every subject.
 Entries = dict[Entry, frozenset[str]]
 
 
 @dataclass(frozen=True)
 class Table:
-    """All entries, and of whom they speak.
+    """All entries, and the subjects that they are about.
 
-    ``asked`` has the subjects that runs have asked, by what `asked_of` says of a place.
-    ``without_rows`` are the defects that no row shows: of these the register alone would speak.
+    ``asked`` has the subjects that runs have asked, by `asked_of` of a place. ``without_rows`` are
+    the defects that no row shows.
     """
 
     entries: Mapping[Entry, frozenset[str]] = field(default_factory=dict)
@@ -105,10 +105,10 @@ class Table:
     def expected(
         self, place: Place, subject: str, *, inherited: bool = False
     ) -> dict[tuple[str, str, str], Entry]:
-        """What a cell shows, by what makes a fact the same; ``subject`` as `stands_for` gives.
+        """What a cell shows, by `Fact.seen`; ``subject`` is what `stands_for` returns.
 
         Args:
-            inherited: without what is said of the very settings of the place.
+            inherited: leave out the entries of the place's own settings.
         """
         found: dict[tuple[str, str, str], Entry] = {}
         for entry in self._by_case.get((place.lane, place.case), ()):
@@ -122,13 +122,13 @@ class Table:
                 found.pop(entry.fact.seen, None)
             else:
                 found[entry.fact.seen] = entry
-        # What cannot be asked takes the place of all that is inherited from plainer settings.
+        # An entry that cannot be asked replaces all that is inherited from plainer settings.
         unasked = [specificity(e.place) for s, e in found.items() if s[0] == UNSUPPORTED]
         least = max(unasked, default=0)
         return {s: e for s, e in found.items() if specificity(e.place) >= least} if least else found
 
     def ends(self, place: Place, subject: str) -> list[Entry]:
-        """What a cell gets no further than, so that other defects may be hidden behind it."""
+        """The entries that end a cell, so that other defects may be hidden behind them."""
         here = [*self.expected(place, subject).values()]
         if place.lane == Lane.PACKAGE and place.route != Route.COMPILE:
             compiled = dataclasses.replace(place, route=Route.COMPILE)
@@ -150,12 +150,12 @@ class Table:
 
 
 def asked_of(place: Place) -> tuple[str, str, str, str]:
-    """What has subjects of its own: a lane with its builder and environment, by a route."""
+    """The key under which a table keeps the subjects that were asked."""
     return place.lane, place.builder, place.environment, place.route
 
 
 def specificity(place: Place) -> int:
-    """How many of its settings are not those that all others inherit."""
+    """How many of its settings differ from those that all others inherit."""
     return sum(mine != default for mine, default in zip(place.settings, _DEFAULTS, strict=True))
 
 
@@ -163,7 +163,7 @@ _DEFAULTS: Final = (NONSTRICT, SEGMENT, PINNED)
 
 
 def _inherits(place: Place, other: Place) -> bool:
-    """Whether what is said of another place holds here, unless it is said otherwise."""
+    """Whether an entry of another place holds here, unless an entry here says otherwise."""
     return other.route in (ALL, place.route) and all(
         theirs in (mine, default)
         for mine, theirs, default in zip(place.settings, other.settings, _DEFAULTS, strict=True)
@@ -173,7 +173,7 @@ def _inherits(place: Place, other: Place) -> bool:
 def filled(place: Place, subjects: frozenset[str], table: Table) -> frozenset[str]:
     """Subjects with the releases that nobody asks here, between two of them and after the last.
 
-    So a range is as wide as what was seen allows, and is open where it holds for the newest.
+    So a range is as wide as the observations allow, and open if it holds for the newest release.
     """
     if ALL in subjects or place.environment != PINNED:  # where each has its own releases
         return subjects

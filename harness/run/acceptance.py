@@ -1,7 +1,7 @@
-"""Whole runs held against each other: no subject's verdict may depend on who is judged beside it.
+"""Compares whole runs: no subject's verdict may depend on which others are judged with it.
 
 A run of all subjects is compared with one in the opposite order and with one of each subject alone,
-cell by cell; times are not compared.
+cell by cell. Times are not compared.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from harness.wire.records import CellRecord
 
-#: Judges subjects in the order in which they are named; the records by cell.
+#: Judges subjects in the given order, and returns the records by cell.
 Run = Callable[[Sequence[str]], Mapping[str, CellRecord]]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A cell that ends in one way in the normal run, and in another in ``run``."""
+    """A cell that ends in one way in the normal run and in another way in ``run``."""
 
     cell: str
     run: str
@@ -30,7 +30,7 @@ class Difference:
 
 
 def whole_run_differences(subjects: Sequence[str], run: Run) -> Iterator[Difference]:
-    """Where another order, or a subject alone, gives other verdicts than the normal run.
+    """The cells that end otherwise in another order, or with one subject alone.
 
     Args:
         subjects: by name, in the normal order.

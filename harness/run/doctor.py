@@ -1,7 +1,7 @@
-"""What a run would stand on, checked before it: one finding for each thing that can be missing.
+"""Checks what a run needs before it starts: one finding for each thing that can be missing.
 
-The judging functions are pure (a number in, a finding out); `examine` asks the machine and puts
-the findings in the order in which a user would mend them.
+The functions that judge are pure. `examine` asks the machine, and puts the findings in the order in
+which a user would fix them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PIP_TIMEOUT_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing checked. ``advice`` is empty where there is nothing to do."""
+    """One thing that was checked. ``advice`` is empty if there is nothing to do."""
 
     name: str
     ok: bool
@@ -161,7 +161,7 @@ def cores_finding(cores: int) -> Finding:
 
 
 def engine_lane_finding(python: str, driver: str = DRIVER) -> Finding:
-    """Whether real engines could run; most machines have no GPU, which is no fault of theirs."""
+    """Whether real engines could run. Most machines have no GPU, and that is not a fault."""
     try:
         found = preflight(python, driver)
     except (SurroundingsError, Unavailable) as error:
@@ -189,7 +189,7 @@ def _sound(path: Path, release: Release) -> bool:
 
 
 def _asked(name: str, question: Callable[[], str]) -> Finding:
-    """The answer as a finding; the toolchain's own complaint where it has none."""
+    """The answer as a finding, or the toolchain's own complaint."""
     try:
         return Finding(name, True, question())
     except SurroundingsError as error:

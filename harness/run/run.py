@@ -66,7 +66,7 @@ class RunOptions:
 
 
 class Progress(Protocol):
-    """Who is told how far a run is."""
+    """Shows how far a run is."""
 
     def start(self, total: int, done: int) -> None: ...
 
@@ -92,7 +92,7 @@ def run(
             f"--lane {Lane.ENGINE} uses the torch that is installed",
             f"give --environment {MATCHED}",
         )
-    # Before anything takes long: a typo is cheap.
+    # Before anything takes long, so that a typo costs little time.
     known = read_expectations(options.expectations, options.corpus)
     torch = "" if options.environment == PINNED else toolchain.python_env().torch_version
     subjects = choose_subjects(
@@ -108,7 +108,7 @@ def run(
         by_name = {spec.subject: spec for spec in subjects}
         subjects = tuple(by_name[name] for name in options.subjects)
     with ThreadPoolExecutor(1) as beside:
-        # Two processes that import torch, at once; whoever needs the facts meets their error.
+        # Two processes import torch at once; an error shows where the facts are needed.
         beside.submit(toolchain.python_env)
         corpus = read_corpus(toolchain.python, options.corpus, toolchain.cache)
     cases = select_cases(
@@ -164,7 +164,7 @@ def resume(
 
 
 def _refuse_candidate_without_package(options: RunOptions) -> None:
-    """A run that asks a candidate nothing would end green."""
+    """Refuse a candidate without the graph lane: a run that asks it nothing would end green."""
     if (options.exporter or options.wheel) and set(options.lanes) != {Lane.GRAPH}:
         which = "--exporter" if options.exporter else "--wheel"
         raise UsageError(

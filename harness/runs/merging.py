@@ -39,7 +39,7 @@ _NAMED: Final = 3  # cells in a message
 
 @dataclass(frozen=True)
 class Part:
-    """A run as merging sees it; the result of `merge` is a part, too.
+    """A run to be merged, or the result of `merge`.
 
     ``records`` are the ended cells by ``cell_id``. Messages call the run by its ``name``.
     """

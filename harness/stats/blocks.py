@@ -21,7 +21,7 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Block:
-    """Medians in seconds (or bytes), one a worker."""
+    """The medians of three workers, in seconds or bytes."""
 
     baseline: float
     candidate: float
@@ -36,7 +36,7 @@ class Block:
     def of(
         cls, baseline: Sequence[float], candidate: Sequence[float], again: Sequence[float]
     ) -> Block:
-        """Of the samples of three workers."""
+        """The block of three workers' samples."""
         return cls(median(baseline), median(candidate), median(again))
 
     @property

@@ -16,9 +16,9 @@ from harness.stats.intervals import Estimate
 class Growth:
     """A fitted power law.
 
-    ``robust`` is the slope by Theil and Sen, which one bad size does not move; ``upper`` is the
-    exponent over the larger half of the sizes, where a constant part no longer hides it, None where
-    there are fewer than three.
+    ``robust`` is the slope by Theil and Sen, which one bad size does not move. ``upper`` is the
+    exponent over the larger half of the sizes, where a constant part no longer hides it; None if
+    these are fewer than three.
     """
 
     exponent: Estimate

@@ -88,7 +88,7 @@ def standard_error(values: Sequence[float]) -> float:
 
 
 def t_p_value(values: Sequence[float]) -> float:
-    """Two-sided, for a mean of zero; 1 where fewer than two values can tell nothing."""
+    """The two-sided p-value for a mean of zero; 1 for fewer than two values."""
     sample = _checked(values)
     if sample.size < 2:
         return 1.0
@@ -108,7 +108,7 @@ def _checked(values: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.floa
 
 
 class Change(enum.StrEnum):
-    """What an interval says of a candidate. `inconclusive` is no "no change"."""
+    """What an interval says of a candidate. `inconclusive` does not mean "no change"."""
 
     REGRESSED = "regressed"
     IMPROVED = "improved"
@@ -125,11 +125,10 @@ def judge(effect: Estimate, band: float) -> Change:
 
     Args:
         effect: the log-ratio of candidate to baseline.
-        band: the largest log-ratio that is put up with, above zero.
+        band: the largest log-ratio that is accepted, above zero.
 
-    Inside of the band counts first: a slowdown of half a per cent that is real, where five are
-    allowed, is `equivalent`. `regressed` is what is slower beyond doubt, and may be slower than
-    allowed.
+    The band counts first: a real slowdown of half a per cent is `equivalent` if five are allowed.
+    `regressed` means slower beyond doubt, and maybe slower than allowed.
     """
     if band <= 0:
         raise ValueError(f"a band of {band} allows nothing")

@@ -36,7 +36,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Effect:
-    """What the blocks of one hypothesis say. Log-ratios throughout."""
+    """What the blocks of one hypothesis say, in log-ratios."""
 
     estimate: Estimate
     change: Change
@@ -128,11 +128,11 @@ def smallest_detectable(values: Sequence[float], alpha: float, power: float = PO
 
 
 def divisors(p_values: Sequence[float], alpha: float) -> list[int]:
-    """By what ``alpha`` is divided for each hypothesis's own interval.
+    """The divisor of ``alpha`` for each hypothesis's own interval, by Holm's correction.
 
     Holm rejects the smallest p-value at alpha / m, the next at alpha / (m - 1), and stops at the
-    first that is not below its share; that one and all that follow have its share. So an interval
-    excludes zero exactly if Holm rejects.
+    first that is not below its share. That one and all later ones have the same divisor, so an
+    interval excludes zero exactly if Holm rejects.
     """
     order = sorted(range(len(p_values)), key=lambda at: p_values[at])
     found = [1] * len(p_values)

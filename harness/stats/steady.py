@@ -43,9 +43,9 @@ class Steadiness:
 
 
 def steadiness(series: Sequence[Sequence[float]], confidence: float) -> Steadiness | None:
-    """Of the kept calls of many workers; None where there are too few to tell.
+    """The steadiness of many workers' kept calls; None if there are too few.
 
-    Not steady is only what is slower beyond doubt and by more than is tolerated.
+    Calls are unsteady only if the first is slower beyond doubt, and by more than is tolerated.
     """
     slower = [
         math.log(calls[0]) - math.log(median(calls[1:])) for calls in series if len(calls) >= 3

@@ -85,7 +85,7 @@ def graph_lane(
 
 
 def package_lane(site: PackageSite, places: Iterable[str] = (), seed: int = 0) -> dict[str, Any]:
-    """The setup of a package lane, likewise."""
+    """The setup of a package lane, as a question about its cells holds it."""
     return {
         "lane": Lane.PACKAGE,
         "site": str(site.folder),

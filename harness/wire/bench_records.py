@@ -40,7 +40,7 @@ PASSES: Mapping[str, tuple[Metric, ...]] = {
 
 
 class UserMetric(enum.StrEnum):
-    """Of the package lane: what a user does with a whole package, in seconds, nothing wrapped."""
+    """The package lane's measures: seconds of a user's own calls of a whole package, unwrapped."""
 
     SAVE = "user-save"  # torch_tensorrt.save to a path
     LOAD_COLD = "user-load-cold"  # torch_tensorrt.load after the file was dropped from the cache
@@ -57,7 +57,7 @@ USER_PASSES: Mapping[str, tuple[UserMetric, ...]] = {
 
 
 class Size(enum.StrEnum):
-    """What is measured in bytes, once a worker of its own."""
+    """What is measured in bytes, by a worker of its own."""
 
     FILE = "file"
     ENGINES = "engines"
@@ -75,7 +75,7 @@ class BenchCase:
     size: int = 0
 
 
-# Stands for a case where the package itself is what is measured: being imported.
+# Stands for a case if the import of the package itself is measured.
 IMPORTED = BenchCase("torch_tensorrt")
 
 
@@ -83,7 +83,7 @@ IMPORTED = BenchCase("torch_tensorrt")
 class Arm:
     """One of the workers of a block.
 
-    ``delay_s`` is waited inside of the timed region of ``delayed``: a regression that is known.
+    The worker waits ``delay_s`` inside of the timed region of ``delayed``, as a known regression.
     """
 
     name: str

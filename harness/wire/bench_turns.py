@@ -1,7 +1,7 @@
-"""Workers that take turns: what a block is, whoever its workers are; standard library alone.
+"""Workers that take turns: a block, whatever its workers are. Imports the standard library alone.
 
-In each round every worker makes one call, in an order that is drawn anew, and at any moment one of
-them runs. So whatever slows the machine down for a second slows all of them alike.
+In each round every worker makes one call, in an order that is drawn anew, and at any moment only
+one of them runs. So whatever slows the machine down for a second slows all of them alike.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def take_turns(
 def wait_as_told(arm: Arm, metric: str) -> None:
     """Wait if this arm's metric is one that is made slower on purpose.
 
-    Busy: a sleep would end late by what the scheduler likes.
+    It waits busily, because a sleep would end late by a random time.
     """
     if metric == arm.delayed:
         end = time.perf_counter() + arm.delay_s

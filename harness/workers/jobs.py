@@ -1,4 +1,4 @@
-"""Planned cells as jobs for workers, and what is left of a job that broke off. Pure."""
+"""Jobs for workers, made of planned cells, and what is left of a job that broke off. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.wire.vocabulary import CellState, Outcome, Stage
 
 @dataclass(frozen=True)
 class Job:
-    """Cells of one case in one capture mode: captured and split once, by one worker."""
+    """Cells of one case in one capture mode, which one worker captures and splits once."""
 
     case: str
     capture: str
@@ -37,13 +37,13 @@ class Job:
         return dataclasses.replace(self, cells=left) if left else None
 
     def only(self, cell_id: str) -> Job:
-        """One cell of it, tried again."""
+        """A job of one of its cells, for another attempt."""
         chosen = tuple(cell for cell in self.cells if cell.key.cell_id == cell_id)
         return dataclasses.replace(self, cells=chosen, attempt=self.attempt + 1)
 
 
 def make_jobs(cells: Sequence[PlannedCell]) -> list[Job]:
-    """One job a case and capture mode, of the cells that have to be executed."""
+    """One job for each case and capture mode, with the cells that have to be executed."""
     executed = [cell for cell in cells if cell.executed]
     executed.sort(key=lambda cell: (cell.key.case, cell.key.capture))
     grouped = itertools.groupby(executed, key=lambda cell: (cell.key.case, cell.key.capture))
@@ -53,7 +53,7 @@ def make_jobs(cells: Sequence[PlannedCell]) -> list[Job]:
 def broken_off(
     key: CellKey, symptom: Symptom, stage: Stage, message: str, attempts: int
 ) -> CellRecord:
-    """The record of a cell whose worker did not live to tell."""
+    """The record of a cell whose worker died or ran out of time."""
     ended = Verdict(Oracle.COMPLETION, Outcome.FAILED, symptom, stage, message)
     others = tuple(
         not_applicable(oracle, f"not reached: ended at {stage}")
