@@ -87,6 +87,17 @@ def one_error(printed: str) -> str:
         (["defects", "--release", "1.0"], "1.0: the table knows 2.3.0"),
         (["defects", "--call", "nothing"], "--call 'nothing': compile, save"),
         (["defects", "--new-in", "2.3.0"], "2.3.0 is the oldest release here"),
+        (["crossing", "--releases", "2.5.0,2.14.0"], "whole package of 2.5.0 cannot be run here"),
+        (["crossing", "--routes", "legacy"], "--routes 'legacy': no-retrace, retrace, no-retrace-"),
+        (["crossing", "--routes", "compile"], "--routes 'compile': no-retrace, retrace"),
+        (["crossing", "--python", "2.14.0"], "--python '2.14.0': RELEASE=PATH"),
+        (["crossing", "--python", "2.14.0=/no/python"], "the path of a Python that is there"),
+        (["crossing", "--python", f"2.99.0={sys.executable}"], "unknown release '2.99.0'"),
+        (["crossing", "-k", "no_such_case"], "no case matches 'no_such_case'"),
+        (
+            ["crossing", "--releases", "2.10.0", "--routes", "retrace-dynamic"],
+            "no release saves any of these",
+        ),
     ],
 )
 def test_wrong_use_is_exit_code_2_and_one_message(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
 import sys
 from pathlib import Path
 
@@ -215,30 +214,6 @@ def test_a_mistake_in_the_file_is_named(
     path.write_text(GOOD.replace(old, new))
     with pytest.raises(SurroundingsError, match=told):
         read_classes(path)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--releases", "2.5.0,2.14.0"], "the whole package of 2.5.0 cannot be run here"),
-        (["--routes", "legacy"], "--routes 'legacy': no-retrace, retrace, no-retrace-no-inputs"),
-        (["--routes", "compile"], "--routes 'compile': no-retrace, retrace"),
-        (["--python", "2.14.0"], "--python '2.14.0': RELEASE=PATH"),
-        (["--python", "2.14.0=/no/python"], "the path of a Python that is there"),
-        (["--python", f"2.99.0={sys.executable}"], "unknown release '2.99.0'"),
-        (["-k", "no_such_case"], "no case matches 'no_such_case'"),
-        (["--releases", "2.10.0", "--routes", "retrace-dynamic"], "no release saves any of these"),
-    ],
-)
-def test_wrong_use_is_refused_before_anything_is_run(arguments: list[str], told: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", "crossing", *arguments],
-        cwd=PROJECT_ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, told in done.stderr) == (2, True), done.stderr
 
 
 def test_a_folder_of_another_crossing_is_not_gone_on_with(tmp_path: Path) -> None:
