@@ -7,7 +7,7 @@ Every complaint names the file, the table and the key.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,28 @@ class TomlTable:
         if found != schema:
             raise table.wrong(f"schema {found}, but this harness reads {schema}")
         return table
+
+    @classmethod
+    def all_of_file(cls, path: Path, schema: int, name: str) -> Iterator[TomlTable]:
+        """The tables of a file that lists only ``[[name]]``; no two have the same ``id``."""
+        top = cls.of_file(path, schema)
+        listed = top.take(name, list)
+        top.nothing_else()
+        taken: set[str] = set()
+        for number, fields in enumerate(listed, start=1):
+            if not isinstance(fields, dict):
+                raise top.wrong(
+                    f"{name} number {number} is not a table: write [[{name}]] above its keys"
+                )
+            known = repr(fields["id"]) if "id" in fields else f"number {number}"
+            table = cls(f"{path}: {name} {known}", fields)
+            if known in taken:
+                raise table.wrong(f"its id is taken by an earlier {name}; give it another")
+            taken.add(known)
+            yield table
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._fields
 
     @property
     def where(self) -> str:

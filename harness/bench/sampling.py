@@ -43,7 +43,7 @@ Write = Callable[[Mapping[str, Any]], None]
 
 
 class Asked(Protocol):
-    """Whatever does jobs: `harness.bench.process.Zygote`, or `harness.bench.whole_packages`."""
+    """Whatever does jobs: `harness.bench.process.Zygote`, or `harness.bench.process`."""
 
     def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]: ...
 

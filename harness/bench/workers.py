@@ -11,9 +11,8 @@ from typing import Any, Protocol
 
 from harness.base.errors import SurroundingsError, UsageError
 from harness.bench.options import BenchOptions, subjects_of
-from harness.bench.process import FreshZygotes, Zygote
+from harness.bench.process import FreshZygotes, StationSetup, Zygote, whole_packages
 from harness.bench.sampling import Asked
-from harness.bench.whole_packages import StationSetup, whole_packages
 from harness.catalogue.releases import PACKAGE_LANE_SINCE, Catalogue, Release
 from harness.runs.provenance import Provenance
 from harness.subjects.choosing import found_again

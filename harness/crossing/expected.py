@@ -29,23 +29,10 @@ _OUTCOMES: Final = (
 
 def read_classes(path: Path = CROSSING_FILE) -> tuple[FailureClass, ...]:
     """Read a file of classes."""
-    top = TomlTable.of_file(path, CROSSING_SCHEMA)
-    tables = top.take("class", list)
-    top.nothing_else()
-    classes: list[FailureClass] = []
-    for number, fields in enumerate(tables, start=1):
-        if not isinstance(fields, dict):
-            raise top.wrong(f"class number {number} is not a table: write [[class]] above its keys")
-        name = repr(fields["id"]) if "id" in fields else f"number {number}"
-        table = TomlTable(f"{path}: class {name}", fields)
-        found = _class(table, narrowed="loader_torch" in fields)
-        if found.id in {earlier.id for earlier in classes}:
-            raise table.wrong("its id is taken by an earlier class; give it another")
-        classes.append(found)
-    return tuple(classes)
+    return tuple(map(_class, TomlTable.all_of_file(path, CROSSING_SCHEMA, "class")))
 
 
-def _class(table: TomlTable, *, narrowed: bool) -> FailureClass:
+def _class(table: TomlTable) -> FailureClass:
     found = FailureClass(
         id=table.text("id"),
         savers=_versions(table, "savers"),
@@ -56,7 +43,7 @@ def _class(table: TomlTable, *, narrowed: bool) -> FailureClass:
         message=table.text("message"),
         upstream=table.text("upstream"),
         why=table.text("why"),
-        loader_torch=table.text("loader_torch", _is_specifier) if narrowed else "",
+        loader_torch=table.text("loader_torch", _is_specifier) if "loader_torch" in table else "",
     )
     table.nothing_else()
     for route in found.routes:

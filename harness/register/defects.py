@@ -135,36 +135,23 @@ class Register:
 
 def read_register(path: Path = DEFECTS_FILE) -> Register:
     """Read a register."""
-    top = TomlTable.of_file(path, DEFECTS_SCHEMA)
-    tables = top.take("defect", list)
-    top.nothing_else()
-    defects: dict[str, Defect] = {}
-    for number, fields in enumerate(tables, start=1):
-        if not isinstance(fields, dict):
-            raise top.wrong(f"defect number {number} is not a table: write [[defect]] above it")
-        name = repr(fields["id"]) if "id" in fields else f"number {number}"
-        table = TomlTable(f"{path}: defect {name}", fields)
-        defect = _defect(table, fields)
-        if defect.id in defects:
-            raise table.wrong("its id is taken by an earlier defect; give it another")
-        defects[defect.id] = defect
-    return Register(tuple(defects.values()))
+    return Register(tuple(map(_defect, TomlTable.all_of_file(path, DEFECTS_SCHEMA, "defect"))))
 
 
-def _defect(table: TomlTable, given: dict[str, Any]) -> Defect:
-    signs = _signs(table) if "signs" in given else ()
-    defect = Defect(**_fields(Defect, table, given), signs=signs)
+def _defect(table: TomlTable) -> Defect:
+    signs = _signs(table) if "signs" in table else ()
+    defect = Defect(**_fields(Defect, table), signs=signs)
     table.nothing_else()
     _check(defect, table)
     return defect
 
 
-def _fields(kind: type[Defect | Sign], table: TomlTable, given: dict[str, Any]) -> dict[str, Any]:
+def _fields(kind: type[Defect | Sign], table: TomlTable) -> dict[str, Any]:
     """The texts of a table by the names of a class's fields; those with a default may be absent."""
     return {
         field.name: table.texts(field.name) if "tuple" in field.type else table.text(field.name)
         for field in dataclasses.fields(kind)
-        if field.name != "signs" and (field.name in given or field.default is dataclasses.MISSING)
+        if field.name != "signs" and (field.name in table or field.default is dataclasses.MISSING)
     }
 
 
@@ -209,7 +196,7 @@ def _signs(table: TomlTable) -> tuple[Sign, ...]:
         if not isinstance(fields, dict):
             raise table.wrong(f"sign number {number} is not a table")
         one = TomlTable(f"{table.where}, sign {number}", fields)
-        sign = Sign(**_fields(Sign, one, fields))
+        sign = Sign(**_fields(Sign, one))
         one.nothing_else()
         if sign.oracle not in list(Oracle):
             raise one.wrong(f"unknown oracle {sign.oracle!r}; there are {', '.join(Oracle)}")

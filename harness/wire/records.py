@@ -82,6 +82,13 @@ def not_applicable(oracle: Oracle, reason: str) -> Verdict:
     return Verdict(oracle, Outcome.NOT_APPLICABLE, message=reason)
 
 
+def completion_alone(ended: Verdict) -> tuple[Verdict, ...]:
+    """The verdicts on a cell of which nothing but its early end is known."""
+    reason = f"not reached: ended at {ended.stage}"
+    others = [oracle for oracle in Oracle if oracle is not Oracle.COMPLETION]
+    return (ended, *(not_applicable(oracle, reason) for oracle in others))
+
+
 @dataclass(frozen=True)
 class PackageSpec:
     """A release's whole package as the package lane runs it, with one builder of engines."""

@@ -11,7 +11,7 @@ from typing import Any
 from harness.runs.plan import PlannedCell
 from harness.wire.oracles import Oracle, Symptom
 from harness.wire.record_json import key_to_json
-from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable
+from harness.wire.records import CellKey, CellRecord, Verdict, completion_alone
 from harness.wire.vocabulary import CellState, Outcome, Stage
 
 
@@ -55,15 +55,10 @@ def broken_off(
 ) -> CellRecord:
     """The record of a cell whose worker died or ran out of time."""
     ended = Verdict(Oracle.COMPLETION, Outcome.FAILED, symptom, stage, message)
-    others = tuple(
-        not_applicable(oracle, f"not reached: ended at {stage}")
-        for oracle in Oracle
-        if oracle is not Oracle.COMPLETION
-    )
     return CellRecord(
         key=key,
         state=CellState.ENDED,
-        verdicts=(ended, *others),
+        verdicts=completion_alone(ended),
         measured_as=key.subject,
         attempts=attempts,
     )

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.bench import whole_packages
+from harness.bench import process
 from harness.bench.options import BenchOptions
 from harness.bench.process import JobFailed
 from harness.bench.workers import Running, workers_for
@@ -105,7 +105,7 @@ def test_each_arm_is_a_process_of_its_own_and_all_end_with_their_block(
 
         return take_turns(arms, start_one, drawn, **counts)
 
-    monkeypatch.setattr(whole_packages, "take_turns", watched)
+    monkeypatch.setattr(process, "take_turns", watched)
     block(newest, calls=1)
     assert [len(pids) for pids in born.values()] == [1, 1, 1]
     assert len(set.union(*born.values())) == 3
@@ -134,7 +134,7 @@ def test_an_import_is_measured_in_a_fresh_python_each_time(opened: Open, tmp_pat
     with opened("2.14.0", "2.14.0", str(python)) as running:
         found = block(running, IMPORTED, arms, warm_up=0, calls=1)
     lines = [line.split() for line in started.read_text().splitlines()]
-    importing = {pid for pid, module in lines if module == whole_packages.IMPORTING}
+    importing = {pid for pid, module in lines if module == process.IMPORTING}
     assert len(importing) == 2
     seconds = {name: arm["seconds"] for name, arm in found.items()}
     assert all(set(each) == {"import-torch", "import"} for each in seconds.values())

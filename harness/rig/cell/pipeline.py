@@ -44,7 +44,7 @@ from harness.rig.oracles import completion
 from harness.rig.oracles.determinism import Lines, check_own_export
 from harness.rig.oracles.finding import Answer, Answers, Finding
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable
+from harness.wire.records import CellKey, CellRecord, Verdict, completion_alone
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import ENDS_AT, NOT_COMPILED, CellState, Stage
 
@@ -150,15 +150,10 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
         return unsupported(key, f"{ENDS_AT}{stage}: {said}")
     if key.route != Route.COMPILE:
         return unsupported(key, f"{NOT_COMPILED} ends in {completion.normalise(error)}")
-    others = [
-        not_applicable(oracle, f"not reached: ended at {stage}")
-        for oracle in Oracle
-        if oracle is not Oracle.COMPLETION
-    ]
     return CellRecord(
         key=key,
         state=CellState.ENDED,
-        verdicts=(completion.ended_by(error, stage), *others),
+        verdicts=completion_alone(completion.ended_by(error, stage)),
         measured_as=key.subject,
         ended_at_unix_s=time.time(),
     )

@@ -40,16 +40,18 @@ from harness.rig.engines import crossed
 from harness.rig.engines.emulated import NAME_SLOT, engine_digest, engine_slots
 from harness.rig.engines.module import is_engine_child, returned_outputs
 from harness.rig.oracles.copied_back import returned_places
-from harness.rig.oracles.ops import (
+from harness.rig.oracles.terms import (
     CASTS,
     IDENTITIES,
     ITEMS,
     OF_A_NUMBER,
+    Kind,
+    Term,
+    TermTable,
     bound_arguments,
     has_effect,
     mutates,
 )
-from harness.rig.oracles.terms import Kind, Term, TermTable
 from harness.rig.oracles.values import content_digest
 
 _SIZE_ARITHMETIC: dict[Any, Callable[..., sympy.Expr]] = {

@@ -2,7 +2,8 @@
 
 Terms are hash-consed: two nodes compute the same exactly if their terms are the same object. A
 term's head is a kind and a label; its children are terms. An engine is an uninterpreted function
-that is named by its payload.
+that is named by its payload. Below them stands what the wiring oracle knows about ops: identities,
+mutations, random draws and casts.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Node
 
 
 class Kind(enum.StrEnum):
@@ -159,3 +164,58 @@ def _same_head(left: Term, right: Term) -> bool:
 def _other_engines(left: Term, right: Term) -> bool:
     """Whether two engine outputs are of different engines."""
     return right.kind is Kind.ENGINE_OUTPUT and left.children[0].label != right.children[0].label
+
+
+IDENTITIES = frozenset(
+    {
+        torch.ops.aten.detach.default,
+        torch.ops.aten.lift_fresh_copy.default,
+        torch.ops.aten.alias.default,
+        # In-place by schema; they change autograd and aliasing only, which no term contains.
+        torch.ops.aten.detach_.default,
+        torch.ops.aten.lift_fresh.default,
+    }
+)
+
+#: Makes a tensor of a number.
+OF_A_NUMBER = "aten.scalar_tensor.default"
+ITEMS = frozenset({"aten.item.default", "aten._local_scalar_dense.default"})
+CASTS = frozenset({OF_A_NUMBER, "aten.to.device", "aten.to.dtype"})
+
+
+def has_effect(node: Node) -> bool:
+    return mutates(node) or is_random(node)
+
+
+def mutates(node: Node) -> bool:
+    return (
+        isinstance(node.target, torch._ops.OpOverload)
+        and node.target._schema.is_mutable
+        and node.target not in IDENTITIES
+    )
+
+
+def is_random(node: Node) -> bool:
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return False
+    if torch.Tag.nondeterministic_seeded not in target.tags:
+        return False
+    names = [argument.name for argument in target._schema.arguments]
+    # Dropout of a model in eval mode draws nothing.
+    return "train" not in names or bool(bound_arguments(node)[names.index("train")])
+
+
+def bound_arguments(node: Node) -> list[Any]:
+    """An op's arguments in the order of its schema, with defaults filled in."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return [*node.args, *(value for _, value in sorted(node.kwargs.items()))]
+    bound: list[Any] = []
+    for index, argument in enumerate(node.target._schema.arguments):
+        if index < len(node.args):
+            bound.append(node.args[index])
+        elif argument.name in node.kwargs:
+            bound.append(node.kwargs[argument.name])
+        else:
+            bound.append(argument.default_value)
+    return bound
