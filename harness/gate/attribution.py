@@ -11,6 +11,7 @@ from typing import Final
 
 from harness.base.words import plural, span
 from harness.gate.findings import CellClass, Finding
+from harness.gate.pairs import compare, side_of, without_subject
 from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED, Fact, Place, facts_in, facts_of, place_of
 from harness.register.table import UNKNOWN, Table
@@ -109,18 +110,15 @@ def difference(
     candidate: str, like: str, records: Iterable[CellRecord], table: Table, register: Register
 ) -> Difference:
     """Compare a candidate with a release of the same run, in defects."""
-    mine: _Named = {}
-    theirs: _Named = {}
     chosen = [record for record in records if record.key.subject in (candidate, like)]
-    for record in chosen:
-        if record.state is CellState.ENDED and not record.hypothetical:
-            whose = mine if record.key.subject == candidate else theirs
-            whose[dataclasses.replace(record.key, subject="")] = {}
-    for each in attributed(chosen, table, register, {candidate: like}):
-        whose = mine if each.key.subject == candidate else theirs
-        place = dataclasses.replace(each.key, subject="")
-        whose[place][each.fact.seen] = each.defect or each.fact.text
-    return _difference(mine, theirs, register, candidate, like)
+    pairs = compare(side_of(like, chosen), side_of(candidate, chosen))
+    both = [place for place, pair in pairs.items() if pair.both_asked]
+    named: dict[str, _Named] = {name: {place: {} for place in both} for name in (candidate, like)}
+    for fact in attributed(chosen, table, register, {candidate: like}):
+        of_cell = named[fact.key.subject].get(without_subject(fact.key))
+        if of_cell is not None:
+            of_cell[fact.fact.seen] = fact.defect or fact.fact.text
+    return _difference(named[candidate], named[like], register, candidate, like)
 
 
 def deviation(

@@ -17,6 +17,7 @@ import re
 from dataclasses import dataclass
 
 from harness.gate.findings import CellClass, Finding, said
+from harness.gate.pairs import Pair
 from harness.wire.oracles import Oracle, gates
 from harness.wire.records import CellRecord, Verdict
 from harness.wire.vocabulary import CellState, Outcome
@@ -35,15 +36,16 @@ class Comparison:
     good_news: tuple[Finding, ...] = ()
 
 
-def compare(candidate: CellRecord, like: CellRecord | None) -> Comparison:
-    """Compare a candidate's cell with the release's, which may be absent."""
+def judge_candidate(pair: Pair) -> Comparison:
+    """Judge a candidate's cell by the release's, which comes before it in the pair."""
+    candidate, like = pair.after, pair.before
+    assert candidate is not None
     if like is None:
         reason = "the release that it is held against has no such cell"
         return _undecided(candidate, CellClass.MISSING, reason)
-    asked = candidate.state is CellState.ENDED
-    if asked and like.state is CellState.ENDED:
+    if pair.both_asked:
         return _compare_verdicts(candidate, like)
-    if asked:
+    if candidate.state is CellState.ENDED:
         reason = f"{like.key.subject} could not be asked, so it is held against nothing"
         return _undecided(candidate, CellClass.UNSUPPORTED, f"{reason}: {like.reason}")
     if like.state is CellState.UNSUPPORTED and like.reason == candidate.reason:

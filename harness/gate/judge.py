@@ -22,8 +22,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from harness.base.errors import UsageError
 from harness.gate.attribution import defects_told
-from harness.gate.candidate import Comparison, compare
+from harness.gate.candidate import Comparison, judge_candidate
 from harness.gate.findings import CellClass, Finding, Gate, GateReport, first_screen, said
+from harness.gate.pairs import Pair
 from harness.gate.whole_cases import whole_cases
 from harness.register.defects import Register
 from harness.register.facts import UNSUPPORTED, facts_in, facts_of, place_of
@@ -140,7 +141,7 @@ def _judge(
         return Comparison(_class_unjudged(record))
     if partner is not None:
         other = records.get(dataclasses.replace(cell.key, subject=partner).cell_id)
-        return compare(record, None if _fault(other) else other)
+        return judge_candidate(Pair(None if _fault(other) else other, record))
     if record.state is CellState.UNSUPPORTED:
         return _judge_unsupported(record, expected, records)
     return _judge_by_table(record, expected)

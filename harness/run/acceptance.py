@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.gate.pairs import compare
 from harness.wire.records import CellRecord
 
 #: Judges subjects in the given order, and returns the records by cell.
@@ -46,8 +47,8 @@ def differences(
     normal: Mapping[str, CellRecord], other: Mapping[str, CellRecord], name: str
 ) -> Iterator[Difference]:
     """The cells, by id, that do not end alike in two sets of records, or are in one alone."""
-    for cell in sorted({*normal, *other}):
-        ended, otherwise = verdicts_of(normal.get(cell)), verdicts_of(other.get(cell))
+    for cell, pair in sorted(compare(normal, other).items(), key=lambda item: item[0]):
+        ended, otherwise = verdicts_of(pair.before), verdicts_of(pair.after)
         if ended != otherwise:
             apart = {*ended} ^ {*otherwise}
             one, two = (

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.gate.candidate import Comparison, compare
+from harness.gate.candidate import Comparison, judge_candidate
 from harness.gate.findings import CellClass
+from harness.gate.pairs import Pair
 from harness.wire.oracles import Oracle, gates
 from harness.wire.records import CellRecord, Verdict, not_applicable, passed
 from harness.wire.vocabulary import Stage
@@ -15,6 +16,10 @@ from tests.record_builders import failed, key, record, stopped, unsupported
 
 FILE, LIKE = key("a", "file:1a"), key("a", "2.14.0")
 UNASKED = "no program"
+
+
+def compare(file: CellRecord, like: CellRecord | None) -> Comparison:
+    return judge_candidate(Pair(like, file))
 
 
 def against(like: list[Verdict], file: list[Verdict]) -> Comparison:
