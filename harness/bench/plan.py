@@ -65,7 +65,7 @@ class BenchCell:
 
     @property
     def bytes_needed(self) -> int:
-        """Memory that saving and loading take, as far as it is known beforehand."""
+        """The memory that saving and loading take, as far as it can be known beforehand."""
         if self.case.sweep == "ballast":
             return self.case.size * PEAK_MULTIPLE
         return self.case.size * 4 * PEAK_MULTIPLE if self.case.sweep == "parameters" else 0
@@ -137,7 +137,7 @@ class BenchPlan:
 
     @property
     def gates(self) -> bool:
-        """Whether anything of it gates: sweeps alone do not."""
+        """Whether any cell gates; sweeps alone do not."""
         return any(cell.gates for cell in self.cells)
 
     def cell(self, cell_id: str) -> BenchCell:
@@ -152,7 +152,7 @@ class BenchPlan:
 def make_cells(
     cases: Sequence[CaseInfo], routes: Sequence[str], sweeps: Sequence[str], *, full: bool
 ) -> tuple[BenchCell, ...]:
-    """The cells of cases by routes, then those of sweeps."""
+    """The cells of all cases by all routes, then the cells of sweeps."""
     cells = [
         BenchCell(BenchCase(case.name), route, case.family) for case in cases for route in routes
     ]

@@ -44,7 +44,7 @@ class JobFailed(Exception):
 
 
 class Zygote:
-    """A running zygote. ``ready`` is what it said of itself, ``start_s`` how long that took."""
+    """A running zygote. ``ready`` is its first message, and ``start_s`` the seconds until that."""
 
     def __init__(
         self, setup: Setup, timeout_s: float = ANSWER_TIMEOUT_S, module: str = MODULE
@@ -143,13 +143,11 @@ class FreshZygotes:
     does no job."""
 
     def __init__(self, setup: Setup) -> None:
-        """Raises SurroundingsError as `Zygote` does."""
         self._setup = setup
         with Zygote(setup) as first:
             self.ready, self.start_s = first.ready, first.start_s
 
     def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]:
-        """Raises as `Zygote.ask`."""
         with Zygote(self._setup) as zygote:
             if do != "alone":  # that prepares its case itself
                 zygote.ask("prepare", case)
@@ -191,7 +189,7 @@ IMPORTING = "harness.rig.bench.importing"
 
 @dataclass(frozen=True)
 class StationSetup(PackageSetup):
-    """For the process of one release. ``forks`` says whether forks of it measure, or it does."""
+    """The setup of one release's process. ``forks`` says whether its forks measure, or itself."""
 
     forks: bool = True
 
@@ -202,9 +200,9 @@ class StationSetup(PackageSetup):
 
 
 class WholePackages:
-    """The running processes of the releases, asked as one zygote is.
+    """The running processes of the releases, which are asked as one zygote is.
 
-    ``ready`` is what the first said of itself, and under "stations" what each did.
+    ``ready`` is the first process's message, with every process's message under "stations".
     """
 
     def __init__(self, setups: Mapping[str, StationSetup], stations: Mapping[str, Zygote]) -> None:

@@ -28,7 +28,7 @@ from harness.stats.blocks import Block
 
 @dataclass
 class CellSamples:
-    """All that was recorded of one cell; ``blocks`` and ``sizes`` as the journal has them."""
+    """The records of one cell; ``blocks`` and ``sizes`` are lines of the journal."""
 
     pilot: Mapping[str, Any] | None = None
     blocks: list[Mapping[str, Any]] = field(default_factory=list)
@@ -38,7 +38,7 @@ class CellSamples:
 
     @property
     def last_job_s(self) -> float | None:
-        """What the last block took, or else the pilot; None before both."""
+        """The seconds of the last block, or else of the pilot; None before both."""
         last = self.blocks[-1] if self.blocks else self.pilot
         return None if last is None else float(last["wall_s"])
 
@@ -171,7 +171,7 @@ PYPERF_VERSION = "1.0"  # of its file format
 
 
 def pyperf_suite(samples: Samples, provenance: Provenance, arm: str) -> str:
-    """One arm as a pyperf suite; those of two arms have the same benchmarks, to be compared.
+    """One arm as a pyperf suite. The suites of two arms have the same benchmarks.
 
     Args:
         arm: `baseline` or `candidate`.

@@ -43,7 +43,7 @@ Write = Callable[[Mapping[str, Any]], None]
 
 
 class Asked(Protocol):
-    """Whatever does jobs: `harness.bench.process.Zygote`, or `harness.bench.process`."""
+    """Whatever does jobs: a zygote, or the processes of whole packages."""
 
     def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]: ...
 

@@ -123,7 +123,7 @@ class Campaign:
 
 @dataclass
 class Campaigns:
-    """A selftest's journal: each line is a bench's, with the ``campaign`` that it belongs to."""
+    """A selftest's journal. Each line is a bench's, and names the ``campaign`` it belongs to."""
 
     plan: SelftestPlan
     found: dict[int, Campaign] = field(default_factory=dict)
@@ -131,7 +131,6 @@ class Campaigns:
 
     @classmethod
     def read(cls, plan: SelftestPlan, lines: Sequence[Mapping[str, Any]]) -> Campaigns:
-        """Raises UsageError if a line is of another selftest."""
         campaigns = cls(plan)
         kinds = list(plan.kinds())
         for line in lines:
@@ -192,7 +191,7 @@ def run_campaigns(
 
 
 def _run(campaign: Campaign, zygote: Asked, write: Callable[[Mapping[str, Any]], None]) -> None:
-    """The pilot comes before the delay is known, so a campaign is sampled in two parts."""
+    """Run a campaign in two parts, because its pilot comes before the delay is known."""
     if campaign.cell.pilot is None:
         next(_sampling(campaign, zygote, write))
     if campaign.cell.pilot is None:

@@ -15,7 +15,7 @@ _LIMIT = math.log(100)
 
 
 def change(log_ratio: float) -> str:
-    """A log-ratio as `+1.3 %`; `unlimited` where there is no limit that says anything."""
+    """A log-ratio as `+1.3 %`, or `unlimited` from a hundredfold change on."""
     return f"{percent(log_ratio):+.1f} %" if abs(log_ratio) < _LIMIT else "unlimited"
 
 
@@ -27,7 +27,7 @@ def interval(estimate: Estimate) -> str:
 
 
 def seen(verdict: StageVerdict) -> str:
-    """The smallest change that could have been seen; `no change` where not even a hundredfold."""
+    """The smallest visible change, or `no change` if not even a hundredfold one was visible."""
     smallest = verdict.effect.smallest_detectable
     return "no change" if smallest >= _LIMIT else change(smallest)
 

@@ -1,4 +1,4 @@
-"""Who is measured in a lane, and how the processes that measure them are started."""
+"""The subjects that a bench measures, and the processes that measure them."""
 
 from __future__ import annotations
 

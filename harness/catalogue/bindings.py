@@ -1,7 +1,7 @@
-"""Which TensorRT bindings a release gets: the version that it names, or else the nearest there is.
+"""The TensorRT bindings of a release: of the version that it names, or of the nearest one.
 
-The catalogue, `bindings.toml`, has a file and its SHA-256 for each version and Python; its wheels
-come the way a release's does (wheelhouse, cache, pip), and are held against their hash.
+The catalogue, `bindings.toml`, has a file and its SHA-256 for each version and Python. Wheels come
+as a release's does (wheelhouse, cache, pip), and their hash is checked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class WheelFile:
 
 @dataclass(frozen=True)
 class Bindings:
-    """A version of TensorRT for one Python; a `HashedWheel`, namely that of the bindings."""
+    """A version of TensorRT for one Python; as a `HashedWheel` it is the bindings' wheel."""
 
     version: str
     python: str  # the interpreter's tag, such as cp311
@@ -41,7 +41,7 @@ class Bindings:
 
 
 def load_bindings(path: Path = BINDINGS_FILE) -> Mapping[str, tuple[Bindings, ...]]:
-    """What each table of the catalogue has; `BuilderRow.bindings` names a builder's."""
+    """The bindings of each table; `BuilderRow.bindings` names a builder's table."""
     top = TomlTable.of_file(path, BINDINGS_SCHEMA)
     segment = [
         Bindings(version, python, *_file(table))
@@ -60,7 +60,7 @@ def load_bindings(path: Path = BINDINGS_FILE) -> Mapping[str, tuple[Bindings, ..
 
 
 def rtx_versions() -> tuple[str, ...]:
-    """Every TensorRT-RTX that there is, oldest first."""
+    """The versions of every TensorRT-RTX in the catalogue, oldest first."""
     versions = {
         each.version for each in load_bindings()["rtx"]
     }  # a version has a file for a Python
@@ -81,8 +81,8 @@ def choose(
 ) -> Bindings:
     """The bindings for a release that names TensorRT ``pinned``, for an interpreter such as cp311.
 
-    Of the versions that agree with the pinned one in its three numbers, the newest; if there is
-    none, the nearest above it, and else the newest of all: bindings keep what older ones had.
+    It is the newest version that agrees with the pinned one in its three numbers, else the nearest
+    above it, else the newest of all, because bindings keep what older ones had.
 
     Args:
         wanted: take exactly this version instead.

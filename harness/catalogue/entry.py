@@ -1,7 +1,7 @@
 """A release as its wheel describes it: an entry for the catalogue, or a nightly to judge.
 
-The wheel is read as a zip and its Python as text; nothing of it is imported. What a wheel does not
-say, which before 2.13 is the engine ABI number alone, comes from a table here.
+The wheel is read as a zip and its Python as text; nothing is imported. A table here has the only
+thing that a wheel does not say, which is the engine ABI number before 2.13.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def checked_version(text: str) -> Version:
 
 
 def subject_for_wheel(path: Path, catalogue: Catalogue) -> Release:
-    """The release that a wheel is, in the catalogue or not.
+    """The release in a wheel, which need not be in the catalogue.
 
-    A wheel that calls itself by a catalogued version and has other bytes is not that release; its
-    version gets a local label, so that the two are two subjects.
+    A wheel that has a catalogued version and other bytes is not that release. Its version gets a
+    local label, so that the two are two subjects.
     """
     release = _release(WheelText(path))
     for known in catalogue:
@@ -125,7 +125,7 @@ def _release(wheel: WheelText) -> Release:
 
 
 def to_toml(release: Release, abi_note: str = "") -> str:
-    """A release as a table of the catalogue. JSON's strings and lists of them are TOML's too."""
+    """A release as a table of the catalogue. Strings and lists are the same in JSON and TOML."""
     pins = ", ".join(
         f"{name} = {json.dumps(value)}" for name, value in dataclasses.asdict(release.pins).items()
     )
@@ -144,7 +144,7 @@ def to_toml(release: Release, abi_note: str = "") -> str:
 
 
 def _abi(version: str, wheel: WheelText) -> tuple[str, str]:
-    """The engine ABI number, and a note on it where it is a guess."""
+    """The engine ABI number, with a note if it is a guess."""
     if ABI_MODULE in wheel.texts:
         return wheel.required(wheel.constants(ABI_MODULE), "ABI_VERSION", ABI_MODULE), ""
     if Version(version) >= FIRST_WITH_ABI:

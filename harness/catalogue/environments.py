@@ -14,12 +14,12 @@ from harness.wire.builders import MATCHED, PINNED, Environment
 
 
 def matched_name(torch_version: str) -> Environment:
-    """How cells name a matched environment, such as ``torch-2.14.0``, whatever torch's build is."""
+    """The name of a matched environment, such as ``torch-2.14.0``, without torch's build."""
     return Environment(f"torch-{Version(torch_version).base_version}")
 
 
 def pins_torch(pinned: str, running: str) -> bool:
-    """Whether a torch is the one that is pinned; any patch release of it is."""
+    """Whether a torch is the pinned one or another patch release of it."""
     return Version(pinned).release[:2] == Version(running).release[:2]
 
 
@@ -41,7 +41,7 @@ def releases_in(environment: str, asked: str, running: str, catalogue: Catalogue
 
 
 def installed_bytes(prefix: Path) -> int:
-    """What lies below a folder, in bytes on the disk; a file with several names counts once."""
+    """The bytes on the disk below a folder; a file with several names counts once."""
     seen: dict[tuple[int, int], int] = {}
     for entry in _files(prefix):
         found = entry.stat(follow_symlinks=False)

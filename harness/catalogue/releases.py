@@ -1,4 +1,4 @@
-"""The catalogue of releases: what `releases.toml` says, checked, and questions about it.
+"""The catalogue of releases: reads and checks `releases.toml`, and answers questions about it.
 
 A release's inliner is named by its *inliner id*. Two releases that load the same modules with the
 same bytes have one id, so they are executed once and reported twice.
@@ -41,7 +41,7 @@ _NOTHING_REPLACED: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Pins:
-    """The versions that a release was built for; ``tensorrt_rtx`` is empty where none is named."""
+    """The versions that a release was built for; ``tensorrt_rtx`` is empty if it names none."""
 
     torch: str
     tensorrt: str
@@ -51,7 +51,7 @@ class Pins:
 
 @dataclass(frozen=True)
 class Api:
-    """The keyword arguments that a release's functions take beside the module."""
+    """The keyword arguments of a release's functions."""
 
     transform: tuple[str, ...]
     create_trt_exp_program: tuple[str, ...]

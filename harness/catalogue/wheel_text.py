@@ -1,4 +1,4 @@
-"""What a wheel of Torch-TensorRT says of itself, read as text: nothing of it is imported."""
+"""Reads what a wheel of Torch-TensorRT says of itself, as text; nothing is imported."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class WheelText:
         raise self.wrong(f"{function} in {name} has no default for {parameter}")
 
     def loaded_with(self, name: str) -> tuple[str, ...]:
-        """A file of the wheel and those that its import loads, where the rig has no stand-in."""
+        """A file of the wheel and those that its import loads, if the rig has no stand-in."""
         found: set[str] = set()
         waiting = [name]
         while waiting:
@@ -157,7 +157,7 @@ class WheelText:
 
 
 def _files_of(module: str) -> tuple[str, ...]:
-    """Where in a wheel a module might be; nowhere for one that has a stand-in."""
+    """The paths in a wheel at which a module might be; none for one that has a stand-in."""
     if module in LEANS_ON:
         return (LEANS_ON[module],)
     path = module.replace(".", "/")

@@ -1,1 +1,1 @@
-"""The corpus held against its lock and its space."""
+"""Checks the corpus against its lock and its space."""

@@ -20,10 +20,10 @@ Pair = frozenset[str]
 
 @dataclass(frozen=True)
 class Space:
-    """The axes in order, each with its values' ids and words; what cannot go together, and why.
+    """The axes in order, each with its values' ids and words, and the impossible pairs with why.
 
     ``unreachable`` are values that no case can have, with the reason; they are in no axis.
-    ``alone`` names the axes whose values are wanted each, and in no pair.
+    ``alone`` names the axes whose values need a case each, and no pairs.
     """
 
     axes: Mapping[str, Mapping[str, str]]
@@ -48,7 +48,7 @@ class Space:
 
 @dataclass(frozen=True)
 class Coverage:
-    """A corpus held against the space: each value's cases, and the pairs that no case has."""
+    """The coverage of the space: each value's cases, and the pairs that no case has."""
 
     space: Space
     cases_of: Mapping[str, tuple[str, ...]]
@@ -92,7 +92,7 @@ def read_extraction(data: Mapping[str, Any]) -> tuple[Space, dict[str, tuple[str
 
 
 def cover(space: Space, cases: Mapping[str, Iterable[str]]) -> Coverage:
-    """Hold the values that each case has against the space."""
+    """The coverage of the space by the values of each case."""
     cases_of: dict[str, list[str]] = {value: [] for value in space.values}
     covered: set[Pair] = set()
     for name, held in cases.items():

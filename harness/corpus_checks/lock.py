@@ -1,4 +1,4 @@
-"""The corpus lock: what every case was when the table was last true, and how a machine differs.
+"""The corpus lock: what every case was when the table was written, and how a machine differs.
 
 A verdict is only comparable with another one if both were passed on the same programs. The lock
 holds a digest of each case's captured graph and split, and a few numbers of its inputs and eager
@@ -39,9 +39,9 @@ Seen = Mapping[str, Mapping[str, SplitSeen]]  # by case and release
 
 @dataclass(frozen=True)
 class CorpusLock:
-    """The torch that it was made with, and each case in each capture mode as the rig told it.
+    """The torch that made the lock, and the rig's description of each case and capture mode.
 
-    ``releases`` are those whose packages were asked, the oldest first, and ``seen`` what they said.
+    ``releases`` are those whose packages were asked, the oldest first; ``seen`` has their answers.
     """
 
     torch_version: str
@@ -84,7 +84,7 @@ def read_lock(path: Path = LOCK_FILE) -> CorpusLock:
 
 
 def write_lock(lock: CorpusLock, path: Path = LOCK_FILE) -> None:
-    """One line a case, sorted: a change of one case is a change of one line."""
+    """Write one line for each case, sorted, so that a change of one case changes one line."""
     header = {
         "schema": LOCK_SCHEMA,
         "torch": lock.torch_version,
@@ -98,7 +98,7 @@ def write_lock(lock: CorpusLock, path: Path = LOCK_FILE) -> None:
 
 
 def _told(case: str, seen: Mapping[str, SplitSeen], releases: Sequence[str]) -> dict[str, str]:
-    """What releases make of a case's model, in ranges of those that were asked."""
+    """The releases' answers about a case's model, in ranges of the releases that were asked."""
     row = {"case": case}
     for one in SplitSeen:
         alike = [release for release in releases if seen.get(release) is one]
@@ -166,7 +166,7 @@ def _children(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 
 
 def close(old: Any, new: Any) -> bool:
-    """Whether two descriptions are equal but for rounding."""
+    """Whether two descriptions are equal except for rounding."""
     if isinstance(old, list) and isinstance(new, list):
         return len(old) == len(new) and all(map(close, old, new))
     if isinstance(old, float) and isinstance(new, float):

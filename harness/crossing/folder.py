@@ -1,8 +1,8 @@
-"""The folder of a crossing: what it asks, and what of that has ended, kept row by row.
+"""The folder of a crossing: what it asks, and every row that has ended.
 
 crossing.json       provenance, and each release's torch, TensorRT and engine ABI
 crossing.jsonl      every saved program and every pair as it ended (`harness.runs.journal`)
-programs/SAVER/     the programs, with what they are held against
+programs/SAVER/     the programs, with what they are compared with
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class _Folder(RunDirectory):
 def open_crossing(
     folder: Path, now: Provenance, stations: Mapping[str, Station]
 ) -> tuple[Provenance, list[str]]:
-    """Make the folder of a crossing, or see that the one that is there asked the same.
+    """Make the folder of a crossing, or check that the existing one asked the same.
 
     Returns:
-        The provenance of the run that began it, and what is unlike in this one and does not matter.
+        The provenance of the run that began it, and warnings about what differs now.
     """
     path = folder / DESCRIPTION
     releases = {version: station.described for version, station in stations.items()}
@@ -71,7 +71,7 @@ def open_crossing(
 
 
 class CrossingJournal:
-    """What has ended of a crossing, kept row by row."""
+    """The rows of a crossing that have ended."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

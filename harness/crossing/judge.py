@@ -50,7 +50,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Saved:
-    """What became of a program when it was to be saved, with the torch that did."""
+    """What became of saving a program, with the torch that saved it."""
 
     program: Program
     torch: str
@@ -65,7 +65,7 @@ class Pair:
     """One row of the results: a program, and what became of it in one loader.
 
     ``outcome`` is ``ok``, ``wrong-values``, ``symptom@stage``, ``not-saved`` or ``unsupported``;
-    ``message`` has no path and no address in it. Times in seconds, None where it did not get there.
+    ``message`` holds no path or address. Times are in seconds, None if it did not get there.
     """
 
     saver: str
@@ -128,7 +128,7 @@ class FailureClass:
 
 @dataclass(frozen=True)
 class JudgedPair:
-    """A pair, what it is against what was expected, and the class that lists it, if one does."""
+    """A pair, its standing against what was expected, and the class that lists it, if any."""
 
     pair: Pair
     standing: CellClass
@@ -177,8 +177,8 @@ def plan_programs(
 ) -> tuple[Program, ...]:
     """What each release saves, in their order.
 
-    A dynamic model is not sent through `retrace`, which specialises it to its example: that is
-    another program, and no question of versions. A static one has no use for dynamic shapes.
+    A dynamic model does not go through `retrace`, which specialises it to its example and so makes
+    another program. A static model does not go through routes with dynamic shapes.
     """
     return tuple(
         Program(release.version, case.name, route)
@@ -190,7 +190,7 @@ def plan_programs(
 
 
 def saving_routes(release: Release) -> tuple[Route, ...]:
-    """The ways of a release's users to save; what `compile` leaves in memory cannot be loaded."""
+    """The routes by which a release's users save; a module in memory cannot be loaded."""
     return tuple(route for route in release.package_routes if route != Route.COMPILE)
 
 
@@ -208,7 +208,7 @@ def settle(
     """Every pair of the plan, also those that could not be asked.
 
     Args:
-        unavailable: of releases that cannot be had here, why.
+        unavailable: why some releases cannot be had here.
     """
     return tuple(
         _settled(program, loader, saved, loaded, unavailable)
@@ -258,10 +258,10 @@ def _pair(
 def judge_pairs(
     pairs: Iterable[Pair], classes: Sequence[FailureClass], faults: Sequence[str] = ()
 ) -> JudgedCrossing:
-    """Hold pairs against the classes of expected failures.
+    """Judge pairs by the classes of expected failures.
 
     Args:
-        faults: what is wrong with the classes whatever the pairs are, as `idle_parts` says it.
+        faults: what is wrong with the classes themselves, from `idle_parts`.
     """
     judged, doubles = [], dict[str, None]()
     for pair in pairs:
@@ -325,7 +325,7 @@ def selects_subject(selector: str, subject: str) -> bool:
 
 
 def parsed_specifier(text: str) -> SpecifierSet:
-    """Raises ValueError unless ``text`` is a PEP 440 specifier that restricts something."""
+    """A PEP 440 specifier that restricts something; any other text is a ValueError."""
     try:
         specifier = SpecifierSet(text)
     except InvalidSpecifier as error:

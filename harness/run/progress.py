@@ -76,5 +76,5 @@ class PlainProgress:
 
 
 def progress_for(console: Console) -> TerminalProgress | PlainProgress:
-    """A bar if somebody watches."""
+    """A bar on a terminal, and plain lines elsewhere."""
     return TerminalProgress(console) if console.is_terminal else PlainProgress(console)
