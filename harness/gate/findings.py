@@ -49,6 +49,8 @@ class CellClass(enum.StrEnum):
         return list(CellClass).index(self)
 
 
+#: How many characters of a reason are shown.
+_LONGEST: Final = 300
 #: The order in which findings are shown: news of a subject before news of the harness.
 _SHOWN = (
     CellClass.UNEXPECTED_FAILURE,
@@ -217,9 +219,9 @@ def _describe(finding: Finding, places: Places) -> str:
     return f"{oracle}: {where}: {_shortened(finding.reason)}{own}{like}"
 
 
-def _shortened(text: str, limit: int = 300) -> str:
+def _shortened(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 3] + "..."
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
 
 
 _AT: Final = re.compile(rf"{ENDS_AT}(?P<stage>[\w-]+): (?P<error>\w+)")

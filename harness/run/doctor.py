@@ -128,7 +128,7 @@ def bindings_finding(toolchain: Toolchain, releases: Sequence[Release]) -> Findi
     detail = f"TensorRT's: {len(wanted) - len(missing)} of {len(wanted)} at hand"
     real = toolchain.python_env().real_tensorrt
     if real:
-        detail += f"; {', '.join(real)} is installed: no emulated package beside it unless asked"
+        detail += f"; {', '.join(real)} is installed: no emulated package is put beside it"
     if not missing:
         return Finding("bindings", True, detail)
     return _missing("bindings", detail, missing, toolchain, "the package lane fetches them")

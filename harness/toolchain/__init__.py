@@ -107,9 +107,6 @@ class Toolchain:
         release: Release,
         builder: str = SEGMENT,
         tensorrt: str | None = None,
-        *,
-        wheel: Path | None = None,
-        allow_beside_real: bool = False,
     ) -> PackageSite:
         """A folder from which the release's whole package is imported without CUDA.
 
@@ -119,8 +116,6 @@ class Toolchain:
         Args:
             builder: what builds the engines: `segment`, or `tensorrt-rtx`, which really does.
             tensorrt: this version of TensorRT, in place of the one the release names.
-            wheel: this file, in place of the released wheel.
-            allow_beside_real: whether a real TensorRT may be installed in the same environment.
 
         Raises:
             Unavailable: a wheel cannot be had, or a real TensorRT is installed.
@@ -135,8 +130,6 @@ class Toolchain:
             facts=self._facts,
             bindings=self.bindings(release, builder, tensorrt),
             builder=builder,
-            wheel=wheel,
-            allow_beside_real=allow_beside_real,
         )
 
     @property

@@ -70,17 +70,14 @@ def package_site(
     facts: EnvironmentFacts,
     bindings: Bindings,
     builder: str = SEGMENT,
-    wheel: Path | None = None,
-    allow_beside_real: bool = False,
 ) -> PackageSite:
     """The folder for one release, made if it is not in the cache; see `Toolchain.package_site`."""
-    if facts.real_tensorrt and not allow_beside_real:
+    if facts.real_tensorrt:
         raise Unavailable(
             f"{', '.join(facts.real_tensorrt)} is installed in this environment: the emulated "
-            "package is not put beside the real one unless that is asked for"
+            "package is not put beside the real one"
         )
-    released = wheels.wheel(release) if wheel is None else wheel
-    bound = wheels.wheel(bindings)
+    released, bound = wheels.wheel(release), wheels.wheel(bindings)
     with guarded(released):
         slots = engine_slots(released, release.abi)
         sha256 = sha256_of(released)

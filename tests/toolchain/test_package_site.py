@@ -74,7 +74,6 @@ class House:
         bindings: Bindings | None = None,
         facts: EnvironmentFacts = FACTS,
         builder: str = "segment",
-        allow_beside_real: bool = False,
     ) -> PackageSite:
         return package_site(
             release or self.release,
@@ -85,7 +84,6 @@ class House:
             facts=facts,
             bindings=bindings or self.bindings,
             builder=builder,
-            allow_beside_real=allow_beside_real,
         )
 
     def made(self) -> list[str]:
@@ -227,11 +225,11 @@ def test_what_breaks_off_half_way_leaves_nothing_and_the_next_one_succeeds(house
     assert house.made() == [site.folder.name]
 
 
-def test_it_is_not_put_beside_a_real_tensorrt_unless_that_is_asked_for(house: House) -> None:
+def test_it_is_not_put_beside_a_real_tensorrt(house: House) -> None:
     real = EnvironmentFacts(**{**vars(FACTS), "real_tensorrt": ("tensorrt",)})
     with pytest.raises(Unavailable, match="tensorrt is installed in this environment"):
         house.site(facts=real)
-    assert house.site(facts=real, allow_beside_real=True).folder.exists()
+    assert house.made() == []
 
 
 def test_clean_removes_it(house: House) -> None:
