@@ -253,3 +253,29 @@ for _name in (
     "use_pre_allocated_outputs_setter",
 ):
     setattr(_FakeEngine, _name, _not_in_a_trace)
+
+
+PLACEHOLDER = "no_op_placeholder_for_execute_engine"
+_placeholders: list[torch.library.Library] = []
+
+
+def define_placeholder() -> None:
+    """Register the op that stands for an engine in a program of another platform, once a process.
+
+    `transform(cross_compile_module=True)` writes an engine's slots into the call itself, and
+    `replace_execute_engine_no_op_node` makes the engine of them when the program has been loaded
+    where it is to run. The op is the package's own (`register_meta_ops.py`; `runtime/_utils.py` in
+    2.6), and has no kernel there either. Here it takes the emulated engine's slots as text, as up
+    to 2.12. From 2.13 on it declares the engine's bytes as a tensor, which the text that
+    `transform` gives it is not; no program of these releases comes so far, see the register.
+    """
+    if _placeholders:
+        return
+    slots = ", ".join(f"str slot_{at}" for at in range(torch.ops.tensorrt.SERIALIZATION_LEN()))
+    library = torch.library.Library("tensorrt", "FRAGMENT")
+    library.define(f"{PLACEHOLDER}(Tensor[] inputs, {slots}) -> Tensor[]")
+    _placeholders.append(library)
+
+
+def is_placeholder(target: Any) -> bool:
+    return isinstance(target, torch._ops.OpOverload) and target.name() == f"tensorrt::{PLACEHOLDER}"

@@ -26,7 +26,7 @@ from torch.fx import GraphModule
 
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
-from harness.rig.engines.crossed import define_placeholder
+from harness.rig.engines.emulated import define_placeholder
 from harness.rig.inliners.passes import (
     accepted,
     crossing,

@@ -36,8 +36,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import GraphModule, Node
 from torch.utils._sympy.functions import FloorDiv, Mod
 
-from harness.rig.engines import crossed
-from harness.rig.engines.emulated import NAME_SLOT, engine_digest, engine_slots
+from harness.rig.engines.emulated import NAME_SLOT, engine_digest, engine_slots, is_placeholder
 from harness.rig.engines.module import is_engine_child, returned_outputs
 from harness.rig.oracles.copied_back import returned_places
 from harness.rig.oracles.terms import (
@@ -193,7 +192,7 @@ class GraphReader:
             return self._item(self._argument(node.args[0], values), node.args[1])
         if node.target in IDENTITIES:
             return self._argument(node.args[0], values)
-        placeholder = crossed.is_placeholder(node.target)
+        placeholder = is_placeholder(node.target)
         if placeholder or node.target is torch.ops.tensorrt.execute_engine.default:
             inputs = self._argument(node.args[0], values)
             if not isinstance(inputs, Term) or inputs.kind is not Kind.LIST:

@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
-from harness.rig.engines.crossed import is_placeholder
+from harness.rig.engines.emulated import is_placeholder
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.inliners.release import ReleaseInliner
 from harness.wire.oracles import Oracle
