@@ -28,7 +28,16 @@ from harness.wire.record_json import SCHEMA, decode, to_json
 
 
 class BenchFolder(RunDirectory):
-    """One bench, being written or read."""
+    """One bench, being written or read.
+
+    results/bench-<run id>/run.json         provenance
+                           plan.json        what is measured against what
+                           journal.jsonl    raw samples: a line a block, appended and fsynced
+                           samples.parquet  at the end: a row a sample
+                           bench.json       at the end: the verdicts, and how they came about
+                           bench.html bench.md
+    results/latest-bench                    a symbolic link to the newest one
+    """
 
     KIND = COMMAND = "bench"
     MARK = "plan.json"

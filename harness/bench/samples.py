@@ -173,6 +173,9 @@ PYPERF_VERSION = "1.0"  # of its file format
 def pyperf_suite(samples: Samples, provenance: Provenance, arm: str) -> str:
     """One arm as a pyperf suite. The suites of two arms have the same benchmarks.
 
+    A worker is a run of pyperf's, and its calls are the values. The suite is written by hand,
+    because pyperf is not needed to measure; a test reads it back with pyperf.
+
     Args:
         arm: `baseline` or `candidate`.
     """

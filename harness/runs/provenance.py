@@ -313,7 +313,10 @@ def with_fresh_id(provenance: Provenance) -> Provenance:
 
 
 def sources_of(provenance: Provenance, plan: Iterable[PlannedCell]) -> tuple[Source, ...]:
-    """The runs that a run is made of: those that were merged into it, or itself."""
+    """The runs that a run is made of: those that were merged into it, or itself.
+
+    A run has one environment, and a merged run has those of its sources.
+    """
     if provenance.sources:
         return provenance.sources
     return (Source(tuple(sorted({cell.key.environment for cell in plan})), provenance),)

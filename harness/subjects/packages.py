@@ -146,6 +146,9 @@ class Installed:
 def preflight(python: str, driver: str = DRIVER) -> Installed:
     """What the engine lane would run with, in the environment of ``python``.
 
+    The lane is the package lane with builder and executor real. It takes the package that is
+    installed in its environment, on the GPU that CUDA takes.
+
     Raises:
         Unavailable: something is missing; says what, and what to do, in one line.
     """

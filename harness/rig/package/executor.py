@@ -66,6 +66,9 @@ LACKING: Final[Mapping[str, str]] = {
 def require_askable(package: types.ModuleType, settings: Mapping[str, Any]) -> None:
     """See that emulated engines can answer for all settings of a case.
 
+    Some settings need an engine that TensorRT deserializes, refits or streams weights into. They
+    would fail in the stand-ins, which is no verdict on a release.
+
     Raises:
         CannotAsk: one of them reaches what they lack; with its name and what that is.
     """

@@ -269,6 +269,8 @@ def died(code: int) -> Verdict:
 class WatchedEngines(TorchDispatchMode):
     """Counts the engines that run, in ``runs``; those in a branch of a `cond` count with it.
 
+    It is a dispatch mode, so that it sees the real runtime's op as it sees the emulated one's.
+
     Args:
         tampered: let every engine return something else than it should.
     """
