@@ -298,7 +298,11 @@ def is_from_elsewhere(item: Case) -> bool:
 
 
 def find_case(name: str) -> Case:
-    """The case of that name."""
+    """The case of that name.
+
+    Raises:
+        UnknownCase: there is none.
+    """
     for item in all_cases():
         if item.name == name:
             return item
