@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from harness.toolchain.environment import PROJECT_ROOT
+from tests.commands import harness
 
 CASES = """
 import errno, os
@@ -102,14 +99,7 @@ def told(place: Path, library: Path) -> Callable[..., Told]:
         if (case, *more) not in known:
             out = place.parent / f"out-{len(known)}"
             asked = ["run", "--corpus", place, "-k", case, "--routes", "legacy", "--jobs", "1"]
-            done = subprocess.run(
-                [sys.executable, "-m", "harness", *map(str, asked), "--out", str(out), *more],
-                cwd=PROJECT_ROOT,
-                env={**os.environ, **environment},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = harness(*asked, "--out", out, *more, **environment)
             known[(case, *more)] = Told(done.returncode, done.stdout + done.stderr, out)
         return known[(case, *more)]
 
@@ -202,13 +192,7 @@ def test_a_mistake_of_the_users_is_exit_code_2_and_one_message_with_its_line(
 
 def test_a_run_of_a_mistake_is_wrong_use_whenever_it_is_read(told: Callable[..., Told]) -> None:
     run = told(MISTAKES, *RELEASES)
-    again = subprocess.run(
-        [sys.executable, "-m", "harness", "summary", str(run.folder)],
-        cwd=PROJECT_ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    again = harness("summary", run.folder)
     assert again.returncode == 2, again.stdout + again.stderr
     assert "our_branch cannot be asked, at capture" in again.stderr
 

@@ -1,12 +1,9 @@
 """Where the harness does not run it says so in one line, before anything else is imported."""
 
-import subprocess
-import sys
-
 import pytest
 
 from harness.base.program import refusal
-from harness.toolchain.environment import PROJECT_ROOT
+from tests import commands
 
 
 @pytest.mark.parametrize("python", [(3, 11), (3, 12)])
@@ -33,9 +30,7 @@ def test_the_command_line_ends_with_exit_code_4_and_one_line_before_it_imports_t
         "import platform, runpy, sys; platform.machine = lambda: 'riscv64'; "
         "sys.modules['typer'] = None; runpy.run_module('harness', run_name='__main__')"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=PROJECT_ROOT, capture_output=True, text=True, check=False
-    )
+    done = commands.python("-c", code)
     assert done.returncode == 4
     assert done.stderr.startswith("error: this is linux on riscv64; ")
     assert len(done.stderr.splitlines()) == 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from typer.testing import CliRunner
 from harness.base.errors import SurroundingsError
 from harness.cli import PANELS, application
 from harness.cli.common import add_step_summary
-from harness.toolchain.environment import PROJECT_ROOT
 
 COMMANDS = [name for places in PANELS.values() for name in places]
 
@@ -37,17 +34,6 @@ def test_a_word_that_is_no_command_is_told_as_that() -> None:
     done = CliRunner().invoke(application(["rum"]), ["rum"])
     assert done.exit_code == 2
     assert "rum" in done.output
-
-
-def test_what_lists_cases_loads_nothing_that_draws_or_counts() -> None:
-    code = (
-        "import sys; from harness.cli import application; application(['list']); "
-        "print([name for name in ('matplotlib', 'scipy', 'pandas') if name in sys.modules])"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", code], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True
-    )
-    assert ran.stdout.strip() == "[]"
 
 
 def test_the_report_is_added_to_what_the_job_has_said(

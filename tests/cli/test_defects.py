@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -38,19 +36,6 @@ from tests.record_builders import (
 
 PUBLISHED = PROJECT_ROOT / "results" / "published" / "2026-11-22-all-releases"
 LIST = Sign("values", "boom")
-
-
-def test_defects_are_told_without_torch_and_pandas() -> None:
-    code = (
-        "import sys; from harness.cli.defects import defects_command; "
-        "defects_command('', '', '', '', False, False, False); "
-        "print({'torch', 'pandas', 'matplotlib'} & set(sys.modules))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.endswith("set()\n")
-    assert "known defects" in done.stdout
 
 
 def test_one_defect_is_told_release_by_release(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from harness.base.errors import UsageError
 from harness.report.write import write_report
 from harness.runs.plan import PlannedCell
 from harness.runs.run_folder import RunFolder
+from tests.commands import python
 from tests.record_builders import provenance
 from tests.report.conftest import full_run
 
@@ -35,14 +34,7 @@ def test_the_notebook_of_the_documentation_prints_what_it_shows(results: Path) -
     page = (ROOT / "docs/reports.md").read_text()
     section = page[page.index("## In a notebook") :]
     code, shown = re.findall(r"```(?:python)?\n(.*?)```", section, re.DOTALL)[:2]
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=results.parent,
-        env={"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("-c", code, cwd=results.parent, PYTHONPATH=str(ROOT))
     printed = done.stdout.splitlines()
     assert printed[0].split() == shown.splitlines()[0].split()
     rows = [line.split()[:2] for line in printed[1:]]
@@ -60,11 +52,6 @@ def test_a_run_whose_report_was_never_written_is_told_what_writes_it(results: Pa
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no run"):
         harness.open_run(tmp_path / "absent")
-
-
-def test_importing_the_package_loads_no_pandas() -> None:
-    code = "import sys, harness; sys.exit('pandas' in sys.modules or 'pyarrow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("place", PUBLISHED, ids=lambda place: place.name)

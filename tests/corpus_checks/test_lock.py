@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +20,9 @@ from harness.corpus_checks.lock import (
     write_lock,
 )
 from harness.toolchain import Toolchain
-from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import read_corpus
 from harness.wire.routes import Lane
+from tests.commands import harness
 
 ROW: Mapping[str, Any] = {
     "case": "a_case",
@@ -129,25 +127,10 @@ def test_a_foreign_truncated_or_missing_lock_is_refused(
         read_lock(path)
 
 
-@pytest.fixture(scope="module")
-def now() -> Callable[[str], str]:
-    def corpus(*arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "harness", *arguments],
-            cwd=PROJECT_ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return f"{done.returncode}\n{done.stdout}{done.stderr}"
-
-    return corpus
-
-
-def test_the_committed_lock_holds_on_this_machine(now: Callable[..., str]) -> None:
-    printed = now("verify", "-k", "pr_4360 or returns_a_list")
-    assert printed.startswith("0\n"), printed
-    assert "programs as locked" in printed
+def test_the_committed_lock_holds_on_this_machine() -> None:
+    done = harness("verify", "-k", "pr_4360 or returns_a_list")
+    assert done.returncode == 0, done.stderr
+    assert "programs as locked" in done.stdout
 
 
 def test_every_case_is_locked_in_both_modes(toolchain: Toolchain) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import typer
 
 from harness.cli import PANELS, application
+from tests.commands import python
 from tests.docs.written import ROOT, Command, Transcript, commands, differs, transcripts
 
 #: The command behind a session, where it has another name.
@@ -62,21 +60,10 @@ def test_every_command_of_the_docs_exists_with_its_options(command: Command) -> 
 
 
 def check(transcript: Transcript, folder: Path) -> None:
-    python, *words = transcript.command.split()
-    assert python == "python"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "INLINER_REGRESS_CACHE": str(ROOT / ".cache"),
-    }
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    program, *words = transcript.command.split()
+    assert program == "python"
+    there = {"PYTHONPATH": str(ROOT), "INLINER_REGRESS_CACHE": str(ROOT / ".cache")}
+    done = python(*words, cwd=folder, **there)
     missing = differs(transcript.printed, done.stdout + done.stderr)
     assert not missing, f"not printed: {missing}\n{done.stdout}{done.stderr}"
 

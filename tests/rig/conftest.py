@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import json
 import subprocess
 import sys
@@ -12,6 +14,8 @@ from typing import Any, Protocol
 
 import pytest
 import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
 
 from corpus.case import find_case
 from harness.catalogue.releases import Catalogue
@@ -22,11 +26,13 @@ from harness.rig.engines.emulated import load_runtime
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
+from harness.rig.inliners.release import ReleaseInliner
 from harness.toolchain import Toolchain
 from harness.wire.builders import SEGMENT
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
+from tests.mutants import Mutant
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -50,8 +56,29 @@ def cell_record(
     return run_cell(case, inliner, key, StageClock())
 
 
+def inlined(case: PreparedCase, by: str = "positional") -> GraphModule:
+    """A case's split module as a built-in inliner transforms it."""
+    return BuiltinInliner(by).transform(case.split)
+
+
+def reloaded(module: torch.nn.Module, case: PreparedCase) -> ExportedProgram:
+    """A module's program, exported with a case's inputs, as it comes back from an archive."""
+    archive = io.BytesIO()
+    torch.export.save(torch.export.export(module, case.captured.example.args), archive)
+    archive.seek(0)
+    return torch.export.load(archive)
+
+
+def said(record: CellRecord) -> list[tuple[str, str, str]]:
+    """What every oracle says of a cell, without the evidence, which names nodes."""
+    return [(each.oracle.value, each.label, each.message) for each in record.verdicts]
+
+
+Prepared = Callable[[str], PreparedCase]
+
+
 @pytest.fixture(scope="session")
-def prepared() -> Callable[[str], PreparedCase]:
+def prepared() -> Prepared:
     return prepared_case
 
 
@@ -67,6 +94,23 @@ def inliners(release_specs: dict[str, SubjectSpec]) -> dict[str, Inliner]:
         SubjectSpec("torch", SubjectKind.TORCH, (Route.DIRECT, Route.PLAIN))
     )
     return loaded
+
+
+Load = Callable[..., ReleaseInliner]
+"""`load(mutant, field=value)` is 2.14.0 with a text replaced, as a candidate of these fields."""
+
+
+@pytest.fixture
+def load_mutant(release_specs: dict[str, SubjectSpec], tmp_path: Path) -> Load:
+    def load(mutant: Mutant, **fields: Any) -> ReleaseInliner:
+        spec = release_specs["2.14.0"]
+        path = mutant.write(Path(str(spec.wheel_path)), tmp_path)
+        told = {"subject": mutant.name, "kind": SubjectKind.FILE, "exporter_path": str(path)}
+        loaded = load_inliner(dataclasses.replace(spec, **told | fields))
+        assert isinstance(loaded, ReleaseInliner)
+        return loaded
+
+    return load
 
 
 Ask = Callable[..., Any]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -12,14 +11,11 @@ from corpus.case import Family, all_cases, find_case
 from corpus.selection import QUICK
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import Shared
-from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.oracles import Oracle
-from harness.wire.vocabulary import SubjectKind
 from tests.mutants import MUTANTS, Mutant
 from tests.rig.conftest import cell_record
 
-Prepared = Callable[[str], PreparedCase]
 NEWEST = "2.14.0"
 
 
@@ -58,19 +54,6 @@ def quick(prepared):
     return cases
 
 
-@pytest.fixture
-def loaded(release_specs, tmp_path):
-    """Loads a mutant as a candidate."""
-
-    def load(mutant: Mutant) -> Inliner:
-        spec = release_specs[NEWEST]
-        path = mutant.write(Path(str(spec.wheel_path)), tmp_path)
-        told = {"subject": mutant.name, "kind": SubjectKind.FILE, "exporter_path": str(path)}
-        return load_inliner(dataclasses.replace(spec, **told))
-
-    return load
-
-
 def differences(
     mutant: Inliner, sound: Inliner, cases: Mapping[str, PreparedCase]
 ) -> Iterator[str]:
@@ -82,12 +65,12 @@ def differences(
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_the_quick_cases_find_every_mutant(mutant, loaded, quick, inliners):
-    assert next(differences(loaded(mutant), inliners[NEWEST], quick), None)
+def test_the_quick_cases_find_every_mutant(mutant, load_mutant, quick, inliners):
+    assert next(differences(load_mutant(mutant), inliners[NEWEST], quick), None)
 
 
-def test_what_was_not_mutated_is_not_found(loaded, quick, inliners):
-    same = loaded(Mutant("none", "def transform(", "def transform("))
+def test_what_was_not_mutated_is_not_found(load_mutant, quick, inliners):
+    same = load_mutant(Mutant("none", "def transform(", "def transform("))
     assert list(differences(same, inliners[NEWEST], quick)) == []
 
 
@@ -97,14 +80,14 @@ def test_every_oracle_alone_finds_a_mutant_or_says_why_it_finds_none_alone():
 
 
 @pytest.mark.parametrize("oracle", ALONE)
-def test_a_mutant_that_no_other_oracle_finds_is_found(oracle, loaded, inliners, prepared):
+def test_a_mutant_that_no_other_oracle_finds_is_found(oracle, load_mutant, inliners, prepared):
     name, case, route = ALONE[oracle]
     (mutant,) = [each for each in MUTANTS if each.name == name]
     sound, found = (
         {(verdict.oracle, verdict.message) for verdict in record.failures}
         for record in (
             cell_record(prepared(case), inliners[NEWEST], route),
-            cell_record(prepared(case), loaded(mutant), route),
+            cell_record(prepared(case), load_mutant(mutant), route),
         )
     )
     assert {each for each, _ in found - sound} == {oracle}

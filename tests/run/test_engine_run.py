@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +22,8 @@ from harness.report.run_report import write_run_report
 from harness.run.run import RunOptions, resume, run
 from harness.subjects.packages import Installed
 from harness.toolchain import Toolchain
-from harness.toolchain.environment import PROJECT_ROOT
 from harness.workers.process import PackageSetup
+from tests import commands
 
 FOUND = Installed("2.13.0", "tensorrt", "11.0.0.114", Device("Fake GPU", (9, 0)))
 OPTIONS = RunOptions(lanes=("engine",), environment="matched", expression="residual_over_a")
@@ -115,14 +112,8 @@ def test_a_torch_that_a_release_does_not_pin_is_refused_before_anything_is_asked
 def test_without_cuda_it_says_in_one_line_what_is_missing_and_leaves_nothing(
     tmp_path: Path,
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", "run", "--lane", "engine", "--out", str(tmp_path)],
-        cwd=PROJECT_ROOT,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},  # hides a GPU from CUDA, if there is one
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    hidden = {"CUDA_VISIBLE_DEVICES": ""}  # hides a GPU from CUDA, if there is one
+    done = commands.harness("run", "--lane", "engine", "--out", tmp_path, **hidden)
     assert done.returncode == ExitCode.INCONCLUSIVE
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()

@@ -22,6 +22,7 @@ from harness.runs.provenance import (
 )
 from harness.wire.record_json import SCHEMA, UnknownSchema
 from tests import fake_drivers
+from tests.commands import python
 from tests.record_builders import provenance, subject
 
 SUBJECTS = (subject("2.13.0", "legacy", "export", wheel_sha256="ab"), subject("positional"))
@@ -135,8 +136,7 @@ def test_torch_is_described_without_being_imported(tmp_path: Path) -> None:
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "import harness.runs.provenance as p; print(p._installed_torch())"
     )
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert said.stdout.strip() == "('9.8.7+cpu', 'git_version abc, debug False')"
+    assert python("-c", code).stdout.strip() == "('9.8.7+cpu', 'git_version abc, debug False')"
 
 
 def test_a_machine_that_tells_nothing_fails_no_run(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +9,8 @@ import pytest
 from harness.base.errors import UsageError
 from harness.runs.journal import Journal
 from harness.runs.spent import SPENT_FILE, Spent, read_spent, spent_log
-from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.record_json import SCHEMA
+from tests.commands import python
 
 
 def test_what_jobs_told_is_summed_over_a_resume(tmp_path: Path) -> None:
@@ -75,14 +73,7 @@ def test_a_process_holds_some_megabytes_and_what_it_gave_back_still_counts() -> 
         "del held\n"
         "print(before, then, own_peak_bytes())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=PROJECT_ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    before, then, after = map(int, done.stdout.split())
+    before, then, after = map(int, python("-c", script).stdout.split())
     assert before > 2**20
     assert then >= before + 32 * 2**20
     assert after >= before + 32 * 2**20  # the kernel counts in batches: not to the byte

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 import torch
 
 from harness.rig.bench.forked import UnfitToFork, refuse_if_unfit
-
-ROOT = Path(__file__).resolve().parents[3]
+from tests.commands import python
 
 CHILDREN = """
 import os
@@ -50,14 +45,7 @@ except ChildProcessError:
 def test_children_answer_fail_and_end_each_for_itself() -> None:
     # As a bench starts it: numpy's thread pool would be warm at once.
     one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", CHILDREN],
-        cwd=ROOT,
-        env={**os.environ, **one_thread},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-c", CHILDREN, **one_thread)
     assert done.stdout == "all ended\n", done.stderr
 
 

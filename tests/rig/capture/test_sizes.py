@@ -15,14 +15,13 @@ from corpus.case import Case, Family, Inputs, Origin, Program
 from corpus.inputs import DYNAMIC, floats
 from harness.rig.capture.capture import capture
 from harness.rig.capture.sizes import apart, user_values
-from harness.rig.cell.prepare import PreparedCase, prepare
+from harness.rig.cell.prepare import prepare
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles.values import observe
 from harness.wire.oracles import Oracle
-from tests.rig.conftest import cell_record
+from tests.rig.conftest import Prepared, cell_record
 
-Prepared = Callable[[str], PreparedCase]
 BOUNDS = (1, 8)
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -12,18 +9,13 @@ import pytest
 import torch
 
 from harness.rig.cell.not_asked import not_asked
-from harness.rig.cell.prepare import PreparedCase
 from harness.rig.engines.contract import EngineRefusal
 from harness.rig.engines.module import EngineModule, engine_children
 from harness.rig.inliners.builtin import BuiltinInliner
-from harness.rig.inliners.loader import load_inliner
-from harness.wire.records import CellRecord, SubjectSpec
 from harness.wire.routes import Route
-from harness.wire.vocabulary import CellState, SubjectKind
+from harness.wire.vocabulary import CellState
 from tests.mutants import Mutant
-from tests.rig.conftest import cell_record
-
-Prepared = Callable[[str], PreparedCase]
+from tests.rig.conftest import Load, Prepared, cell_record
 
 TAKES_CHILD = "        trt_module = getattr(gm, name)\n"
 
@@ -103,23 +95,6 @@ def test_our_code_that_nobody_called_is_no_stand_in() -> None:
     assert not_asked(raised.value) is None
 
 
-@pytest.fixture
-def candidate(
-    release_specs: Mapping[str, SubjectSpec], prepared: Prepared, tmp_path: Path
-) -> Callable[[Mutant], CellRecord]:
-    """The record of a cell whose candidate is 2.14.0 with a change."""
-
-    def run(mutant: Mutant) -> CellRecord:
-        spec = release_specs["2.14.0"]
-        path = mutant.write(Path(str(spec.wheel_path)), tmp_path)
-        told = dataclasses.replace(
-            spec, subject=mutant.name, kind=SubjectKind.FILE, exporter_path=str(path)
-        )
-        return cell_record(prepared("relu_once"), load_inliner(told), Route.LEGACY)
-
-    return run
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -146,16 +121,18 @@ def candidate(
     ],
 )
 def test_a_candidate_that_asks_more_of_a_stand_in_is_not_asked(
-    candidate: Callable[[Mutant], CellRecord], line: str, reason: str
+    load_mutant: Load, prepared: Prepared, line: str, reason: str
 ) -> None:
-    record = candidate(Mutant("asks_more", TAKES_CHILD, TAKES_CHILD + line))
+    candidate = load_mutant(Mutant("asks_more", TAKES_CHILD, TAKES_CHILD + line))
+    record = cell_record(prepared("relu_once"), candidate, Route.LEGACY)
     assert (record.state, record.verdicts) == (CellState.UNSUPPORTED, ())
     assert record.reason.startswith(reason)
 
 
 def test_a_candidate_that_is_wrong_by_itself_is_judged(
-    candidate: Callable[[Mutant], CellRecord],
+    load_mutant: Load, prepared: Prepared
 ) -> None:
-    record = candidate(Mutant("wrong", TAKES_CHILD, TAKES_CHILD + "        gm.missing\n"))
+    wrong = load_mutant(Mutant("wrong", TAKES_CHILD, TAKES_CHILD + "        gm.missing\n"))
+    record = cell_record(prepared("relu_once"), wrong, Route.LEGACY)
     assert record.state is CellState.ENDED
     assert record.label == "error@inline-engines"

@@ -17,9 +17,8 @@ from harness.rig.cell.sharing import Shared
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellRecord
 from harness.wire.routes import Route
-from tests.rig.conftest import cell_record
+from tests.rig.conftest import cell_record, said
 
 
 class WritesToItsInput(torch.nn.Module):
@@ -62,12 +61,8 @@ def stacked() -> Program:
     return Program(inputs, model=Stacks(), dynamic_shapes=shapes, bounds=(1, 8))
 
 
-def verdicts(record: CellRecord) -> list[tuple[str, str, str]]:
-    return [(each.oracle.value, each.label, each.message) for each in record.verdicts]
-
-
 def run(prepared: PreparedCase, inliners: dict[str, Inliner], subject: str, route: str) -> object:
-    return verdicts(cell_record(prepared, inliners[subject], route))
+    return said(cell_record(prepared, inliners[subject], route))
 
 
 @pytest.mark.parametrize("version", ["2.12.1", "2.13.0", "2.14.0"])

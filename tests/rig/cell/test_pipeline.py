@@ -28,9 +28,7 @@ from harness.wire.oracles import Oracle
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import Outcome, Stage
 from tests.chosen import quick_first
-from tests.rig.conftest import cell_record
-
-Prepared = Callable[[str], PreparedCase]
+from tests.rig.conftest import Prepared, cell_record
 
 
 class Tampering:

@@ -13,17 +13,13 @@ import torch
 from torch.fx import GraphModule
 
 from corpus.structures import NamedPair
-from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import Shared, graph_lines, module_identity, program_identity
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellRecord
 from harness.wire.vocabulary import Outcome
 from tests.chosen import quick_first
-from tests.rig.conftest import cell_record
-
-Prepared = Callable[[str], PreparedCase]
+from tests.rig.conftest import Prepared, cell_record, inlined, said
 
 # A correct one, each way for 2.13.0 to be wrong, weights, a dynamic dimension, an effect.
 NAMES = [
@@ -40,10 +36,6 @@ NAMES = [
 DEFAULT = {"pr_4360", "inputs_in_both_orders", "fallback_with_an_effect_alone"}
 
 
-def verdicts(record: CellRecord) -> list[tuple[str, str, str]]:
-    return [(v.oracle.value, v.label, v.message) for v in record.verdicts]
-
-
 @pytest.mark.parametrize("name", quick_first(NAMES, DEFAULT))
 def test_sharing_changes_no_verdict(
     inliners: dict[str, Inliner], prepared: Prepared, name: str
@@ -54,7 +46,7 @@ def test_sharing_changes_no_verdict(
         routes = {"torch": ("direct", "plain")}.get(subject, ("export",))
         for route in (*routes, "legacy") if subject[0] == "2" else routes:
             expected = cell_record(alone, inliner, route)
-            assert verdicts(cell_record(sharing, inliner, route)) == verdicts(expected)
+            assert said(cell_record(sharing, inliner, route)) == said(expected)
     assert sharing.shared.programs
 
 
@@ -76,10 +68,6 @@ def test_a_program_that_is_equal_is_not_saved_again(
         assert {"inline-engines", "export", "save", "load", "run"} <= set(record.seconds)
         assert record.archive_bytes
     assert len(saved) == 2  # the second time to see whether the archive is the same
-
-
-def inlined(case: PreparedCase) -> GraphModule:
-    return BuiltinInliner("positional").transform(case.split)
 
 
 def rename(module: GraphModule) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 
 import pytest
 from torch.fx import GraphModule
@@ -15,9 +14,8 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.oracles import Oracle
 from tests.chosen import quick_first
-from tests.rig.conftest import cell_record
+from tests.rig.conftest import Prepared, cell_record
 
-Prepared = Callable[[str], PreparedCase]
 WIRING_CASES = [case.name for case in cases_of("graph") if case.wiring and not case.full]
 
 # There #4360's form, which maps placeholders to arguments before it copies, passes; the merged form

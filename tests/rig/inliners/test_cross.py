@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 import pytest
 from torch.export import ExportedProgram
@@ -18,9 +17,8 @@ from harness.wire.oracles import Oracle
 from harness.wire.records import CellRecord
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Outcome
-from tests.rig.conftest import cell_record
+from tests.rig.conftest import Prepared, cell_record
 
-Prepared = Callable[[str], PreparedCase]
 RIGHT = "2.10.0"  # all of what comes back is right, but for the place of the engines
 
 

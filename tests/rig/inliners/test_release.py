@@ -18,7 +18,6 @@ from torch.export import ExportedProgram
 
 from harness.catalogue.entry import subject_for_wheel
 from harness.catalogue.releases import load_catalogue
-from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining, LoadError
 from harness.rig.inliners.release import ReleaseInliner
@@ -27,8 +26,8 @@ from harness.wire.records import SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
 from tests.fetched import FETCHED
+from tests.rig.conftest import Prepared
 
-Prepared = Callable[[str], PreparedCase]
 CATALOGUE = load_catalogue()
 
 

@@ -21,9 +21,7 @@ from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
-from tests.rig.conftest import cell_record
-
-Prepared = Callable[[str], PreparedCase]
+from tests.rig.conftest import Prepared, cell_record
 
 
 class Fickle:

@@ -8,12 +8,11 @@ import pytest
 import torch
 
 from corpus.case import Inputs
-from harness.rig.cell.prepare import PreparedCase
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles import draws
 from harness.rig.oracles.values import observe
+from tests.rig.conftest import Prepared
 
-Prepared = Callable[[str], PreparedCase]
 Function = Callable[[torch.Tensor], torch.Tensor]
 CALLS = (Inputs((torch.linspace(-2, 2, 16).reshape(2, 8),)),)
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 
 from harness.rig.cell.prepare import PreparedCase
-from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
-from harness.rig.inliners.release import ReleaseInliner
 from harness.wire.oracles import Oracle
-from harness.wire.records import SubjectSpec, Verdict
+from harness.wire.records import Verdict
 from harness.wire.vocabulary import SubjectKind
 from tests.mutants import Mutant
-from tests.rig.conftest import cell_record
-
-Prepared = Callable[[str], PreparedCase]
-Write = Callable[..., ReleaseInliner]
+from tests.rig.conftest import Load, Prepared, cell_record
 
 BODY = "    patched_module = transform(\n        gm, cross"
 SOUND = Mutant("sound", BODY, BODY)
@@ -37,19 +30,6 @@ OTHER_OP = Mutant(
 )
 
 
-@pytest.fixture
-def candidate(release_specs: Mapping[str, SubjectSpec], tmp_path: Path) -> Write:
-    def write(mutant: Mutant, **fields: object) -> ReleaseInliner:
-        spec = release_specs["2.14.0"]
-        path = mutant.write(Path(str(spec.wheel_path)), tmp_path)
-        told = {"subject": mutant.name, "kind": SubjectKind.FILE, "exporter_path": str(path)}
-        loaded = load_inliner(dataclasses.replace(spec, **{**told, **fields}))  # type: ignore[arg-type]
-        assert isinstance(loaded, ReleaseInliner)
-        return loaded
-
-    return write
-
-
 def verdict(
     prepared: PreparedCase, inliner: Inliner, route: str, oracle: Oracle = Oracle.STRUCTURE
 ) -> Verdict:
@@ -65,42 +45,42 @@ def verdict(
     ],
     ids=lambda value: value.name if isinstance(value, Mutant) else "",
 )
-def test_an_export_that_makes_no_program_is_an_error_of_the_candidate(
-    candidate: Write, prepared: Prepared, mutant: Mutant, message: str, route: str
+def test_an_export_that_makes_no_program_is_an_error_of_the_load_mutant(
+    load_mutant: Load, prepared: Prepared, mutant: Mutant, message: str, route: str
 ) -> None:
-    found = verdict(prepared("relu_four_steps"), candidate(mutant), route, Oracle.COMPLETION)
+    found = verdict(prepared("relu_four_steps"), load_mutant(mutant), route, Oracle.COMPLETION)
     assert (found.label, found.message) == ("error@export", message)
 
 
 @pytest.mark.parametrize("route", ["legacy", "export"])
 def test_the_program_that_export_makes_is_the_one_that_is_judged(
-    candidate: Write, prepared: Prepared, route: str
+    load_mutant: Load, prepared: Prepared, route: str
 ) -> None:
     case = prepared("relu_four_steps")
-    assert not verdict(case, candidate(SOUND), route).failed
-    found = verdict(case, candidate(OTHER_OP), route)
+    assert not verdict(case, load_mutant(SOUND), route).failed
+    found = verdict(case, load_mutant(OTHER_OP), route)
     assert (found.label, found.message) == (
         "wrong-structure@export",
         "export() makes another program than its parts",
     )
     assert "aten.sigmoid" in found.evidence
-    assert verdict(case, candidate(OTHER_OP), route, Oracle.VALUES).label == "wrong-values@run"
+    assert verdict(case, load_mutant(OTHER_OP), route, Oracle.VALUES).label == "wrong-values@run"
 
 
 def test_dynamic_shapes_that_export_does_not_pass_on_are_found(
-    candidate: Write, prepared: Prepared
+    load_mutant: Load, prepared: Prepared
 ) -> None:
     case = prepared("dynamic_batch")
-    assert not verdict(case, candidate(SOUND), "export").failed
-    forgets = candidate(FORGETS_DYNAMIC_SHAPES)
+    assert not verdict(case, load_mutant(SOUND), "export").failed
+    forgets = load_mutant(FORGETS_DYNAMIC_SHAPES)
     assert verdict(case, forgets, "export").failed
     assert verdict(case, forgets, "export", Oracle.COMPLETION).label == "error@run"
 
 
 def test_a_wheel_of_no_release_is_asked_as_a_file_is(
-    candidate: Write, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+    load_mutant: Load, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nightly = candidate(SOUND, exporter_path=None)
+    nightly = load_mutant(SOUND, exporter_path=None)
     monkeypatch.delattr(nightly.exporter, "export")
     found = verdict(prepared("relu_four_steps"), nightly, "legacy", Oracle.COMPLETION)
     assert "has no attribute 'export'" in found.message
@@ -110,8 +90,8 @@ def test_a_wheel_of_no_release_is_asked_as_a_file_is(
     "fields", [{"kind": SubjectKind.RELEASE}, {"hypothetical_routes": ("legacy",)}]
 )
 def test_neither_a_release_nor_a_route_that_no_user_reaches_is_asked(
-    candidate: Write, prepared: Prepared, fields: Mapping[str, object]
+    load_mutant: Load, prepared: Prepared, fields: Mapping[str, object]
 ) -> None:
-    raises = candidate(RAISES, **fields)
+    raises = load_mutant(RAISES, **fields)
     found = verdict(prepared("relu_four_steps"), raises, "legacy", Oracle.COMPLETION)
     assert not found.failed

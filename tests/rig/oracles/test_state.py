@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import copy
-import io
 from collections.abc import Callable
 from typing import Any
 
@@ -15,23 +14,18 @@ from torch.export.graph_signature import InputKind
 
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.engines.emulated import METADATA_SLOT, engine_slots
-from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles import state
 from harness.rig.oracles.state import ExpectedState, Held, Role, State
 from harness.rig.oracles.values import content_digest
 from harness.wire.vocabulary import Stage
+from tests.rig.conftest import Prepared, inlined, reloaded
 
-Prepared = Callable[[str], PreparedCase]
 ENGINE = "_run_on_acc_0_engine"
 
 
 def exported(case: PreparedCase) -> ExportedProgram:
     """A correct program of a case, from disk, so that a test may spoil it."""
-    inlined = BuiltinInliner("positional").transform(case.split)
-    buffer = io.BytesIO()
-    torch.export.save(torch.export.export(inlined, case.captured.example.args), buffer)
-    buffer.seek(0)
-    return torch.export.load(buffer)
+    return reloaded(inlined(case), case)
 
 
 def kinds(case: PreparedCase, program: ExportedProgram) -> set[str]:

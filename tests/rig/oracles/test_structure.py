@@ -1,25 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from harness.rig.cell.prepare import PreparedCase
-from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles import structure
 from harness.wire.vocabulary import Stage
-
-Prepared = Callable[[str], PreparedCase]
+from tests.rig.conftest import Prepared, inlined
 
 
 def kinds(split: GraphModule, module: GraphModule) -> set[str]:
     return {finding.kind for finding in structure.check_inlined(split, module)}
-
-
-def inlined(case: PreparedCase) -> GraphModule:
-    return BuiltinInliner("positional").transform(case.split)
 
 
 def test_a_correct_module_has_no_finding(prepared: Prepared) -> None:

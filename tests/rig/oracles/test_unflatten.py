@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch.export import ExportedProgram
 
 from harness.rig.cell.prepare import PreparedCase
-from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles import unflatten
 from harness.wire.vocabulary import Stage
-
-Prepared = Callable[[str], PreparedCase]
-
-
-def reloaded(case: PreparedCase, module: torch.nn.Module | None = None) -> ExportedProgram:
-    """The split module, or another one in its place, exported and loaded."""
-    buffer = io.BytesIO()
-    exported = torch.export.export(module or case.split, case.captured.example.args)
-    torch.export.save(exported, buffer)
-    buffer.seek(0)
-    return torch.export.load(buffer)
+from tests.rig.conftest import Prepared, inlined, reloaded
 
 
 def kinds(
@@ -40,20 +26,20 @@ def test_what_was_not_inlined_gives_back_the_children_that_went_in(
     case = prepared(name)
     children = unflatten.called_children(case.split)
     assert len(children) > 1
-    assert kinds(case, reloaded(case), children) == set()
+    assert kinds(case, reloaded(case.split, case), children) == set()
 
 
 def test_a_child_that_is_missing_and_one_that_is_too_many_are_found(prepared: Prepared) -> None:
     case = prepared("pr_4360")
     children = unflatten.called_children(case.split)
     wrong = (Stage.LOAD, "unflattened: other children")
-    assert kinds(case, reloaded(case), children | {"_run_on_acc_9"}) == {wrong}
-    assert kinds(case, reloaded(case), children - {"_run_on_acc_0"}) == {wrong}
+    assert kinds(case, reloaded(case.split, case), children | {"_run_on_acc_9"}) == {wrong}
+    assert kinds(case, reloaded(case.split, case), children - {"_run_on_acc_0"}) == {wrong}
 
 
 def test_other_numbers_are_found(prepared: Prepared) -> None:
     case = prepared("linears_in_two_fallbacks")
-    program = reloaded(case)
+    program = reloaded(case.split, case)
     with torch.no_grad():
         next(iter(program.state_dict.values()))[0] += 1
     assert kinds(case, program) == {(Stage.RUN, "unflattened: numbers differ")}
@@ -61,13 +47,14 @@ def test_other_numbers_are_found(prepared: Prepared) -> None:
 
 def test_a_program_that_cannot_be_run_when_unflattened_is_found(prepared: Prepared) -> None:
     case, other = prepared("linears_in_two_fallbacks"), prepared("dynamic_batch_of_two_inputs")
-    assert kinds(case, reloaded(other)) == {(Stage.RUN, "unflattened: raises TypeError")}
+    assert kinds(case, reloaded(other.split, other)) == {
+        (Stage.RUN, "unflattened: raises TypeError")
+    }
 
 
 def test_a_hybrid_whose_nodes_know_no_module_cannot_be_unflattened(prepared: Prepared) -> None:
     case = prepared("batch_norm_in_fallback")
-    inlined = BuiltinInliner("positional").transform(case.split)
-    program = reloaded(case, inlined)
+    program = reloaded(inlined(case), case)
     for node in program.graph.nodes:
         node.meta.pop("nn_module_stack", None)
     (found,) = kinds(case, program)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -20,12 +19,7 @@ from harness.rig.oracles.reading import GraphReader, Unreadable
 from harness.rig.oracles.wiring import check_inlined, check_program, reference_reading
 from harness.wire.vocabulary import Stage
 from tests.chosen import quick_first
-
-Prepared = Callable[[str], PreparedCase]
-
-
-def inlined(case: PreparedCase) -> GraphModule:
-    return BuiltinInliner("positional").transform(case.split)
+from tests.rig.conftest import Prepared, inlined
 
 
 def findings(case: PreparedCase, module: GraphModule) -> list[Finding]:

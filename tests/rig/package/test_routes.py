@@ -30,10 +30,9 @@ from harness.rig.package.saving import user_arguments
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.wire.routes import Route
-from tests.rig.conftest import AskPackage
+from tests.rig.conftest import AskPackage, Prepared
 from tests.rig.package.saved_calls import Calls, calls_of, saved_calls
 
-Prepared = Callable[[str], PreparedCase]
 CATALOGUE = load_catalogue()
 # Positions, and keywords that save is given in another order; and a dimension that is dynamic.
 CASES = ("keywords_in_another_order", "dynamic_batch")

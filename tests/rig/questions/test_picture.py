@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from torch.fx import GraphModule
 
 from harness.rig.cell.prepare import PreparedCase
-from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles.reading import Reading
 from harness.rig.oracles.wiring import reference_reading
 from harness.rig.questions.picture import RETURNS, BoxReader, picture, split_graph
+from tests.rig.conftest import inlined
 
 CASE = "inputs_read_in_reverse"
 
@@ -19,10 +18,6 @@ CASE = "inputs_read_in_reverse"
 @pytest.fixture
 def case(prepared: Callable[[str], PreparedCase]) -> PreparedCase:
     return prepared(CASE)
-
-
-def inlined(case: PreparedCase, name: str) -> GraphModule:
-    return BuiltinInliner(name).transform(case.split)
 
 
 def test_a_getitem_is_an_output_of_its_engine_and_all_else_is_a_box(

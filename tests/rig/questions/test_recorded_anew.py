@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -21,8 +20,8 @@ from corpus.recorded.to_record import TO_RECORD
 from harness.catalogue.releases import Catalogue
 from harness.rig.questions.recording import partitioning_seen, record
 from harness.toolchain import Toolchain
-from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import ask_rig, package_lane
+from tests.commands import harness
 from tests.rig.conftest import AskPackage
 
 FEW = ["recorded_pr_4360", "recorded_chunk_halves_global_partitioner"]
@@ -98,13 +97,7 @@ def test_a_package_has_its_own_partitioners_back_whatever_happens() -> None:
 def test_what_cannot_be_recorded_is_told_in_one_message(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", "record", "--out", str(tmp_path), *arguments],
-        cwd=PROJECT_ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = harness("record", "--out", tmp_path, *arguments)
     assert done.returncode == code
     assert message in done.stderr
     assert "Traceback" not in done.stderr

@@ -8,7 +8,6 @@ import dataclasses
 import io
 import os
 import runpy
-import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from harness.rig.reproduce.trial import Trials
 from harness.toolchain.rig_client import graph_lane
 from harness.wire.records import SubjectSpec
 from harness.wire.vocabulary import SubjectKind
+from tests.commands import python
 from tests.rig.conftest import Ask
 
 Specs = dict[str, SubjectSpec]
@@ -94,13 +94,7 @@ def test_a_script_is_a_command_that_bisects(
     ended = {}
     for release in (bad, good):
         wheel = str(release_specs[release].wheel_path)
-        done = subprocess.run(
-            [sys.executable, "-I", script.name, wheel],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = python("-I", script.name, wheel, cwd=tmp_path)
         ended[release] = done.returncode
         assert (words in done.stdout) == (release == bad), done.stdout + done.stderr
     assert ended == {bad: 1, good: 0}
