@@ -30,6 +30,7 @@ class Changes:
     """
 
     before: str
+    release: str
     mended: tuple[Standing, ...]
     new: tuple[Standing, ...]
     uncovered: tuple[Standing, ...]
@@ -61,6 +62,7 @@ def changes_in(standings: Standings, release: str) -> Changes | None:
     came = [each for name, each in now.items() if name not in was]
     return Changes(
         before=before,
+        release=release,
         mended=tuple(each for name, each in was.items() if name not in now and name not in hidden),
         new=tuple(each for each in came if each.defect.since == release),
         uncovered=tuple(each for each in came if each.defect.since != release),
@@ -78,7 +80,7 @@ def known_in(release: str, standings: Standings, reach_of: ReachOf) -> Known:
     by_reach: dict[Reach, Counter[str]] = {reach: Counter() for reach in Reach}
     shown = standings.having(release, State.SHOWN)
     for each in shown:
-        by_reach[_reach(each, reach_of)][each.harm] += 1
+        by_reach[reach_of_standing(each, reach_of)][each.harm] += 1
     told = shown[0].release if shown else release
     return Known(
         release=told,
@@ -88,7 +90,7 @@ def known_in(release: str, standings: Standings, reach_of: ReachOf) -> Known:
     )
 
 
-def _reach(each: Standing, reach_of: ReachOf) -> Reach:
+def reach_of_standing(each: Standing, reach_of: ReachOf) -> Reach:
     """The first of the reaches that a defect's cells have; a whole package's is the product."""
     if set(each.lanes) != {Lane.GRAPH}:
         return Reach.PRODUCT

@@ -6,9 +6,11 @@ are right, and structure, signature, state or metadata is not); an *error* in pl
 word. The candidate is held against the baseline cell by cell, and what counts is the harm, not the
 wording of a message.
 
-A new silent or warned harm or a new error in a split that the product or `torch.export` makes
-forbids to ship. In a handmade split, which today's splitter does not emit, it is told and does not.
-What could not be asked of one of the two alone leaves the question open.
+A new silent harm, or a warned one or an error where the baseline is right, forbids to ship in a
+split that the product or `torch.export` makes. In a handmade split, which today's splitter does not
+emit, it is told and does not. Where the baseline raises, nobody has a program to lose: a warned
+harm in its place is told, and does not forbid either. What could not be asked of one of the two
+alone leaves the question open.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ import dataclasses
 import enum
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
+from harness.base.words import plural
 from harness.gate.attribution import Attributed
 from harness.gate.verdict import ReachOf, by_lane
 from harness.register.defects import Defect, Register
@@ -28,6 +31,7 @@ from harness.runs.commands import explain_command
 from harness.wire.oracles import Harm as Graded
 from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
+from harness.wire.routes import Lane
 from harness.wire.vocabulary import CellState, Reach
 
 
@@ -79,8 +83,38 @@ class Change:
         return self.reach is Reach.HANDMADE
 
     @property
+    def forbids(self) -> bool:
+        """Whether it forbids to ship, if somebody makes the split."""
+        return self.after > self.before and (
+            self.after is Harm.SILENT or (self.after >= Harm.ERROR and self.before < Harm.ERROR)
+        )
+
+    @property
     def command(self) -> str:
         return f"{explain_command(self.key)} {self.options}".rstrip()
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What became of cells that both subjects were asked, each counted once.
+
+    ``regressed`` forbid to ship. ``fixed`` are right now. ``louder`` were wrong without or with a
+    warning and now raise, or warn. ``otherwise`` changed in another way that is still a failure.
+    ``broken`` do the same harm as before.
+    """
+
+    asked: int = 0
+    regressed: int = 0
+    fixed: int = 0
+    louder: int = 0
+    otherwise: int = 0
+    broken: int = 0
+
+    @property
+    def right(self) -> int:
+        """Right before and now; the numbers at least."""
+        failing = self.regressed + self.fixed + self.louder + self.otherwise + self.broken
+        return self.asked - failing
 
 
 @dataclass(frozen=True)
@@ -126,6 +160,8 @@ class Qualification:
     measured: tuple[Measured, ...]
     causes_gone: tuple[ShownDefect, ...]
     causes_new: tuple[ShownDefect, ...]
+    tallies: Mapping[tuple[bool, Reach], Tally] = field(default_factory=dict)
+    """By whether the whole package was called, and by who makes the splits."""
 
     def worse(self, harm: Harm, *reaches: Reach) -> tuple[Change, ...]:
         """The cells of splits of these reaches that now do this harm, and did a smaller one."""
@@ -148,7 +184,8 @@ class Qualification:
         return self._forbidding(Reach.HANDMADE)
 
     def _forbidding(self, *reaches: Reach) -> tuple[Change, ...]:
-        return tuple(change for harm in FORBIDDING for change in self.worse(harm, *reaches))
+        worse = (change for harm in FORBIDDING for change in self.worse(harm, *reaches))
+        return tuple(change for change in worse if change.forbids)
 
     @property
     def lesser(self) -> tuple[Change, ...]:
@@ -213,6 +250,7 @@ def qualify(
         measured=tuple(_measured(asked, theirs, mine)),
         causes_gone=_defects_of(shown, known, *names[::-1], asked),
         causes_new=_defects_of(shown, known, *names, asked),
+        tallies=_tallies(asked, theirs, mine, reach_of),
     )
 
 
@@ -245,6 +283,35 @@ def _changes(
         found.append(Change(other.key, family, reach, was, is_now, message, options))
     order = list(Reach)
     return sorted(found, key=lambda change: (-change.after, order.index(change.reach), change.key))
+
+
+def _tallies(
+    places: Iterable[CellKey],
+    before: Mapping[CellKey, CellRecord],
+    after: Mapping[CellKey, CellRecord],
+    reach_of: ReachOf,
+) -> dict[tuple[bool, Reach], Tally]:
+    counts: dict[tuple[bool, Reach], Counter[str]] = {}
+    for place in places:
+        key = after[place].key
+        counted = counts.setdefault((key.lane is not Lane.GRAPH, reach_of(key)), Counter())
+        counted["asked"] += 1
+        counted[_fate(harm_of(before[place]), harm_of(after[place]))] += 1
+    return {
+        where: Tally(**{name: count for name, count in of.items() if name != "right"})
+        for where, of in counts.items()
+    }
+
+
+def _fate(before: Harm, after: Harm) -> str:
+    """The name of a field of `Tally`; numbers that are right count as right, however packed."""
+    if after < Harm.ERROR:
+        return "right" if before < Harm.ERROR else "fixed"
+    if after == before:
+        return "broken"
+    if after is Harm.SILENT or before < Harm.ERROR:
+        return "regressed"
+    return "louder" if after < before else "otherwise"
 
 
 def _not_asked(
@@ -332,3 +399,42 @@ def _defects_of(
         for name, cells in sorted(places[of].items())
         if name not in places[not_of]
     )
+
+
+_MADE_BY: Final[Mapping[tuple[bool, Reach], str]] = {
+    (True, Reach.PRODUCT): "user call",
+    (False, Reach.PRODUCT): "product split",
+    (False, Reach.EXPORTED): "torch.export split",
+    (False, Reach.HANDMADE): "handmade split",
+}
+
+
+def decision_words(q: Qualification) -> str:
+    """``2.14.0 in place of 2.13.0: ship``."""
+    return f"{q.candidate.subject} in place of {q.baseline.subject}: {q.decision}"
+
+
+def evidence_words(q: Qualification) -> str:
+    """What the decision rests on."""
+    return "on a GPU" if Lane.ENGINE.value in q.lanes else "on CPU evidence; no GPU has run it"
+
+
+def tally_lines(q: Qualification) -> list[tuple[str, str]]:
+    """What became of the cells that both were asked: ``188 user calls`` and what they did."""
+    lines = []
+    for where, name in _MADE_BY.items():
+        tally = q.tallies.get(where)
+        if tally is None:
+            continue
+        counts = {
+            "regressed": tally.regressed,
+            "fixed": tally.fixed,
+            "silent before and now raised or warned of": tally.louder,
+            "raised before and now announced as wrong": tally.otherwise,
+            "broken before": tally.broken,
+            "right": tally.right,
+        }
+        always = ("regressed", "fixed", "broken before", "right")
+        told = [f"{count:,} {what}" for what, count in counts.items() if count or what in always]
+        lines.append((plural(tally.asked, name), ", ".join(told)))
+    return lines

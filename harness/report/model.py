@@ -18,7 +18,7 @@ from harness.report.reported_run import ReportedRun, Section, View
 from harness.report.run_frames import RunFrames, run_frames
 from harness.report.sections.causes import CAUSES, Script
 from harness.report.sections.changes import CHANGES
-from harness.report.sections.every_failure import FAILING
+from harness.report.sections.defects import DEFECTS
 from harness.report.sections.findings import FINDINGS
 from harness.report.sections.headline import Headline, headline, scope
 from harness.report.sections.latency import LATENCY
@@ -31,17 +31,17 @@ from harness.wire.builders import EMULATED
 from harness.wire.routes import Lane
 
 SECTIONS: Final[tuple[Section[Any], ...]] = (
-    MATRIX,
-    *PACKAGES,
-    VERSIONS,
     FINDINGS,
-    CHANGES,
+    DEFECTS,
     CAUSES,
+    *PACKAGES,
+    MATRIX,
+    VERSIONS,
+    CHANGES,
     LATENCY,
     UNFLATTEN,
     CONTROL,
     HYPOTHETICAL,
-    FAILING,
     PROVENANCE,
 )
 """What stands below the headline, in order."""
@@ -69,11 +69,11 @@ class ReportModel:
     def sections(self) -> list[tuple[Section[Any], Any]]:
         """The sections that have something to show, in order, with their views.
 
-        Whole packages come first in a run without the graph lane.
+        Causes stand in the table of defects, and by themselves where there is no table.
         """
-        first = () if self.lane is Lane.GRAPH else PACKAGES
-        ordered = dict.fromkeys((*first, *SECTIONS))
-        views = [(section, self.run.view(section)) for section in ordered]
+        apart = self.run.defect_table is None
+        shown = [section for section in SECTIONS if apart or section is not CAUSES]
+        views = [(section, self.run.view(section)) for section in shown]
         return [(section, view) for section, view in views if view is not None]
 
     @property

@@ -1,6 +1,7 @@
 """What the report is made of: a judged run as plain data with its frames, and what a section is.
 
-The gate and the register are adapted to the views here, so that no section depends on either.
+The gate's findings and the register's defects are adapted to the views here; what compares two
+subjects, and the table of defects, are values of the gate that sections show as they are.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from typing import Any, Final, Generic, TypeVar
 import pandas as pd
 
 from harness.catalogue.subject_order import ordered_subjects
+from harness.gate.defect_table import DefectTable
+from harness.gate.known import Changes
+from harness.gate.qualify import Qualification
 from harness.report.frames import tables
 from harness.report.frames.environments import Compared, compared_in
 from harness.report.frames.frames import cell_frame, sample_frame, verdict_frame
@@ -88,6 +92,9 @@ class ReportedRun:
         findings: what keeps the gate from green, worst first; ``notes`` and ``good_news`` do not.
         causes: the defects that this run shows.
         defects: the run in defects, line by line, as the console tells it.
+        defect_table: every known defect by releases; None where no table speaks of the cases.
+        changes: what the newest release changed in the defects of the one before, by the table.
+        upgrades: each candidate in the place of another subject, cell by cell.
         summary, provenance: the data of summary.json and run.json.
         views: what sections show of the run, by their names, as far as they were asked.
     """
@@ -104,6 +111,9 @@ class ReportedRun:
     good_news: Sequence[FindingView] = ()
     causes: Sequence[CauseView]
     defects: Sequence[str] = ()
+    defect_table: DefectTable | None = None
+    changes: Changes | None = None
+    upgrades: Sequence[Qualification] = ()
     summary: Mapping[str, Any]
     provenance: Mapping[str, Any]
     views: dict[str, Any] = field(default_factory=dict)

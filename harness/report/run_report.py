@@ -97,6 +97,9 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         summary=summary,
         provenance=provenance_to_json(judged.provenance),
         defects=defect_lines(judged),
+        defect_table=judged.table,
+        changes=judged.known.changes if judged.known else None,
+        upgrades=judged.upgrades,
     )
     return ReportModel(run)
 

@@ -25,6 +25,7 @@ TONES: Mapping[str, str] = {
     "ok": GREEN,
     "unsupported": "#9a9993",
     "missing": "#b8b7b0",
+    "hidden": "#c3c2bb",
     "none": PAPER,
 }
 """The colour of a cell or tag: by the worst harm, or by the standing where nothing fails."""
@@ -34,6 +35,7 @@ STRENGTH: Mapping[str, float] = {
     Harm.COSMETIC.value: 0.4,
     "ok": 0.14,
     "unsupported": 0.22,
+    "hidden": 0.35,
     "none": 0.0,
 }
 """How much of its colour a tone lays on the paper, 1.0 where it is not named. The eye goes first to
@@ -51,6 +53,7 @@ SIGNS: Mapping[str, str] = {
     "ok": "✓",
     "unsupported": "?",
     "missing": "∅",
+    "hidden": "?",
     "none": "·",
 }
 

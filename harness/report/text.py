@@ -38,12 +38,12 @@ def cells_by_lane(graph: int, package: int, engine: int) -> str:
     return joined([f"{plural(first, 'cell')}{where}", *(f"{n:,}{where}" for n, where in others)])
 
 
-def listed(words: Iterable[str], most: int = 4) -> str:
+def listed(words: Iterable[str], most: int = 4, between: str = ", ") -> str:
     """``a, b, c and 5 more``."""
     items = list(words)
     shown = items if len(items) <= most + 1 else items[:most]
     rest = len(items) - len(shown)
-    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+    return between.join(shown) + (f" and {rest} more" if rest else "")
 
 
 def joined(words: Sequence[str]) -> str:

@@ -12,8 +12,9 @@ from harness.gate.attribution import (
     difference_line,
     shown_lines,
 )
-from harness.gate.findings import first_screen
+from harness.gate.findings import Gate, first_screen
 from harness.gate.known import known_lines
+from harness.gate.qualify import decision_words, evidence_words, tally_lines
 from harness.run.judged_run import JudgedRun
 from harness.subjects.choosing import likes
 from harness.wire.vocabulary import SubjectKind
@@ -32,10 +33,21 @@ def screen_of(judged: JudgedRun) -> list[str]:
 
 def defect_lines(judged: JudgedRun) -> list[str]:
     """What stands between the gate and the cells, on the console and on the page alike."""
-    lines = [*_candidates(judged), *_releases(judged)]
+    lines = [*_upgrades(judged), *_candidates(judged), *_releases(judged)]
     if judged.known is not None:
         return [*lines, *known_lines(judged.known)]
     return [*lines, *_own_cases(judged)]
+
+
+def _upgrades(judged: JudgedRun) -> list[str]:
+    """Whether the newest release may take the place of the one before it, and in what numbers."""
+    if judged.report.gate not in (Gate.GREEN, Gate.RED):
+        return []  # what was not asked cannot be compared
+    lines = []
+    for q in judged.upgrades:
+        lines.append(f"{decision_words(q)}, {evidence_words(q)}")
+        lines += [f"  {asked}: {told}" for asked, told in tally_lines(q)]
+    return lines
 
 
 def _candidates(judged: JudgedRun) -> list[str]:

@@ -15,9 +15,11 @@ from harness.base.errors import SurroundingsError, UsageError
 from harness.catalogue.releases import Catalogue
 from harness.expectations import EXPECTATIONS
 from harness.gate.attribution import Attributed, attributed
+from harness.gate.defect_table import DefectTable, defect_table
 from harness.gate.findings import Gate, GateReport
 from harness.gate.judge import judge
 from harness.gate.known import Known, known_in
+from harness.gate.qualify import Qualification, qualify
 from harness.gate.reach import reach_in
 from harness.gate.shown_defects import shown_defects
 from harness.gate.summary import summarise
@@ -44,8 +46,8 @@ RESULTS: Final = "results"  # where the commands look for runs if they are not t
 class JudgedRun:
     """A run's records with everything that explains them.
 
-    ``known`` is what its newest release is known to have; None where the table knows no release,
-    none was asked, or the cases are a user's own.
+    ``known`` is what its newest release is known to have, and ``table`` every known defect up to
+    it; None where no release is known or asked, or the cases are a user's own.
     """
 
     folder: RunFolder
@@ -57,6 +59,7 @@ class JudgedRun:
     expectations: Expectations
     provenance: Provenance
     known: Known | None = None
+    table: DefectTable | None = None
     broken: dict[str, str] = field(default_factory=dict)
 
     @functools.cached_property
@@ -64,6 +67,29 @@ class JudgedRun:
         """Every failure that is judged, with its defect."""
         known, partners = self.expectations, likes(self.subjects)
         return tuple(attributed(self.records.values(), known.table, known.register, partners))
+
+    @functools.cached_property
+    def upgrades(self) -> tuple[Qualification, ...]:
+        """Each candidate in the place of what it is held against; else the two newest releases.
+
+        Two that have no cell in common, because each has its own environment, are not compared.
+        """
+        specs = {spec.subject: spec for spec in self.subjects}
+        partners = likes(self.subjects)
+        pairs = [(like, name) for name, like in sorted(partners.items()) if like in specs]
+        if not partners:
+            releases = [spec for spec in specs.values() if spec.kind is SubjectKind.RELEASE]
+            newest = sorted((spec.subject for spec in releases), key=Version)[-2:]
+            pairs = [(newest[0], newest[1])] if len(newest) > 1 else []
+        reach_of = reach_in(self.cases, self.provenance.corpus, partners)
+        known, records = self.expectations.register, self.records.values()
+        compared = (
+            qualify(
+                records, self.cases, specs[one], specs[other], self.shown, known, reach_of=reach_of
+            )
+            for one, other in pairs
+        )
+        return tuple(q for q in compared if q.compared)
 
     @property
     def places(self) -> Places:
@@ -142,11 +168,21 @@ def judged_run(
         cosmetic_is_told=bool(provenance.corpus) and not known.table.entries,
     )
     newest = _newest_release(subjects)
-    counted = None
+    counted = table = None
     if newest is not None and known.table.releases and not provenance.corpus:
         standings = Standings(known.register, known.table)
-        counted = known_in(newest, standings, _reach_of_rows(expected.corpus))
-    return JudgedRun(folder, report, plan, records, chosen, subjects, known, provenance, counted)
+        reach_of = _reach_of_rows(expected.corpus)
+        counted = known_in(newest, standings, reach_of)
+        table = defect_table(
+            standings,
+            counted.release,
+            {release.version: release.inliner_id for release in expected.catalogue.releases},
+            reach_of,
+            {case.name: case.family for case in cases},
+        )
+    return JudgedRun(
+        folder, report, plan, records, chosen, subjects, known, provenance, counted, table
+    )
 
 
 def _reach_of_rows(corpus: Corpus) -> ReachOf:

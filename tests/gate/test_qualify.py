@@ -10,7 +10,7 @@ import pytest
 
 from harness.bench.at_sizes import AtSize, AtSizes
 from harness.gate.attribution import Attributed
-from harness.gate.qualify import Decision, Harm, Qualification, harm_of, qualify
+from harness.gate.qualify import Decision, Harm, Qualification, harm_of, qualify, tally_lines
 from harness.register.facts import Fact
 from harness.report.pages.qualify_page import (
     Beside,
@@ -105,15 +105,23 @@ def test_a_new_error_forbids_to_ship() -> None:
     assert q.decision is Decision.DO_NOT_SHIP
 
 
-def test_a_wrong_number_that_is_newly_announced_forbids_to_ship_and_is_told_as_that() -> None:
+def test_a_wrong_number_that_is_newly_announced_forbids_to_ship_where_the_baseline_is_right() -> (
+    None
+):
     announced = dataclasses.replace(WRONG, harm=Graded.WARNED)
-    for before in ((), (ERROR,)):
-        q = held(
-            *sound("plain"), cell("plain", "2.13.0", *before), cell("plain", "2.14.0", announced)
-        )
-        assert q.decision is Decision.DO_NOT_SHIP
-        assert "1 do so with a warning" in verdict_of(q).why
-        assert "wrong with a warning" in qualification_markdown(q, {})
+    q = held(*sound("plain"), cell("plain", "2.13.0"), cell("plain", "2.14.0", announced))
+    assert q.decision is Decision.DO_NOT_SHIP
+    assert "1 do so with a warning" in verdict_of(q).why
+    assert "wrong with a warning" in qualification_markdown(q, {})
+    raised = cell("plain", "2.13.0", ERROR)
+    q = held(*sound("plain"), raised, cell("plain", "2.14.0", announced))
+    assert q.decision is Decision.SHIP
+    assert "1 raised before and now announced as wrong" in dict(tally_lines(q))["1 product split"]
+    assert "wrong with a warning" in qualification_markdown(q, {})
+    assert (
+        held(*sound("plain"), raised, cell("plain", "2.14.0", WRONG)).decision
+        is Decision.DO_NOT_SHIP
+    )
     known = [cell("plain", who, announced) for who in ("2.13.0", "2.14.0")]
     assert held(*sound("plain"), *known).decision is Decision.SHIP
 

@@ -16,13 +16,11 @@ if TYPE_CHECKING:  # it comes with the session `page` alone
     from playwright.sync_api import Browser, Page
 
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-FILTERS = ("release", "family", "route", "verdict")
+FILTERS = ("release", "call", "structure", "harm", "reach")
 
 UNFOLD = """
 () => {
-  for (const each of document.querySelectorAll("section:not(#failing) details")) each.open = true;
-  const first = document.querySelector("#failing details");  // all would take axe minutes
-  if (first) first.open = true;
+  for (const each of document.querySelectorAll("details")) each.open = true;
 }
 """
 BROKEN_LINKS = """
@@ -31,32 +29,26 @@ BROKEN_LINKS = """
   .filter((to) => !to || !to.startsWith("#") || !document.getElementById(to.slice(1)))
   .map((to) => `a link leads to ${to}, which is not there`)
 """
-CLOSED_CELLS = """
+CLOSED_DEFECTS = """
 () => {
   const faults = [];
-  const details = [...document.querySelectorAll("#failing details")];
-  const cells = document.querySelectorAll("#matrix .matrix td:not(.pin, .whole)");
-  if (!cells.length) faults.push("the matrix has no cell");
-  for (const cell of cells) {
-    if (/ t-(ok|none|unsupported|missing) /.test(` ${cell.className} `)) continue;
-    const said = cell.title, link = cell.querySelector("a");
-    if (!link) { faults.push(`no link to the cases: ${said}`); continue; }
-    for (const each of details) each.open = false;
+  const rows = document.querySelectorAll("#defects tr.defect");
+  if (!rows.length) faults.push("the table has no defect");
+  for (const row of rows) {
+    const link = row.querySelector("th a"), folded = row.closest("details");
+    if (folded) folded.open = true;
     link.click();
-    const target = document.getElementById(location.hash.slice(1));
-    const rows = target?.closest(".fails")?.querySelectorAll("tbody tr") ?? [];
-    if (!rows.length || ![...rows].every((row) => row.checkVisibility()))
-      faults.push(`its link opens no cases: ${said}`);
+    const more = document.getElementById(location.hash.slice(1));
+    if (more !== row.nextElementSibling || !more.checkVisibility())
+      faults.push(`its title opens nothing: ${link.textContent}`);
   }
   return faults;
 }
 """
 ROWS = """
-() => [...document.querySelectorAll("#failing tbody tr")].map((row) => ({
-  release: row.closest("details").dataset.release.split(", "),
-  family: [row.closest(".fails").dataset.family],
-  route: [row.cells[1].textContent],
-  verdict: [row.cells[2].textContent],
+() => [...document.querySelectorAll("#defects tr.defect")].map((row) => ({
+  ...Object.fromEntries(["release", "call", "structure", "harm", "reach"].map(
+    (name) => [name, row.dataset[name].split("|").filter(Boolean)])),
   seen: row.checkVisibility(),
 }))
 """
@@ -80,14 +72,15 @@ UNREADABLE = """
   if (document.querySelector("form")) faults.push("a form that does nothing");
   const folded = [...document.querySelectorAll("details")].map((each) => [each, each.open]);
   for (const [each] of folded) each.open = true;
-  for (const each of document.querySelectorAll("tr, section, h1, h2, h3, p, pre"))
+  const all = "tr:not(.more), section, h1, h2, h3, section > p, header p";
+  for (const each of document.querySelectorAll(all))
     if (!each.checkVisibility()) faults.push(`not to be seen: ${each.textContent.slice(0, 60)}`);
   for (const [each, open] of folded) each.open = open;
   return faults;
 }
 """
 UNPRINTED = """
-() => [...document.querySelectorAll("section:not(#failing) details:not(.script)")]
+() => [...document.querySelectorAll("details:not(.script)")]
   .filter((each) => getComputedStyle(each, "::details-content").contentVisibility !== "visible")
   .map((each) => `folded away on paper: ${each.querySelector("summary").textContent}`)
 """
@@ -134,9 +127,9 @@ def broken_links(page: Page) -> list[str]:
     return list(page.evaluate(BROKEN_LINKS))
 
 
-def closed_cells(page: Page) -> list[str]:
-    """Cells of the matrix in which something fails, and which do not open their cases."""
-    return list(page.evaluate(CLOSED_CELLS))
+def closed_defects(page: Page) -> list[str]:
+    """Defects whose title does not open what is known of them."""
+    return list(page.evaluate(CLOSED_DEFECTS))
 
 
 def wider_than_the_screen(page: Page) -> list[str]:
@@ -162,7 +155,7 @@ def wrong_filters(browser: Browser, file: Path) -> list[str]:
     with visit(browser, file) as opened:
         rows = opened.page.evaluate(ROWS)
         choices = [{name: _last(opened.page, name)} for name in FILTERS]
-        choices.append({"release": _common(rows, "release"), "route": _common(rows, "route")})
+        choices.append({"release": _common(rows, "release"), "harm": _common(rows, "harm")})
         for chosen in choices:
             for name in FILTERS:
                 opened.page.select_option(f"select[name={name}]", chosen.get(name, ""))
@@ -196,7 +189,7 @@ def _misfiltered(page: Page, rows: list[dict[str, Any]], chosen: dict[str, str])
     faults = []
     if chosen and [row["seen"] for row in now] != expected:
         faults.append(f"{chosen}: {sum(row['seen'] for row in now)} rows for {sum(expected)}")
-    if state["told"].partition("; ")[0] != f"{sum(expected)} of {len(rows)} rows":
+    if state["told"].partition("; ")[0] != f"{sum(expected)} of {len(rows)} defects":
         faults.append(f"{chosen}: it says {state['told']}")
     if state["chosen"] != {name: chosen.get(name, "") for name in FILTERS}:
         faults.append(f"{chosen}: chosen is {state['chosen']}")

@@ -12,7 +12,7 @@ import pytest
 from tests.page.checks import (
     PHONE,
     broken_links,
-    closed_cells,
+    closed_defects,
     inaccessible,
     unprinted,
     unreadable_without_scripts,
@@ -56,25 +56,18 @@ def test_a_link_that_leads_nowhere_is_told(browser: Browser, plant: Callable[...
         assert broken_links(opened.page) == ["a link leads to #lateness, which is not there"]
 
 
-def test_a_cell_that_opens_nothing_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
-    with visit(browser, plant('<a href="#failing-[^"]*"><b', '<a href="#latency"><b')) as opened:
-        assert len(closed_cells(opened.page)) == 1
-
-
-def test_a_failing_cell_without_a_link_is_told(
-    browser: Browser, plant: Callable[..., Path]
-) -> None:
-    with visit(browser, plant('<a href="#failing-[^"]*"><b', "<a><b")) as opened:
-        assert "opens no cases" in closed_cells(opened.page)[0]
-    with visit(browser, plant(r'<a href="#failing-[^"]*">(<b.*?)</a>', "<i></i>")) as opened:
-        assert "no link to the cases" in closed_cells(opened.page)[0]
+def test_a_title_that_opens_nothing_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+    with visit(browser, plant('href="#defect-[^"]*"', 'href="#latency"')) as opened:
+        assert len(closed_defects(opened.page)) == 1
+    with visit(browser, plant("tr.more:target { display: table-row; }", "")) as opened:
+        assert "opens nothing" in closed_defects(opened.page)[0]
 
 
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        (r"each\.row\.hidden = chosen", "each.row.hidden = false && chosen", "rows for"),
-        (r"shown \+= !each\.row\.hidden", "shown += 1", "it says"),
+        (r"row\.hidden = chosen", "row.hidden = false && chosen", "rows for"),
+        (r"shown \+= !row\.hidden", "shown += 1", "it says"),
         (r"history\.replaceState", "void ", "the address says"),
         (r"asked\.get\(select\.name\)", "select.value", "shared link"),
     ],
@@ -86,7 +79,7 @@ def test_a_filter_that_does_not_filter_count_or_last_is_told(
 
 
 def test_a_row_that_needs_a_script_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
-    file = plant("<tr><th", "<tr hidden><th")
+    file = plant('<tr class="defect"', '<tr hidden class="defect"')
     with visit(browser, file, java_script_enabled=False) as opened:
         assert any("not to be seen" in fault for fault in unreadable_without_scripts(opened.page))
 

@@ -11,7 +11,7 @@ import pytest
 from tests.page.checks import (
     PHONE,
     broken_links,
-    closed_cells,
+    closed_defects,
     inaccessible,
     unprinted,
     unreadable_without_scripts,
@@ -34,7 +34,7 @@ def test_the_page_renders_without_a_complaint_and_without_a_request(
 ) -> None:
     with visit(browser, html) as opened:
         assert opened.page.locator("h1").is_visible()
-        assert opened.page.locator("#matrix .matrix").is_visible()
+        assert opened.page.locator("#defects .defects").first.is_visible()
         opened.page.mouse.wheel(0, 20_000)
         assert opened.complaints == []
         assert opened.requests == []
@@ -47,11 +47,9 @@ def test_every_link_has_a_target(browser: Browser, html: Path) -> None:
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_every_failing_cell_of_the_matrix_opens_its_cases(
-    browser: Browser, html: Path, scripts: bool
-) -> None:
+def test_the_title_of_every_defect_opens_it(browser: Browser, html: Path, scripts: bool) -> None:
     with visit(browser, html, java_script_enabled=scripts) as opened:
-        assert closed_cells(opened.page) == []
+        assert closed_defects(opened.page) == []
 
 
 def test_filters_filter_count_and_survive_in_a_link(browser: Browser, html: Path) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from harness.gate.qualify import Qualification, qualify
+from harness.gate.reach import observed_reach
 from harness.report.frames.frames import cell_frame, verdict_frame
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import Drawn, page
@@ -230,8 +232,18 @@ class Run:
             "provenance": self.provenance,
             "good_news": list(self.good_news),
             "defects": list(self.defects),
+            "upgrades": self._upgrades(),
         }
         return ReportedRun(**given | changes)
+
+    def _upgrades(self) -> list[Qualification]:
+        specs = {spec.subject: spec for spec in self.subjects}
+        pair = [specs[name] for name in ("2.13.0", "2.14.0") if name in specs]
+        if len(pair) < 2:
+            return []
+        reach_of = observed_reach(self.cases, {}, ())
+        q = qualify(self.records, self.cases, *pair, reach_of=reach_of)
+        return [q] if q.compared else []
 
     def model(self) -> ReportModel:
         return ReportModel(self.reported())

@@ -10,29 +10,21 @@ import sys
 import time
 from pathlib import Path
 
-import pandas as pd
 import psutil
 import pytest
 
 from harness.report import run_frames
 from harness.report.draw import plots, version_plot
 from harness.report.frames import limits
-from harness.report.frames.limits import LISTED_IN_ALL, MOST_ROWS, most_of_each
-from harness.report.pages.rendering import anchor
+from harness.report.frames.limits import MOST_ROWS, most_of_each
 from harness.report.pages.report_page import COMMENT_LIMIT, markdown, page
 from harness.report.run_frames import RunFrames, frame_files, read_frames
-from harness.report.sections import every_failure, package_lane
-from harness.report.sections.failing import (
-    SHOWN_CELLS,
-    FailingGroup,
-    FailingSubject,
-    failing_subjects,
-)
+from harness.report.sections import package_lane
 from harness.report.sections.latency import LATENCY
 from harness.report.sections.matrix import MATRIX
 from harness.report.sections.version_matrix import VERSIONS
 from harness.toolchain.environment import PROJECT_ROOT
-from tests.report.conftest import Run, full_run
+from tests.report.conftest import Run
 from tests.report.large_run import CELLS, newest_published, write_large_run
 
 MOST_BYTES = 1_300_000_000  # 2 GB are asked for
@@ -84,11 +76,6 @@ def test_the_page_of_a_large_run_fits_a_mail_and_tells_what_it_leaves_out(tmp_pa
     rows = frames.matrix["subject"].nunique()
     assert rows > MOST_ROWS
     assert f"{rows - MOST_ROWS} older rows are not on this page" in html
-    failing = html[html.index('<section id="failing"') : html.index('<section id="provenance"')]
-    listed = failing.count('<tr><th scope="row">')
-    (elsewhere,) = re.findall(r"([\d,]+) more failing cells are not on this page", html)
-    gated = frames.cells[~frames.cells["hypothetical"]]
-    assert listed + int(elsewhere.replace(",", "")) == (gated["standing"] == "failing").sum()
     files = set(re.findall(r"<code>([^<]+\.csv)</code>", html))
     assert files >= {"frames/cells.csv", "frames/matrix.csv", "version-matrix.csv"}
     assert all((run / name).is_file() for name in files)
@@ -101,45 +88,18 @@ def test_a_large_run_is_the_published_one_over_and_over(tmp_path: Path) -> None:
     assert count == len(lines) == len(set(lines)) >= 10_000
 
 
-def test_fewer_failing_cells_of_each_are_listed_where_there_are_many_subjects() -> None:
-    model = full_run().model()
-    many = pd.concat([model.frames.cells] * 60, ignore_index=True)
-    names = [[str(name)] for name in many["subject"].cat.categories]
-    shown = [len(g.cells) for s in failing_subjects(many, names) for g in s.groups]
-    assert max(shown) == SHOWN_CELLS
-    thousand = many.assign(family=[f"family {n % 400}" for n in range(len(many))])
-    groups = [g for s in failing_subjects(thousand, names) for g in s.groups]
-    assert max(len(g.cells) for g in groups) < SHOWN_CELLS
-    assert sum(len(g.cells) for g in groups) <= LISTED_IN_ALL
-    assert sum(g.total for g in groups) == sum(
-        g.total for s in failing_subjects(many, names) for g in s.groups
-    )
-
-
 def test_a_page_holds_the_newest_rows_and_counts_what_it_leaves_out(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = page(run.model())
     assert "not on this page" not in whole
-    for module in (limits, every_failure, package_lane):
+    for module in (limits, package_lane):
         monkeypatch.setattr(module, "MOST_ROWS", 4)
     built = run.model()
     cut = page(built)
     assert "2 older rows are not on this page" in cut
-    assert anchor("failing", "graph", "2.10.0", "name_collisions") in whole
-    assert anchor("failing", "graph", "2.10.0", "name_collisions") not in cut
-    assert anchor("failing", "graph", "2.14.0", "relu_fallbacks") in cut
-    cells = built.frames.cells
-    older = cells["subject"].isin(["2.10.0", "2.13.0"]) & ~cells["hypothetical"]
-    failing = int((cells["standing"] == "failing")[older].sum())
-    assert f'data-elsewhere="{failing} more cells in frames/cells.csv"' in cut
     monkeypatch.setattr("harness.report.pages.report_page._LENGTHS", ((60, 4),))
     assert "2 older rows in `report.html`" in markdown(built)
-
-
-def test_a_list_of_an_inliner_that_many_share_counts_the_cells_of_each() -> None:
-    group = FailingGroup("family", (), 3)
-    assert FailingSubject(("2.10.0", "2.11.0"), (group,)).unlisted == 6
 
 
 def test_fewer_of_each_list_are_shown_where_there_are_many() -> None:

@@ -95,7 +95,7 @@ def test_the_page_and_the_markdown_tell_what_got_worse_by_name(run):
     change(run, "2.14.0", "shared_values", {Oracle.VALUES: "differ"})
     model = run.model()
     text = undrawn_page(model)
-    part = text[text.index('id="neighbours"') : text.index('id="causes"')]
+    part = text[text.index('id="neighbours"') : text.index('id="latency"')]
     assert "Fails worse" in part
     assert "case_shared_values" in part
     assert "- fails worse: `case_shared_values` (error@inline-fallbacks → wrong-values@run" in (

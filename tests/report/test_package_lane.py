@@ -8,7 +8,6 @@ import pytest
 from harness.report.pages.report_page import markdown
 from harness.report.sections.causes import CAUSES
 from harness.report.sections.changes import CHANGES
-from harness.report.sections.every_failure import FAILING
 from harness.report.sections.latency import LATENCY
 from harness.report.sections.matrix import MATRIX
 from harness.wire.oracles import Oracle, Symptom
@@ -43,7 +42,6 @@ def test_the_graph_lane_is_compared_as_if_the_packages_were_not_there(run, mixed
     before, after = run.model(), mixed.model()
     for section in (MATRIX, CHANGES, LATENCY):
         assert after[section] == before[section], section.name
-    assert after[FAILING][0].subjects == before[FAILING][0].subjects
 
 
 def test_each_release_tells_how_many_of_those_asked_are_right_by_each_call(mixed):
@@ -58,19 +56,13 @@ def test_a_call_that_a_release_lacks_is_empty_and_not_right(mixed):
     assert cell(mixed, "2.14.0", "no-retrace-export").tone == "none"
 
 
-def test_a_cell_that_fails_opens_the_list_of_its_failing_cells(mixed):
-    text = undrawn_page(mixed.model())
-    assert 'href="#failing-package-2-13-0-no-retrace"' in text
-    assert text.count('id="failing-package-2-13-0-no-retrace"') == 1
-
-
-def test_the_first_screen_names_the_call_that_computes_something_else(mixed):
+def test_the_first_screen_says_which_call_is_safest(mixed):
     told = {line.asked: line.answer for line in mixed.model().headline.answers}
-    assert told["Package of 2.13.0"] == (
-        "save(retrace=False) computes something else in 1 of 2 and fails in 1; the numbers are "
-        "right by save(retrace=False, use_legacy_exporter=False) in all 2, save() in all 2."
+    assert told["Safest call"] == (
+        "save() is right for 2 of 2 models that compile right and silent for none (2 right in all "
+        "2 releases); save(retrace=False) is right for 2 of 2 models that compile right and "
+        "silent for none (0 right in all 2 releases)."
     )
-    assert told["Package of 2.14.0"].startswith("the numbers are right by save(retrace=False) in")
 
 
 def test_figures_of_two_lanes_stand_side_by_side(mixed):
@@ -85,7 +77,6 @@ def test_a_planned_cell_of_the_lane_without_a_record_is_not_right(mixed):
     mixed.records.pop()
     found = cell(mixed, "2.14.0", "retrace")
     assert (found.ok, found.missing) == (1, 1)
-    assert "in 2, 1 not asked" in mixed.model().headline.answers[3].answer
 
 
 def test_a_save_is_the_whole_call_and_one_that_broke_is_not_timed(mixed):
@@ -109,7 +100,6 @@ def test_the_lane_alone_gives_a_page_with_a_matrix_of_its_own(alone):
     assert text.index('id="package"') < text.index('id="matrix"')
     assert 'id="latency"' not in text
     assert model.headline.counted == ""
-    assert text.count('id="failing-package-2-13-0-') == 3  # two calls, and the matrix's one family
 
 
 def test_a_cause_counts_the_cells_of_each_lane_apart(mixed):

@@ -9,10 +9,9 @@ import pytest
 from markupsafe import escape
 
 from harness.report import style
-from harness.report.pages.rendering import anchor, beneath
+from harness.report.pages.rendering import beneath
 from harness.report.pages.report_page import page
 from harness.report.reported_run import FindingView
-from harness.report.sections.every_failure import FAILING
 from harness.report.sections.findings import together
 from harness.report.sections.matrix import MATRIX, MatrixGroup
 from harness.wire.oracles import Harm
@@ -53,9 +52,10 @@ def text(model):
 
 def test_the_gate_stands_in_the_title_and_the_only_h1(text):
     title = re.search("<h1>(.*)</h1>", text)
-    assert re.sub("<[^>]*>", "", title[1]) == GREEN
+    assert title[1] == "2.14.0 in place of 2.13.0: ship"
     assert text.count("<h1>") == 1
-    assert "<title>✓ Green: nothing unexpected" in text
+    assert "<title>✓ 2.14.0 in place of 2.13.0: ship" in text
+    assert GREEN in text
 
 
 def test_the_page_refers_to_nothing_outside_itself(text):
@@ -73,7 +73,6 @@ def test_every_inner_link_has_its_target_and_no_id_is_used_twice(text):
     assert len(outline.ids) == len(set(outline.ids))
     targets = {attrs["href"][1:] for tag, attrs in outline.tags if tag == "a"}
     assert targets <= set(outline.ids)
-    assert anchor("failing", "graph", "2.13.0", "name_collisions") in targets
 
 
 def test_tables_have_scoped_headers_and_regions_have_names(text):
@@ -120,7 +119,7 @@ def test_a_row_of_many_names_every_member_and_a_lone_one_whom_it_shares_with(run
 
 def test_every_answer_stands_above_the_matrix(model, text):
     first = text[text.index("<h1>") : text.index('id="matrix"')]
-    assert len(model.headline.answers) == 3
+    assert model.headline.answers
     for line in model.headline.answers:
         assert f"<dt>{line.asked}</dt><dd>{line.answer}</dd>" in first
 
@@ -236,13 +235,3 @@ def test_every_harm_has_a_colour_and_a_sign_and_a_place_in_the_legend(text):
     for harm in (Harm.SILENT, Harm.WARNED, Harm.ERROR, Harm.INTERFACE):
         assert f'<span class="swatch t-{harm}"></span>{harm}</li>' in text
         assert style.SIGNS[harm] in {sign for sign, _ in style.LEGEND}
-
-
-def test_every_failing_row_can_be_filtered_and_is_shown_without_a_script(text, model):
-    section = text[text.index('<section id="failing"') : text.index('<section id="provenance"')]
-    assert "hidden" not in section
-    for subject in model[FAILING][0].subjects:
-        assert f'<details data-release="{subject.members[0]}' in section
-    shown = {family["data-family"] for _, family in Outline(text).tags if "data-family" in family}
-    families = {group.family for subject in model[FAILING][0].subjects for group in subject.groups}
-    assert shown == {family.replace("_", " ") for family in families}

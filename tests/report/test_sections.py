@@ -7,9 +7,7 @@ from harness.report.model import SECTIONS, ReportModel
 from harness.report.pages.rendering import TEMPLATES
 from harness.report.pages.report_page import markdown
 from harness.report.reported_run import Section
-from harness.wire.routes import Lane
-from tests.report.conftest import full_run, undrawn_page
-from tests.report.whole_packages import alone, with_engines, with_packages
+from tests.report.conftest import undrawn_page
 
 
 def test_a_new_section_takes_a_view_and_a_template_and_is_in_page_and_markdown(monkeypatch, run):
@@ -31,13 +29,8 @@ def test_every_section_has_a_name_of_its_own_and_a_part_of_the_page():
 
 def test_a_section_without_a_view_is_left_out(run):
     shown = [section.name for section, _ in run.model().sections]
-    assert not {"package", "engine", "findings"} & set(shown)
-    assert shown[:3] == ["matrix", "versions", "changes"]
-
-
-def test_whole_packages_come_first_where_no_inliner_was_asked_alone():
-    run = alone(with_engines(with_packages(full_run())), Lane.ENGINE)
-    assert [section.name for section, _ in run.model().sections][:2] == ["engine", "matrix"]
+    assert not {"package", "engine", "findings", "defects"} & set(shown)
+    assert shown[:3] == ["causes", "matrix", "versions"]
 
 
 def test_a_view_is_made_once_however_often_it_is_shown(run):

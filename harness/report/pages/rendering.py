@@ -11,6 +11,7 @@ import functools
 import html
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -28,11 +29,13 @@ from harness.report.draw import plots
 from harness.report.draw.drawing import caption, drawing
 from harness.report.frames import limits
 from harness.report.run_frames import file_of
+from harness.report.sections.defects import BRIEF_CALLS, mark_note, mark_sign, mark_words, short
 from harness.report.sections.findings import together
 from harness.report.sections.matrix import MatrixGroup
 from harness.wire.oracles import Harm
 from harness.wire.vocabulary import SubjectKind
 
+UPSTREAM = "https://github.com/pytorch/TensorRT"
 TEMPLATES = Path(__file__).parent / "templates"
 _KINDS = {
     SubjectKind.FILE.value: "a file",
@@ -106,6 +109,25 @@ def breakable_call(call: str) -> str:
     return re.sub(r"([(_=])", "\\1\u200b", call)
 
 
+@dataclass(frozen=True)
+class Linked:
+    """Some words, and where they lead; nowhere where ``url`` is empty."""
+
+    words: str
+    url: str = ""
+
+
+def upstream_links(words: str) -> list[Linked]:
+    """Words with each ``#1234`` made a link to upstream's issue or pull request."""
+    parts = re.split(r"((?<![\w/])#\d+)", short(words))
+    return [
+        Linked(
+            part, f"{UPSTREAM}/issues/{part[1:]}" if part[:1] == "#" and part[1:].isdigit() else ""
+        )
+        for part in parts
+    ]
+
+
 def groupby_kept(rows: Sequence[Row], name: str) -> list[tuple[str, list[Row]]]:
     """Neighbours with one value of ``name``, in the order that they have; jinja's own sorts."""
     return [(value, list(group)) for value, group in groupby(rows, attrgetter(name))]
@@ -140,11 +162,16 @@ def _environment() -> Environment:
         beneath=beneath,
         pinned=pinned,
         has_part=has_part,
+        calls=BRIEF_CALLS,
+        mark_sign=mark_sign,
+        mark_note=mark_note,
+        mark_words=mark_words,
     )
     environment.filters.update(
         breakable_call=breakable_call,
         groupby_kept=groupby_kept,
         together=together,
+        upstream_links=upstream_links,
         code=code,
         cell_code=cell_code,
     )

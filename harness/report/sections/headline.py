@@ -6,32 +6,39 @@ facts that keep the sentence honest, such as what was not asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
 
+from harness.gate.defect_table import DefectTable, Part
+from harness.gate.known import Changes
+from harness.gate.qualify import Qualification, decision_words, evidence_words, tally_lines
 from harness.gate.verdict import counts_by_lane, verdict_words
 from harness.report import text
 from harness.report.frames.environments import kind_of
 from harness.report.frames.frames import MISSING
 from harness.report.reported_run import EXPECTATIONS, FindingView, ReportedRun
-from harness.report.sections.answers import Answer, answers
+from harness.report.sections.calls import call_records, safest
+from harness.report.sections.defects import short
 from harness.report.sections.matrix import MATRIX
 from harness.report.sections.package_lane import PACKAGES
 from harness.wire.builders import EMULATED, PINNED, SEGMENT
-from harness.wire.oracles import Oracle
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import NOT_COMPILED, SubjectKind
 
-_KINDS = (
-    " Silent: the program runs without a warning, and computes something else. Announced: the "
-    "same, with a warning. Error: there is no program, or one that raises. Interface: right "
-    "numbers, but packed otherwise, or what may be given or trained is not as it was."
-)
 MOST_REASONS: Final = 3  # why cells were not asked, spelled out
+MOST_TITLES: Final = 3  # of defects that came or went
+MOST_SILENT: Final = 8
+_SILENT_IN: Final[Mapping[Part, str]] = {
+    Part.PRODUCT: "",
+    Part.ELSEWHERE: "; by design or torch's",
+    Part.EXPORTED: "; exported splits",
+    Part.HANDMADE: "; handmade splits",
+}
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 
 
@@ -39,13 +46,16 @@ SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 class Headline:
     """What the first screen says.
 
-    ``defects`` are the run's, in the console's words, line by line. ``counted`` names the lanes
-    whose figures stand in each of ``facts``, where there are two. ``first`` is the worst finding.
+    ``words`` answer what was asked of the run: whether one subject may take the place of another
+    where that was asked and nothing is unexpected, and else the gate; ``gate`` is the gate's line
+    then. ``counted`` names the lanes whose figures stand in each of ``facts``, where there are two.
+    ``first`` is the worst finding.
     """
 
     state: str
     sign: str
     words: str
+    gate: str
     defects: tuple[str, ...]
     advice: str
     first: FindingView | None
@@ -55,20 +65,32 @@ class Headline:
     not_checked: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Answer:
+    """One line of the first screen: what was asked, and the answer, or several."""
+
+    asked: str
+    answer: str = ""
+    items: tuple[str, ...] = ()
+
+
 def headline(run: ReportedRun) -> Headline:
     """Everything that the top of the report says; a broken harness answers nothing."""
-    gate, defects = run.gate, tuple(run.defects)
+    gate = run.gate
     counts = counts_by_lane(
         {key.cell_id: run.classes.get(key.cell_id, MISSING) for key in run.plan},
         {key.cell_id: key.lane for key in run.plan},
     )
     faults = sum(finding.tone == EXPECTATIONS for finding in run.findings)
+    words = verdict_words(gate, counts, faults)
+    first = run.upgrades[0] if run.upgrades and gate == "green" else None
     return Headline(
         state=gate,
         sign=SIGNS[gate],
-        words=verdict_words(gate, counts, faults),
-        defects=defects,
-        advice=_advice(gate, run.summary, bool(defects), bool(run.notes)),
+        words=decision_words(first) if first else words,
+        gate=_evidence(first, words) if first else "",
+        defects=tuple(run.defects) if run.defect_table is None else (),
+        advice=_advice(gate, run.summary, bool(run.notes)),
         first=run.findings[0] if run.findings else None,
         answers=() if gate == "failed" else tuple(answers(run)),
         counted=f"in the {text.joined(list(counts))} lane" if len(counts) > 1 else "",
@@ -77,11 +99,69 @@ def headline(run: ReportedRun) -> Headline:
     )
 
 
-def _advice(gate: str, summary: Mapping[str, Any], defects: bool, noted: bool) -> str:
+def answers(run: ReportedRun) -> Iterator[Answer]:
+    """What a reader asks first, a line each: what changed, what is silent, which call is safest."""
+    for number, q in enumerate(run.upgrades):
+        if number or run.gate != "green":
+            yield Answer(q.candidate.subject, f"{decision_words(q)}, {evidence_words(q)}")
+        yield from (Answer(asked, told) for asked, told in tally_lines(q))
+        yield from _changes(q, run.changes)
+    if run.defect_table:
+        yield from _silent(run.defect_table)
+    releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
+    if told := safest(call_records(run.cells_of_lanes, releases)):
+        yield Answer("Safest call", f"{told}.")
+
+
+def _changes(q: Qualification, changes: Changes | None) -> Iterator[Answer]:
+    """The defects that went and came, by their titles."""
+    if changes and changes.before == q.baseline.subject and changes.release == q.candidate.subject:
+        of = {
+            "Mended": [_with(each.defect.title, each.defect.fixed_by) for each in changes.mended],
+            "New": [each.defect.title for each in changes.new],
+            "Uncovered": [each.defect.title for each in changes.uncovered],
+            "Now hidden": [each.defect.title for each in changes.hidden],
+        }
+    else:
+        of = {
+            "Mends": [each.defect.title for each in q.causes_gone],
+            "Breaks": [each.defect.title for each in q.causes_new],
+        }
+    for asked, titles in of.items():
+        if titles:
+            number = f"{len(titles)}: " if len(titles) > 1 else ""
+            yield Answer(asked, f"{number}{text.listed(titles, MOST_TITLES, '; ')}")
+
+
+def _silent(table: DefectTable) -> Iterator[Answer]:
+    """What the newest release computes wrong without a word, those that the product meets first."""
+    rows = [
+        row
+        for row in table.rows
+        if row.last == table.newest and row.harm == Harm.SILENT and row.part in _SILENT_IN
+    ]
+    rows.sort(key=lambda row: list(_SILENT_IN).index(row.part))
+    items = [
+        f"{row.defect.title} ({', '.join(row.calls)}; "
+        f"{f'since {row.defect.since}' if row.defect.since else 'always'}{_SILENT_IN[row.part]})"
+        for row in rows
+    ]
+    yield Answer(f"Silent in {table.newest}", "" if items else "nothing known", tuple(items))
+
+
+def _evidence(q: Qualification, gate: str) -> str:
+    evidence = evidence_words(q)
+    return f"{evidence[:1].upper()}{evidence[1:]}. {gate}"
+
+
+def _with(title: str, reference: str) -> str:
+    return f"{title} ({short(reference)})" if reference else title
+
+
+def _advice(gate: str, summary: Mapping[str, Any], noted: bool) -> str:
     if gate == "green":
-        kinds = _KINDS if defects else ""
         but = ", or a note that the gate does not count" if noted else ""
-        return f"Every verdict is ok, or a known defect, where it is expected{but}.{kinds}"
+        return f"Every verdict is ok, or a known defect, where it is expected{but}."
     if gate == "red":
         return "Do not ship before what nobody expected is explained."
     if gate == "inconclusive":

@@ -7,7 +7,7 @@ those of the graph lane, where only the inliner differs. The engine lane has the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
@@ -24,7 +24,6 @@ from harness.report.frames.tables import (
     quartiles_by,
 )
 from harness.report.reported_run import ReportedRun, Section
-from harness.report.sections.failing import FailingSubject, failing_cells, failing_subjects
 from harness.wire.builders import EMULATED, SEGMENT
 from harness.wire.record_json import KEY
 from harness.wire.records import SubjectSpec
@@ -98,7 +97,7 @@ class PackageLane:
     """What users of a release meet in one lane. ``compile`` is by a package's name.
 
     ``emulated``: of some cell the engines were. ``older`` counts the releases that are left out
-    because there are too many, and ``older_failing`` their failing cells.
+    because there are too many.
     """
 
     lane: Lane
@@ -108,9 +107,7 @@ class PackageLane:
     rows: tuple[PackageRow, ...]
     measures: tuple[PackageMeasure, ...]
     compile: Mapping[str, CompileMeasure]
-    failing: tuple[FailingSubject, ...]
     older: int = 0
-    older_failing: int = 0
 
     @property
     def title(self) -> str:
@@ -175,13 +172,7 @@ def _package_lane(
             for builder, part in samples.groupby("builder", observed=True)
             for name, measure in _compile(part).items()
         },
-        failing=tuple(
-            replace(failing, members=(called(failing.members[0], builder),))
-            for builder, part in parts
-            for failing in failing_subjects(part, [[spec.subject] for spec in releases], "route")
-        ),
         older=len(older),
-        older_failing=failing_cells(whole, older),
     )
 
 

@@ -1,0 +1,215 @@
+"""The table of defects by releases: what the register and the expected table say, row by row."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harness.gate.known import reach_of_standing
+from harness.gate.verdict import ReachOf
+from harness.register.defects import Defect
+from harness.register.standing import Standing, Standings, State
+from harness.wire.oracles import Harm
+from harness.wire.routes import USER_CALLS
+from harness.wire.vocabulary import Reach
+
+#: What a mark has for a tone where no harm is seen.
+ABSENT, HIDDEN, NOT_ASKED = "ok", "hidden", "none"
+_NOT_OURS: Final = ("torch", "by design")
+
+
+class Part(enum.StrEnum):
+    """The parts of the table, in their order."""
+
+    PRODUCT = "product"
+    EXPORTED = "exported"
+    HANDMADE = "handmade"
+    HIDDEN = "hidden"
+    GONE = "gone"
+    ELSEWHERE = "elsewhere"  # torch's own, or by design
+    UNSEEN = "unseen"  # no cell of any release shows it
+
+
+@dataclass(frozen=True)
+class Column:
+    """Releases that share one inliner, the oldest first."""
+
+    releases: tuple[str, ...]
+
+    @property
+    def newest(self) -> str:
+        return self.releases[-1]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What the releases of a column have of a defect; the worst of them, where they differ.
+
+    ``tone`` is a harm, `ABSENT`, `HIDDEN` or `NOT_ASKED`. ``only`` names the releases for which it
+    holds where it does not hold for the whole column, and ``cells`` are those of the last of them.
+    """
+
+    tone: str
+    cells: int = 0
+    behind: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DefectRow:
+    """One defect. ``harm``, ``reach``, ``calls`` and ``cases`` are of the newest release with it.
+
+    ``shown_in`` are the releases that show it, and ``last`` the newest of these, or empty;
+    ``calls`` are those of `USER_CALLS`.
+    """
+
+    defect: Defect
+    part: Part
+    harm: str
+    reach: Reach
+    calls: tuple[str, ...]
+    cases: tuple[str, ...]
+    families: tuple[str, ...]
+    shown_in: tuple[str, ...]
+    last: str
+    marks: tuple[Mark, ...]
+    standings: tuple[Standing, ...]
+
+    @property
+    def changed_in(self) -> str:
+        """The release that mended it, or the one that brought it; empty if it always was."""
+        return self.defect.fixed_in or self.defect.since
+
+
+@dataclass(frozen=True)
+class DefectTable:
+    """Every defect of the register, the worst first in each part."""
+
+    newest: str
+    columns: tuple[Column, ...]
+    rows: tuple[DefectRow, ...]
+
+    def of(self, part: Part) -> tuple[DefectRow, ...]:
+        return tuple(row for row in self.rows if row.part is part)
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        return tuple(name for column in self.columns for name in column.releases)
+
+
+def defect_table(
+    standings: Standings,
+    newest: str,
+    inliner_of: Mapping[str, str],
+    reach_of: ReachOf,
+    families: Mapping[str, str],
+) -> DefectTable:
+    """The table up to a release.
+
+    Args:
+        newest: the release that the parts speak of; later ones are left out.
+        inliner_of: the id of each release's inliner. Neighbours with one id share a column.
+        reach_of: who makes the split of a cell.
+        families: the family of each case; a case that is not in it has none.
+    """
+    releases = standings.releases[: standings.releases.index(newest) + 1]
+    columns = _columns(releases, inliner_of)
+    rows = [
+        _row(defect, standings, releases, columns, reach_of, families)
+        for defect in standings.register.defects
+    ]
+    parts = list(Part)
+    rows.sort(key=lambda row: (parts.index(row.part), *_badness(row), row.defect.id))
+    return DefectTable(newest, columns, tuple(rows))
+
+
+def _columns(releases: Sequence[str], inliner_of: Mapping[str, str]) -> tuple[Column, ...]:
+    columns: list[Column] = []
+    for name in releases:
+        last = columns[-1].newest if columns else ""
+        if last and inliner_of.get(last, last) == inliner_of.get(name, name):
+            columns[-1] = Column((*columns[-1].releases, name))
+        else:
+            columns.append(Column((name,)))
+    return tuple(columns)
+
+
+def _row(
+    defect: Defect,
+    standings: Standings,
+    releases: Sequence[str],
+    columns: Sequence[Column],
+    reach_of: ReachOf,
+    families: Mapping[str, str],
+) -> DefectRow:
+    every = {name: standings.of(defect.id, name) for name in releases}
+    shown = [name for name in releases if every[name].state is State.SHOWN]
+    last = every[shown[-1]] if shown else None
+    reach = reach_of_standing(last, reach_of) if last else Reach.HANDMADE
+    met = {families.get(case, "") for case in last.cases} - {""} if last else set()
+    return DefectRow(
+        defect=defect,
+        part=_part(defect, every[releases[-1]].state, reach, shown=bool(shown)),
+        harm=last.harm if last else "",
+        reach=reach,
+        calls=_calls(last),
+        cases=last.cases if last else (),
+        families=tuple(sorted(met)),
+        shown_in=tuple(shown),
+        last=last.release if last else "",
+        marks=tuple(_mark([every[name] for name in column.releases]) for column in columns),
+        standings=tuple(every.values()),
+    )
+
+
+def _part(defect: Defect, state: State, reach: Reach, *, shown: bool) -> Part:
+    if defect.blame in _NOT_OURS:
+        return Part.ELSEWHERE
+    if not shown:
+        return Part.UNSEEN
+    if state is State.SHOWN:
+        return Part(reach.value)
+    return Part.HIDDEN if state is State.HIDDEN else Part.GONE
+
+
+def _calls(last: Standing | None) -> tuple[str, ...]:
+    routes = set(last.routes) if last else set()
+    return tuple(call for call, of in USER_CALLS.items() if routes & {each.value for each in of})
+
+
+def _mark(standings: Sequence[Standing]) -> Mark:
+    """One mark for the releases of a column: the worst that is seen of any of them."""
+    tones = [_tone(each) for each in standings]
+    worst = min(tones, key=_order)
+    having = [each for each, tone in zip(standings, tones, strict=True) if tone == worst]
+    # Where it was not asked of some, what the others show is all that is known.
+    whole = all(tone in (worst, NOT_ASKED) for tone in tones)
+    return Mark(
+        tone=worst,
+        cells=having[-1].cells,
+        behind=having[-1].behind,
+        only=() if whole else tuple(each.release for each in having),
+    )
+
+
+def _tone(standing: Standing) -> str:
+    if standing.state is State.SHOWN:
+        return standing.harm or Harm.ERROR.value
+    others = {State.HIDDEN: HIDDEN, State.ABSENT: ABSENT}
+    return others.get(standing.state, NOT_ASKED)
+
+
+def _order(tone: str) -> int:
+    return [*(harm.value for harm in Harm), HIDDEN, ABSENT, NOT_ASKED].index(tone)
+
+
+def _badness(row: DefectRow) -> tuple[int, int]:
+    """The worst harm first; of what is gone, what the newest release mended."""
+    harm = Harm(row.harm).severity if row.harm else len(Harm)
+    if row.part is Part.GONE:
+        at = [each.state is State.SHOWN for each in reversed(row.standings)]
+        return (at.index(True) if True in at else len(at)), harm
+    last = row.standings[-1]
+    return harm, -last.cells

@@ -1,0 +1,86 @@
+"""Which call is safest in the newest release: what each call of a user does to the same models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pandas as pd
+
+from harness.report import text
+from harness.report.frames.tables import UNJUDGED, in_lane
+from harness.report.sections.package_lane import CALLS
+from harness.wire.builders import SEGMENT
+from harness.wire.oracles import Harm
+from harness.wire.routes import Lane, Route
+
+#: The ways to save that every model can take; the others need dynamic dimensions.
+_SAVES: Final = (Route.RETRACE, Route.NO_RETRACE, Route.NO_RETRACE_EXPORT)
+_LESSER: Final = (Harm.INTERFACE.value, Harm.COSMETIC.value)
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """What a way to save does to the models of the corpus; the numbers decide what is right.
+
+    ``right`` and ``silent`` count models of ``asked`` in one release; ``always`` those that are
+    right in every one of ``releases``, which have the call.
+    """
+
+    call: str
+    asked: int
+    right: int
+    silent: int
+    always: int
+    releases: int
+
+
+def call_records(cells: pd.DataFrame, releases: Sequence[str]) -> list[CallRecord]:
+    """The ways to save, the safest first: fewest silent failures, then most models right.
+
+    A model counts as asked where the package compiles it right; saving rests on that.
+
+    Args:
+        cells: of any lane; those of the package lane are looked at, or else of the engine lane, and
+            those with segments for engines where there are some.
+        releases: those of the run, the oldest first.
+    """
+    here = in_lane(cells, Lane.PACKAGE)
+    here = in_lane(cells, Lane.ENGINE) if here.empty else here
+    segments = here[here["builder"] == SEGMENT]
+    here = here if segments.empty else segments
+    asked = here[~here["standing"].isin(UNJUDGED)]
+    names = [name for name in releases if (asked["subject"] == name).any()]
+    if not names:
+        return []
+    right = asked["standing"].eq("ok") | asked["harm"].isin(_LESSER)
+    found = []
+    for route in _SAVES:
+        mine = asked["route"] == route.value
+        newest = asked[mine & (asked["subject"] == names[-1])]
+        having = asked[mine]["subject"].nunique()
+        good = asked[mine & right].groupby("case", observed=True)["subject"].nunique()
+        found.append(
+            CallRecord(
+                call=CALLS[route],
+                asked=len(newest),
+                right=int(right[newest.index].sum()),
+                silent=int((newest["harm"] == Harm.SILENT.value).sum()),
+                always=int((good == having).sum()) if having else 0,
+                releases=having,
+            )
+        )
+    return sorted(found, key=lambda record: (record.silent, -record.right, -record.always))
+
+
+def safest(records: Sequence[CallRecord]) -> str:
+    """The ways to save in a sentence, the safest first."""
+    told = [
+        f"{each.call} is right for {each.right} of {text.plural(each.asked, 'model')} that compile "
+        f"right and silent for {each.silent or 'none'}"
+        + (f" ({each.always} right in all {each.releases} releases)" if each.releases > 1 else "")
+        for each in records
+        if each.asked
+    ]
+    return "; ".join(told)

@@ -1,0 +1,104 @@
+"""The table of defects by releases, as the page, the Markdown and the picture show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from harness.base.words import plural
+from harness.gate.defect_table import Column, DefectRow, DefectTable, Mark, Part
+from harness.report import style, text
+from harness.report.reported_run import ReportedRun, Section
+from harness.report.sections.causes import CAUSES, LiveCause
+
+TITLES: Final[Mapping[Part, str]] = {
+    Part.PRODUCT: "In {newest}, and met by models as the product splits them",
+    Part.EXPORTED: "In {newest}, and met by models as torch.export splits them",
+    Part.HANDMADE: "In {newest}, but in handmade splits alone",
+    Part.HIDDEN: "Not to be seen in {newest}: another defect stops its cases first",
+    Part.GONE: "Not in {newest} any more, the latest fix first",
+    Part.ELSEWHERE: "Not Torch-TensorRT's alone: torch's own, or by design",
+    Part.UNSEEN: "Known, and not visible to any run",
+}
+#: The heads of the columns for `harness.wire.routes.USER_CALLS`.
+BRIEF_CALLS: Final[Mapping[str, str]] = {
+    "compile": "compile",
+    "save": "save()",
+    "save(dynamic_shapes)": "dynamic shapes",
+    "save(retrace=False)": "retrace =False",
+    "save(retrace=False, use_legacy_exporter=False)": "+legacy =False",
+    "cross_compile": "cross",
+}
+_FOLDED: Final = (Part.HANDMADE, Part.HIDDEN, Part.UNSEEN)
+
+
+@dataclass(frozen=True)
+class PartView:
+    """One part of the table. ``folded``: a reader opens it by hand."""
+
+    name: str
+    title: str
+    rows: tuple[DefectRow, ...]
+    folded: bool
+
+
+@dataclass(frozen=True)
+class DefectsView:
+    """The table, and of each defect that this run shows how to see it."""
+
+    table: DefectTable
+    parts: tuple[PartView, ...]
+    causes: Mapping[str, LiveCause]
+
+
+def build_defects(run: ReportedRun) -> DefectsView | None:
+    """The table of a run; None where no table speaks of its cases."""
+    if run.defect_table is None:
+        return None
+    shown = run.view(CAUSES)
+    return DefectsView(
+        table=run.defect_table,
+        parts=parts_of(run.defect_table),
+        causes={cause.id: cause for cause in (*shown.live, *shown.gone)},
+    )
+
+
+def parts_of(table: DefectTable) -> tuple[PartView, ...]:
+    """The parts that have a row, in their order."""
+    return tuple(
+        PartView(part.value, title.format(newest=table.newest), table.of(part), part in _FOLDED)
+        for part, title in TITLES.items()
+        if table.of(part)
+    )
+
+
+def mark_sign(mark: Mark, *, last: bool) -> str:
+    """What stands in a cell: a sign, and how many cells of the newest release show it."""
+    count = f" {mark.cells}" if last and mark.cells else ""
+    return f"{style.SIGNS.get(mark.tone, '')}{count}"
+
+
+def mark_note(mark: Mark, column: Column) -> str:
+    """The releases of a column for which its mark holds, where it does not hold for all."""
+    return text.span(mark.only) if mark.only and mark.only != column.releases else ""
+
+
+def mark_words(mark: Mark, column: Column) -> str:
+    """A mark for a screen reader, and for a mouse that rests on it."""
+    names = text.span(mark.only or column.releases)
+    words = {
+        "ok": "asked, and not there",
+        "hidden": f"hidden behind {', '.join(mark.behind)}",
+        "none": "not asked, or no way there",
+    }
+    told = words.get(mark.tone, f"{mark.tone}, in {plural(mark.cells, 'cell')}")
+    return f"{names}: {told}"
+
+
+def short(reference: str) -> str:
+    """A reference to upstream's own repository without its name: ``#4446``."""
+    return reference.replace("pytorch/TensorRT#", "#")
+
+
+DEFECTS: Final = Section("defects", build_defects, template="defects", link="Defects")

@@ -1,0 +1,81 @@
+"""The table of defects in the page and in the Markdown."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from harness.gate.defect_table import DefectTable, Part
+from harness.report.model import ReportModel
+from harness.report.pages.report_page import COMMENT_LIMIT, markdown
+from harness.report.sections.defects import DEFECTS, mark_words
+from harness.wire.vocabulary import Reach
+from tests.gate.test_defect_table import made
+from tests.report.conftest import full_run, undrawn_page
+
+
+@pytest.fixture(scope="module")
+def table() -> DefectTable:
+    return made(reach=Reach.HANDMADE)
+
+
+@pytest.fixture(scope="module")
+def text(table: DefectTable) -> str:
+    return undrawn_page(ReportModel(full_run().reported(defect_table=table)))
+
+
+def test_each_defect_is_a_row_that_its_title_opens(text: str, table: DefectTable) -> None:
+    for row in table.rows:
+        assert text.count(f'<tr class="more" id="defect-{row.defect.id}"') == 1
+        assert text.count(f'href="#defect-{row.defect.id}"') == 1
+    assert text.count('<tr class="defect"') == len(table.rows)
+
+
+def test_a_row_can_be_filtered_by_release_call_harm_and_reach(
+    text: str, table: DefectTable
+) -> None:
+    row = next(row for row in table.rows if row.defect.id == "strided-cache-copied")
+    rows = re.findall(r'<tr class="defect" ([^>]*)>\s*<th scope="row"><a href="#([^"]*)"', text)
+    (found,) = [given for given, name in rows if name == "defect-strided-cache-copied"]
+    assert found == (
+        'data-release="2.14.0" data-call="compile" data-structure="" '
+        f'data-harm="{row.harm}" data-reach="{row.reach}"'
+    )
+
+
+def test_each_mark_is_told_in_words(text: str, table: DefectTable) -> None:
+    row = table.of(Part.PRODUCT)[0]
+    for column, mark in zip(table.columns, row.marks, strict=True):
+        assert f'title="{mark_words(mark, column)}"' in text
+
+
+def test_silent_defects_of_the_newest_release_stand_on_the_first_screen(
+    text: str, table: DefectTable
+) -> None:
+    first = text[text.index("<h1>") : text.index('id="defects"')]
+    silent = [row for row in table.rows if row.last == table.newest and row.harm == "silent"]
+    assert len(silent) > 3
+    for row in silent:
+        assert row.defect.title.replace("'", "&#39;") in first
+
+
+def test_handmade_defects_are_folded(text: str) -> None:
+    assert '<details class="part" id="defects-handmade">' in text
+    assert '<div class="part" id="defects-product">' in text
+
+
+def test_the_markdown_has_the_same_table_and_fits_a_comment(table: DefectTable) -> None:
+    told = markdown(ReportModel(full_run().reported(defect_table=table)))
+    assert len(told) < COMMENT_LIMIT
+    for row in (*table.of(Part.PRODUCT), *table.of(Part.GONE)):
+        assert re.sub(r"([\\`*_\[\]|~])", r"\\\1", row.defect.title).replace(">", "&gt;") in told
+    assert f"{len(table.of(Part.HANDMADE))}, in `report.html`" in told
+
+
+def test_a_run_whose_cases_no_table_knows_has_its_causes_in_place_of_the_table() -> None:
+    model = ReportModel(full_run().reported())
+    assert model[DEFECTS] is None
+    assert "causes" in [section.name for section, _ in model.sections]
+    with_table = ReportModel(full_run().reported(defect_table=made()))
+    assert "causes" not in [section.name for section, _ in with_table.sections]
