@@ -48,7 +48,7 @@ def labels_of(defect: str, place: Place) -> set[str]:
     return {entry.fact.fails for entry in shown if entry.place == place}
 
 
-def test_a_defect_that_others_hide_says_why_it_has_no_script() -> None:
+def test_a_defect_that_others_hide_says_why_it_has_no_script():
     hidden = STANDINGS.having(NEWEST, State.HIDDEN)
     assert [each.defect.id for each in hidden if not each.defect.no_script] == []
 
@@ -56,8 +56,8 @@ def test_a_defect_that_others_hide_says_why_it_has_no_script() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("lane", [Lane.GRAPH, Lane.PACKAGE])
 def test_the_script_of_each_defect_shows_it_and_none_has_one_that_says_it_has_not(
-    lane: Lane, toolchain: Toolchain, catalogue: Catalogue
-) -> None:
+    lane, toolchain, catalogue
+):
     shown = shown_in(lane)
     scripts = scripts_of(lane, shown, toolchain, catalogue)
     without = {

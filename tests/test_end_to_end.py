@@ -16,7 +16,6 @@ import psutil
 import pytest
 
 from harness.runs.run_folder import RunFolder
-from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.record_json import cell_from_json
 from harness.wire.records import SubjectSpec
@@ -69,7 +68,7 @@ def table(run: Path) -> dict[str, list[str]]:
     }
 
 
-def test_the_run_folder_holds_what_the_design_says(finished: Path) -> None:
+def test_the_run_folder_holds_what_the_design_says(finished):
     for name in (
         "run.json", "plan.jsonl", "journal.jsonl", "records.parquet", "summary.json",
         "report.md", "report.html", "junit.xml", "frames/matrix.csv", "failures", "spent.jsonl",
@@ -84,7 +83,7 @@ def test_the_run_folder_holds_what_the_design_says(finished: Path) -> None:
     )
 
 
-def test_the_summary_is_a_partition_of_the_plan(finished: Path) -> None:
+def test_the_summary_is_a_partition_of_the_plan(finished):
     summary = json.loads((finished / "summary.json").read_text())
     cells = summary["cells"]
     planned = len((finished / "plan.jsonl").read_text().splitlines())
@@ -98,13 +97,13 @@ def test_the_summary_is_a_partition_of_the_plan(finished: Path) -> None:
     assert seconds["stage_share"] == seconds["in_stages"] / seconds["workers"]
 
 
-def test_the_records_are_a_table_for_pandas(finished: Path) -> None:
+def test_the_records_are_a_table_for_pandas(finished):
     frame = pd.read_parquet(finished / "records.parquet")
     wrong = frame[(frame.oracle == "values") & (frame.outcome == "failed")]
     assert set(wrong.subject) == {"2.10.0", "2.13.0", "name-matching"}
 
 
-def test_summary_prints_the_gate_and_exits_with_its_code(finished: Path) -> None:
+def test_summary_prints_the_gate_and_exits_with_its_code(finished):
     code, printed, _ = harness("summary", finished)
     assert code == 0
     assert printed.startswith("gate: green")
@@ -112,13 +111,13 @@ def test_summary_prints_the_gate_and_exits_with_its_code(finished: Path) -> None
     assert json.loads(printed) == json.loads((finished / "summary.json").read_text())
 
 
-def test_a_green_run_changes_nothing_in_the_table(finished: Path) -> None:
+def test_a_green_run_changes_nothing_in_the_table(finished):
     code, printed, err = harness("expected", "--review", finished)
     assert code == 0, printed + err
     assert "expected/*.csv: 0 lines out, 0 in" in printed
 
 
-def test_explain_tells_what_was_wired_and_what_should_have_been(finished: Path) -> None:
+def test_explain_tells_what_was_wired_and_what_should_have_been(finished):
     code, printed, err = harness(
         "explain", "named_like_an_earlier_getitem", "--subject", "2.13.0", "--route", "export"
     )
@@ -138,9 +137,7 @@ def _exporter(spec: SubjectSpec, path: Path, change: tuple[str, str] | None = No
     return path
 
 
-def test_a_broken_wire_turns_the_gate_red_on_the_first_screen(
-    finished: Path, release_specs: dict[str, SubjectSpec], tmp_path: Path
-) -> None:
+def test_a_broken_wire_turns_the_gate_red_on_the_first_screen(finished, release_specs, tmp_path):
     # In a cell whose metadata is known to be wrong: a row excuses one finding.
     broken = _exporter(
         release_specs["2.14.0"],
@@ -169,8 +166,8 @@ def test_a_broken_wire_turns_the_gate_red_on_the_first_screen(
 
 
 def test_an_exporter_that_changes_nothing_is_green_with_its_known_defects(
-    finished: Path, release_specs: dict[str, SubjectSpec], tmp_path: Path
-) -> None:
+    finished, release_specs, tmp_path
+):
     same = _exporter(release_specs["2.14.0"], tmp_path / "_exporter.py")
     with same.open("a") as file:
         file.write("\n# another inliner id\n")
@@ -189,8 +186,8 @@ def test_an_exporter_that_changes_nothing_is_green_with_its_known_defects(
 
 @pytest.mark.slow
 def test_an_exporter_that_is_like_an_old_release_is_worse_than_the_newest(
-    finished: Path, release_specs: dict[str, SubjectSpec], tmp_path: Path
-) -> None:
+    finished, release_specs, tmp_path
+):
     old = _exporter(release_specs["2.13.0"], tmp_path / "_exporter.py")
     code, printed, _ = harness(
         "run", "--exporter", old, "--like", "2.14.0", "-k", "pr_4360", "--out", tmp_path / "out"
@@ -199,9 +196,7 @@ def test_an_exporter_that_is_like_an_old_release_is_worse_than_the_newest(
     assert "pr_4360" in printed
 
 
-def test_killed_in_the_middle_and_resumed_gives_the_same_verdicts(
-    finished: Path, tmp_path: Path
-) -> None:
+def test_killed_in_the_middle_and_resumed_gives_the_same_verdicts(finished, tmp_path):
     few = "relu_once or pr_4360 and not recorded"
     whole = {cell: told for cell, told in table(finished).items() if cell.startswith(FEW)}
     process = start("run", "-k", few, "--releases", RELEASES, *ONE, "--out", tmp_path)
@@ -232,7 +227,7 @@ def test_killed_in_the_middle_and_resumed_gives_the_same_verdicts(
     assert len(lines) == len(whole), "a cell that had ended was run again"
 
 
-def test_a_run_of_another_corpus_is_not_resumed(finished: Path, tmp_path: Path) -> None:
+def test_a_run_of_another_corpus_is_not_resumed(finished, tmp_path):
     copy = tmp_path / "run"
     copy.mkdir()
     for name in ("plan.jsonl", "journal.jsonl", "state.json"):
@@ -247,8 +242,8 @@ def test_a_run_of_another_corpus_is_not_resumed(finished: Path, tmp_path: Path) 
 
 
 def test_without_registry_and_wheelhouse_the_built_in_inliners_run_and_nothing_is_decided(
-    toolchain: Toolchain, library: Path, tmp_path: Path
-) -> None:
+    toolchain, library, tmp_path
+):
     cache = tmp_path / "cache"
     cache.mkdir()
     (cache / "native").symlink_to(library.parent)
@@ -264,7 +259,7 @@ def test_without_registry_and_wheelhouse_the_built_in_inliners_run_and_nothing_i
     assert [row["ok"] for row in built_in] == [1, 1]
 
 
-def test_every_line_of_the_journal_is_a_record(finished: Path) -> None:
+def test_every_line_of_the_journal_is_a_record(finished):
     for line in (finished / "journal.jsonl").read_text().splitlines():
         _, _, payload = line.split(" ", 2)
         assert cell_from_json(json.loads(payload)).key.case

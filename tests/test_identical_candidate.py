@@ -84,18 +84,14 @@ def as_release(
     return broken
 
 
-def test_a_wheel_that_is_no_release_is_held_against_the_newest(
-    made: tuple[Path, bool], tmp_path: Path
-) -> None:
+def test_a_wheel_that_is_no_release_is_held_against_the_newest(made, tmp_path):
     wheel, broken = made
     code, told = invoke("run", "--wheel", str(wheel), *ASKED, "--out", str(tmp_path))
     assert code == (ExitCode.RED if broken else ExitCode.GREEN), told
     _told_in_defects(told, broken)
 
 
-def test_a_release_without_rows_of_its_own_is_held_against_the_one_before_it(
-    as_release: bool, tmp_path: Path
-) -> None:
+def test_a_release_without_rows_of_its_own_is_held_against_the_one_before_it(as_release, tmp_path):
     code, told = invoke(
         "run", "--lane", "graph,package", "--releases", f"{LIKE},{CANDIDATE}", *ASKED,
         "--out", str(tmp_path),
@@ -105,7 +101,7 @@ def test_a_release_without_rows_of_its_own_is_held_against_the_one_before_it(
     assert f"defects: {LIKE} has " in told
 
 
-def test_qualify_ships_what_is_the_same_and_nothing_else(as_release: bool, tmp_path: Path) -> None:
+def test_qualify_ships_what_is_the_same_and_nothing_else(as_release, tmp_path):
     code, told = invoke(
         "qualify", "--baseline", LIKE, "--candidate", CANDIDATE, "--budget", "0", *ASKED,
         "--out", str(tmp_path),

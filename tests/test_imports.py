@@ -37,19 +37,19 @@ def name(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", RIG, ids=name)
-def test_the_rig_imports_the_standard_library_torch_the_corpus_and_harness(path: Path) -> None:
+def test_the_rig_imports_the_standard_library_torch_the_corpus_and_harness(path):
     for module in imports(path):
         assert module.split(".")[0] in RIG_MAY, module
 
 
 @pytest.mark.parametrize("path", WIRE, ids=name)
-def test_what_both_sides_speak_imports_the_standard_library_and_itself(path: Path) -> None:
+def test_what_both_sides_speak_imports_the_standard_library_and_itself(path):
     for module in imports(path):
         assert module.split(".")[0] in sys.stdlib_module_names or module.startswith("harness.wire")
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=name)
-def test_the_corpus_imports_the_standard_library_torch_and_itself(path: Path) -> None:
+def test_the_corpus_imports_the_standard_library_torch_and_itself(path):
     for module in imports(path):
         assert module.split(".")[0] in {*CORPUS_MAY, "corpus"}, module
 
@@ -60,7 +60,7 @@ BELOW_THE_RIM = [
 
 
 @pytest.mark.parametrize("path", BELOW_THE_RIM, ids=name)
-def test_nothing_below_the_rim_prints_reads_the_environment_or_exits(path: Path) -> None:
+def test_nothing_below_the_rim_prints_reads_the_environment_or_exits(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call):
             assert ast.unparse(node.func) not in {"print", "sys.exit", "exit"}, node.lineno
@@ -88,12 +88,12 @@ APPLICATION = "from harness.cli import application; application"
         ),
     ],
 )
-def test_nothing_is_loaded_that_is_not_needed(code: str, absent: str) -> None:
+def test_nothing_is_loaded_that_is_not_needed(code, absent):
     done = python("-c", f"{code}; import sys; print(set({absent.split()}) & set(sys.modules))")
     assert done.stdout.endswith("set()\n"), done.stderr
 
 
-def test_a_rig_module_that_imports_pandas_would_be_caught(tmp_path: Path) -> None:
+def test_a_rig_module_that_imports_pandas_would_be_caught(tmp_path):
     path = tmp_path / "planted.py"
     path.write_text("def f():\n    import pandas\n")
     assert not {module.split(".")[0] for module in imports(path)} <= RIG_MAY

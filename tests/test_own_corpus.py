@@ -110,25 +110,21 @@ RELEASES = ("--releases", "2.13.0,2.14.0")
 MISTAKES = "our_branch or our_write"
 
 
-def test_a_case_that_every_release_gets_right_is_green(told: Callable[..., Told]) -> None:
+def test_a_case_that_every_release_gets_right_is_green(told):
     run = told("our_alone", *RELEASES)
     assert run.code == 0, run
     assert "gate: green" in run.printed
     assert "defects" not in run.printed
 
 
-def test_the_projects_own_inliners_are_not_asked_about_a_users_cases(
-    told: Callable[..., Told],
-) -> None:
+def test_the_projects_own_inliners_are_not_asked_about_a_users_cases(told):
     # By name is how the built-in `name-matching` wires, and it gets this case wrong.
     run = told("our_earlier", "--releases", "2.14.0", "--routes", "legacy,export")
     judged = {subject["subject"] for subject in json.loads(run.read("run.json"))["subjects"]}
     assert (run.code, judged) == (0, {"2.14.0", "torch"}), run
 
 
-def test_a_silent_failure_is_red_and_told_as_the_known_defect_that_it_is(
-    told: Callable[..., Told],
-) -> None:
+def test_a_silent_failure_is_red_and_told_as_the_known_defect_that_it_is(told):
     run = told("our_earlier", *RELEASES)
     assert run.code == 1, run
     assert "gate: red" in run.printed
@@ -144,9 +140,7 @@ def test_a_silent_failure_is_red_and_told_as_the_known_defect_that_it_is(
     assert "wired-by-name" in run.read("report.html")
 
 
-def test_a_cosmetic_failure_alone_is_told_in_every_form_and_not_red(
-    told: Callable[..., Told], place: Path
-) -> None:
+def test_a_cosmetic_failure_alone_is_told_in_every_form_and_not_red(told, place):
     run = told("our_halves", *RELEASES)
     assert run.code == 0, run
     assert "gate: green" in run.printed
@@ -175,8 +169,8 @@ def test_a_cosmetic_failure_alone_is_told_in_every_form_and_not_red(
     ],
 )
 def test_a_mistake_of_the_users_is_exit_code_2_and_one_message_with_its_line(
-    told: Callable[..., Told], place: Path, case: str, said: str, instead: str
-) -> None:
+    told, place, case, said, instead
+):
     run = told(MISTAKES, *RELEASES)
     assert run.code == 2, run
     assert "Traceback" not in run.printed
@@ -190,25 +184,21 @@ def test_a_mistake_of_the_users_is_exit_code_2_and_one_message_with_its_line(
         assert f"(our_cases.py, line {raised}, in forward)" in error
 
 
-def test_a_run_of_a_mistake_is_wrong_use_whenever_it_is_read(told: Callable[..., Told]) -> None:
+def test_a_run_of_a_mistake_is_wrong_use_whenever_it_is_read(told):
     run = told(MISTAKES, *RELEASES)
     again = harness("summary", run.folder)
     assert again.returncode == 2, again.stdout + again.stderr
     assert "our_branch cannot be asked, at capture" in again.stderr
 
 
-def test_a_full_disk_while_a_case_is_captured_is_no_mistake_of_the_users(
-    told: Callable[..., Told],
-) -> None:
+def test_a_full_disk_while_a_case_is_captured_is_no_mistake_of_the_users(told):
     run = told("our_full_disk", "--releases", "2.14.0")
     assert run.code == 4, run
     assert "No space left on device" in run.printed
     assert "cannot be asked" not in run.printed
 
 
-def test_what_could_not_be_asked_for_no_fault_of_the_users_is_exit_code_3(
-    told: Callable[..., Told], tmp_path: Path, library: Path
-) -> None:
+def test_what_could_not_be_asked_for_no_fault_of_the_users_is_exit_code_3(told, tmp_path, library):
     cache = tmp_path / "cache"
     cache.mkdir()
     (cache / "native").symlink_to(library.parent)
@@ -218,9 +208,7 @@ def test_what_could_not_be_asked_for_no_fault_of_the_users_is_exit_code_3(
     assert "error:" not in run.printed
 
 
-def test_a_run_says_where_its_cases_are_and_takes_no_reach_from_the_projects_lock(
-    told: Callable[..., Told], place: Path
-) -> None:
+def test_a_run_says_where_its_cases_are_and_takes_no_reach_from_the_projects_lock(told, place):
     run = told("our_halves", *RELEASES)
     assert json.loads(run.read("run.json"))["corpus"] == [str(place)]
     assert "| legacy" in run.read("standing.md")

@@ -48,7 +48,7 @@ def run(script: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
-def test_there_are_ten_and_each_shows_another_known_defect() -> None:
+def test_there_are_ten_and_each_shows_another_known_defect():
     register = read_expectations(undecided=True).register
     assert len(SCRIPTS) == 10
     assert {defect_of(script) for script in SCRIPTS} == MENDED.keys()
@@ -56,7 +56,7 @@ def test_there_are_ten_and_each_shows_another_known_defect() -> None:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=defect_of)
-def test_a_script_uses_nothing_of_the_harness(script: Path) -> None:
+def test_a_script_uses_nothing_of_the_harness(script):
     imported: set[str] = set()
     for node in ast.walk(ast.parse(script.read_text())):
         if isinstance(node, ast.Import):
@@ -67,7 +67,7 @@ def test_a_script_uses_nothing_of_the_harness(script: Path) -> None:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=defect_of)
-def test_a_script_names_its_defect_and_the_line_that_readme_and_register_have(script: Path) -> None:
+def test_a_script_names_its_defect_and_the_line_that_readme_and_register_have(script):
     said = " ".join((ast.get_docstring(ast.parse(script.read_text())) or "").split())
     rows = (FOLDER / "README.md").read_text().splitlines()
     (row,) = [each for each in rows if f"]({script.name})" in each]
@@ -81,14 +81,14 @@ def test_a_script_names_its_defect_and_the_line_that_readme_and_register_have(sc
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=defect_of)
-def test_a_script_shows_its_failure_in_the_released_package(script: Path) -> None:
+def test_a_script_shows_its_failure_in_the_released_package(script):
     shown = run(script)
     assert shown.returncode == 1, shown.stdout + shown.stderr[-3000:]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=defect_of)
-def test_a_script_ends_with_0_where_its_failure_is_mended(script: Path, tmp_path: Path) -> None:
+def test_a_script_ends_with_0_where_its_failure_is_mended(script, tmp_path):
     text = script.read_text()
     for old, new in MENDED[defect_of(script)]:
         assert text.count(old) == 1, old
@@ -100,7 +100,7 @@ def test_a_script_ends_with_0_where_its_failure_is_mended(script: Path, tmp_path
 
 
 @pytest.mark.slow
-def test_a_script_that_comes_to_grief_is_not_taken_for_its_failure(tmp_path: Path) -> None:
+def test_a_script_that_comes_to_grief_is_not_taken_for_its_failure(tmp_path):
     broken = tmp_path / "broken.py"
     broken.write_text("import torch_tensorrt\nraise KeyError('something else')\n")
     assert run(broken).returncode == 125

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ from harness.base.errors import SurroundingsError
 from harness.base.fork import beside
 
 
-def test_what_a_fork_writes_is_there_when_the_body_is_left(tmp_path: Path) -> None:
+def test_what_a_fork_writes_is_there_when_the_body_is_left(tmp_path):
     held = object()  # which could not be handed to another process
     with beside(lambda: (tmp_path / "made").write_text(f"{os.getpid()} {id(held)}")):
         body = os.getpid()
@@ -21,14 +20,14 @@ def test_what_a_fork_writes_is_there_when_the_body_is_left(tmp_path: Path) -> No
     assert int(made[1]) == id(held)
 
 
-def test_one_after_another_each_does_its_own_work(tmp_path: Path) -> None:
+def test_one_after_another_each_does_its_own_work(tmp_path):
     for name in ("one", "two"):
         with beside((tmp_path / name).touch):
             pass
     assert {path.name for path in tmp_path.iterdir()} == {"one", "two"}
 
 
-def test_what_the_work_raises_is_raised_here() -> None:
+def test_what_the_work_raises_is_raised_here():
     def fail() -> None:
         raise SurroundingsError("the disk is full")
 
@@ -36,13 +35,13 @@ def test_what_the_work_raises_is_raised_here() -> None:
         pass
 
 
-def test_a_failure_of_the_body_is_not_hidden_by_the_work(tmp_path: Path) -> None:
+def test_a_failure_of_the_body_is_not_hidden_by_the_work(tmp_path):
     with pytest.raises(ValueError, match="planted"), beside((tmp_path / "made").touch):
         raise ValueError("planted")
     assert (tmp_path / "made").exists()
 
 
-def test_a_killed_process_is_the_surroundings_fault() -> None:
+def test_a_killed_process_is_the_surroundings_fault():
     def die() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -17,35 +17,35 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-def test_a_command_that_ends_tells_its_code_its_output_and_its_last_words() -> None:
+def test_a_command_that_ends_tells_its_code_its_output_and_its_last_words():
     ended = run(python("import sys; print(input()); sys.exit('why\\nthat is why')"), stdin="tea")
     assert (ended.code, ended.printed, ended.last_words) == (1, "tea\n", "that is why")
 
 
-def test_output_that_is_no_text_is_read_all_the_same() -> None:
+def test_output_that_is_no_text_is_read_all_the_same():
     assert run(python("import os; os.write(1, b'a\\xff')")).printed == "a�"
 
 
-def test_a_command_that_is_not_there_is_told_with_what_to_do() -> None:
+def test_a_command_that_is_not_there_is_told_with_what_to_do():
     with pytest.raises(CannotStart, match=r"^/no/such: cannot be run \(No such.*\)") as caught:
         run(["/no/such"], if_missing="name another")
     assert caught.value.advice == "name another"
 
 
-def test_a_command_that_takes_too_long_is_killed_and_told_with_what_to_do() -> None:
+def test_a_command_that_takes_too_long_is_killed_and_told_with_what_to_do():
     began = time.monotonic()
     with pytest.raises(TookTooLong, match=r": did not end in 1 s; wait$"):
         run(python("import time; time.sleep(60)"), timeout_s=1, if_late="wait")
     assert time.monotonic() - began < 30
 
 
-def test_a_log_takes_the_complaint(tmp_path: Path) -> None:
+def test_a_log_takes_the_complaint(tmp_path):
     with (tmp_path / "log").open("wb") as log:
         assert run(python("raise SystemExit('no')"), log=log).complaint == ""
     assert (tmp_path / "log").read_text() == "no\n"
 
 
-def test_a_killed_group_takes_what_it_started_with_it() -> None:
+def test_a_killed_group_takes_what_it_started_with_it():
     code = (
         "import subprocess; child = subprocess.Popen(['sleep', '60']); "
         "print(child.pid, flush=True); child.wait()"
@@ -71,5 +71,5 @@ def test_a_killed_group_takes_what_it_started_with_it() -> None:
     ("code", "words"),
     [(3, "exited with code 3"), (-11, "killed by SIGSEGV"), (-99, "killed by signal 99")],
 )
-def test_an_end_is_told_in_words(code: int, words: str) -> None:
+def test_an_end_is_told_in_words(code, words):
     assert how_it_ended(code) == words

@@ -10,15 +10,15 @@ ORDER = ["2.3.0", "2.4.0", "2.5.0", "2.6.0"]
 @pytest.mark.parametrize(
     ("count", "told"), [(0, "0 cells"), (1, "1 cell"), (2, "2 cells"), (1234, "1,234 cells")]
 )
-def test_a_count_stands_with_its_noun(count: int, told: str) -> None:
+def test_a_count_stands_with_its_noun(count, told):
     assert plural(count, "cell") == told
 
 
-def test_a_noun_may_have_a_plural_of_its_own() -> None:
+def test_a_noun_may_have_a_plural_of_its_own():
     assert [plural(count, "pass", "passes") for count in (1, 2)] == ["1 pass", "2 passes"]
 
 
-def test_names_that_follow_each_other_are_told_by_their_ends() -> None:
+def test_names_that_follow_each_other_are_told_by_their_ends():
     assert spans(["2.5.0", "2.3.0", "2.6.0"], ORDER) == ["2.3.0", "2.5.0 to 2.6.0"]
     assert spans(reversed(ORDER), ORDER, "-") == ["2.3.0-2.6.0"]
     assert spans([], ORDER) == []

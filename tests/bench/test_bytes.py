@@ -49,43 +49,43 @@ def only(samples: Samples, size: Size = Size.LOAD_PEAK) -> BytesVerdict:
     ("candidate", "change"),
     [(1.3, Change.REGRESSED), (0.7, Change.IMPROVED), (1.0, Change.EQUIVALENT)],
 )
-def test_a_peak_that_moved_is_told_from_one_that_did_not(candidate: float, change: Change) -> None:
+def test_a_peak_that_moved_is_told_from_one_that_did_not(candidate, change):
     verdict = only(told(candidate=candidate))
     assert (verdict.change, verdict.control_off) == (change, False)
     assert verdict.effect.low < math.log(candidate) < verdict.effect.high
 
 
-def test_files_of_one_length_are_equivalent_without_a_doubt() -> None:
+def test_files_of_one_length_are_equivalent_without_a_doubt():
     verdict = only(told(spread=0), Size.FILE)
     assert (verdict.effect.low, verdict.effect.high) == (0, 0)
     assert verdict.change is Change.EQUIVALENT
 
 
-def test_a_baseline_that_is_unlike_itself_turns_the_control_off() -> None:
+def test_a_baseline_that_is_unlike_itself_turns_the_control_off():
     assert only(told(again=1.3)).control_off
 
 
-def test_peaks_that_vary_much_are_inconclusive() -> None:
+def test_peaks_that_vary_much_are_inconclusive():
     assert only(told(spread=0.2)).change is Change.INCONCLUSIVE
 
 
-def test_too_few_workers_say_nothing_of_memory() -> None:
+def test_too_few_workers_say_nothing_of_memory():
     verdict = only(told(workers=2, candidate=1.3, again=1.3, spread=0))
     assert (verdict.change, verdict.control_off) == (Change.INCONCLUSIVE, False)
 
 
-def test_workers_that_agree_on_a_page_more_are_no_other_memory() -> None:
+def test_workers_that_agree_on_a_page_more_are_no_other_memory():
     verdict = only(told(spread=0, again=1 + PAGE_BYTES / BYTES["load-peak"]))
     assert not verdict.control_off
     assert only(told(spread=0, again=1 + 3 * PAGE_BYTES / BYTES["load-peak"])).control_off
 
 
-def test_a_peak_of_no_bytes_says_nothing() -> None:
+def test_a_peak_of_no_bytes_says_nothing():
     verdict = only(told(level=0))
     assert (verdict.change, verdict.control_off) == (Change.INCONCLUSIVE, False)
 
 
-def test_intervals_that_hold_together_are_wider() -> None:
+def test_intervals_that_hold_together_are_wider():
     alone, together = (
         judge_bytes(PLAN, told(), sizes)[0] for sizes in ((Size.LOAD_PEAK,), tuple(Size))
     )
@@ -93,5 +93,5 @@ def test_intervals_that_hold_together_are_wider() -> None:
     assert together.effect.high > alone.effect.high
 
 
-def test_arms_that_were_not_all_asked_have_no_verdict() -> None:
+def test_arms_that_were_not_all_asked_have_no_verdict():
     assert judge_bytes(PLAN, read_samples(PLAN, ()), tuple(Size)) == ()

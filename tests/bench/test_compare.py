@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,7 @@ from harness.wire.vocabulary import SubjectKind
 from tests.bench.simulated import plan_of, record
 
 
-def test_a_slower_hour_falls_out_where_both_have_one_baseline(tmp_path: Path) -> None:
+def test_a_slower_hour_falls_out_where_both_have_one_baseline(tmp_path):
     base = record(tmp_path, plan_of("a"))
     cand = record(tmp_path, plan_of("a", seed=1), level=2.0)
     found = compare(base, cand)
@@ -29,7 +28,7 @@ def test_a_slower_hour_falls_out_where_both_have_one_baseline(tmp_path: Path) ->
     assert {row.change for row in found.rows} == {Change.EQUIVALENT}
 
 
-def test_a_candidate_that_got_slower_is_red_and_its_size_is_told(tmp_path: Path) -> None:
+def test_a_candidate_that_got_slower_is_red_and_its_size_is_told(tmp_path):
     base = record(tmp_path, plan_of("a"), slower={"candidate": 0.8})
     cand = record(tmp_path, plan_of("a", seed=1), slower={"candidate": 1.0})
     found = compare(base, cand)
@@ -38,7 +37,7 @@ def test_a_candidate_that_got_slower_is_red_and_its_size_is_told(tmp_path: Path)
         assert row.effect.low < math.log(1.25) < row.effect.high
 
 
-def test_without_a_common_baseline_seconds_are_compared_and_that_is_stamped(tmp_path: Path) -> None:
+def test_without_a_common_baseline_seconds_are_compared_and_that_is_stamped(tmp_path):
     plan = plan_of("a")
     base = record(tmp_path, plan)
     other = tuple(
@@ -52,7 +51,7 @@ def test_without_a_common_baseline_seconds_are_compared_and_that_is_stamped(tmp_
     assert "no baseline in common" in found.notes[0]
 
 
-def test_unlike_machines_are_refused_unless_allowed_and_then_stamped(tmp_path: Path) -> None:
+def test_unlike_machines_are_refused_unless_allowed_and_then_stamped(tmp_path):
     base = record(tmp_path, plan_of("a"))
     cand = record(tmp_path, plan_of("a", seed=1), cpu_model="Another processor")
     with pytest.raises(UsageError, match=r"unlike machines \(processor.*--allow-mismatch"):
@@ -61,7 +60,7 @@ def test_unlike_machines_are_refused_unless_allowed_and_then_stamped(tmp_path: P
     assert "unlike machines: processor" in found.notes[0]
 
 
-def test_engines_of_another_builder_are_not_compared(tmp_path: Path) -> None:
+def test_engines_of_another_builder_are_not_compared(tmp_path):
     base = record(tmp_path, dataclasses.replace(plan_of("a"), lane=Lane.PACKAGE))
     cand = record(
         tmp_path, dataclasses.replace(plan_of("a"), lane=Lane.PACKAGE, builder="tensorrt-rtx")
@@ -70,9 +69,7 @@ def test_engines_of_another_builder_are_not_compared(tmp_path: Path) -> None:
         compare(base, cand)
 
 
-def test_of_whole_packages_another_baseline_is_another_whatever_its_inliner(
-    tmp_path: Path,
-) -> None:
+def test_of_whole_packages_another_baseline_is_another_whatever_its_inliner(tmp_path):
     """2.12.0 and 2.12.1 have one inliner."""
     benches = []
     for baseline in ("2.12.0", "2.12.1"):
@@ -82,7 +79,7 @@ def test_of_whole_packages_another_baseline_is_another_whatever_its_inliner(
     assert not compare(*benches).anchored
 
 
-def test_a_bench_against_a_recorded_one_measures_what_that_did(tmp_path: Path) -> None:
+def test_a_bench_against_a_recorded_one_measures_what_that_did(tmp_path):
     recorded = record(tmp_path, plan_of("a", "b"))
     found = like_recorded(BenchOptions("bench-1", candidate="2.14.0", budget_s=7), recorded)
     assert (found.baseline, found.candidate) == ("2.13.0", "2.14.0")
@@ -91,24 +88,24 @@ def test_a_bench_against_a_recorded_one_measures_what_that_did(tmp_path: Path) -
     assert found.budget_s == 7
 
 
-def test_a_machine_unlike_the_recorded_one_is_refused_before_it_measures(tmp_path: Path) -> None:
+def test_a_machine_unlike_the_recorded_one_is_refused_before_it_measures(tmp_path):
     recorded = record(tmp_path, plan_of("a"), cpu_model="Another processor")
     with pytest.raises(UsageError, match=r"unlike machine \(processor.*--allow-mismatch"):
         refuse_unlike(like_recorded(BenchOptions("x"), recorded), recorded)
 
 
-def test_nothing_in_common_is_wrong_use_and_no_pass(tmp_path: Path) -> None:
+def test_nothing_in_common_is_wrong_use_and_no_pass(tmp_path):
     with pytest.raises(UsageError, match="in common"):
         compare(record(tmp_path, plan_of("a")), record(tmp_path, plan_of("b")))
 
 
-def test_a_control_that_is_off_makes_the_comparison_inconclusive(tmp_path: Path) -> None:
+def test_a_control_that_is_off_makes_the_comparison_inconclusive(tmp_path):
     base = record(tmp_path, plan_of("a"))
     cand = record(tmp_path, plan_of("a", seed=1), slower={"again": 1.4, "candidate": 2.0})
     assert compare(base, cand).gate is Gate.INCONCLUSIVE
 
 
-def test_a_change_of_level_is_found_in_a_trend_whatever_the_hour(tmp_path: Path) -> None:
+def test_a_change_of_level_is_found_in_a_trend_whatever_the_hour(tmp_path):
     benches = [
         record(
             tmp_path,
@@ -126,6 +123,6 @@ def test_a_change_of_level_is_found_in_a_trend_whatever_the_hour(tmp_path: Path)
         assert point.after - point.before == pytest.approx(math.log(1.15), abs=0.01)
 
 
-def test_one_bench_is_no_trend(tmp_path: Path) -> None:
+def test_one_bench_is_no_trend(tmp_path):
     with pytest.raises(UsageError, match="at least two"):
         trend([record(tmp_path, plan_of("a"))])

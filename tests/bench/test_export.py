@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from statistics import mean
 
 import pyperf
@@ -15,7 +14,7 @@ from harness.bench.selftest import pyperf_differs
 from tests.bench.simulated import plan_of, record
 
 
-def test_pyperf_reads_the_suites_and_compares_them(tmp_path: Path) -> None:
+def test_pyperf_reads_the_suites_and_compares_them(tmp_path):
     judged = record(tmp_path, plan_of("a"), slower={"candidate": 1.5})
     suites = {}
     for arm in ("baseline", "candidate"):
@@ -32,7 +31,7 @@ def test_pyperf_reads_the_suites_and_compares_them(tmp_path: Path) -> None:
         assert benchmark.get_unit() == "second"
 
 
-def test_pyperfs_own_rule_is_the_one_that_our_table_shows(tmp_path: Path) -> None:
+def test_pyperfs_own_rule_is_the_one_that_our_table_shows(tmp_path):
     for seed in range(6):
         factor = 1 + 0.02 * seed
         plan = plan_of("a", seed=seed)
@@ -42,7 +41,7 @@ def test_pyperfs_own_rule_is_the_one_that_our_table_shows(tmp_path: Path) -> Non
         assert pyperf_differs(one, other) == is_significant(one, other)[0]
 
 
-def test_an_export_is_plain_json_without_numbers_that_it_cannot_say(tmp_path: Path) -> None:
+def test_an_export_is_plain_json_without_numbers_that_it_cannot_say(tmp_path):
     judged = record(tmp_path, plan_of("a"))
     text = pyperf_suite(judged.samples, judged.provenance, "candidate")
     assert "NaN" not in text

@@ -15,7 +15,6 @@ from harness.wire.bench_records import PASSES, Arm, BenchCase, Metric, Size
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
-from harness.workers.process import WorkerSetup
 
 CASE = BenchCase("relu_four_steps")
 ARMS = (
@@ -34,7 +33,7 @@ def block(zygote: Zygote, do: str = "block", case: BenchCase = CASE, **fields: A
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_every_worker_of_a_block_measures_every_metric(zygote: Zygote, together: bool) -> None:
+def test_every_worker_of_a_block_measures_every_metric(zygote, together):
     arms = block(zygote, passes=list(PASSES), together=together)
     assert set(arms) == {"baseline", "candidate", "again"}
     for arm in arms.values():
@@ -44,12 +43,12 @@ def test_every_worker_of_a_block_measures_every_metric(zygote: Zygote, together:
         assert all(seconds > 0 for calls in arm["seconds"].values() for seconds in calls)
 
 
-def test_only_what_is_asked_for_is_measured(zygote: Zygote) -> None:
+def test_only_what_is_asked_for_is_measured(zygote):
     arms = block(zygote, passes=["load"])
     assert set(arms["candidate"]["seconds"]) == {"load-cold", "load-warm"}
 
 
-def test_a_delay_is_waited_inside_of_the_timed_region_of_its_metric_alone(zygote: Zygote) -> None:
+def test_a_delay_is_waited_inside_of_the_timed_region_of_its_metric_alone(zygote):
     delayed = dataclasses.replace(ARMS[0], name="candidate", delayed="save", delay_s=0.05)
     arms = block(zygote, arms=(ARMS[0], delayed), passes=["save", "load"])
     quickest = {name: {m: min(v) for m, v in arm["seconds"].items()} for name, arm in arms.items()}
@@ -57,7 +56,7 @@ def test_a_delay_is_waited_inside_of_the_timed_region_of_its_metric_alone(zygote
     assert quickest["candidate"]["load-warm"] < quickest["baseline"]["load-warm"] + 0.045
 
 
-def test_forked_and_fresh_workers_agree(zygote: Zygote, setup: WorkerSetup) -> None:
+def test_forked_and_fresh_workers_agree(zygote, setup):
     """The quickest of many calls, and within what a busy machine does to those all the same."""
     asked: dict[str, Any] = {"passes": ["save", "load"], "warm_up": 2, "calls": 12}
     forked = block(zygote, arms=ARMS[:1], **asked)["baseline"]["seconds"]
@@ -67,7 +66,7 @@ def test_forked_and_fresh_workers_agree(zygote: Zygote, setup: WorkerSetup) -> N
         assert 0.4 < min(forked[metric]) / min(alone[metric]) < 2.5, metric
 
 
-def test_the_temporary_files_of_a_zygote_go_with_it(setup: WorkerSetup) -> None:
+def test_the_temporary_files_of_a_zygote_go_with_it(setup):
     with Zygote(setup) as zygote:
         folder = Path(zygote.ready["temporary_folder"])
         (folder / "left").touch()
@@ -75,7 +74,7 @@ def test_the_temporary_files_of_a_zygote_go_with_it(setup: WorkerSetup) -> None:
 
 
 @pytest.mark.slow
-def test_fresh_processes_do_every_job_that_forks_do(setup: WorkerSetup) -> None:
+def test_fresh_processes_do_every_job_that_forks_do(setup):
     fresh = FreshZygotes(setup)
     sizes = fresh.ask("sizes", CASE, arm=dataclasses.asdict(ARMS[0]))["sizes"]
     assert set(sizes) == {size.value for size in Size}
@@ -86,17 +85,17 @@ def test_fresh_processes_do_every_job_that_forks_do(setup: WorkerSetup) -> None:
         assert len(answer["arms"]["candidate"]["seconds"]["save"]) == 2
 
 
-def test_workers_spend_their_time_inside_of_timed_regions(zygote: Zygote) -> None:
+def test_workers_spend_their_time_inside_of_timed_regions(zygote):
     arms = block(zygote, passes=["save", "load"], case=BenchCase("chain_of_thirteen"), calls=6)
     shares = [arm["timed_s"] / arm["call_s"] for arm in arms.values()]
     assert median(shares) >= 0.85
 
 
-def test_a_timed_region_costs_less_than_five_microseconds(zygote: Zygote) -> None:
+def test_a_timed_region_costs_less_than_five_microseconds(zygote):
     assert 0 < zygote.ready["overhead_s"] < 5e-6
 
 
-def test_a_case_that_an_inliner_fails_on_is_told_and_the_next_job_is_done(zygote: Zygote) -> None:
+def test_a_case_that_an_inliner_fails_on_is_told_and_the_next_job_is_done(zygote):
     broken = BenchCase("residual_over_a_fallback")
     with pytest.raises(JobFailed, match="AssertionError") as caught:
         block(zygote, case=broken)
@@ -104,7 +103,7 @@ def test_a_case_that_an_inliner_fails_on_is_told_and_the_next_job_is_done(zygote
     assert block(zygote)["again"]["seconds"]["save"]
 
 
-def test_bytes_are_those_of_the_engines_that_were_asked_for(zygote: Zygote) -> None:
+def test_bytes_are_those_of_the_engines_that_were_asked_for(zygote):
     heavy = BenchCase("ballast@16000000", "ballast", 16 * 10**6)
     light = BenchCase("ballast@1000", "ballast", 1000)
     found = {}
@@ -120,7 +119,7 @@ def test_bytes_are_those_of_the_engines_that_were_asked_for(zygote: Zygote) -> N
 
 
 @pytest.mark.parametrize("route", ["legacy", "export"])
-def test_sizes_are_measured_by_every_route(zygote: Zygote, route: str) -> None:
+def test_sizes_are_measured_by_every_route(zygote, route):
     zygote.ask("prepare", CASE)
     sizes = zygote.ask("sizes", CASE, arm=dataclasses.asdict(Arm("candidate", "2.14.0", route)))
     assert set(sizes["sizes"]) == {size.value for size in Size}
@@ -130,19 +129,19 @@ def test_sizes_are_measured_by_every_route(zygote: Zygote, route: str) -> None:
     ("sweep", "size", "steps"),
     [("steps", 10, 10), ("fan-out", 4, 9), ("ballast", 1000, 8), ("parameters", 1000, 3)],
 )
-def test_a_sweeps_case_has_its_size(zygote: Zygote, sweep: str, size: int, steps: int) -> None:
+def test_a_sweeps_case_has_its_size(zygote, sweep, size, steps):
     case = BenchCase(f"{sweep}@{size}", sweep, size)
     assert zygote.ask("prepare", case)["steps"] == steps
     assert block(zygote, case=case, passes=["inline", "save"])["baseline"]["seconds"]["inline"]
     zygote.ask("forget", case)
 
 
-def test_a_subject_that_cannot_be_loaded_ends_the_bench(setup: WorkerSetup) -> None:
+def test_a_subject_that_cannot_be_loaded_ends_the_bench(setup):
     broken = SubjectSpec("9.9.9", SubjectKind.RELEASE, (Route.LEGACY,), wheel_path="/nowhere.whl")
     with pytest.raises(SurroundingsError, match=r"not every subject can be loaded: .*9\.9\.9"):
         Zygote(dataclasses.replace(setup, subjects=[broken]))
 
 
-def test_a_zygote_that_dies_says_what_it_wrote_last(setup: WorkerSetup) -> None:
+def test_a_zygote_that_dies_says_what_it_wrote_last(setup):
     with pytest.raises(SurroundingsError, match=r"zygote exited with code 1: .*nowhere"):
         Zygote(dataclasses.replace(setup, library="/nowhere.so"))  # type: ignore[arg-type]

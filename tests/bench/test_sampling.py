@@ -61,9 +61,7 @@ def sampled(
     return samples, written
 
 
-def test_clear_cells_stop_at_the_first_look_and_doubtful_ones_get_the_rest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_clear_cells_stop_at_the_first_look_and_doubtful_ones_get_the_rest(monkeypatch):
     class OneIsNoisy(Simulated):
         def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]:
             self.noise = 0.3 if case.name == "noisy" else 0.003
@@ -77,7 +75,7 @@ def test_clear_cells_stop_at_the_first_look_and_doubtful_ones_get_the_rest(
     assert samples.spent_s == pytest.approx(60, abs=2)
 
 
-def test_a_regression_is_red_an_equal_candidate_green(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_regression_is_red_an_equal_candidate_green(monkeypatch):
     for factor, gate in ((1.2, Gate.RED), (1.0, Gate.GREEN)):
         plan = plan_of("a", "b")
         samples, _ = sampled(plan, Simulated({"candidate": factor}), monkeypatch)
@@ -87,9 +85,7 @@ def test_a_regression_is_red_an_equal_candidate_green(monkeypatch: pytest.Monkey
         assert changes == {Change.REGRESSED if factor > 1 else Change.EQUIVALENT}
 
 
-def test_too_little_time_is_inconclusive_and_never_no_change(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_too_little_time_is_inconclusive_and_never_no_change(monkeypatch):
     plan = plan_of("a", budget_s=6)
     samples, _ = sampled(plan, Simulated(noise=0.2), monkeypatch)
     report = judge_bench(plan, samples)
@@ -97,7 +93,7 @@ def test_too_little_time_is_inconclusive_and_never_no_change(
     assert {verdict.word for verdict in report.stages} == {"inconclusive"}
 
 
-def test_a_control_that_is_off_gates_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_control_that_is_off_gates_nothing(monkeypatch):
     """The planted fault: whoever comes third in a block is slower, whatever it is."""
     plan = plan_of("a")
     slower = {"candidate": 1.3, "again": 1.3}
@@ -108,7 +104,7 @@ def test_a_control_that_is_off_gates_nothing(monkeypatch: pytest.MonkeyPatch) ->
     assert {verdict.word for verdict in report.stages} == {"control off"}
 
 
-def test_a_bench_that_was_cut_off_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bench_that_was_cut_off_goes_on_where_it_was(monkeypatch):
     plan = plan_of("a", "b", budget_s=30)
     zygote = Simulated(noise=0.2)
     whole, _ = sampled(plan, zygote, monkeypatch)
@@ -123,9 +119,7 @@ def test_a_bench_that_was_cut_off_goes_on_where_it_was(monkeypatch: pytest.Monke
         assert seconds[:both] == again[:both]
 
 
-def test_a_cell_that_fails_is_not_measured_and_the_others_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_cell_that_fails_is_not_measured_and_the_others_are(monkeypatch):
     plan = plan_of("a", "broken")
     samples, _ = sampled(plan, Simulated(fails="broken"), monkeypatch)
     report = judge_bench(plan, samples)
@@ -134,7 +128,7 @@ def test_a_cell_that_fails_is_not_measured_and_the_others_are(
     assert samples.cells["a~legacy"].stopped
 
 
-def test_what_does_not_fit_into_memory_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_into_memory_is_not_tried(monkeypatch):
     cell = BenchCell(BenchCase("ballast@1000000000", "ballast", 10**9), "legacy", "sweep")
     zygote = Simulated()
     samples, _ = sampled(plan_of(cells=(cell,)), zygote, monkeypatch, free_bytes=2 * 10**9)
@@ -142,9 +136,7 @@ def test_what_does_not_fit_into_memory_is_not_tried(monkeypatch: pytest.MonkeyPa
     assert zygote.asked == []
 
 
-def test_a_sweep_ends_after_a_few_blocks_and_has_an_exponent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_sweep_ends_after_a_few_blocks_and_has_an_exponent(monkeypatch):
     cells = tuple(
         BenchCell(BenchCase(f"steps@{size}", "steps", size), "legacy", "sweep")
         for size in (10, 20, 50, 100)
@@ -160,9 +152,7 @@ def test_a_sweep_ends_after_a_few_blocks_and_has_an_exponent(
         assert exponent.value == pytest.approx(1.0, abs=0.1)
 
 
-def test_a_size_that_would_take_what_all_others_need_is_left_out_and_they_are_measured(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_size_that_would_take_what_all_others_need_is_left_out_and_they_are_measured(monkeypatch):
     class Quadratic(Clock):
         def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]:
             self._block_s = case.size**2 / 1000  # seconds: 0.1, 0.9, 10 and 1000
@@ -181,9 +171,7 @@ def test_a_size_that_would_take_what_all_others_need_is_left_out_and_they_are_me
     ]
 
 
-def test_what_a_small_size_takes_is_not_held_against_one_a_thousand_times_as_large(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_small_size_takes_is_not_held_against_one_a_thousand_times_as_large(monkeypatch):
     sizes = (1_000, 1_000_000, 2_000_000)
     cells = [BenchCell(BenchCase(f"s@{size}", "ballast", size), "legacy") for size in sizes]
     plan = dataclasses.replace(plan_of(budget_s=30), cells=tuple(cells))
@@ -191,7 +179,7 @@ def test_what_a_small_size_takes_is_not_held_against_one_a_thousand_times_as_lar
     assert {len(known.blocks) for known in samples.cells.values()} == {SWEEP_BLOCKS}
 
 
-def test_sizes_are_told_of_both_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_are_told_of_both_subjects(monkeypatch):
     plan = plan_of("a")
     samples, _ = sampled(plan, Simulated(), monkeypatch)
     assert [row.subject for row in judge_bench(plan, samples).sizes] == ["2.13.0", "2.14.0"]
@@ -199,9 +187,7 @@ def test_sizes_are_told_of_both_subjects(monkeypatch: pytest.MonkeyPatch) -> Non
     assert arms == [*ARMS] * plan.sizes_of_each
 
 
-def test_a_sweep_that_is_judged_is_measured_until_it_is_decided(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_sweep_that_is_judged_is_measured_until_it_is_decided(monkeypatch):
     cell = BenchCell(BenchCase("steps@2", "steps", 2), "legacy", "sweep", judged=True)
     plan = plan_of(cells=(cell,))
     samples, _ = sampled(plan, Simulated(noise=0.005), monkeypatch)
@@ -210,18 +196,14 @@ def test_a_sweep_that_is_judged_is_measured_until_it_is_decided(
     assert [stage.gates for stage in judge_bench(plan, samples).stages] == [True, True]
 
 
-def test_a_fresh_process_is_asked_for_each_arm_where_forking_is_off(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fresh_process_is_asked_for_each_arm_where_forking_is_off(monkeypatch):
     zygote = Simulated()
     samples, _ = sampled(plan_of("a", budget_s=20, spawn=True), zygote, monkeypatch)
     assert set(zygote.asked) <= {"alone", "sizes"}
     assert set(samples.cells["a~legacy"].blocks[0]["arms"]) == {"baseline", "candidate", "again"}
 
 
-def test_an_import_needs_no_pilot_and_each_arm_makes_one_a_block(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_import_needs_no_pilot_and_each_arm_makes_one_a_block(monkeypatch):
     samples, _ = sampled(plan_of(cells=(IMPORT_CELL,)), Simulated(), monkeypatch)
     known = samples.cells[IMPORT_CELL.cell_id]
     assert known.pilot is None
@@ -243,14 +225,12 @@ def test_an_import_needs_no_pilot_and_each_arm_makes_one_a_block(
         ([5.0, 5.0], 5.0, {"warm_up": 0, "calls": 1}),
     ],
 )
-def test_the_pilot_says_how_many_calls(
-    first: list[float], call_s: float, expected: dict[str, int]
-) -> None:
+def test_the_pilot_says_how_many_calls(first, call_s, expected):
     arm = {"seconds": {"save": first}, "call_s": call_s * len(first)}
     assert chosen_calls({"baseline": arm, "candidate": arm, "again": arm}, ("save",)) == expected
 
 
-def test_a_line_of_another_bench_is_refused() -> None:
+def test_a_line_of_another_bench_is_refused():
     plan = plan_of("a")
     for line in (
         {"kind": "failed", "cell": "b~legacy", "reason": "x"},

@@ -77,9 +77,7 @@ def run(
     return campaigns, written
 
 
-def test_identical_code_is_not_called_different_and_a_delay_is_called(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_identical_code_is_not_called_different_and_a_delay_is_called(monkeypatch):
     campaigns, _ = run(PLAN, monkeypatch)
     ours = result_of(campaigns).rows[0]
     assert ours.rule == OURS
@@ -87,7 +85,7 @@ def test_identical_code_is_not_called_different_and_a_delay_is_called(
     assert ours.slower == (4, 4)
 
 
-def test_pooling_rules_call_unlike_workers_different(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pooling_rules_call_unlike_workers_different(monkeypatch):
     campaigns, _ = run(dataclasses.replace(PLAN, campaigns=30), monkeypatch, noise=0.06)
     rows = {row.rule: row for row in result_of(campaigns).rows}
     assert rows[OURS].different == (0, 30)
@@ -95,9 +93,7 @@ def test_pooling_rules_call_unlike_workers_different(monkeypatch: pytest.MonkeyP
     assert rows["pyperf compare, one after the other"].different[0] > 3
 
 
-def test_a_campaign_has_the_delay_of_its_own_pilot_and_its_own_order(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_campaign_has_the_delay_of_its_own_pilot_and_its_own_order(monkeypatch):
     campaigns, written = run(PLAN, monkeypatch)
     delays = [line["delay_s"] for line in written if line["kind"] == "delay"]
     assert len(set(delays)) == PLAN.power_campaigns
@@ -106,13 +102,13 @@ def test_a_campaign_has_the_delay_of_its_own_pilot_and_its_own_order(
     assert all(not c.plan.delayed for c in campaigns.of(power=False))
 
 
-def test_kinds_are_spread_so_that_any_beginning_is_a_fair_sample() -> None:
+def test_kinds_are_spread_so_that_any_beginning_is_a_fair_sample():
     kinds = list(PLAN.kinds())
     assert kinds[:4] == [AA, "save", AA, "load-warm"]
     assert (kinds.count(AA), len(kinds)) == (6, 10)
 
 
-def test_a_selftest_that_was_cut_off_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_selftest_that_was_cut_off_goes_on_where_it_was(monkeypatch):
     whole, _ = run(PLAN, monkeypatch)
     _, first = run(PLAN, monkeypatch, most=3)
     cut = first[: len(first) - 4]  # in the middle of the third campaign
@@ -128,13 +124,13 @@ def test_a_selftest_that_was_cut_off_goes_on_where_it_was(monkeypatch: pytest.Mo
         assert arms[0] == arms[1]
 
 
-def test_a_reader_sees_every_campaign_as_it_was_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_sees_every_campaign_as_it_was_judged(monkeypatch):
     campaigns, written = run(PLAN, monkeypatch)
     again = Campaigns.read(PLAN, written)
     assert list(lines(again, result_of(again))) == list(lines(campaigns, result_of(campaigns)))
 
 
-def test_the_table_has_each_rule_with_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_has_each_rule_with_intervals(monkeypatch):
     campaigns, _ = run(PLAN, monkeypatch)
     told = "\n".join(lines(campaigns, result_of(campaigns)))
     assert "| this harness | 0 of 6 (0.0% to 45.9%) | 4 of 4 (39.8% to 100.0%) |" in told
@@ -143,7 +139,7 @@ def test_the_table_has_each_rule_with_intervals(monkeypatch: pytest.MonkeyPatch)
     assert "of `chain_of_forty`" in told
 
 
-def test_the_load_that_the_campaigns_met_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_load_that_the_campaigns_met_is_told(monkeypatch):
     campaigns, _ = run(PLAN, monkeypatch)
     for campaign in campaigns.found.values():
         for each in campaign.cell.blocks:
@@ -153,16 +149,14 @@ def test_the_load_that_the_campaigns_met_is_told(monkeypatch: pytest.MonkeyPatch
     assert "runnable processes, with a delay (median): 3.5" in told
 
 
-def test_what_was_not_measured_is_told_so() -> None:
+def test_what_was_not_measured_is_told_so():
     nothing = Campaigns(PLAN)
     told = "\n".join(lines(nothing, result_of(nothing)))
     assert "| this harness | not measured | not measured |" in told
     assert "smallest detectable change at 60 s a cell: not measured" in told
 
 
-def test_a_campaign_that_could_say_nothing_is_left_out_and_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_campaign_that_could_say_nothing_is_left_out_and_told(monkeypatch):
     campaigns, _ = run(dataclasses.replace(PLAN, seconds=1.2), monkeypatch)
     result = result_of(campaigns)
     assert result.rows[0].different == (0, 0)
@@ -170,13 +164,13 @@ def test_a_campaign_that_could_say_nothing_is_left_out_and_told(
     assert "left out, with fewer than 3 blocks: 6 campaigns" in "\n".join(lines(campaigns, result))
 
 
-def test_a_case_that_cannot_be_measured_ends_the_selftest() -> None:
+def test_a_case_that_cannot_be_measured_ends_the_selftest():
     zygote = Simulated(fails="llama_linear")
     with pytest.raises(UsageError, match="llama_linear cannot be measured: KeyError"):
         list(run_campaigns(Campaigns(PLAN), zygote, lambda line: None))
 
 
-def test_a_control_that_is_off_counts_as_called_different(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_control_that_is_off_counts_as_called_different(monkeypatch):
     """The planted fault: the third worker of a block is slower."""
     zygote = Simulated({"again": 1.5})
     ticks = iter(range(10**9))
@@ -198,11 +192,11 @@ def told(folder: Path) -> str:
     return (folder / "selftest.md").read_text(encoding="utf-8").strip()
 
 
-def test_there_are_campaigns_beside_a_busy_core_and_on_an_idle_machine() -> None:
+def test_there_are_campaigns_beside_a_busy_core_and_on_an_idle_machine():
     assert {folder.name for folder in FOLDERS} == {"beside-a-busy-core", "idle"}
 
 
-def test_the_readme_holds_the_published_tables() -> None:
+def test_the_readme_holds_the_published_tables():
     shown = block((PROJECT_ROOT / "docs/bench.md").read_text(encoding="utf-8"), "selftest")
     for folder in FOLDERS:
         for line in told(folder).splitlines():
@@ -211,6 +205,6 @@ def test_the_readme_holds_the_published_tables() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_published_table_is_what_its_raw_samples_say(folder: Path) -> None:
+def test_a_published_table_is_what_its_raw_samples_say(folder):
     campaigns = SelftestFolder(folder).campaigns()
     assert told(folder) == "\n".join(lines(campaigns, result_of(campaigns))).strip()

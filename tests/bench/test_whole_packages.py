@@ -6,7 +6,6 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -78,7 +77,7 @@ def newest(opened: Open) -> Iterator[Running]:
         yield running
 
 
-def test_a_planted_delay_is_found_in_the_save_of_a_user_alone(newest: Running) -> None:
+def test_a_planted_delay_is_found_in_the_save_of_a_user_alone(newest):
     baseline, candidate, again = SAME
     delayed = dataclasses.replace(candidate, delayed=UserMetric.SAVE.value, delay_s=0.2)
     arms = block(newest, arms=(baseline, delayed, again))
@@ -89,9 +88,7 @@ def test_a_planted_delay_is_found_in_the_save_of_a_user_alone(newest: Running) -
     assert all(seconds < 0.15 for seconds in slowed.values())
 
 
-def test_each_arm_is_a_process_of_its_own_and_all_end_with_their_block(
-    newest: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_arm_is_a_process_of_its_own_and_all_end_with_their_block(newest, monkeypatch):
     newest.ask("prepare", CASE)
     before = descendants()
     born: dict[str, set[int]] = {}
@@ -112,9 +109,7 @@ def test_each_arm_is_a_process_of_its_own_and_all_end_with_their_block(
     assert descendants() == before
 
 
-def test_a_case_that_a_release_does_not_save_is_told_and_the_next_job_is_done(
-    newest: Running,
-) -> None:
+def test_a_case_that_a_release_does_not_save_is_told_and_the_next_job_is_done(newest):
     with pytest.raises(JobFailed, match="Error") as caught:
         block(newest, NOT_SAVED)
     assert "torch_tensorrt" in caught.value.traceback
@@ -122,7 +117,7 @@ def test_a_case_that_a_release_does_not_save_is_told_and_the_next_job_is_done(
 
 
 @pytest.mark.slow
-def test_an_import_is_measured_in_a_fresh_python_each_time(opened: Open, tmp_path: Path) -> None:
+def test_an_import_is_measured_in_a_fresh_python_each_time(opened, tmp_path):
     """The Python of the baseline is a script that writes its process down and becomes Python."""
     python, started = tmp_path / "python", tmp_path / "started"
     python.write_text(f'#!/bin/sh\necho "$$ $2" >> {started}\nexec {sys.executable} "$@"\n')
@@ -143,7 +138,7 @@ def test_an_import_is_measured_in_a_fresh_python_each_time(opened: Open, tmp_pat
 
 
 @pytest.mark.slow
-def test_two_releases_take_turns_and_fresh_processes_agree_with_forked_ones(opened: Open) -> None:
+def test_two_releases_take_turns_and_fresh_processes_agree_with_forked_ones(opened):
     arms = arms_of("2.13.0", "2.14.0")
     with opened("2.13.0", "2.14.0") as running:
         assert set(running.ready["stations"]) == {"2.13.0", "2.14.0"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
@@ -23,15 +22,15 @@ from tests.bench.simulated import plan_of, record
         (30.0, "unlimited"),
     ],
 )
-def test_a_change_is_told_in_per_cent(log_ratio: float, told: str) -> None:
+def test_a_change_is_told_in_per_cent(log_ratio, told):
     assert change(log_ratio) == told
 
 
-def test_one_block_has_no_interval() -> None:
+def test_one_block_has_no_interval():
     assert interval(Estimate(0.0, -math.inf, math.inf, 0.99)) == "+0.0 % (no interval)"
 
 
-def test_too_few_blocks_could_have_seen_no_change(tmp_path: Path) -> None:
+def test_too_few_blocks_could_have_seen_no_change(tmp_path):
     judged = record(tmp_path, plan_of("a"), blocks=1)
     lines = list(first_screen(judged.plan, judged.report))
     assert "inconclusive a~legacy save" in lines[0]

@@ -16,8 +16,6 @@ from harness.catalogue.releases import (
     Release,
     load_catalogue,
 )
-from harness.toolchain import Toolchain
-from harness.wire.records import SubjectSpec
 from tests.fake_releases import FULL_EXPORTER, full_wheel, make_release, with_changes
 
 METADATA = "torch_tensorrt-9.1.0.dist-info/METADATA"
@@ -42,9 +40,7 @@ def read(path: Path) -> Release:
     return subject_for_wheel(path, EMPTY)
 
 
-def test_every_wheel_at_hand_reproduces_its_table(
-    toolchain: Toolchain, catalogue: Catalogue, release_specs: dict[str, SubjectSpec]
-) -> None:
+def test_every_wheel_at_hand_reproduces_its_table(toolchain, catalogue, release_specs):
     text = CATALOGUE_FILE.read_text(encoding="utf-8")
     found = 0
     for release in catalogue:
@@ -56,7 +52,7 @@ def test_every_wheel_at_hand_reproduces_its_table(
     assert found >= len(release_specs)
 
 
-def test_an_entry_is_read_back_as_the_release_that_the_wheel_is(tmp_path: Path) -> None:
+def test_an_entry_is_read_back_as_the_release_that_the_wheel_is(tmp_path):
     path = wheel(tmp_path)
     file = tmp_path / "releases.toml"
     file.write_text(f"schema = 1\n\n{entry_for('9.1.0', path)}", encoding="utf-8")
@@ -64,7 +60,7 @@ def test_an_entry_is_read_back_as_the_release_that_the_wheel_is(tmp_path: Path) 
     assert found.releases == (read(path),)
 
 
-def test_a_wheel_is_read_whole(tmp_path: Path) -> None:
+def test_a_wheel_is_read_whole(tmp_path):
     path = wheel(tmp_path)
     made = make_release(tmp_path / "same", "9.1.0", FULL_EXPORTER, full_wheel())
     release = read(path)
@@ -82,9 +78,7 @@ def test_a_wheel_is_read_whole(tmp_path: Path) -> None:
 
 
 class TestRoutes:
-    def test_export_is_reachable_if_its_caller_can_choose_the_exporter(
-        self, tmp_path: Path
-    ) -> None:
+    def test_export_is_reachable_if_its_caller_can_choose_the_exporter(self, tmp_path):
         old = FULL_EXPORTER.replace(b", use_legacy_exporter=False", b"")
         assert read(wheel(tmp_path / "new")).reachable == ("legacy", "export", "cross")
         assert read(wheel(tmp_path / "new")).hypothetical == ()
@@ -92,17 +86,13 @@ class TestRoutes:
         assert read(wheel(tmp_path / "old", exporter=old)).hypothetical == ("export",)
 
     @pytest.mark.parametrize("name", [b"cross_compile_flag", b"cross_compile_module", b"inputs"])
-    def test_cross_is_reachable_if_transform_takes_the_argument(
-        self, tmp_path: Path, name: bytes
-    ) -> None:
+    def test_cross_is_reachable_if_transform_takes_the_argument(self, tmp_path, name):
         exporter = FULL_EXPORTER.replace(b"cross_compile_module", name)
         routes = read(wheel(tmp_path, exporter=exporter)).reachable
         assert ("cross" in routes) is (name != b"inputs")
 
     @pytest.mark.parametrize(("default", "retraces"), [(b"True", True), (b"False", False)])
-    def test_what_save_does_by_default_is_read(
-        self, tmp_path: Path, default: bytes, retraces: bool
-    ) -> None:
+    def test_what_save_does_by_default_is_read(self, tmp_path, default, retraces):
         source = b"def save(module, *, inputs=None, retrace: bool = " + default + b"): ...\n"
         path = wheel(tmp_path, **{"torch_tensorrt/_compile.py": source})
         assert read(path).save_retraces is retraces
@@ -123,20 +113,18 @@ class TestPins:
             ("Requires-Dist: torchvision>=1\nRequires-Dist: torch>=2", "2"),
         ],
     )
-    def test_torch_is_the_lower_bound_for_the_catalogue_s_machine(
-        self, tmp_path: Path, lines: str, torch: str
-    ) -> None:
+    def test_torch_is_the_lower_bound_for_the_catalogue_s_machine(self, tmp_path, lines, torch):
         text = f"Name: torch-tensorrt\nVersion: 9.1.0\n{lines}\n".encode()
         assert read(wheel(tmp_path, **{METADATA: text})).pins.torch == torch
 
-    def test_no_tensorrt_rtx_is_named_before_2_9(self, tmp_path: Path) -> None:
+    def test_no_tensorrt_rtx_is_named_before_2_9(self, tmp_path):
         source = b'__cuda_version__ = "1"\n__tensorrt_version__ = "2"\n'
         release = read(wheel(tmp_path, **{"torch_tensorrt/_version.py": source}))
         assert (release.pins.tensorrt_rtx, release.pins.cuda) == ("", "1")
 
 
 class TestAbi:
-    def test_the_wheel_has_the_first_word(self, tmp_path: Path) -> None:
+    def test_the_wheel_has_the_first_word(self, tmp_path):
         path = wheel(tmp_path, **{ABI: b'X = 1\nABI_VERSION: str = "77"\n'})
         assert read(path).abi == "77"
         assert "assumed" not in entry_for("9.1.0", path)
@@ -148,19 +136,17 @@ class TestAbi:
             ("2.10.0", "7"), ("2.11.0", "8"), ("2.12.1", "9"),
         ],
     )  # fmt: skip
-    def test_up_to_2_12_it_is_known_by_the_version(
-        self, tmp_path: Path, version: str, abi: str
-    ) -> None:
+    def test_up_to_2_12_it_is_known_by_the_version(self, tmp_path, version, abi):
         path = wheel(tmp_path, version, **{ABI: None})
         assert read(path).abi == abi
         assert "assumed" not in entry_for(version, path)
 
-    def test_after_that_the_newest_is_assumed_and_the_entry_says_so(self, tmp_path: Path) -> None:
+    def test_after_that_the_newest_is_assumed_and_the_entry_says_so(self, tmp_path):
         path = wheel(tmp_path, **{ABI: None})
         assert read(path).abi == "10"
         assert 'abi = "10"  # assumed: the wheel does not say' in entry_for("9.1.0", path)
 
-    def test_a_release_before_2_3_is_refused(self, tmp_path: Path) -> None:
+    def test_a_release_before_2_3_is_refused(self, tmp_path):
         with pytest.raises(
             UsageError, match=r"2\.2\.0 cannot be judged: it has no torch_tensorrt\.save"
         ):
@@ -168,9 +154,7 @@ class TestAbi:
 
 
 class TestModules:
-    def test_the_shape_analysis_is_loaded_by_an_exporter_that_imports_partitioning(
-        self, tmp_path: Path
-    ) -> None:
+    def test_the_shape_analysis_is_loaded_by_an_exporter_that_imports_partitioning(self, tmp_path):
         exporter = b"from torch_tensorrt.dynamo import partitioning\n" + FULL_EXPORTER
         path = wheel(tmp_path, exporter=exporter, **{COMMON: b"import torch_tensorrt._Input\n"})
         assert read(path).modules == (EXPORTER_MODULE, COMMON)
@@ -186,38 +170,36 @@ class TestModules:
             b"from ..dynamo.fresh import f",
         ],
     )
-    def test_what_has_no_stand_in_is_loaded_and_what_it_imports_too(
-        self, tmp_path: Path, line: bytes
-    ) -> None:
+    def test_what_has_no_stand_in_is_loaded_and_what_it_imports_too(self, tmp_path, line):
         one, two = "torch_tensorrt/dynamo/fresh.py", "torch_tensorrt/deep/__init__.py"
         others = {one: b"from torch_tensorrt.deep import x\n", two: b"import torch_tensorrt.deep\n"}
         path = wheel(tmp_path, exporter=line + b"\n" + FULL_EXPORTER, **others)
         assert read(path).modules == (two, EXPORTER_MODULE, one)
 
-    def test_an_import_inside_a_function_is_not_made_by_loading(self, tmp_path: Path) -> None:
+    def test_an_import_inside_a_function_is_not_made_by_loading(self, tmp_path):
         exporter = FULL_EXPORTER + b"def f():\n    import torch_tensorrt.late\n"
         path = wheel(tmp_path, exporter=exporter, **{"torch_tensorrt/late.py": b""})
         assert read(path).modules == (EXPORTER_MODULE,)
 
 
 class TestSubject:
-    def test_a_wheel_with_the_bytes_of_a_release_is_that_release(self, tmp_path: Path) -> None:
+    def test_a_wheel_with_the_bytes_of_a_release_is_that_release(self, tmp_path):
         path = wheel(tmp_path)
         known = with_changes(read(path), abi="42")
         assert subject_for_wheel(path, Catalogue((known,))) is known
 
-    def test_a_nightly_is_named_by_its_version(self, tmp_path: Path) -> None:
+    def test_a_nightly_is_named_by_its_version(self, tmp_path):
         path = wheel(tmp_path, "9.2.0.dev20990101+cu130")
         assert subject_for_wheel(path, EMPTY).version == "9.2.0.dev20990101+cu130"
 
-    def test_another_build_of_a_release_is_another_subject(self, tmp_path: Path) -> None:
+    def test_another_build_of_a_release_is_another_subject(self, tmp_path):
         released = read(wheel(tmp_path / "released"))
         path = wheel(tmp_path / "rebuilt", exporter=FULL_EXPORTER + b"# mine\n")
         found = subject_for_wheel(path, Catalogue((released,)))
         assert found.version == f"9.1.0+wheel.{found.sha256[:8]}"
         assert found.inliner_id != released.inliner_id
 
-    def test_a_local_label_is_kept(self, tmp_path: Path) -> None:
+    def test_a_local_label_is_kept(self, tmp_path):
         released = read(wheel(tmp_path / "released", "9.1.0+cu130"))
         path = wheel(tmp_path / "rebuilt", "9.1.0+cu130", exporter=FULL_EXPORTER + b"# mine\n")
         found = subject_for_wheel(path, Catalogue((released,)))
@@ -244,9 +226,7 @@ class TestRefusals:
             ({ABI: b"ABI_VERSION = 9"}, "does not bind ABI_VERSION to a string"),
         ],
     )
-    def test_what_a_wheel_lacks_is_named(
-        self, tmp_path: Path, changes: dict[str, bytes | None], complaint: str
-    ) -> None:
+    def test_what_a_wheel_lacks_is_named(self, tmp_path, changes, complaint):
         with pytest.raises(UsageError, match=rf"torch_tensorrt-9\.1\.0.*\.whl: .*{complaint}"):
             read(wheel(tmp_path, **changes))
 
@@ -260,36 +240,36 @@ class TestRefusals:
             "create_trt_exp_program",
         ],
     )
-    def test_a_call_that_the_exporter_lacks_is_named(self, tmp_path: Path, call: str) -> None:
+    def test_a_call_that_the_exporter_lacks_is_named(self, tmp_path, call):
         exporter = FULL_EXPORTER.replace(f"def {call}(".encode(), b"def other(")
         with pytest.raises(UsageError, match=rf"_exporter\.py does not define {call}"):
             read(wheel(tmp_path, exporter=exporter))
 
     @pytest.mark.parametrize("content", [None, b"not a zip"])
-    def test_a_file_that_is_no_wheel_is_named(self, tmp_path: Path, content: bytes | None) -> None:
+    def test_a_file_that_is_no_wheel_is_named(self, tmp_path, content):
         path = tmp_path / "broken.whl"
         if content is not None:
             path.write_bytes(content)
         with pytest.raises(UsageError, match=r"broken\.whl: cannot be read as a wheel"):
             read(path)
 
-    def test_an_entry_is_written_for_the_version_that_the_wheel_has(self, tmp_path: Path) -> None:
+    def test_an_entry_is_written_for_the_version_that_the_wheel_has(self, tmp_path):
         path = wheel(tmp_path)
         with pytest.raises(UsageError, match=r"it is of 9\.1\.0, not of 9\.2\.0"):
             entry_for("9.2.0", path)
         with pytest.raises(UsageError, match="'newest' is no version"):
             entry_for("newest", path)
 
-    def test_an_entry_needs_the_released_file_name(self, tmp_path: Path) -> None:
+    def test_an_entry_needs_the_released_file_name(self, tmp_path):
         path = wheel(tmp_path).rename(tmp_path / "mine.whl")
         assert read(path).version == "9.1.0"
         with pytest.raises(UsageError, match="its file name is not the released one"):
             entry_for("9.1.0", path)
 
-    def test_an_entry_is_of_a_wheel_for_linux(self, tmp_path: Path) -> None:
+    def test_an_entry_is_of_a_wheel_for_linux(self, tmp_path):
         path = wheel(tmp_path).rename(tmp_path / "torch_tensorrt-9.1.0-cp311-cp311-win_amd64.whl")
         with pytest.raises(UsageError, match=r"win_amd64\.whl: it is not for Linux on x86_64"):
             entry_for("9.1.0", path)
 
-    def test_an_entry_is_named_as_the_wheel_names_itself(self, tmp_path: Path) -> None:
+    def test_an_entry_is_named_as_the_wheel_names_itself(self, tmp_path):
         assert entry_for("9.1", wheel(tmp_path)).startswith('[release."9.1.0"]')

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -14,25 +13,23 @@ from harness.catalogue.releases import load_catalogue
 CATALOGUE = load_catalogue()
 
 
-def test_a_matched_environment_is_named_by_its_torch_whatever_the_build() -> None:
+def test_a_matched_environment_is_named_by_its_torch_whatever_the_build():
     assert matched_name("2.14.0+cu130") == matched_name("2.14.0") == "torch-2.14.0"
 
 
 @pytest.mark.parametrize(
     ("running", "fits"), [("2.12.0", True), ("2.12.1+cpu", True), ("2.13.0", False)]
 )
-def test_a_release_takes_any_patch_release_of_the_torch_that_it_pins(
-    running: str, fits: bool
-) -> None:
+def test_a_release_takes_any_patch_release_of_the_torch_that_it_pins(running, fits):
     assert pins_torch("2.12.0", running) is fits
 
 
-def test_every_release_may_run_in_the_pinned_environment() -> None:
+def test_every_release_may_run_in_the_pinned_environment():
     assert releases_in("pinned", "", "", CATALOGUE) == ""
     assert releases_in("pinned", ">=2.13", "", CATALOGUE) == ">=2.13"
 
 
-def test_a_matched_environment_has_the_releases_that_pin_its_torch() -> None:
+def test_a_matched_environment_has_the_releases_that_pin_its_torch():
     assert releases_in("matched", "", "2.12.0+cu130", CATALOGUE) == "2.12.0,2.12.1"
     assert releases_in("matched", "2.12.1", "2.12.0", CATALOGUE) == "2.12.1"
 
@@ -45,14 +42,12 @@ def test_a_matched_environment_has_the_releases_that_pin_its_torch() -> None:
         ("elsewhere", "", "2.13.0", "'elsewhere': pinned or matched"),
     ],
 )
-def test_an_environment_that_fits_no_release_is_refused(
-    environment: str, asked: str, running: str, message: str
-) -> None:
+def test_an_environment_that_fits_no_release_is_refused(environment, asked, running, message):
     with pytest.raises(UsageError, match=message):
         releases_in(environment, asked, running, CATALOGUE)
 
 
-def test_a_file_with_two_names_takes_its_place_once(tmp_path: Path) -> None:
+def test_a_file_with_two_names_takes_its_place_once(tmp_path):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "a.so").write_bytes(b"x" * 10**6)
     once = installed_bytes(tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import pytest
 
@@ -21,20 +20,20 @@ from tests.fetched import FETCHED, LEFT_OUT
 CATALOGUE = load_catalogue()
 
 
-def test_the_tests_fetch_one_release_of_each_inliner() -> None:
+def test_the_tests_fetch_one_release_of_each_inliner():
     fetched = [{release.version for release in group} & {*FETCHED} for group in CATALOGUE.groups()]
     assert [len(versions) for versions in fetched] == [0, *[1] * 7]
     assert CATALOGUE.groups()[0][0].version == LEFT_OUT
 
 
-def test_an_unknown_release_is_refused_with_the_known_ones_and_the_closest() -> None:
+def test_an_unknown_release_is_refused_with_the_known_ones_and_the_closest():
     with pytest.raises(UsageError, match=r"'2\.13'; did you mean 2\.13\.0\? known: 2\.3\.0, 2"):
         CATALOGUE.get("2.13")
     with pytest.raises(UsageError, match=r"'newest'; known: 2\.3\.0"):
         CATALOGUE.get("newest")
 
 
-def test_an_unknown_release_is_refused_with_the_two_ways_to_judge_a_new_one() -> None:
+def test_an_unknown_release_is_refused_with_the_two_ways_to_judge_a_new_one():
     new = r"2\.14\.0; for a new one: .* add-release VERSION, or --wheel FILE"
     with pytest.raises(UsageError, match=new):
         CATALOGUE.get("2.15.0")
@@ -50,9 +49,7 @@ def test_an_unknown_release_is_refused_with_the_two_ways_to_judge_a_new_one() ->
         ("~=2.13.0", ["2.13.0"]),
     ],
 )
-def test_select_takes_versions_or_one_specifier_and_answers_oldest_first(
-    expression: str, versions: list[str]
-) -> None:
+def test_select_takes_versions_or_one_specifier_and_answers_oldest_first(expression, versions):
     assert [release.version for release in CATALOGUE.select(expression)] == versions
 
 
@@ -67,44 +64,42 @@ def test_select_takes_versions_or_one_specifier_and_answers_oldest_first(
         ("2.13.0,2.99.0", "unknown release '2.99.0'"),
     ],
 )
-def test_select_refuses_what_does_not_parse_or_matches_nothing(
-    expression: str, complaint: str
-) -> None:
+def test_select_refuses_what_does_not_parse_or_matches_nothing(expression, complaint):
     with pytest.raises(UsageError, match=complaint):
         CATALOGUE.select(expression)
 
 
-def test_a_prerelease_matches_a_specifier_like_any_release(tmp_path: Path) -> None:
+def test_a_prerelease_matches_a_specifier_like_any_release(tmp_path):
     catalogue = Catalogue((make_release(tmp_path, "9.1.0rc1"),))
     assert len(catalogue.select(">=9.0")) == 1
 
 
-def test_releases_with_one_inliner_are_one_group(tmp_path: Path) -> None:
+def test_releases_with_one_inliner_are_one_group(tmp_path):
     old, same = make_release(tmp_path, "9.1.0"), make_release(tmp_path, "9.2.0")
     new = make_release(tmp_path, "9.3.0", exporter=b"other")
     assert Catalogue((old, same, new)).groups() == ((old, same), (new,))
 
 
 class TestInlinerId:
-    def test_it_is_the_documented_hash(self, tmp_path: Path) -> None:
+    def test_it_is_the_documented_hash(self, tmp_path):
         release = make_release(tmp_path, exporter=b"xy", others={"a.py": b""})
         documented = b"a.py\x000\x00" + EXPORTER_MODULE.encode() + b"\x002\x00xy"
         assert release.inliner_id == hashlib.sha256(documented).hexdigest()
 
-    def test_a_replaced_module_counts_instead_of_the_one_in_the_wheel(self, tmp_path: Path) -> None:
+    def test_a_replaced_module_counts_instead_of_the_one_in_the_wheel(self, tmp_path):
         release = make_release(tmp_path, others={"a.py": b"1"})
         path = tmp_path / release.wheel
         changed = make_release(tmp_path / "changed", exporter=b"new", others={"a.py": b"1"})
         replaced = inliner_id(path, release.modules, {EXPORTER_MODULE: b"new"})
         assert replaced == changed.inliner_id
 
-    def test_a_module_that_the_wheel_lacks_is_named(self, tmp_path: Path) -> None:
+    def test_a_module_that_the_wheel_lacks_is_named(self, tmp_path):
         release = make_release(tmp_path)
         with pytest.raises(SurroundingsError, match=r"absent\.py"):
             inliner_id(tmp_path / release.wheel, ["absent.py"])
 
     @pytest.mark.parametrize("content", [None, b"not a zip"])
-    def test_a_file_that_is_no_wheel_is_named(self, tmp_path: Path, content: bytes | None) -> None:
+    def test_a_file_that_is_no_wheel_is_named(self, tmp_path, content):
         path = tmp_path / "broken.whl"
         if content is not None:
             path.write_bytes(content)
@@ -144,9 +139,7 @@ class TestReader:
             ("schema = 1", "schema = 1\nextra = 1", "top level: unknown key 'extra'"),
         ],
     )
-    def test_a_fault_is_named_with_file_table_and_key(
-        self, tmp_path: Path, line: str, fault: str, complaint: str
-    ) -> None:
+    def test_a_fault_is_named_with_file_table_and_key(self, tmp_path, line, fault, complaint):
         assert line in self.three_releases()
         path = tmp_path / "releases.toml"
         path.write_text(self.three_releases().replace(line, fault), encoding="utf-8")
@@ -163,9 +156,7 @@ class TestReader:
             ("modules", '"a.py"', "'modules' is not a list"),
         ],
     )
-    def test_a_list_that_makes_no_sense_is_refused(
-        self, tmp_path: Path, table: str, fault: str, complaint: str
-    ) -> None:
+    def test_a_list_that_makes_no_sense_is_refused(self, tmp_path, table, fault, complaint):
         head, mark, tail = self.three_releases().partition('"2.14.0"]')
         lines = [
             f"{table} = {fault}" if line.startswith(f"{table} =") else line
@@ -176,23 +167,23 @@ class TestReader:
         with pytest.raises(SurroundingsError, match=r"2\.14\.0.*" + complaint):
             load_catalogue(path)
 
-    def test_a_catalogue_without_releases_is_refused(self, tmp_path: Path) -> None:
+    def test_a_catalogue_without_releases_is_refused(self, tmp_path):
         path = tmp_path / "releases.toml"
         path.write_text("schema = 1\n[release]\n", encoding="utf-8")
         with pytest.raises(SurroundingsError, match="no release at all"):
             load_catalogue(path)
 
-    def test_a_release_that_is_no_table_is_refused(self, tmp_path: Path) -> None:
+    def test_a_release_that_is_no_table_is_refused(self, tmp_path):
         path = tmp_path / "releases.toml"
         path.write_text('schema = 1\n[release]\n"2.14.0" = 1\n', encoding="utf-8")
         with pytest.raises(SurroundingsError, match=r"'2\.14\.0' is not a dict"):
             load_catalogue(path)
 
-    def test_an_absent_catalogue_is_named(self, tmp_path: Path) -> None:
+    def test_an_absent_catalogue_is_named(self, tmp_path):
         with pytest.raises(SurroundingsError, match=r"nothing\.toml: cannot be read"):
             load_catalogue(tmp_path / "nothing.toml")
 
-    def test_releases_are_ordered_by_version_and_not_by_text(self, tmp_path: Path) -> None:
+    def test_releases_are_ordered_by_version_and_not_by_text(self, tmp_path):
         text = self.three_releases().replace("2.14.0", "2.9.0")
         path = tmp_path / "releases.toml"
         path.write_text(text, encoding="utf-8")

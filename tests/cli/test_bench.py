@@ -24,9 +24,7 @@ def invoke(*arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.usefixtures("release_specs")
-def test_a_short_bench_leaves_samples_a_report_and_exports_and_can_be_given_more_time(
-    tmp_path: Path,
-) -> None:
+def test_a_short_bench_leaves_samples_a_report_and_exports_and_can_be_given_more_time(tmp_path):
     out = str(tmp_path / "results")
     arguments = ["--cases", "relu_once", "--routes", "legacy", "--stages", "save,load"]
     exports = ["--pyperf", str(tmp_path / "p.json")]
@@ -50,7 +48,7 @@ WHOLE = ["bench", "--lane", "package", "--baseline", "2.13.0", "--candidate", "2
 
 
 @pytest.mark.slow
-def test_a_short_bench_of_whole_packages_tells_of_save_and_load_and_goes_on(tmp_path: Path) -> None:
+def test_a_short_bench_of_whole_packages_tells_of_save_and_load_and_goes_on(tmp_path):
     out = str(tmp_path / "results")
     cases = ["--cases", "relu_once@full-compilation,pr_4360", "--routes", "no-retrace"]
     stages = ["--stages", "user-save,user-load"]
@@ -74,7 +72,7 @@ def test_a_short_bench_of_whole_packages_tells_of_save_and_load_and_goes_on(tmp_
 
 
 @pytest.mark.slow
-def test_a_bench_of_imports_alone_compiles_no_case(tmp_path: Path) -> None:
+def test_a_bench_of_imports_alone_compiles_no_case(tmp_path):
     out = str(tmp_path / "results")
     _, told = invoke(*WHOLE, "--stages", "import,import-torch", "--budget", "1", "--out", out)
     assert "torch_tensorrt~import import: " in told
@@ -87,7 +85,7 @@ def test_a_bench_of_imports_alone_compiles_no_case(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("release_specs")
-def test_the_short_form_of_the_selftest_calls_nothing_different(tmp_path: Path) -> None:
+def test_the_short_form_of_the_selftest_calls_nothing_different(tmp_path):
     arguments = ["--campaigns", "1", "--power-campaigns", "1", "--release", "2.14.0"]
     short = ["--seconds", "2", "--power-seconds", "2", "--out", str(tmp_path)]
     cases = ["--case", "relu_once", "--slower-cases", "relu_once,relu_once"]
@@ -100,7 +98,7 @@ def test_the_short_form_of_the_selftest_calls_nothing_different(tmp_path: Path) 
     assert (folder.path / "selftest.md").read_text().strip() in told
 
 
-def test_compare_prints_its_gate_and_keeps_the_comparison(tmp_path: Path) -> None:
+def test_compare_prints_its_gate_and_keeps_the_comparison(tmp_path):
     base = record(tmp_path, plan_of("a"))
     cand = record(tmp_path, plan_of("a", seed=1), slower={"candidate": 1.3})
     code, told = invoke("compare", base.folder.run_id, cand.folder.run_id, "--out", str(tmp_path))
@@ -128,6 +126,6 @@ def test_compare_prints_its_gate_and_keeps_the_comparison(tmp_path: Path) -> Non
         (["selftest", "--slower-cases", "one"], "--slower-cases"),
     ],
 )
-def test_wrong_use_gets_one_message(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_wrong_use_gets_one_message(arguments, said, tmp_path):
     with pytest.raises(UsageError, match=said):
         invoke(*arguments, "--out", str(tmp_path))

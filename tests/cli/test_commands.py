@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
@@ -14,7 +12,7 @@ from harness.cli.common import add_step_summary
 COMMANDS = [name for places in PANELS.values() for name in places]
 
 
-def test_help_shows_every_command_in_one_of_four_panels() -> None:
+def test_help_shows_every_command_in_one_of_four_panels():
     told = CliRunner().invoke(application(["--help"]), ["--help"]).output
     starts = [told.index(f" {panel} ") for panel in PANELS]
     assert len(starts) == 4
@@ -24,21 +22,19 @@ def test_help_shows_every_command_in_one_of_four_panels() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_of_its_own(name: str) -> None:
+def test_every_command_has_help_of_its_own(name):
     done = CliRunner().invoke(application([name]), [name, "--help"])
     assert done.exit_code == 0
     assert name in done.output
 
 
-def test_a_word_that_is_no_command_is_told_as_that() -> None:
+def test_a_word_that_is_no_command_is_told_as_that():
     done = CliRunner().invoke(application(["rum"]), ["rum"])
     assert done.exit_code == 2
     assert "rum" in done.output
 
 
-def test_the_report_is_added_to_what_the_job_has_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_report_is_added_to_what_the_job_has_said(tmp_path, monkeypatch):
     (tmp_path / "report.md").write_text("## Green")
     place = tmp_path / "summary.md"
     place.write_text("before\n")
@@ -47,15 +43,13 @@ def test_the_report_is_added_to_what_the_job_has_said(
     assert place.read_text() == "before\n## Green\n"
 
 
-def test_elsewhere_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     add_step_summary(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_summary_that_cannot_be_written_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_summary_that_cannot_be_written_is_told(tmp_path, monkeypatch):
     (tmp_path / "report.md").write_text("## Green")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "summary.md"))
     with pytest.raises(SurroundingsError, match="cannot write"):

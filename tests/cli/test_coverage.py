@@ -57,7 +57,7 @@ def coverage(
     return run
 
 
-def test_enough_coverage_is_green_and_asked_for_once(coverage: Run) -> None:
+def test_enough_coverage_is_green_and_asked_for_once(coverage):
     rig = Rig(EXTRACTION)
     code, printed = coverage(rig)
     assert code == 0
@@ -66,22 +66,20 @@ def test_enough_coverage_is_green_and_asked_for_once(coverage: Run) -> None:
     assert rig.extracted == 1
 
 
-def test_too_little_coverage_is_red_and_names_what_is_missing(coverage: Run) -> None:
+def test_too_little_coverage_is_red_and_names_what_is_missing(coverage):
     code, printed = coverage(Rig({**EXTRACTION, "cases": {"one": ["size/small"]}}), "--missing")
     assert code == 1
     assert "missing: colour/red" in printed
     assert "missing pair: size/small with colour/red" in printed
 
 
-def test_json_is_one_object(coverage: Run) -> None:
+def test_json_is_one_object(coverage):
     code, printed = coverage(Rig(EXTRACTION), "--json")
     assert code == 0
     assert json.loads(printed)["pairwise"] == 1.0
 
 
-def test_an_answer_that_cannot_be_kept_is_given_nevertheless(
-    coverage: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_answer_that_cannot_be_kept_is_given_nevertheless(coverage, monkeypatch, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("INLINER_REGRESS_CACHE", str(tmp_path / "file"))
     code, printed = coverage(Rig(EXTRACTION), with_errors=True)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
-
-import pytest
 
 from harness.cli import defects, expecting
 from harness.expectations import EXPECTATIONS
@@ -38,7 +35,7 @@ PUBLISHED = PROJECT_ROOT / "results" / "published" / "2026-11-22-all-releases"
 LIST = Sign("values", "boom")
 
 
-def test_one_defect_is_told_release_by_release(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_defect_is_told_release_by_release(capsys):
     assert defects.defects_command("wired-by-name") == 0
     told = capsys.readouterr().out
     assert "pytorch/TensorRT#4446" in told
@@ -48,9 +45,7 @@ def test_one_defect_is_told_release_by_release(capsys: pytest.CaptureFixture[str
     assert "python -m harness reproduce inputs_read_in_reverse --subject 2.13.0" in told
 
 
-def test_the_script_of_a_defect_is_that_of_a_cell_which_shows_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_script_of_a_defect_is_that_of_a_cell_which_shows_it(capsys):
     assert defects.defects_command("torch-keywords-by-position") == 0
     case = "keywords_in_another_order_at_save"
     command = f"python -m harness reproduce {case} --subject 2.14.0 --route export\n"
@@ -61,9 +56,7 @@ def test_the_script_of_a_defect_is_that_of_a_cell_which_shows_it(
     assert "python -m harness reproduce" not in told
 
 
-def test_what_a_release_mended_brought_and_hides_is_told(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_a_release_mended_brought_and_hides_is_told(capsys):
     assert defects.defects_command(new_in="2.14.0") == 0
     told = capsys.readouterr().out
     assert "mended: wired-by-name: " in told
@@ -73,7 +66,7 @@ def test_what_a_release_mended_brought_and_hides_is_told(
     assert "now hidden: cross-no-engine: " in capsys.readouterr().out
 
 
-def test_a_call_names_the_defects_that_it_meets(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_call_names_the_defects_that_it_meets(capsys):
     assert defects.defects_command(release="2.13.0", call="save") == 0
     few = capsys.readouterr().out
     assert "wired-by-name" not in few
@@ -81,13 +74,13 @@ def test_a_call_names_the_defects_that_it_meets(capsys: pytest.CaptureFixture[st
     assert "wired-by-name" in capsys.readouterr().out
 
 
-def test_what_is_documented_warns() -> None:
+def test_what_is_documented_warns():
     assert worst_harm(("silent", "error"), defect()) == "silent"
     assert worst_harm(("silent", "cosmetic"), defect(documented="its manual")) == "warned"
     assert worst_harm(("", ""), defect()) == ""
 
 
-def test_a_candidate_is_told_in_defects() -> None:
+def test_a_candidate_is_told_in_defects():
     known = register(
         defect("old", Sign("values", "boom")), defect("new", Sign("structure", "boom")),
         defect("kept", Sign("metadata", "boom")),
@@ -109,7 +102,7 @@ def test_a_candidate_is_told_in_defects() -> None:
     )
 
 
-def test_a_candidate_in_which_a_defect_looks_otherwise_is_not_told_as_the_same() -> None:
+def test_a_candidate_in_which_a_defect_looks_otherwise_is_not_told_as_the_same():
     known = register(defect("old", Sign("values", "boom|bang")))
     rows = table(entry(defect="old"))
     like = record(key(), failed(Oracle.VALUES))
@@ -118,7 +111,7 @@ def test_a_candidate_in_which_a_defect_looks_otherwise_is_not_told_as_the_same()
     assert difference_line(told, "2.13.0") == "shows otherwise: old in 1 cell; all else as 2.13.0"
 
 
-def test_a_release_is_told_in_defects_against_what_the_table_expects() -> None:
+def test_a_release_is_told_in_defects_against_what_the_table_expects():
     known = register(
         defect("old", Sign("values", "boom")), defect("new", Sign("wiring", "boom")),
     )  # fmt: skip
@@ -135,7 +128,7 @@ def test_a_release_is_told_in_defects_against_what_the_table_expects() -> None:
     )
 
 
-def test_what_releases_show_of_cases_without_a_table_is_told_by_the_signs_of_defects() -> None:
+def test_what_releases_show_of_cases_without_a_table_is_told_by_the_signs_of_defects():
     known = register(
         defect("wired", Sign("values", "boom")), defect("listed", Sign("metadata", "boom"))
     )
@@ -160,9 +153,7 @@ def test_what_releases_show_of_cases_without_a_table_is_told_by_the_signs_of_def
     ]
 
 
-def test_a_table_is_written_from_a_run_reviewed_and_accepted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_is_written_from_a_run_reviewed_and_accepted(tmp_path, capsys):
     run = [str(PUBLISHED)]
     assert expecting.expected_command(run, reviewing=True, folder=tmp_path) == 1
     told = capsys.readouterr().out
@@ -177,7 +168,7 @@ def test_a_table_is_written_from_a_run_reviewed_and_accepted(
     assert right > 0.9 * len(asked)
 
 
-def test_a_review_is_grouped_by_defect_and_by_release() -> None:
+def test_a_review_is_grouped_by_defect_and_by_release():
     known = register(defect("known", LIST), defect("other", Sign("wiring", "boom")))
     before = table(entry(subjects=RELEASES[:2]), releases=RELEASES[:2])
     after = table(

@@ -47,7 +47,7 @@ def foreign(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_wheel_holds_every_file_of_both_packages(wheel: Path) -> None:
+def test_the_wheel_holds_every_file_of_both_packages(wheel):
     here = {
         path.relative_to(PROJECT_ROOT).as_posix()
         for package in ("harness", "corpus")
@@ -58,9 +58,7 @@ def test_the_wheel_holds_every_file_of_both_packages(wheel: Path) -> None:
     assert there == here
 
 
-def test_the_console_script_tells_the_defects_and_names_itself(
-    installed: Path, foreign: Path
-) -> None:
+def test_the_console_script_tells_the_defects_and_names_itself(installed, foreign):
     done = subprocess.run(
         [installed / "bin" / "inliner-regress", "defects", "effect-deleted"],
         cwd=foreign,
@@ -73,7 +71,7 @@ def test_the_console_script_tells_the_defects_and_names_itself(
     assert "python -m harness" not in done.stdout
 
 
-def test_what_the_harness_starts_finds_its_own_packages_whatever_the_folder(foreign: Path) -> None:
+def test_what_the_harness_starts_finds_its_own_packages_whatever_the_folder(foreign):
     command = rig_command(sys.executable, "harness.wire.routes")
     environment = {**os.environ, "PYTHONPATH": str(foreign)}
     assert subprocess.run(command, cwd=foreign, env=environment, check=False).returncode == 0

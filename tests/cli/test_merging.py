@@ -95,8 +95,8 @@ def _spoiled(record: CellRecord) -> CellRecord:
 
 
 def test_what_comes_of_it_is_a_run_like_any_other_that_tells_each_environments_torch(
-    merge: Merge, tmp_path: Path
-) -> None:
+    merge, tmp_path
+):
     there = "torch-2.14.0"
     parts = [part(tmp_path, release) for release in ("2.13.0", "2.14.0")]
     parts.append(part(tmp_path, "2.14.0", environment=there, torch_version="2.14.0"))
@@ -117,8 +117,8 @@ def test_what_comes_of_it_is_a_run_like_any_other_that_tells_each_environments_t
 
 
 def test_unlike_runs_are_refused_or_else_judged_anew_and_told_at_the_top_of_the_report(
-    merge: Merge, tmp_path: Path
-) -> None:
+    merge, tmp_path
+):
     other = part(tmp_path, "2.14.0", corpus_digest="another", spoiled=True)
     parts = part(tmp_path, "2.13.0"), other
     code, said = merge(*parts)
@@ -137,13 +137,13 @@ def test_unlike_runs_are_refused_or_else_judged_anew_and_told_at_the_top_of_the_
         assert "Merged although unlike:" in above_all_tables
 
 
-def test_a_run_with_holes_is_refused_by_its_name(merge: Merge, tmp_path: Path) -> None:
+def test_a_run_with_holes_is_refused_by_its_name(merge, tmp_path):
     code, said = merge(part(tmp_path, "2.13.0"), part(tmp_path, "2.14.0", torn=True))
     assert code == 2
     assert "error: cannot merge run-2.14.0-pinned: 1 of its" in said
 
 
-def test_a_run_that_is_not_there_is_refused(merge: Merge) -> None:
+def test_a_run_that_is_not_there_is_refused(merge):
     code, said = merge("nowhere")
     assert code == 2
     assert "no run 'nowhere'" in said

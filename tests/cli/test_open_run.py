@@ -29,7 +29,7 @@ def results(tmp_path: Path) -> Path:
         return tmp_path / "results"
 
 
-def test_the_notebook_of_the_documentation_prints_what_it_shows(results: Path) -> None:
+def test_the_notebook_of_the_documentation_prints_what_it_shows(results):
     write_report(results / "latest", full_run().model())
     page = (ROOT / "docs/reports.md").read_text()
     section = page[page.index("## In a notebook") :]
@@ -44,18 +44,18 @@ def test_the_notebook_of_the_documentation_prints_what_it_shows(results: Path) -
     ][-4:]  # fmt: skip
 
 
-def test_a_run_whose_report_was_never_written_is_told_what_writes_it(results: Path) -> None:
+def test_a_run_whose_report_was_never_written_is_told_what_writes_it(results):
     with pytest.raises(UsageError, match=r"`python -m harness report .*` writes it"):
         harness.open_run(results / "latest")
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(UsageError, match="no run"):
         harness.open_run(tmp_path / "absent")
 
 
 @pytest.mark.parametrize("place", PUBLISHED, ids=lambda place: place.name)
-def test_a_published_run_opens_as_it_lies(place: Path) -> None:
+def test_a_published_run_opens_as_it_lies(place):
     cells = harness.open_run(place).cells
     counted = json.loads((place / "summary.json").read_text())["cells"]
     assert len(cells) == counted["planned"]

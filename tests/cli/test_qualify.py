@@ -21,7 +21,7 @@ def qualified(out: Path, baseline: str, candidate: str, *arguments: str) -> tupl
     return code, told, (out / "latest" / "qualify.md").read_text()
 
 
-def test_a_fixed_release_ships_and_its_figures_lie_in_the_runs_folder(tmp_path: Path) -> None:
+def test_a_fixed_release_ships_and_its_figures_lie_in_the_runs_folder(tmp_path):
     code, told, page = qualified(tmp_path, "2.13.0", "2.14.0", "--budget", "3")
     assert code == ExitCode.GREEN
     assert "Ship 2.14.0 in the place of 2.13.0" in told
@@ -32,7 +32,7 @@ def test_a_fixed_release_ships_and_its_figures_lie_in_the_runs_folder(tmp_path: 
     assert "the budget had no room" in page  # three seconds do not reach all
 
 
-def test_the_opposite_is_not_to_be_shipped_and_the_budget_may_be_nothing(tmp_path: Path) -> None:
+def test_the_opposite_is_not_to_be_shipped_and_the_budget_may_be_nothing(tmp_path):
     code, told, page = qualified(tmp_path, "2.14.0", "2.13.0", "--budget", "0")
     assert code == ExitCode.RED
     assert "Do not ship 2.13.0 in the place of 2.14.0" in told

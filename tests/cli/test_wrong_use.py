@@ -100,16 +100,14 @@ def one_error(printed: str) -> str:
         ),
     ],
 )
-def test_wrong_use_is_exit_code_2_and_one_message(
-    harness: Run, arguments: list[str], message: str
-) -> None:
+def test_wrong_use_is_exit_code_2_and_one_message(harness, arguments, message):
     code, printed = harness(*arguments)
     assert code == 2, printed
     assert message in one_error(printed)
 
 
 @pytest.mark.parametrize("arguments", [["run", "--no-such-flag"], ["fly"], ["run", "--jobs", "x"]])
-def test_a_flag_that_does_not_exist_is_exit_code_2(harness: Run, arguments: list[str]) -> None:
+def test_a_flag_that_does_not_exist_is_exit_code_2(harness, arguments):
     code, printed = harness(*arguments)
     assert code == 2
     assert "Traceback" not in printed
@@ -125,8 +123,8 @@ def not_asked(printed: str) -> list[str]:
 
 
 def test_a_case_of_the_projects_own_that_cannot_be_asked_and_is_not_listed_is_exit_code_3(
-    harness: Run, tmp_path: Path, toolchain: Toolchain
-) -> None:
+    harness, tmp_path, toolchain
+):
     nothing_is_expected = tmp_path / "expectations"
     nothing_is_expected.mkdir()
     asked = ("-k", CANNOT_BE_ASKED, "--releases", "2.14.0", "--jobs", "1")
@@ -145,9 +143,7 @@ def test_a_case_of_the_projects_own_that_cannot_be_asked_and_is_not_listed_is_ex
         ("def transform(gm): ...\n", "inline_trt_modules"),
     ],
 )
-def test_an_exporter_file_that_is_none_is_exit_code_2(
-    harness: Run, tmp_path: Path, source: str, message: str
-) -> None:
+def test_an_exporter_file_that_is_none_is_exit_code_2(harness, tmp_path, source, message):
     path = tmp_path / "_exporter.py"
     path.write_text(source)
     code, printed = harness("run", "--exporter", path, "--out", tmp_path / "out")
@@ -157,8 +153,8 @@ def test_an_exporter_file_that_is_none_is_exit_code_2(
 
 
 def test_an_exporter_file_that_does_not_import_is_told_as_its_own_fault(
-    harness: Run, tmp_path: Path, toolchain: object
-) -> None:
+    harness, tmp_path, toolchain
+):
     path = tmp_path / "_exporter.py"
     calls = ("transform", "inline_trt_modules", "inline_torch_modules", "create_trt_exp_program")
     path.write_text("import no_such_module\n" + "\n".join(f"def {n}(): ..." for n in calls))
@@ -167,7 +163,7 @@ def test_an_exporter_file_that_does_not_import_is_told_as_its_own_fault(
     assert "No module named 'no_such_module'" in one_error(printed)
 
 
-def test_a_wheel_with_a_wrong_hash_is_exit_code_4(harness: Run, tmp_path: Path) -> None:
+def test_a_wheel_with_a_wrong_hash_is_exit_code_4(harness, tmp_path):
     for release in load_catalogue():
         (tmp_path / release.wheel).write_bytes(b"not the wheel")
     code, printed = harness("run", "--wheelhouse", tmp_path, "--out", tmp_path / "out")
@@ -175,9 +171,7 @@ def test_a_wheel_with_a_wrong_hash_is_exit_code_4(harness: Run, tmp_path: Path) 
     assert "SHA-256" in one_error(printed)
 
 
-def test_no_compiler_is_exit_code_4(
-    harness: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_compiler_is_exit_code_4(harness, tmp_path, monkeypatch):
     monkeypatch.setenv("INLINER_REGRESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("CXX", "no-such-compiler")
     code, printed = harness("run", "--offline", "-k", "relu_once", "--out", tmp_path / "out")
@@ -185,14 +179,14 @@ def test_no_compiler_is_exit_code_4(
     assert "no-such-compiler" in one_error(printed)
 
 
-def test_a_folder_that_cannot_be_written_is_exit_code_4(harness: Run, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_exit_code_4(harness, tmp_path):
     (tmp_path / "file").write_text("in the way")
     code, printed = harness("run", "--offline", "-k", "relu_once", "--out", tmp_path / "file" / "x")
     assert code == 4, printed
     assert str(tmp_path / "file") in one_error(printed)
 
 
-def test_a_crash_of_the_harness_is_never_red(harness: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_of_the_harness_is_never_red(harness, monkeypatch):
     def crash(*_: object) -> None:
         raise ZeroDivisionError("planted")
 
@@ -203,9 +197,7 @@ def test_a_crash_of_the_harness_is_never_red(harness: Run, monkeypatch: pytest.M
     assert "planted" in printed
 
 
-def test_ctrl_c_is_exit_code_130_and_names_no_run_where_none_was_made(
-    harness: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_is_exit_code_130_and_names_no_run_where_none_was_made(harness, monkeypatch):
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -214,9 +206,7 @@ def test_ctrl_c_is_exit_code_130_and_names_no_run_where_none_was_made(
     assert (code, printed) == (130, "interrupted; what has ended is kept\n")
 
 
-def test_ctrl_c_while_a_command_is_imported_is_no_traceback(
-    harness: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_while_a_command_is_imported_is_no_traceback(harness, monkeypatch):
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -224,9 +214,7 @@ def test_ctrl_c_while_a_command_is_imported_is_no_traceback(
     assert harness("run") == (130, "interrupted; what has ended is kept\n")
 
 
-def test_ctrl_c_in_a_run_names_the_folder_that_it_made(
-    harness: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_ctrl_c_in_a_run_names_the_folder_that_it_made(harness, monkeypatch, tmp_path):
     def interrupt(options: RunOptions, *_: object) -> None:
         (options.out / "RUN").mkdir()
         (options.out / "latest").symlink_to("RUN")
@@ -247,16 +235,14 @@ def test_ctrl_c_in_a_run_names_the_folder_that_it_made(
     assert (code, "resume" in printed) == (130, False)
 
 
-def test_how_long_an_interrupted_run_took_is_not_known(harness: Run, tmp_path: Path) -> None:
+def test_how_long_an_interrupted_run_took_is_not_known(harness, tmp_path):
     cell = planned(key("pr_4360", "2.14.0", "legacy"))
     RunFolder.create(tmp_path, provenance(subject("2.14.0", "legacy")), [cell]).close()
     _, printed = harness("summary", "latest", "--out", tmp_path, "--json")
     assert json.loads(printed)["seconds"]["wall"] is None
 
 
-def test_reproduce_finds_the_candidate_of_the_run_that_it_is_given(
-    harness: Run, tmp_path: Path
-) -> None:
+def test_reproduce_finds_the_candidate_of_the_run_that_it_is_given(harness, tmp_path):
     candidate = subject("file:mine-1", "export", kind=SubjectKind.FILE)
     cell = planned(key("pr_4360", candidate.subject))
     for run, subjects in (("ours", (candidate,)), ("newer", ())):
@@ -269,7 +255,7 @@ def test_reproduce_finds_the_candidate_of_the_run_that_it_is_given(
     assert (code, "file:mine-1" in one_error(printed), "no route" in printed) == (2, True, False)
 
 
-def test_releases_are_listed_with_what_they_pin(harness: Run) -> None:
+def test_releases_are_listed_with_what_they_pin(harness):
     code, printed = harness("releases")
     assert code == 0
     for release in load_catalogue():
@@ -290,8 +276,8 @@ def catalogue(tmp_path: Path) -> Path:
 
 
 def test_a_release_is_added_from_a_wheelhouse_as_the_committed_catalogue_has_it(
-    harness: Run, catalogue: Path, toolchain: Toolchain
-) -> None:
+    harness, catalogue, toolchain
+):
     newest = load_catalogue().newest
     wheels = toolchain.wheel(newest).parent
     add = ("add-release", newest.version, "--catalogue", catalogue, "--wheelhouse", wheels)
@@ -307,12 +293,8 @@ def test_a_release_is_added_from_a_wheelhouse_as_the_committed_catalogue_has_it(
 
 
 def test_the_wheel_that_an_added_release_was_read_from_is_found_again_without_it(
-    harness: Run,
-    catalogue: Path,
-    toolchain: Toolchain,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    harness, catalogue, toolchain, tmp_path, monkeypatch
+):
     newest = load_catalogue().newest
     given = Path(shutil.copy(toolchain.wheel(newest), tmp_path))
     cache = tmp_path / "cache"
@@ -335,8 +317,8 @@ def test_the_wheel_that_an_added_release_was_read_from_is_found_again_without_it
     ],
 )
 def test_a_release_that_cannot_be_added_is_exit_code_2_and_the_catalogue_stays(
-    harness: Run, catalogue: Path, version: str, message: str, tmp_path: Path
-) -> None:
+    harness, catalogue, version, message, tmp_path
+):
     before = catalogue.read_text()
     code, printed = harness(
         "add-release", version, "--catalogue", catalogue, "--wheelhouse", tmp_path
@@ -345,7 +327,7 @@ def test_a_release_that_cannot_be_added_is_exit_code_2_and_the_catalogue_stays(
     assert catalogue.read_text() == before
 
 
-def test_cases_are_listed_with_what_they_catch(harness: Run) -> None:
+def test_cases_are_listed_with_what_they_catch(harness):
     code, printed = harness("list", "--json", "--family", "nested")
     assert code == 0
     cases = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
@@ -353,16 +335,14 @@ def test_cases_are_listed_with_what_they_catch(harness: Run) -> None:
     assert all(case["catches"] for case in cases)
 
 
-def test_a_split_graph_is_shown(harness: Run) -> None:
+def test_a_split_graph_is_shown(harness):
     code, printed = harness("show", "pr_4360")
     assert code == 0
     assert "_run_on_acc_0" in printed
     assert "getitem" in printed
 
 
-def test_clean_removes_what_can_be_made_again(
-    harness: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clean_removes_what_can_be_made_again(harness, tmp_path, monkeypatch):
     monkeypatch.setenv("INLINER_REGRESS_CACHE", str(tmp_path))
     (tmp_path / "wheels").mkdir()
     (tmp_path / "wheels" / "a.whl").write_bytes(bytes(2_000_000))
@@ -371,14 +351,14 @@ def test_clean_removes_what_can_be_made_again(
     assert not (tmp_path / "wheels").exists()
 
 
-def test_doctor_says_what_is_missing(harness: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_says_what_is_missing(harness, monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     code, printed = harness("doctor")
     assert code == 4
     assert "NOT compiler" in printed
 
 
-def test_a_damaged_run_is_exit_code_2(harness: Run, tmp_path: Path) -> None:
+def test_a_damaged_run_is_exit_code_2(harness, tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     (run / "run.json").write_text('{"schema": 99}')

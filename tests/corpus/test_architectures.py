@@ -37,20 +37,20 @@ TWICE = {"lstm": 2}
 
 
 @pytest.mark.parametrize("name", sorted(ARCHITECTURES))
-def test_two_choices_are_for_every_run_and_one_of_them_is_dynamic(name: str) -> None:
+def test_two_choices_are_for_every_run_and_one_of_them_is_dynamic(name):
     default = [case.name.endswith("_dynamic") for case in ARCHITECTURES[name] if not case.full]
     assert sorted(default) == [False, True] or sorted(default) == [False, False, True, True]
     assert len(default) == 2 * TWICE.get(name, 1)
 
 
-def test_there_are_architectures_of_every_kind() -> None:
+def test_there_are_architectures_of_every_kind():
     kinds = {"resnet", "mobilenet", "unet", "detector", "yolo", "lstm", "gru", "experts"}
     assert kinds | {"diffusion", "graph"} | HUB <= set(ARCHITECTURES)
     assert len(ARCHITECTURES) >= 16
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_an_architecture_has_two_fallback_choices_and_a_dynamic_batch(name: str) -> None:
+def test_an_architecture_has_two_fallback_choices_and_a_dynamic_batch(name):
     cases = ARCHITECTURES[name]
     assert len({case.fallback for case in cases}) >= 2
     assert any(case.name.endswith("_dynamic") for case in cases)
@@ -61,7 +61,7 @@ def test_an_architecture_has_two_fallback_choices_and_a_dynamic_batch(name: str)
     [pytest.param(case, marks=pytest.mark.slow if case.full else ()) for case in CASES],
     ids=lambda case: case.name,
 )
-def test_a_split_has_buildable_engines_and_every_op_that_falls_back(case: Case) -> None:
+def test_a_split_has_buildable_engines_and_every_op_that_falls_back(case):
     captured = capture(case, "nonstrict")
     split = captured.split()
     children = dict(split.named_children())
@@ -77,12 +77,12 @@ def test_a_split_has_buildable_engines_and_every_op_that_falls_back(case: Case) 
     assert (captured.program.bounds is not None) == case.name.endswith("_dynamic")
 
 
-def test_a_case_of_the_hub_says_what_it_needs() -> None:
+def test_a_case_of_the_hub_says_what_it_needs():
     for case in CASES:
         assert case.requires == (("transformers",) if architecture(case) in HUB else ())
 
 
-def test_token_ids_take_the_dynamic_size() -> None:
+def test_token_ids_take_the_dynamic_size():
     program: Program = next(case for case in CASES if case.name == "t5_relu_dynamic").build()
     (ids,) = program.inputs(torch.Generator().manual_seed(0), 7).args
     assert ids.shape == (7, 5)

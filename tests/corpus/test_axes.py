@@ -198,46 +198,46 @@ def seen(case: str) -> SplitView:
 
 
 @pytest.mark.parametrize("value", TABLE)
-def test_a_value_holds_where_it_is_and_nowhere_else(value: str) -> None:
+def test_a_value_holds_where_it_is_and_nowhere_else(value):
     with_it, without = TABLE[value]
     assert VALUES[value].holds(seen(with_it)), with_it
     assert not VALUES[value].holds(seen(without)), without
 
 
-def test_a_call_by_keyword_alone_is_not_positional() -> None:
+def test_a_call_by_keyword_alone_is_not_positional():
     view = seen("relu_once")
     assert VALUES["arguments/positional"].holds(view)
     by_keyword = dataclasses.replace(view, inputs=Inputs((), {"x": view.inputs.args[0]}))
     assert not VALUES["arguments/positional"].holds(by_keyword)
 
 
-def test_every_value_is_in_the_table() -> None:
+def test_every_value_is_in_the_table():
     assert set(TABLE) | {"arguments/positional"} == set(VALUES)
 
 
-def test_a_value_has_one_name_and_says_what_it_is() -> None:
+def test_a_value_has_one_name_and_says_what_it_is():
     assert len(VALUES) == sum(len(axis.values) for axis in AXES)
     assert all(len(value.what) > 5 for value in VALUES.values())
     assert not set(UNREACHABLE) & set(VALUES)
 
 
-def test_pairs_are_of_different_axes() -> None:
+def test_pairs_are_of_different_axes():
     assert all(VALUES[one].axis != VALUES[other].axis for one, other in all_pairs(AXES))
 
 
-def test_of_an_axis_that_is_alone_no_pair_is_wanted() -> None:
+def test_of_an_axis_that_is_alone_no_pair_is_wanted():
     names = {VALUES[value].axis for pair in all_pairs(AXES) for value in pair}
     assert names == {axis.name for axis in AXES if not axis.alone}
     assert any(axis.alone for axis in AXES)
 
 
-def test_an_impossible_pair_has_a_reason_whichever_way_it_is_asked() -> None:
+def test_an_impossible_pair_has_a_reason_whichever_way_it_is_asked():
     pair = ("parent/only-engines", "fallback output/none")
     assert reason_against(pair) == reason_against(pair[::-1]) == "there is no fallback"
     assert reason_against(("parent/only-engines", "engine outputs/two")) == ""
 
 
-def test_every_rule_forbids_something() -> None:
+def test_every_rule_forbids_something():
     declared = [pair for pair, _ in impossible_pairs(AXES)]
     for rule in RULES:
         assert any(rule.forbids(pair) for pair in declared), rule.reason

@@ -1,20 +1,19 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import pytest
 import torch
 import torch.utils._pytree as pytree
 
 import corpus.case
-from corpus.case import Case, Family, Origin, Program, UnknownCase, all_cases, case, find_case
+from corpus.case import Family, Origin, Program, UnknownCase, all_cases, case, find_case
 from corpus.inputs import floats
 
 CASES = [case for case in all_cases() if not case.full]
 
 
-def test_the_corpus_is_what_it_is_meant_to_be() -> None:
+def test_the_corpus_is_what_it_is_meant_to_be():
     assert len(CASES) >= 16
     families = {case.family for case in all_cases()}
     assert families == set(Family)
@@ -27,7 +26,7 @@ def test_the_corpus_is_what_it_is_meant_to_be() -> None:
     [pytest.param(case, marks=pytest.mark.slow if case.full else ()) for case in all_cases()],
     ids=lambda case: case.name,
 )
-def test_a_case_says_what_it_is_and_its_inputs_are_those_of_the_seed(case: Case) -> None:
+def test_a_case_says_what_it_is_and_its_inputs_are_those_of_the_seed(case):
     assert 20 <= len(case.catches) <= 160
     assert not case.catches.endswith(".")
     program = case.build()
@@ -43,35 +42,33 @@ def test_a_case_says_what_it_is_and_its_inputs_are_those_of_the_seed(case: Case)
     assert not any(map(torch.equal, leaves(1), leaves(2)))
 
 
-def test_seeds_of_cases_are_their_own() -> None:
+def test_seeds_of_cases_are_their_own():
     assert len({case.seed for case in CASES}) == len(CASES)
 
 
-def test_an_unknown_case_is_named() -> None:
+def test_an_unknown_case_is_named():
     with pytest.raises(UnknownCase, match="no_such_case"):
         find_case("no_such_case")
 
 
-def test_a_program_has_either_a_model_or_a_split_module() -> None:
+def test_a_program_has_either_a_model_or_a_split_module():
     with pytest.raises(ValueError, match="either a model or a split"):
         Program(floats((1,)))
     with pytest.raises(ValueError, match="go together"):
         Program(floats((1,)), model=torch.nn.Identity(), bounds=(1, 8))
 
 
-def test_a_program_s_inputs_are_made_by_a_function() -> None:
+def test_a_program_s_inputs_are_made_by_a_function():
     with pytest.raises(TypeError, match=r"are a tuple.*`lambda generator, size: Inputs\("):
         Program((torch.ones(1),), model=torch.nn.Identity())  # type: ignore[arg-type]
 
 
-def test_a_case_s_family_is_one_of_those_that_there_are() -> None:
+def test_a_case_s_family_is_one_of_those_that_there_are():
     with pytest.raises(TypeError, match=r"'our family', and has to be one of: Family\."):
         case("our family", catches="nothing")  # type: ignore[arg-type]
 
 
-def test_the_digest_changes_with_any_source(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_digest_changes_with_any_source(tmp_path, monkeypatch):
     (tmp_path / "families").mkdir()
     (tmp_path / "case.py").write_text("")
     monkeypatch.setattr(corpus.case, "__file__", str(tmp_path / "case.py"))

@@ -11,7 +11,6 @@ import pytest
 from corpus import elsewhere
 from harness.base.errors import SurroundingsError, UsageError
 from harness.subjects.specs import builtin_subjects
-from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import ask_rig, graph_lane, read_corpus, split_text
 
 OWN_CASES = """
@@ -38,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_file_or_a_folder_is_the_whole_corpus(folder: Path, toolchain: Toolchain) -> None:
+def test_a_file_or_a_folder_is_the_whole_corpus(folder, toolchain):
     digests = {read_corpus(sys.executable, cache=toolchain.cache).digest}  # of the project's own
     for place, content in ((folder, OWN_CASES), (folder / "our_cases.py", CHANGED)):
         (folder / "our_cases.py").write_text(content)
@@ -77,9 +76,7 @@ def refused(ask: Callable[[], object]) -> str:
     return str(refused.value)
 
 
-def test_show_and_explain_name_what_a_case_raises_and_its_line(
-    tmp_path: Path, library: Path
-) -> None:
+def test_show_and_explain_name_what_a_case_raises_and_its_line(tmp_path, library):
     file = tmp_path / "our_cases.py"
     file.write_text(UNREADY)
     subject = next(spec for spec in builtin_subjects() if spec.subject == "positional")
@@ -100,7 +97,7 @@ def test_show_and_explain_name_what_a_case_raises_and_its_line(
         assert f"({file}, line {line}, in " in told
 
 
-def test_the_digest_covers_what_a_file_imports_from_beside_it(folder: Path) -> None:
+def test_the_digest_covers_what_a_file_imports_from_beside_it(folder):
     (folder / "our_cases.py").write_text(f"import our_parts.scale\n{OWN_CASES}")
     parts = folder / "our_parts"
     parts.mkdir()
@@ -111,9 +108,7 @@ def test_the_digest_covers_what_a_file_imports_from_beside_it(folder: Path) -> N
     assert digests[0] != digests[1]
 
 
-def test_a_package_ships_cases_by_an_entry_point(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_ships_cases_by_an_entry_point(folder, monkeypatch):
     info = folder / "ours-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ours\nVersion: 1.0\n")
@@ -130,9 +125,7 @@ def test_a_package_ships_cases_by_an_entry_point(
         ("def broken(:\n", "SyntaxError"),
     ],
 )
-def test_what_is_no_corpus_is_named_with_its_reason(
-    tmp_path: Path, content: str | None, message: str
-) -> None:
+def test_what_is_no_corpus_is_named_with_its_reason(tmp_path, content, message):
     path = tmp_path / "cases.py"
     if content is not None:
         path.write_text(content)
@@ -140,14 +133,14 @@ def test_what_is_no_corpus_is_named_with_its_reason(
         elsewhere.load([str(path)])
 
 
-def test_a_corpus_without_a_case_is_refused_by_the_controller_as_wrong_use(tmp_path: Path) -> None:
+def test_a_corpus_without_a_case_is_refused_by_the_controller_as_wrong_use(tmp_path):
     path = tmp_path / "cases.py"
     path.write_text("x = 1\n")
     with pytest.raises(UsageError, match="no case is declared in it"):
         read_corpus(sys.executable, [str(path)])
 
 
-def test_a_fallback_that_the_model_has_not_is_an_error_and_no_clean_bill(folder: Path) -> None:
+def test_a_fallback_that_the_model_has_not_is_an_error_and_no_clean_bill(folder):
     (folder / "our_cases.py").write_text(OWN_CASES.replace("aten.relu.default", "aten.relu"))
     with pytest.raises((UsageError, SurroundingsError), match=r"fallback names aten\.relu, which"):
         split_text(sys.executable, "our_gate", "nonstrict", [str(folder)])

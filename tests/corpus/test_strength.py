@@ -68,18 +68,18 @@ def weak_swaps(split: Split, most: int | None) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("name", quick_first(case.name for case in SMALL))
-def test_a_swapped_wire_changes_a_value(name: str) -> None:
+def test_a_swapped_wire_changes_a_value(name):
     assert weak_swaps(split_of(find_case(name)), SAMPLED) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_every_swapped_wire_changes_a_value(case: Case) -> None:
+def test_every_swapped_wire_changes_a_value(case):
     assert weak_swaps(split_of(case), None) == []
 
 
 @pytest.mark.parametrize("declared", sorted(SYMMETRIC))
-def test_what_is_declared_symmetric_is(declared: tuple[str, str, str]) -> None:
+def test_what_is_declared_symmetric_is(declared):
     name, *edges = declared
     split = split_of(next(case for case in CASES if case.name == name))
     (pair,) = [pair for pair in swaps(split) if [str(edge) for edge in pair] == edges]
@@ -90,7 +90,7 @@ def handmade(build: object) -> Case:
     return Case("a_case", Family.SHARED_VALUES, Origin.HANDMADE, "a swapped wire", build)  # type: ignore[arg-type]
 
 
-def test_a_weak_case_is_found() -> None:
+def test_a_weak_case_is_found():
     """Also where the two values are an engine's and a fallback's: the splitter types neither."""
 
     def symmetric() -> Program:
@@ -110,7 +110,7 @@ def test_a_weak_case_is_found() -> None:
 
 
 @pytest.mark.parametrize("alpha", [1, 2])
-def test_what_commutes_is_no_swap_and_a_scaled_sum_does_not_commute(alpha: int) -> None:
+def test_what_commutes_is_no_swap_and_a_scaled_sum_does_not_commute(alpha):
     def added() -> Program:
         builder = SplitBuilder()
         x, y = builder.input("x", 2, 8), builder.input("y", 2, 8)
@@ -123,7 +123,7 @@ def test_what_commutes_is_no_swap_and_a_scaled_sum_does_not_commute(alpha: int) 
     assert weak_swaps(split, None) == []
 
 
-def test_a_strong_case_is_not_and_a_value_under_two_names_is_no_swap() -> None:
+def test_a_strong_case_is_not_and_a_value_under_two_names_is_no_swap():
     def strong() -> Program:
         builder = SplitBuilder()
         x = builder.input("x", 2, 8)

@@ -50,25 +50,25 @@ TABLE = {
 
 
 @pytest.mark.parametrize("value", TABLE)
-def test_a_value_holds_where_it_is_and_nowhere_else(value: str) -> None:
+def test_a_value_holds_where_it_is_and_nowhere_else(value):
     with_it, without = TABLE[value]
     assert value in asked.met_by(find_case(with_it)), with_it
     assert value not in asked.met_by(find_case(without)), without
 
 
-def test_every_value_is_in_the_table() -> None:
+def test_every_value_is_in_the_table():
     told = {f"{axis}/{met.name}" for axis, mets in asked.AXES.items() for met in mets}
     assert told == set(TABLE)
 
 
-def test_a_block_size_that_is_a_setting_is_one_too() -> None:
+def test_a_block_size_that_is_a_setting_is_one_too():
     assert asked.met_by(find_case("relu_four_steps@blocks-of-two")) == ("setting/block size",)
 
 
 @pytest.mark.parametrize(
     "name", ["hybrid_compiled_again", "compiled_twice", "chunk_halves@global-partitioner"]
 )
-def test_a_split_that_only_a_package_makes_is_not_counted(name: str) -> None:
+def test_a_split_that_only_a_package_makes_is_not_counted(name):
     assert values_of(find_case(name)) == list(asked.met_by(find_case(name)))
 
 
@@ -80,7 +80,7 @@ def test_a_split_that_only_a_package_makes_is_not_counted(name: str) -> None:
         ("refittable", "readers/one-engine"),
     ],
 )
-def test_a_case_of_the_package_lane_alone_is_counted_with_its_split(name: str, value: str) -> None:
+def test_a_case_of_the_package_lane_alone_is_counted_with_its_split(name, value):
     case = find_case(name)
     assert case.lanes == ("package",)
     assert value in values_of(case)
@@ -123,13 +123,13 @@ def ops_of(name: str, *, engines: bool) -> set[str]:
         ("unflattened_before_compile", "aten.linear.default"),
     ],
 )
-def test_an_op_stays_in_pytorch(name: str, op: str) -> None:
+def test_an_op_stays_in_pytorch(name, op):
     assert op in ops_of(name, engines=False)
     assert op not in ops_of(name, engines=True)
 
 
 @pytest.mark.parametrize("name", ["custom_op_with_two_outputs", "custom_op_with_a_list"])
-def test_what_a_fallback_returns_is_taken_apart_in_pytorch(name: str) -> None:
+def test_what_a_fallback_returns_is_taken_apart_in_pytorch(name):
     view = split_of(name)
     items = [
         node
@@ -141,7 +141,7 @@ def test_what_a_fallback_returns_is_taken_apart_in_pytorch(name: str) -> None:
     assert len(view.engines) == 2
 
 
-def test_a_double_is_in_a_fallback_alone() -> None:
+def test_a_double_is_in_a_fallback_alone():
     view = split_of("double_inside_a_fallback")
     types = [
         node.meta["val"].dtype
@@ -160,34 +160,34 @@ def test_a_double_is_in_a_fallback_alone() -> None:
         ("every_engine_below_the_block_size", 0),
     ],
 )
-def test_a_name_or_a_size_decides_how_many_engines_there_are(name: str, engines: int) -> None:
+def test_a_name_or_a_size_decides_how_many_engines_there_are(name, engines):
     assert len(split_of(name).engines) == engines
 
 
 @pytest.mark.parametrize(
     ("name", "upper"), [("dimension_without_a_bound", None), ("dimension_of_one_more", 8)]
 )
-def test_a_dimension_has_the_bound_that_its_user_states(name: str, upper: int | None) -> None:
+def test_a_dimension_has_the_bound_that_its_user_states(name, upper):
     stated = find_case(name).build().stated_bounds
     assert stated is not None
     assert stated[1] == upper
 
 
-def test_a_cut_integer_is_another_integer() -> None:
+def test_a_cut_integer_is_another_integer():
     captured = capture(find_case("int64_beyond_32_bits"), "nonstrict")
     ids, x = captured.example.args
     cut = ids.to(torch.int32).to(torch.int64)
     assert not torch.equal(captured.eager(ids, x)[0], captured.eager(cut, x)[0])
 
 
-def test_a_custom_op_that_writes_is_seen_in_the_next_call() -> None:
+def test_a_custom_op_that_writes_is_seen_in_the_next_call():
     captured = capture(find_case("custom_op_that_writes"), "nonstrict")
     model = copy.deepcopy(captured.eager)
     first, second = (model(*captured.example.args) for _ in range(2))
     assert not torch.equal(first, second)
 
 
-def test_a_program_s_own_change_comes_before_the_split() -> None:
+def test_a_program_s_own_change_comes_before_the_split():
     names = {"loaded_before_compile", "exported_twice_before_compile", "compiled_twice"}
     assert all(find_case(name).build().before_compile is not None for name in names)
     loaded = capture(find_case("loaded_before_compile"), "nonstrict").exported
@@ -197,18 +197,18 @@ def test_a_program_s_own_change_comes_before_the_split() -> None:
     assert "aten.linear.default" not in decomposed
 
 
-def test_settings_are_asked_of_the_package_alone() -> None:
+def test_settings_are_asked_of_the_package_alone():
     for case in all_cases():
         assert not case.settings or "package" in case.lanes
 
 
 @pytest.mark.parametrize("case", OF_SIZES, ids=lambda case: case.name)
-def test_a_number_or_a_size_crosses_an_engine_s_boundary(case: Case) -> None:
+def test_a_number_or_a_size_crosses_an_engine_s_boundary(case):
     assert "number at an engine" in axes_of(case)
 
 
 @pytest.mark.parametrize("case", OF_WRITES, ids=lambda case: case.name)
-def test_a_model_writes_to_what_it_is_given(case: Case) -> None:
+def test_a_model_writes_to_what_it_is_given(case):
     program = case.build()
     given = program.inputs(torch.Generator().manual_seed(0), None)
     before = copy.deepcopy(given)
@@ -220,7 +220,7 @@ def test_a_model_writes_to_what_it_is_given(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", OF_CACHES, ids=lambda case: case.name)
-def test_what_a_call_leaves_in_a_cache_changes_what_the_next_one_returns(case: Case) -> None:
+def test_what_a_call_leaves_in_a_cache_changes_what_the_next_one_returns(case):
     captured = capture(case, "nonstrict")
     one_by_one = observe(copy.deepcopy(captured.eager), captured.calls, repeat=False)
     fresh = observe(copy.deepcopy(captured.eager), captured.calls[-1:], repeat=False)
@@ -228,19 +228,19 @@ def test_what_a_call_leaves_in_a_cache_changes_what_the_next_one_returns(case: C
     assert first_difference(one_by_one.returned[-1], fresh.returned[0], tolerance=1e-3)
 
 
-def test_a_cache_goes_through_the_package_lane_alone() -> None:
+def test_a_cache_goes_through_the_package_lane_alone():
     assert all(case.lanes == ("package",) for case in OF_CACHES)
 
 
 @pytest.mark.parametrize("case", OF_CALLS, ids=lambda case: case.name)
-def test_a_model_is_called_as_no_other_family_calls_one(case: Case) -> None:
+def test_a_model_is_called_as_no_other_family_calls_one(case):
     assert "form of a call" in axes_of(case) or case.name == "tuple_of_one"
 
 
 @pytest.mark.parametrize(
     "name", ["keywords_in_another_order_at_save", "dictionary_in_another_order_at_save"]
 )
-def test_keys_in_another_order_are_the_same_call_and_by_position_another(name: str) -> None:
+def test_keys_in_another_order_are_the_same_call_and_by_position_another(name):
     captured = capture(find_case(name), "nonstrict")
     given, saved = captured.example, captured.given_to_save
     assert first_difference(_call(captured.eager, given), _call(captured.eager, saved)) is None

@@ -19,14 +19,14 @@ ALL_THREE = {
 }
 
 
-def test_all_pairs_that_can_exist_are_enough() -> None:
+def test_all_pairs_that_can_exist_are_enough():
     found = cover(SPACE, ALL_THREE)
     assert (found.single, found.pairwise, found.possible_pairs) == (1.0, 1.0, 3)
     assert found.enough
     assert found.missing_values == found.missing_pairs == ()
 
 
-def test_a_pair_that_no_case_has_is_named() -> None:
+def test_a_pair_that_no_case_has_is_named():
     found = cover(SPACE, {"one": ALL_THREE["one"], "two": ALL_THREE["two"]})
     assert found.missing_values == ("size/large",)
     assert found.missing_pairs == (("size/large", "colour/red"),)
@@ -35,7 +35,7 @@ def test_a_pair_that_no_case_has_is_named() -> None:
     assert "missing pair: size/large with colour/red" in to_lines(found, all_missing=True)
 
 
-def test_every_value_and_too_few_pairs_are_not_enough() -> None:
+def test_every_value_and_too_few_pairs_are_not_enough():
     space = Space(AXES, {})
     cases = {"one": ("size/small", "colour/red"), "two": ("size/large", "colour/blue")}
     found = cover(space, cases)
@@ -43,19 +43,19 @@ def test_every_value_and_too_few_pairs_are_not_enough() -> None:
     assert not found.enough
 
 
-def test_a_case_that_has_an_impossible_pair_contradicts_the_declaration() -> None:
+def test_a_case_that_has_an_impossible_pair_contradicts_the_declaration():
     found = cover(SPACE, {**ALL_THREE, "four": ("size/large", "colour/blue")})
     assert found.contradicted == (("colour/blue", "size/large"),)
     assert not found.enough
     assert any("but a case has both" in line for line in to_lines(found))
 
 
-def test_values_of_one_axis_make_no_pair() -> None:
+def test_values_of_one_axis_make_no_pair():
     assert ("size/small", "size/large") not in SPACE.pairs()
     assert len(SPACE.pairs()) == 3
 
 
-def test_an_axis_of_its_own_is_counted_and_makes_no_pair() -> None:
+def test_an_axis_of_its_own_is_counted_and_makes_no_pair():
     axes = {**AXES, "setting": {"setting/lazy": "a lazy one"}}
     space = Space(axes, SPACE.impossible, alone=frozenset({"setting"}))
     assert space.pairs() == SPACE.pairs()
@@ -63,7 +63,7 @@ def test_an_axis_of_its_own_is_counted_and_makes_no_pair() -> None:
     assert cover(space, {**ALL_THREE, "four": ("setting/lazy",)}).enough
 
 
-def test_the_table_names_cases_and_what_no_case_can_have() -> None:
+def test_the_table_names_cases_and_what_no_case_can_have():
     space = Space(AXES, SPACE.impossible, {"size/none": "it would be nothing"})
     lines = to_lines(cover(space, ALL_THREE))
     assert any("small" in line and "2 cases" in line and "one, two" in line for line in lines)
@@ -71,7 +71,7 @@ def test_the_table_names_cases_and_what_no_case_can_have() -> None:
     assert "pairs: 3 of 3 that can exist (100.0%); 1 cannot" in lines
 
 
-def test_the_json_holds_what_the_table_says() -> None:
+def test_the_json_holds_what_the_table_says():
     data = to_json(cover(SPACE, {"one": ALL_THREE["one"]}))
     assert data["values"]["size/small"] == ["one"]
     assert data["missing_values"] == ["size/large", "colour/blue"]
@@ -90,13 +90,13 @@ def extraction() -> dict[str, Any]:
     }
 
 
-def test_an_extraction_is_read_back() -> None:
+def test_an_extraction_is_read_back():
     space, cases = read_extraction(extraction())
     assert space == SPACE
     assert cover(space, cases) == cover(SPACE, ALL_THREE)
 
 
-def test_an_extraction_of_another_form_is_refused_with_what_to_do() -> None:
+def test_an_extraction_of_another_form_is_refused_with_what_to_do():
     broken = extraction()
     del broken["axes"][0]["values"]
     with pytest.raises(SurroundingsError, match="remove the folder `coverage`"):

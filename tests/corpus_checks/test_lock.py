@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from harness.corpus_checks.lock import (
     read_lock,
     write_lock,
 )
-from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import read_corpus
 from harness.wire.routes import Lane
 from tests.commands import harness
@@ -45,11 +43,11 @@ def told(now: CorpusLock) -> list[str]:
     return [difference.what for difference in differences(LOCK, now)]
 
 
-def test_the_same_programs_have_no_difference() -> None:
+def test_the_same_programs_have_no_difference():
     assert told(changed()) == []
 
 
-def test_a_number_may_differ_in_its_last_digits_and_no_more() -> None:
+def test_a_number_may_differ_in_its_last_digits_and_no_more():
     nearly = [[["torch.float32", [2, 8], 0.1250001, 0.5, 1.0]]]
     assert told(changed(outputs=nearly)) == []
     (found,) = told(changed(outputs=[[["torch.float32", [2, 8], 0.126, 0.5, 1.0]]]))
@@ -58,7 +56,7 @@ def test_a_number_may_differ_in_its_last_digits_and_no_more() -> None:
     assert "inputs are" in found
 
 
-def test_another_graph_is_blamed_on_torch_only_if_it_is_another_torch() -> None:
+def test_another_graph_is_blamed_on_torch_only_if_it_is_another_torch():
     now = changed(graph="h", ops={"aten.relu.default": 1, "aten.add.Tensor": 1})
     assert told(now) == [
         "the case was edited, and captures another graph: aten.add.Tensor 0 -> 1, "
@@ -80,27 +78,25 @@ def test_another_graph_is_blamed_on_torch_only_if_it_is_another_torch() -> None:
         (ROW["children"], "the same children, wired otherwise"),
     ],
 )
-def test_another_split_of_the_same_graph_is_told_apart(
-    children: Mapping[str, Any], message: str
-) -> None:
+def test_another_split_of_the_same_graph_is_told_apart(children, message):
     (found,) = told(changed(split="t", children=children))
     assert found.startswith("the same graph is split otherwise: ")
     assert message in found
 
 
-def test_a_case_that_came_or_went_is_a_difference() -> None:
+def test_a_case_that_came_or_went_is_a_difference():
     none = lock_of("2.13.0", [])
     assert told(none) == ["is in the lock, and no longer in the corpus"]
     assert [each.what for each in differences(none, LOCK)] == ["is not in the lock"]
 
 
-def test_nan_equals_nan_and_other_types_do_not_pass_for_numbers() -> None:
+def test_nan_equals_nan_and_other_types_do_not_pass_for_numbers():
     assert close([float("nan")], [float("nan")])
     assert not close(1.0, "1.0")
     assert not close([1.0], [1.0, 2.0])
 
 
-def test_a_lock_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_lock_is_read_as_it_was_written(tmp_path):
     path = tmp_path / "corpus.lock"
     write_lock(LOCK, path)
     assert read_lock(path) == LOCK
@@ -117,9 +113,7 @@ def test_a_lock_is_read_as_it_was_written(tmp_path: Path) -> None:
         (None, "harness lock` writes one"),
     ],
 )
-def test_a_foreign_truncated_or_missing_lock_is_refused(
-    tmp_path: Path, content: str | None, message: str
-) -> None:
+def test_a_foreign_truncated_or_missing_lock_is_refused(tmp_path, content, message):
     path = tmp_path / "corpus.lock"
     if content is not None:
         path.write_text(content)
@@ -127,13 +121,13 @@ def test_a_foreign_truncated_or_missing_lock_is_refused(
         read_lock(path)
 
 
-def test_the_committed_lock_holds_on_this_machine() -> None:
+def test_the_committed_lock_holds_on_this_machine():
     done = harness("verify", "-k", "pr_4360 or returns_a_list")
     assert done.returncode == 0, done.stderr
     assert "programs as locked" in done.stdout
 
 
-def test_every_case_is_locked_in_both_modes(toolchain: Toolchain) -> None:
+def test_every_case_is_locked_in_both_modes(toolchain):
     # What a package makes of a model is each release's own.
     corpus = read_corpus(toolchain.python, cache=toolchain.cache)
     names = {case.name for case in corpus.of_lane(Lane.GRAPH)}

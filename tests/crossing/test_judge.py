@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import SurroundingsError, UsageError
-from harness.catalogue.releases import Catalogue
 from harness.crossing.expected import CROSSING_FILE, read_classes
 from harness.crossing.folder import crossing_journal, open_crossing
 from harness.crossing.judge import (
@@ -63,9 +62,7 @@ def standing(it: Pair, *classes: FailureClass) -> CellClass:
     return judged.standing
 
 
-def test_a_dynamic_model_is_not_specialised_and_a_static_one_is_not_told_shapes(
-    catalogue: Catalogue,
-) -> None:
+def test_a_dynamic_model_is_not_specialised_and_a_static_one_is_not_told_shapes(catalogue):
     newest = [catalogue.get("2.14.0")]
     planned = plan_programs(newest, [STATIC, DYNAMIC], newest[0].package_routes)
     assert {each.route for each in planned if each.case == "static"} == {
@@ -78,12 +75,12 @@ def test_a_dynamic_model_is_not_specialised_and_a_static_one_is_not_told_shapes(
     } - {"retrace"}
 
 
-def test_a_release_saves_only_by_the_routes_that_it_has(catalogue: Catalogue) -> None:
+def test_a_release_saves_only_by_the_routes_that_it_has(catalogue):
     planned = plan_programs([catalogue.get("2.10.0")], [STATIC], ["retrace", "no-retrace-export"])
     assert planned == (Program("2.10.0", "static", "retrace"),)
 
 
-def test_every_program_meets_every_loader_its_own_too() -> None:
+def test_every_program_meets_every_loader_its_own_too():
     made = Program("2.12.1", "static", "retrace")
     own, other = pair("2.12.1", "2.12.1"), REFUSED
     pairs = settle(
@@ -96,7 +93,7 @@ def test_every_program_meets_every_loader_its_own_too() -> None:
     assert pairs == (own, other)
 
 
-def test_what_was_not_saved_fails_in_every_loader_for_the_savers_reason() -> None:
+def test_what_was_not_saved_fails_in_every_loader_for_the_savers_reason():
     made = Program("2.12.1", "static", "retrace")
     saved = {made: Saved(made, "2.13.0", "error@export", "KeyError: relu")}
     (found,) = settle([made], ["2.13.0"], saved, {}, {})
@@ -106,7 +103,7 @@ def test_what_was_not_saved_fails_in_every_loader_for_the_savers_reason() -> Non
     )
 
 
-def test_a_release_that_cannot_be_had_leaves_the_gate_open_and_breaks_no_expectation() -> None:
+def test_a_release_that_cannot_be_had_leaves_the_gate_open_and_breaks_no_expectation():
     made = Program("2.12.1", "static", "retrace")
     (found,) = settle([made], ["2.13.0"], {}, {}, {"2.13.0": "no wheel"})
     assert (found.outcome, found.message) == (UNSUPPORTED, "no wheel")
@@ -125,13 +122,13 @@ def test_a_release_that_cannot_be_had_leaves_the_gate_open_and_breaks_no_expecta
         (pair("2.13.0", "2.12.1", "error@load", REFUSED.message), CellClass.UNEXPECTED_FAILURE),
     ],
 )
-def test_a_class_demands_exactly_what_it_lists(it: Pair, expected: CellClass) -> None:
+def test_a_class_demands_exactly_what_it_lists(it, expected):
     assert standing(it) is expected
     red = expected in (CellClass.UNEXPECTED_FAILURE, CellClass.UNEXPECTED_PASS)
     assert judge_pairs([it], [OLD_TO_NEW]).gate is (Gate.RED if red else Gate.GREEN)
 
 
-def test_a_class_may_be_of_loaders_with_some_torch_alone() -> None:
+def test_a_class_may_be_of_loaders_with_some_torch_alone():
     older = dataclasses.replace(OLD_TO_NEW, loader_torch="<2.13")
     newer = dataclasses.replace(OLD_TO_NEW, id="newer", loader_torch=">=2.13")
     (judged,) = judge_pairs([REFUSED], [older, newer]).pairs
@@ -141,7 +138,7 @@ def test_a_class_may_be_of_loaders_with_some_torch_alone() -> None:
     assert judged.listed == older
 
 
-def test_what_is_not_as_listed_is_told_with_what_was_expected() -> None:
+def test_what_is_not_as_listed_is_told_with_what_was_expected():
     (odd,) = judge_pairs([pair("2.12.1", "2.13.0")], [OLD_TO_NEW]).unexpected
     assert odd.sentence == (
         "static [2.12.1 retrace -> 2.13.0]: ok, but abi expects error@load /RuntimeError: .*ABI.*/"
@@ -150,13 +147,13 @@ def test_what_is_not_as_listed_is_told_with_what_was_expected() -> None:
     assert odd.sentence.endswith("RuntimeError: another ABI, and no class lists it")
 
 
-def test_two_classes_of_one_pair_are_red() -> None:
+def test_two_classes_of_one_pair_are_red():
     judged = judge_pairs([REFUSED], [OLD_TO_NEW, dataclasses.replace(OLD_TO_NEW, id="again")])
     assert judged.gate is Gate.RED
     assert judged.faults[0].startswith("abi and again both list static [2.12.1 retrace")
 
 
-def test_a_part_of_a_class_that_selects_nothing_is_told() -> None:
+def test_a_part_of_a_class_that_selects_nothing_is_told():
     narrow = dataclasses.replace(OLD_TO_NEW, savers=("<2.13", "==2.5.*"), cases=("gone",))
     assert list(idle_parts([narrow], ["2.12.1", "2.13.0"], ["static"])) == [
         "abi: '==2.5.*' selects nothing; take it out",
@@ -165,9 +162,7 @@ def test_a_part_of_a_class_that_selects_nothing_is_told() -> None:
     assert not list(idle_parts([OLD_TO_NEW], ["2.12.1", "2.13.0"], ["static"]))
 
 
-def test_the_real_classes_list_no_release_that_loads_its_own_and_no_pair_twice(
-    catalogue: Catalogue,
-) -> None:
+def test_the_real_classes_list_no_release_that_loads_its_own_and_no_pair_twice(catalogue):
     classes = read_classes()
     versions = [release.version for release in catalogue if release.package_routes]
     for saver in versions:
@@ -179,7 +174,7 @@ def test_the_real_classes_list_no_release_that_loads_its_own_and_no_pair_twice(
             ), (saver, loader)
 
 
-def test_the_cases_asked_by_default_are_of_the_corpus() -> None:
+def test_the_cases_asked_by_default_are_of_the_corpus():
     corpus = read_corpus(sys.executable, cache=PROJECT_ROOT / ".cache")
     known = {case.name: case for case in corpus.of_lane(Lane.PACKAGE)}
     assert set(CASES) <= set(known)
@@ -206,9 +201,7 @@ GOOD = CROSSING_FILE.read_text()
         ('loader_torch = ">=2.13"\nc', 'loader_torch = ""\nc', "'loader_torch': '' is not valid"),
     ],
 )
-def test_a_mistake_in_the_file_is_named(
-    tmp_path_factory: pytest.TempPathFactory, old: str, new: str, told: str
-) -> None:
+def test_a_mistake_in_the_file_is_named(tmp_path_factory, old, new, told):
     assert old in GOOD
     path = tmp_path_factory.mktemp("classes") / "crossing.toml"
     path.write_text(GOOD.replace(old, new))
@@ -216,7 +209,7 @@ def test_a_mistake_in_the_file_is_named(
         read_classes(path)
 
 
-def test_a_folder_of_another_crossing_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_a_folder_of_another_crossing_is_not_gone_on_with(tmp_path):
     site = PackageSite(Path("site"), "2.14.0", "segment", "11.1.0", "11.1.0.106")
     station = Station("2.14.0", "python", "2.14.0", "10", site)
 
@@ -238,7 +231,7 @@ def test_a_folder_of_another_crossing_is_not_gone_on_with(tmp_path: Path) -> Non
         open_crossing(tmp_path, now("a"), {"2.14.0": station})
 
 
-def test_a_crossing_that_was_cut_off_keeps_what_had_ended(tmp_path: Path) -> None:
+def test_a_crossing_that_was_cut_off_keeps_what_had_ended(tmp_path):
     made = Program("2.12.1", "static", "retrace")
     with crossing_journal(tmp_path) as journal:
         journal.add(Saved(made, "2.13.0", "ok", archive_bytes=10))

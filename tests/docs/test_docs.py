@@ -10,7 +10,7 @@ import typer
 
 from harness.cli import PANELS, application
 from tests.commands import python
-from tests.docs.written import ROOT, Command, Transcript, commands, differs, transcripts
+from tests.docs.written import ROOT, Transcript, commands, differs, transcripts
 
 #: The command behind a session, where it has another name.
 BEHIND = {"regress": "run", "rtx": "run", "stack": "run", "engine": "run"}
@@ -35,7 +35,7 @@ def options_of(command: str) -> set[str]:
 
 
 @pytest.mark.parametrize("command", dict.fromkeys(commands()), ids=str)
-def test_every_command_of_the_docs_exists_with_its_options(command: Command) -> None:
+def test_every_command_of_the_docs_exists_with_its_options(command):
     if command.words[0] == "nox":
         name, _, arguments = " ".join(command.words[2:]).partition(" -- ")
         session = name.split()[0].partition("(")[0]
@@ -69,9 +69,7 @@ def check(transcript: Transcript, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("transcript", NO_TORCH, ids=str)
-def test_what_needs_no_torch_prints_what_the_docs_show(
-    transcript: Transcript, tmp_path: Path
-) -> None:
+def test_what_needs_no_torch_prints_what_the_docs_show(transcript, tmp_path):
     check(transcript, tmp_path)
 
 
@@ -86,11 +84,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("transcript", WITH_TORCH, ids=str)
-def test_every_transcript_prints_what_the_docs_show(transcript: Transcript, folder: Path) -> None:
+def test_every_transcript_prints_what_the_docs_show(transcript, folder):
     check(transcript, folder)
 
 
-def test_a_line_that_is_not_printed_in_its_place_is_named() -> None:
+def test_a_line_that_is_not_printed_in_its_place_is_named():
     said = "a line\nanother of 12 cells\nthe last\n"
     assert differs(("a line", "...", "the last"), said) == ""
     assert differs(("another of ... cells", "the last"), said) == ""

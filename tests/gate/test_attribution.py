@@ -8,7 +8,7 @@ from harness.wire.oracles import Oracle
 from tests.record_builders import defect, entry, failed, key, record, register, table
 
 
-def test_a_defect_that_was_fixed_and_shows_again_is_brought_back() -> None:
+def test_a_defect_that_was_fixed_and_shows_again_is_brought_back():
     known = register(
         defect("old", Sign("values", "boom"), fixed_in="2.13.0"),
         defect("new", Sign("structure", "boom")),

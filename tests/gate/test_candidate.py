@@ -26,7 +26,7 @@ def against(like: list[Verdict], file: list[Verdict]) -> Comparison:
     return compare(record(FILE, *file), record(LIKE, *like))
 
 
-def test_a_capability_that_is_lost_is_noted_and_no_finding() -> None:
+def test_a_capability_that_is_lost_is_noted_and_no_finding():
     result = against([], [failed(Oracle.UNFLATTEN, "off")])
     assert (result.cell_class, result.findings) == (CellClass.OK, ())
     assert [note.oracle for note in result.notes] == [Oracle.UNFLATTEN]
@@ -35,7 +35,7 @@ def test_a_capability_that_is_lost_is_noted_and_no_finding() -> None:
 
 
 @pytest.mark.parametrize("oracle", [o for o in Oracle if gates(o, FILE.route)])
-def test_a_new_failure_of_any_oracle_is_worse(oracle: Oracle) -> None:
+def test_a_new_failure_of_any_oracle_is_worse(oracle):
     result = against([], [failed(oracle, "off")])
     assert result.cell_class is CellClass.UNEXPECTED_FAILURE
     (finding,) = result.findings
@@ -44,7 +44,7 @@ def test_a_new_failure_of_any_oracle_is_worse(oracle: Oracle) -> None:
     assert finding.reason.endswith(": off, but 2.14.0 is ok")
 
 
-def test_the_same_failure_is_not_worse() -> None:
+def test_the_same_failure_is_not_worse():
     result = against([failed(Oracle.METADATA)], [failed(Oracle.METADATA)])
     assert result == Comparison(CellClass.EXPECTED_FAILURE)
 
@@ -52,7 +52,7 @@ def test_the_same_failure_is_not_worse() -> None:
 @pytest.mark.parametrize(
     "other", [failed(Oracle.METADATA, "else"), failed(Oracle.METADATA, stage=Stage.LOAD)]
 )
-def test_another_failure_of_the_same_oracle_fails_differently(other: Verdict) -> None:
+def test_another_failure_of_the_same_oracle_fails_differently(other):
     (finding,) = against([failed(Oracle.METADATA)], [other]).findings
     assert finding.reason == (
         f"fails differently: {other.label}: {other.message}, "
@@ -60,13 +60,13 @@ def test_another_failure_of_the_same_oracle_fails_differently(other: Verdict) ->
     )
 
 
-def test_a_failure_that_is_gone_is_good_news() -> None:
+def test_a_failure_that_is_gone_is_good_news():
     result = against([failed(Oracle.METADATA)], [])
     assert (result.cell_class, result.findings) == (CellClass.OK, ())
     assert [good.oracle for good in result.good_news] == [Oracle.METADATA]
 
 
-def test_fewer_kinds_of_the_same_failure_are_good_news() -> None:
+def test_fewer_kinds_of_the_same_failure_are_good_news():
     both, one = failed(Oracle.METADATA, "a list; a shape"), failed(Oracle.METADATA, "a shape")
     result = against([both], [one])
     assert (result.cell_class, result.findings) == (CellClass.EXPECTED_FAILURE, ())
@@ -77,7 +77,7 @@ def test_fewer_kinds_of_the_same_failure_are_good_news() -> None:
 
 
 @pytest.mark.parametrize("message", ["a list; a shape", "a dtype", "a list; a dtype"])
-def test_a_kind_that_the_release_does_not_have_is_no_good_news(message: str) -> None:
+def test_a_kind_that_the_release_does_not_have_is_no_good_news(message):
     result = against(
         [failed(Oracle.METADATA, "a list; a size")], [failed(Oracle.METADATA, message)]
     )
@@ -85,7 +85,7 @@ def test_a_kind_that_the_release_does_not_have_is_no_good_news(message: str) -> 
     assert result.good_news == ()
 
 
-def test_part_of_an_errors_text_is_another_error() -> None:
+def test_part_of_an_errors_text_is_another_error():
     like, file = failed(Oracle.COMPLETION, "E: a; b"), failed(Oracle.COMPLETION, "E: a")
     assert len(against([like], [file]).findings) == 1
 
@@ -98,7 +98,7 @@ def serialize_error(node: str, target: str = "relu", number: int = 1) -> Verdict
     return failed(Oracle.COMPLETION, text[:300], Stage.SAVE)
 
 
-def test_other_node_names_in_what_could_not_be_saved_are_the_same_failure() -> None:
+def test_other_node_names_in_what_could_not_be_saved_are_the_same_failure():
     result = against([serialize_error("relu_1")], [serialize_error("relu_default_20")])
     assert result == Comparison(CellClass.EXPECTED_FAILURE)
 
@@ -106,31 +106,29 @@ def test_other_node_names_in_what_could_not_be_saved_are_the_same_failure() -> N
 @pytest.mark.parametrize(
     "other", [serialize_error("relu_1", "abs"), serialize_error("relu_1", number=2)]
 )
-def test_another_node_that_could_not_be_saved_is_another_failure(other: Verdict) -> None:
+def test_another_node_that_could_not_be_saved_is_another_failure(other):
     assert len(against([serialize_error("relu_1")], [other]).findings) == 1
 
 
-def test_a_question_that_was_lost_is_worse() -> None:
+def test_a_question_that_was_lost_is_worse():
     (finding,) = against([], [not_applicable(Oracle.WIRING, UNASKED)]).findings
     assert finding.reason == "not asked (no program), but 2.14.0 is ok"
 
 
-def test_a_question_that_was_lost_to_a_failure_is_its_consequence() -> None:
+def test_a_question_that_was_lost_to_a_failure_is_its_consequence():
     result = compare(stopped(FILE), record(LIKE))
     assert [finding.oracle for finding in result.findings] == [Oracle.COMPLETION]
     assert Oracle.VALUES in {note.oracle for note in result.notes}
 
 
-def test_where_the_release_stopped_the_candidate_may_stop_likewise() -> None:
+def test_where_the_release_stopped_the_candidate_may_stop_likewise():
     assert compare(stopped(FILE), stopped(LIKE)) == Comparison(CellClass.EXPECTED_FAILURE)
 
 
 @pytest.mark.parametrize(
     "oracle", [o for o in Oracle if o not in (Oracle.COMPLETION, Oracle.UNFLATTEN)]
 )
-def test_a_failure_that_only_getting_further_shows_is_red_but_for_metadata(
-    oracle: Oracle,
-) -> None:
+def test_a_failure_that_only_getting_further_shows_is_red_but_for_metadata(oracle):
     result = compare(record(FILE, failed(oracle)), stopped(LIKE))
     red = oracle is not Oracle.METADATA
     (seen,) = result.findings if red else result.notes
@@ -141,13 +139,13 @@ def test_a_failure_that_only_getting_further_shows_is_red_but_for_metadata(
     assert [good.oracle for good in result.good_news] == [Oracle.COMPLETION]
 
 
-def test_a_failure_where_the_release_was_not_asked_for_another_reason_is_worse() -> None:
+def test_a_failure_where_the_release_was_not_asked_for_another_reason_is_worse():
     unasked = not_applicable(Oracle.METADATA, "no reference")
     (finding,) = against([unasked], [failed(Oracle.METADATA)]).findings
     assert finding.reason.startswith("worse than 2.14.0")
 
 
-def test_a_known_failure_that_is_no_longer_asked_is_a_note() -> None:
+def test_a_known_failure_that_is_no_longer_asked_is_a_note():
     result = against([failed(Oracle.METADATA)], [not_applicable(Oracle.METADATA, UNASKED)])
     assert (result.cell_class, result.findings) == (CellClass.OK, ())
     assert [note.oracle for note in result.notes] == [Oracle.METADATA]
@@ -164,9 +162,7 @@ def test_a_known_failure_that_is_no_longer_asked_is_a_note() -> None:
         (unsupported(FILE), None, CellClass.MISSING, 1),
     ],
 )
-def test_what_cannot_be_compared_is_never_a_pass(
-    file: CellRecord, like: CellRecord | None, cell_class: CellClass, findings: int
-) -> None:
+def test_what_cannot_be_compared_is_never_a_pass(file, like, cell_class, findings):
     result = compare(file, like)
     assert (result.cell_class, len(result.findings)) == (cell_class, findings)
 
@@ -181,18 +177,14 @@ def any_record(cell: object) -> st.SearchStrategy[CellRecord]:
 
 
 @given(any_record(FILE))
-def test_whatever_a_release_does_a_candidate_that_does_the_same_is_not_worse(
-    file: CellRecord,
-) -> None:
+def test_whatever_a_release_does_a_candidate_that_does_the_same_is_not_worse(file):
     like = record(LIKE, *file.verdicts)
     result = compare(file, like)
     assert (result.findings, result.notes, result.good_news) == ((), (), ())
 
 
 @given(any_record(FILE), any_record(LIKE))
-def test_a_candidate_that_is_not_worse_fails_nothing_that_the_release_passes(
-    file: CellRecord, like: CellRecord
-) -> None:
+def test_a_candidate_that_is_not_worse_fails_nothing_that_the_release_passes(file, like):
     result = compare(file, like)
     lost = [
         o

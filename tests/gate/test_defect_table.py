@@ -40,18 +40,18 @@ def table() -> DefectTable:
     return made()
 
 
-def test_every_defect_has_one_row_in_one_part(table: DefectTable) -> None:
+def test_every_defect_has_one_row_in_one_part(table):
     names = [row.defect.id for part in Part for row in table.of(part)]
     assert sorted(names) == sorted(standings().register.by_id)
 
 
-def test_releases_of_one_inliner_share_a_column(table: DefectTable) -> None:
+def test_releases_of_one_inliner_share_a_column(table):
     assert len(table.columns) == 8
     assert ("2.7.0", "2.8.0", "2.9.0", "2.10.0") in [each.releases for each in table.columns]
     assert table.releases == standings().releases
 
 
-def test_a_mark_is_what_the_worst_release_of_its_column_shows(table: DefectTable) -> None:
+def test_a_mark_is_what_the_worst_release_of_its_column_shows(table):
     states = {ABSENT: State.ABSENT, HIDDEN: State.HIDDEN, NOT_ASKED: State.NOT_ASKED}
     for row in table.rows:
         for column, mark in zip(table.columns, row.marks, strict=True):
@@ -64,14 +64,14 @@ def test_a_mark_is_what_the_worst_release_of_its_column_shows(table: DefectTable
                 assert Harm(mark.tone).severity == worst
 
 
-def test_a_mark_that_holds_for_some_releases_of_its_column_names_them(table: DefectTable) -> None:
+def test_a_mark_that_holds_for_some_releases_of_its_column_names_them(table):
     (row,) = [row for row in table.rows if row.defect.id == "shared-views-copied"]
     (mark,) = [mark for mark in row.marks if mark.only]
     assert mark.only == ("2.7.0",)
     assert row.shown_in == ("2.7.0",)
 
 
-def test_an_older_newest_release_leaves_out_what_came_later(table: DefectTable) -> None:
+def test_an_older_newest_release_leaves_out_what_came_later(table):
     old = made("2.13.0")
     assert old.columns == table.columns[:-1]
     gone = {row.defect.id for row in table.of(Part.GONE)}
@@ -79,7 +79,7 @@ def test_an_older_newest_release_leaves_out_what_came_later(table: DefectTable) 
     assert "names-differ-by-a-dot" in back, back  # what 2.14.0 mended is alive in 2.13.0
 
 
-def test_who_makes_the_splits_decides_the_part_of_what_is_alive() -> None:
+def test_who_makes_the_splits_decides_the_part_of_what_is_alive():
     by_hand = made(reach=Reach.HANDMADE)
     alive = [row for row in by_hand.rows if row.last == NEWEST and row.part is Part.HANDMADE]
     assert alive
@@ -88,13 +88,13 @@ def test_who_makes_the_splits_decides_the_part_of_what_is_alive() -> None:
     assert by_hand.of(Part.PRODUCT)
 
 
-def test_a_defect_that_no_cell_shows_is_in_a_part_of_its_own(table: DefectTable) -> None:
+def test_a_defect_that_no_cell_shows_is_in_a_part_of_its_own(table):
     unseen = {row.defect.id for row in table.of(Part.UNSEEN)}
     assert unseen == {row.defect.id for row in table.rows if row.defect.not_visible}
     assert not any(row.shown_in for row in table.of(Part.UNSEEN))
 
 
-def test_calls_are_those_of_the_newest_release_that_shows_it(table: DefectTable) -> None:
+def test_calls_are_those_of_the_newest_release_that_shows_it(table):
     (row,) = [row for row in table.rows if row.defect.id == "strided-cache-copied"]
     assert row.calls == ("compile",)
     assert dataclasses.replace(row, calls=()).last == row.last == NEWEST

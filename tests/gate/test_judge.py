@@ -57,13 +57,13 @@ def the_class(report: GateReport) -> CellClass:
     return cell_class
 
 
-def test_cells_that_pass_or_were_rightly_not_asked_are_green() -> None:
+def test_cells_that_pass_or_were_rightly_not_asked_are_green():
     plain = key(name="torch", route="plain")
     report = judged(record(plain, not_applicable(Oracle.WIRING, "no engines")))
     assert (report.gate, the_class(report), report.findings) == (Gate.GREEN, CellClass.OK, ())
 
 
-def test_an_unlisted_failure_is_red_and_says_what_was_seen() -> None:
+def test_an_unlisted_failure_is_red_and_says_what_was_seen():
     report = judged(record(key(), failed(Oracle.VALUES, "output 0 differs")))
     finding = the_finding(report)
     assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_FAILURE)
@@ -72,7 +72,7 @@ def test_an_unlisted_failure_is_red_and_says_what_was_seen() -> None:
     assert finding.reason == "not expected: wrong-values@run: output 0 differs"
 
 
-def test_an_entry_excuses_one_oracle_and_not_the_cell() -> None:
+def test_an_entry_excuses_one_oracle_and_not_the_cell():
     both = record(key(), failed(Oracle.VALUES), failed(Oracle.METADATA))
     report = judged(both, rows=(entry(Oracle.METADATA),))
     assert (report.gate, the_finding(report).oracle) == (Gate.RED, Oracle.VALUES)
@@ -86,7 +86,7 @@ def test_an_entry_excuses_one_oracle_and_not_the_cell() -> None:
         dataclasses.replace(failed(Oracle.VALUES), symptom=Symptom.FLAKY),
     ],
 )
-def test_another_failure_than_the_listed_one_is_red_and_both_are_named(seen: Verdict) -> None:
+def test_another_failure_than_the_listed_one_is_red_and_both_are_named(seen):
     report = judged(record(key(), seen), rows=(entry(),))
     finding = the_finding(report)
     assert (report.gate, finding.cell_class) == (Gate.RED, CellClass.UNEXPECTED_FAILURE)
@@ -95,7 +95,7 @@ def test_another_failure_than_the_listed_one_is_red_and_both_are_named(seen: Ver
     assert finding.defects == ("known",)
 
 
-def test_a_listed_failure_that_passes_is_red() -> None:
+def test_a_listed_failure_that_passes_is_red():
     report = judged(record(key()), rows=(entry(),))
     finding = the_finding(report)
     assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
@@ -103,28 +103,28 @@ def test_a_listed_failure_that_passes_is_red() -> None:
 
 
 @pytest.mark.parametrize("oracle", [o for o in Oracle if o is not Oracle.COMPLETION])
-def test_an_oracle_that_was_not_asked_of_a_cell_that_completed_is_red(oracle: Oracle) -> None:
+def test_an_oracle_that_was_not_asked_of_a_cell_that_completed_is_red(oracle):
     report = judged(record(key(), not_applicable(oracle, "not readable: a cond")))
     assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_FAILURE)
     assert the_finding(report).reason == "completed, but was not asked: not readable: a cond"
 
 
 @pytest.mark.parametrize("oracle", list(Oracle))
-def test_a_record_without_a_verdict_of_some_oracle_counts_as_missing(oracle: Oracle) -> None:
+def test_a_record_without_a_verdict_of_some_oracle_counts_as_missing(oracle):
     made = record(key())
     rest = tuple(each for each in made.verdicts if each.oracle is not oracle)
     report = judged(dataclasses.replace(made, verdicts=rest))
     assert (report.gate, the_class(report)) == (Gate.FAILED, CellClass.MISSING)
 
 
-def test_a_listed_failure_that_was_not_asked_is_red() -> None:
+def test_a_listed_failure_that_was_not_asked_is_red():
     made = record(key(), not_applicable(Oracle.VALUES, "no reference"))
     report = judged(made, rows=(entry(),))
     assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
     assert "but was not asked: no" in the_finding(report).reason
 
 
-def test_each_finding_of_a_verdict_has_a_row_of_its_own() -> None:
+def test_each_finding_of_a_verdict_has_a_row_of_its_own():
     both = record(key(), failed(Oracle.VALUES, "bang; boom"))
     rows = entry(says="boom"), entry(says="bang", defect="other")
     assert judged(both, rows=rows).gate is Gate.GREEN
@@ -137,7 +137,7 @@ def test_each_finding_of_a_verdict_has_a_row_of_its_own() -> None:
     assert the_finding(less).defects == ("known",)
 
 
-def test_another_harm_than_the_expected_one_is_red_and_an_unknown_one_is_not() -> None:
+def test_another_harm_than_the_expected_one_is_red_and_an_unknown_one_is_not():
     seen = dataclasses.replace(failed(Oracle.VALUES), harm=Harm.SILENT)
     assert judged(record(key(), seen), rows=(entry(harm="silent"),)).gate is Gate.GREEN
     assert judged(record(key(), seen), rows=(entry(),)).gate is Gate.GREEN
@@ -148,7 +148,7 @@ def test_another_harm_than_the_expected_one_is_red_and_an_unknown_one_is_not() -
     assert the_finding(report).reason == "another harm than expected: boom: silent, and not warned"
 
 
-def test_a_missing_cell_is_a_broken_harness_and_wins_over_red() -> None:
+def test_a_missing_cell_is_a_broken_harness_and_wins_over_red():
     plan = [planned(key("a")), planned(key("b"))]
     records = by_id(record(key("a"), failed(Oracle.VALUES)))
     report = judge(plan, records, Table(), [])
@@ -157,7 +157,7 @@ def test_a_missing_cell_is_a_broken_harness_and_wins_over_red() -> None:
     assert report.findings[-1].reason == "planned, but has no record"
 
 
-def test_a_run_without_a_plan_proves_nothing() -> None:
+def test_a_run_without_a_plan_proves_nothing():
     assert judge([], {}, Table(), []).gate is Gate.FAILED
 
 
@@ -174,16 +174,14 @@ def test_a_run_without_a_plan_proves_nothing() -> None:
     ],
 )
 @pytest.mark.parametrize("hypothetical", [False, True])
-def test_a_record_that_says_nothing_counts_as_missing(
-    verdicts: tuple[Verdict, ...], why: str, hypothetical: bool
-) -> None:
+def test_a_record_that_says_nothing_counts_as_missing(verdicts, why, hypothetical):
     empty = CellRecord(key(), CellState.ENDED, verdicts, hypothetical=hypothetical)
     report = judged(empty)
     assert (report.gate, the_class(report)) == (Gate.FAILED, CellClass.MISSING)
     assert why in the_finding(report).reason
 
 
-def test_what_could_not_be_asked_is_inconclusive_and_red_wins_over_it() -> None:
+def test_what_could_not_be_asked_is_inconclusive_and_red_wins_over_it():
     report = judged(unsupported(key(), "no compiler"))
     assert (report.gate, the_class(report)) == (Gate.INCONCLUSIVE, CellClass.UNSUPPORTED)
     assert the_finding(report).reason == "the case cannot be asked (1 cell): no compiler"
@@ -191,7 +189,7 @@ def test_what_could_not_be_asked_is_inconclusive_and_red_wins_over_it() -> None:
     assert both.gate is Gate.RED
 
 
-def test_not_to_be_unflattened_is_a_defect_on_direct_and_elsewhere_a_capability() -> None:
+def test_not_to_be_unflattened_is_a_defect_on_direct_and_elsewhere_a_capability():
     for route in ("legacy", "export", "plain"):
         cell = record(key(route=route), failed(Oracle.UNFLATTEN))
         report = judged(cell)
@@ -201,7 +199,7 @@ def test_not_to_be_unflattened_is_a_defect_on_direct_and_elsewhere_a_capability(
     assert (report.gate, the_finding(report).oracle) == (Gate.RED, Oracle.UNFLATTEN)
 
 
-def test_a_record_from_before_an_oracle_is_inconclusive_whatever_the_table_demands() -> None:
+def test_a_record_from_before_an_oracle_is_inconclusive_whatever_the_table_demands():
     later = [oracle for oracle in Oracle if oracle.row.since_schema == 2]
     old = record(key(), *(not_applicable(oracle, TOO_OLD) for oracle in later))
     for rows in ((), (entry(Oracle.STATE),)):
@@ -215,7 +213,7 @@ def test_a_record_from_before_an_oracle_is_inconclusive_whatever_the_table_deman
 NOBODY = entry(UNSUPPORTED, "no such op #", route=ALL, subjects=(ALL,), defect="")
 
 
-def test_what_cannot_be_asked_of_a_case_is_green_where_a_row_says_so() -> None:
+def test_what_cannot_be_asked_of_a_case_is_green_where_a_row_says_so():
     cells = [unsupported(key("a", name), "no such op 7") for name in ("2.13.0", "torch")]
     report = judged(*cells, rows=(NOBODY,))
     assert (report.gate, report.findings) == (Gate.GREEN, ())
@@ -224,7 +222,7 @@ def test_what_cannot_be_asked_of_a_case_is_green_where_a_row_says_so() -> None:
     assert other.gate is Gate.INCONCLUSIVE
 
 
-def test_what_cannot_be_asked_of_a_case_is_one_finding_about_it() -> None:
+def test_what_cannot_be_asked_of_a_case_is_one_finding_about_it():
     cells = [unsupported(key("a", name), "no such op") for name in ("2.13.0", "torch")]
     report = judged(*cells, record(key("b")))
     assert report.gate is Gate.INCONCLUSIVE
@@ -234,14 +232,14 @@ def test_what_cannot_be_asked_of_a_case_is_one_finding_about_it() -> None:
     assert not the_finding(apart).of_case
 
 
-def test_what_is_not_at_hand_here_is_no_fact_about_a_case() -> None:
+def test_what_is_not_at_hand_here_is_no_fact_about_a_case():
     cell = unsupported(key(), "no wheel")
     spec = subject("2.13.0", unavailable="no wheel")
     report = judge([planned(cell.key)], by_id(cell), Table(), [spec])
     assert (report.gate, the_finding(report).of_case) == (Gate.INCONCLUSIVE, "")
 
 
-def test_a_case_that_cannot_be_asked_is_one_finding_beside_a_release_that_is_not_at_hand() -> None:
+def test_a_case_that_cannot_be_asked_is_one_finding_beside_a_release_that_is_not_at_hand():
     lacking = unsupported(key("a", "2.14.0"), "no wheel")
     cells = [lacking, *(unsupported(key("a", n), "at split: E") for n in ("2.13.0", "torch"))]
     spec = subject("2.14.0", unavailable="no wheel")
@@ -252,7 +250,7 @@ def test_a_case_that_cannot_be_asked_is_one_finding_beside_a_release_that_is_not
 OURS = Places(corpus=("ours.py",), declared={"a": "/home/ours.py:7"})
 
 
-def test_a_mistake_in_a_users_own_case_is_wrong_use_told_with_its_line_and_a_way_out() -> None:
+def test_a_mistake_in_a_users_own_case_is_wrong_use_told_with_its_line_and_a_way_out():
     said = "at compile: UnsupportedSegment: _run_on_acc_0: add_ writes to its input x"
     report = judged(*(unsupported(key("a", name), said) for name in ("2.13.0", "torch")))
     assert exit_code(report, OURS) is ExitCode.USAGE
@@ -263,7 +261,7 @@ def test_a_mistake_in_a_users_own_case_is_wrong_use_told_with_its_line_and_a_way
     assert mistakes(report, Places()) == ()
 
 
-def test_beside_a_failure_a_mistake_in_a_users_own_case_is_a_finding_of_a_red_run() -> None:
+def test_beside_a_failure_a_mistake_in_a_users_own_case_is_a_finding_of_a_red_run():
     wrong = unsupported(key("a"), "at capture: FileNotFoundError: weights.pt")
     report = judged(wrong, record(key("b"), failed(Oracle.VALUES)))
     assert exit_code(report, OURS) is ExitCode.RED
@@ -272,7 +270,7 @@ def test_beside_a_failure_a_mistake_in_a_users_own_case_is_a_finding_of_a_red_ru
     assert any(line.startswith("  unsupported: /home/ours.py:7: a cannot be") for line in screen)
 
 
-def test_what_is_lacking_here_for_a_users_own_case_is_no_mistake_of_his() -> None:
+def test_what_is_lacking_here_for_a_users_own_case_is_no_mistake_of_his():
     said = "the stand-in runtime lacks a class: Engine"
     report = judged(*(unsupported(key("a", name), said) for name in ("2.13.0", "torch")))
     assert the_finding(report).of_case == said
@@ -281,9 +279,7 @@ def test_what_is_lacking_here_for_a_users_own_case_is_no_mistake_of_his() -> Non
 
 
 @pytest.mark.parametrize("harm", list(Harm))
-def test_where_no_table_was_written_a_cosmetic_failure_alone_is_told_and_not_red(
-    harm: Harm,
-) -> None:
+def test_where_no_table_was_written_a_cosmetic_failure_alone_is_told_and_not_red(harm):
     seen = record(key(), dataclasses.replace(failed(Oracle.METADATA), harm=harm))
     plan, cells = [planned(seen.key)], by_id(seen)
     assert judge(plan, cells, Table(), [], register=register()).gate is Gate.RED
@@ -296,7 +292,7 @@ def test_where_no_table_was_written_a_cosmetic_failure_alone_is_told_and_not_red
     assert (note.oracle, note.defects) == (Oracle.METADATA, ("?known",))
 
 
-def test_a_cosmetic_failure_beside_a_worse_one_is_told_apart_from_it() -> None:
+def test_a_cosmetic_failure_beside_a_worse_one_is_told_apart_from_it():
     cosmetic = dataclasses.replace(failed(Oracle.METADATA), harm=Harm.COSMETIC)
     seen = record(key(), cosmetic, failed(Oracle.VALUES))
     report = judge([planned(seen.key)], by_id(seen), Table(), [], cosmetic_is_told=True)
@@ -305,7 +301,7 @@ def test_a_cosmetic_failure_beside_a_worse_one_is_told_apart_from_it() -> None:
     assert [note.oracle for note in report.notes] == [Oracle.METADATA]
 
 
-def test_a_case_that_was_asked_though_a_row_says_that_it_cannot_be_is_red() -> None:
+def test_a_case_that_was_asked_though_a_row_says_that_it_cannot_be_is_red():
     report = judged(record(key()), rows=(NOBODY,))
     assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
 
@@ -314,14 +310,14 @@ def test_a_case_that_was_asked_though_a_row_says_that_it_cannot_be_is_red() -> N
     "more",
     [entry(), entry(UNSUPPORTED, "another reason", route=ALL, subjects=(ALL,), defect="")],
 )
-def test_a_row_of_which_a_case_that_cannot_be_asked_shows_nothing_is_red(more: Row) -> None:
+def test_a_row_of_which_a_case_that_cannot_be_asked_shows_nothing_is_red(more):
     """A row too few of what cannot be asked is inconclusive; a row too many is red."""
     report = judged(unsupported(key(), "no such op 7"), rows=(NOBODY, more))
     assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_PASS)
     assert the_finding(report).reason.endswith("but could not be asked: no such op 7")
 
 
-def test_what_cannot_be_asked_in_an_environment_takes_the_place_of_what_it_inherits() -> None:
+def test_what_cannot_be_asked_in_an_environment_takes_the_place_of_what_it_inherits():
     there = dataclasses.replace(key(), environment="torch-2.9.0")
     nobody = entry(UNSUPPORTED, "no op", environment="torch-2.9.0", subjects=(ALL,), defect="")
     assert judged(unsupported(there, "no op"), rows=(entry(), nobody)).gate is Gate.GREEN
@@ -333,7 +329,7 @@ def package(route: str) -> CellKey:
     return CellKey("a", "nonstrict", "2.13.0", Route(route), Lane.PACKAGE)
 
 
-def test_a_cell_behind_a_compile_that_failed_needs_no_row_and_one_behind_none_is_unlisted() -> None:
+def test_a_cell_behind_a_compile_that_failed_needs_no_row_and_one_behind_none_is_unlisted():
     compiled = stopped(package("compile"), stage=Stage.COMPILE)
     saved = unsupported(package("retrace"), "compile: error@compile: boom")
     row = entry(Oracle.COMPLETION, stage=Stage.COMPILE, lane="package", route="compile")
@@ -346,7 +342,7 @@ def test_a_cell_behind_a_compile_that_failed_needs_no_row_and_one_behind_none_is
     assert judged(compiled, saved, rows=(row, behind)).gate is Gate.RED
 
 
-def test_a_release_without_rows_of_its_own_is_held_against_the_one_before_it() -> None:
+def test_a_release_without_rows_of_its_own_is_held_against_the_one_before_it():
     rows = (entry(subjects=("2.13.0",)), entry(says="bang", subjects=("2.14.0",)))
     for name, says in (("2.13.5", "boom"), ("2.15.0", "bang"), ("2.15.0.dev1", "bang")):
         made = record(key("a", name), failed(Oracle.VALUES, says))
@@ -354,7 +350,7 @@ def test_a_release_without_rows_of_its_own_is_held_against_the_one_before_it() -
         assert judged(record(key("a", name)), rows=rows).gate is Gate.RED
 
 
-def test_a_matched_environment_inherits_what_it_does_not_say_otherwise() -> None:
+def test_a_matched_environment_inherits_what_it_does_not_say_otherwise():
     there = dataclasses.replace(key(), environment="torch-2.9.0")
     gone = entry(says="boom", environment="torch-2.9.0", removed=True)
     more = entry(says="bang", environment="torch-2.9.0")
@@ -365,7 +361,7 @@ def test_a_matched_environment_inherits_what_it_does_not_say_otherwise() -> None
     assert judged(record(key(), failed(Oracle.VALUES)), rows=(entry(), gone)).gate is Gate.GREEN
 
 
-def test_a_finding_names_the_known_defects_whose_signs_it_bears() -> None:
+def test_a_finding_names_the_known_defects_whose_signs_it_bears():
     seen = record(key(), failed(Oracle.VALUES))
     known = register(defect("one"), defect("fixed", fixed_in="2.12.0"), defect("other"))
     report = judge([planned(key())], by_id(seen), Table(), [], register=known)
@@ -381,19 +377,19 @@ def test_a_finding_names_the_known_defects_whose_signs_it_bears() -> None:
         (unsupported(key(), hypothetical=True), CellClass.UNSUPPORTED),
     ],
 )
-def test_a_hypothetical_cell_is_never_a_finding(made: CellRecord, cell_class: CellClass) -> None:
+def test_a_hypothetical_cell_is_never_a_finding(made, cell_class):
     for rows in ((), (entry(),), (entry(Oracle.WIRING),)):
         report = judged(made, rows=rows)
         assert (report.gate, report.findings) == (Gate.GREEN, ())
         assert the_class(report) is cell_class
 
 
-def test_a_hypothetical_cell_that_did_not_end_is_still_a_broken_harness() -> None:
+def test_a_hypothetical_cell_that_did_not_end_is_still_a_broken_harness():
     report = judge([planned(key(), hypothetical=True)], {}, Table(), [])
     assert report.gate is Gate.FAILED
 
 
-def test_a_cell_has_the_worst_of_its_classes() -> None:
+def test_a_cell_has_the_worst_of_its_classes():
     made = record(key(), failed(Oracle.METADATA), failed(Oracle.SIGNATURE))
     metadata, values = entry(Oracle.METADATA), entry(Oracle.VALUES)
     signature = entry(Oracle.SIGNATURE)
@@ -405,7 +401,7 @@ def test_a_cell_has_the_worst_of_its_classes() -> None:
         assert the_class(judged(made, rows=rows)) is cell_class
 
 
-def test_a_failure_that_plain_export_shows_too_is_marked_as_torchs_own_and_stays_red() -> None:
+def test_a_failure_that_plain_export_shows_too_is_marked_as_torchs_own_and_stays_red():
     plain = record(key("a", "torch", "plain"), failed(Oracle.METADATA, "torch says so"))
     same = record(key(), failed(Oracle.METADATA), failed(Oracle.VALUES))
     elsewhere = record(key("b"), failed(Oracle.METADATA))
@@ -419,7 +415,7 @@ def test_a_failure_that_plain_export_shows_too_is_marked_as_torchs_own_and_stays
     ]
 
 
-def test_another_symptom_of_the_same_oracle_is_not_torchs_own() -> None:
+def test_another_symptom_of_the_same_oracle_is_not_torchs_own():
     plain = stopped(key("a", "torch", "plain"))
     killed = dataclasses.replace(failed(Oracle.COMPLETION), symptom=Symptom.KILLED)
     report = judged(plain, record(key(), killed))
@@ -427,13 +423,13 @@ def test_another_symptom_of_the_same_oracle_is_not_torchs_own() -> None:
     assert not found.torchs_own
 
 
-def test_a_case_that_could_not_be_split_is_not_torchs_own_fault() -> None:
+def test_a_case_that_could_not_be_split_is_not_torchs_own_fault():
     ended = failed(Oracle.COMPLETION, "no such op", Stage.SPLIT)
     report = judged(record(key("a", "torch", "plain"), ended), record(key(), ended))
     assert not any(finding.torchs_own for finding in report.findings)
 
 
-def test_findings_come_worst_first() -> None:
+def test_findings_come_worst_first():
     report = judge(
         [planned(key(name)) for name in "abcde"],
         by_id(
@@ -455,14 +451,14 @@ def test_findings_come_worst_first() -> None:
     ]
 
 
-def test_a_file_subject_needs_a_release_to_be_held_against() -> None:
+def test_a_file_subject_needs_a_release_to_be_held_against():
     file = subject("file:1a", kind=SubjectKind.FILE)
     cell = planned(key("a", "file:1a"))
     with pytest.raises(UsageError, match=r"file:1a has no release .*--like"):
         judge([cell], by_id(record(cell.key)), Table(), [file])
 
 
-def test_a_file_subject_is_judged_against_its_release_and_not_by_the_table() -> None:
+def test_a_file_subject_is_judged_against_its_release_and_not_by_the_table():
     file = subject("file:1a", kind=SubjectKind.FILE)
     other = key("a", "file:1a")
     plan = [planned(key()), planned(other)]
@@ -481,7 +477,7 @@ def test_a_file_subject_is_judged_against_its_release_and_not_by_the_table() -> 
     assert (worse.gate, the_finding(worse).subject) == (Gate.RED, "file:1a")
 
 
-def test_a_file_subject_whose_release_said_nothing_is_held_against_nothing() -> None:
+def test_a_file_subject_whose_release_said_nothing_is_held_against_nothing():
     file = subject("file:1a", kind=SubjectKind.FILE)
     ended = record(key("a", "file:1a"))
     plan = [planned(key()), planned(ended.key)]
@@ -492,7 +488,7 @@ def test_a_file_subject_whose_release_said_nothing_is_held_against_nothing() -> 
         assert report.classes[ended.key.cell_id] is CellClass.MISSING
 
 
-def test_the_first_screen_names_case_oracle_reason_and_both_commands() -> None:
+def test_the_first_screen_names_case_oracle_reason_and_both_commands():
     report = judged(record(key(), failed(Oracle.WIRING, "engine 0 reads\ninput 1")))
     assert first_screen(report, run="RUN") == [
         "gate: red: 1 unexpected failure",
@@ -503,7 +499,7 @@ def test_the_first_screen_names_case_oracle_reason_and_both_commands() -> None:
     ]
 
 
-def test_the_first_screen_names_where_cases_candidates_and_the_run_are() -> None:
+def test_the_first_screen_names_where_cases_candidates_and_the_run_are():
     report = judged(record(key(), failed(Oracle.WIRING)))
     elsewhere = Places(corpus=("our cases.py",), out="../runs", candidates=frozenset({"file:1a"}))
     assert first_screen(report, run="RUN", places=elsewhere)[-1].endswith(
@@ -514,7 +510,7 @@ def test_the_first_screen_names_where_cases_candidates_and_the_run_are() -> None
     assert explain_command(key("a", "file:1a"), elsewhere).endswith("--out ../runs")
 
 
-def test_a_cell_that_ran_on_a_gpu_is_shown_there() -> None:
+def test_a_cell_that_ran_on_a_gpu_is_shown_there():
     there = CellKey("a", "nonstrict", "2.14.0", Route.RETRACE, Lane.ENGINE)
     assert explain_command(there) == (
         "python -m harness run --lane engine --environment matched "
@@ -522,7 +518,7 @@ def test_a_cell_that_ran_on_a_gpu_is_shown_there() -> None:
     )
 
 
-def test_the_first_screen_is_short_and_says_how_much_it_leaves_out() -> None:
+def test_the_first_screen_is_short_and_says_how_much_it_leaves_out():
     cells = [record(key(f"case-{n}"), failed(Oracle.VALUES, "long " * 500)) for n in range(20)]
     lines = first_screen(judged(*cells), limit=3)
     assert len(lines) == 2 + 2 * 3 + 2
@@ -530,7 +526,7 @@ def test_the_first_screen_is_short_and_says_how_much_it_leaves_out() -> None:
     assert max(map(len, lines)) < 400
 
 
-def test_the_first_screen_tells_the_verdict_then_defects_then_cells() -> None:
+def test_the_first_screen_tells_the_verdict_then_defects_then_cells():
     made = record(key(), failed(Oracle.VALUES))
     report = judged(made, record(key("b")), rows=(entry(),))
     assert first_screen(report, ["defects: 2.13.0 has 1 known one (1 silent)"]) == [
@@ -540,7 +536,7 @@ def test_the_first_screen_tells_the_verdict_then_defects_then_cells() -> None:
     ]
 
 
-def test_the_first_screen_names_what_contradicts_itself() -> None:
+def test_the_first_screen_names_what_contradicts_itself():
     faults = tuple(Fault(f"d{n}", f"d{n} has no row") for n in range(5))
     lines = first_screen(judged(record(key()), faults=faults), limit=3)
     assert lines[0] == "gate: red: 5 faults in the expectations"
@@ -567,17 +563,13 @@ def green_run(
 
 
 @given(runs)
-def test_what_a_run_shows_makes_it_green_and_no_other_cell_red(
-    run: dict[CellKey, list[Verdict]],
-) -> None:
+def test_what_a_run_shows_makes_it_green_and_no_other_cell_red(run):
     records, rows = green_run(run)
     assert judged(*records, rows=rows).gate is Gate.GREEN
 
 
 @given(runs, st.data())
-def test_deleting_any_row_turns_a_green_run_red(
-    run: dict[CellKey, list[Verdict]], data: st.DataObject
-) -> None:
+def test_deleting_any_row_turns_a_green_run_red(run, data):
     records, rows = green_run(run)
     if rows:
         gone = data.draw(st.sampled_from(rows))
@@ -586,9 +578,7 @@ def test_deleting_any_row_turns_a_green_run_red(
 
 
 @given(runs, st.data())
-def test_adding_a_false_row_turns_a_green_run_red(
-    run: dict[CellKey, list[Verdict]], data: st.DataObject
-) -> None:
+def test_adding_a_false_row_turns_a_green_run_red(run, data):
     records, rows = green_run(run)
     cell = data.draw(st.sampled_from(records))
     oracle = data.draw(st.sampled_from(gating(cell.key)))
@@ -600,9 +590,7 @@ def test_adding_a_false_row_turns_a_green_run_red(
 
 
 @given(runs, st.data())
-def test_losing_any_record_turns_a_green_run_failed(
-    run: dict[CellKey, list[Verdict]], data: st.DataObject
-) -> None:
+def test_losing_any_record_turns_a_green_run_failed(run, data):
     records, rows = green_run(run)
     lost = data.draw(st.sampled_from(records))
     rest = by_id(*(each for each in records if each is not lost))
@@ -611,9 +599,7 @@ def test_losing_any_record_turns_a_green_run_failed(
 
 
 @given(runs, st.data())
-def test_any_new_failure_turns_a_green_run_red(
-    run: dict[CellKey, list[Verdict]], data: st.DataObject
-) -> None:
+def test_any_new_failure_turns_a_green_run_red(run, data):
     records, rows = green_run(run)
     at = data.draw(st.integers(0, len(records) - 1))
     oracle = data.draw(st.sampled_from(gating(records[at].key)))

@@ -40,7 +40,7 @@ ROWS = (
 )
 
 
-def test_defects_are_counted_by_harm_and_by_the_widest_split_that_meets_them() -> None:
+def test_defects_are_counted_by_harm_and_by_the_widest_split_that_meets_them():
     assert lines(NEW, *ROWS) == [
         f"defects: {NEW} has 4 known ones (1 silent, 2 errors, 1 interface)",
         "  1 in splits of the product (1 silent), "
@@ -50,15 +50,15 @@ def test_defects_are_counted_by_harm_and_by_the_widest_split_that_meets_them() -
     ]
 
 
-def test_a_release_that_the_table_does_not_know_is_told_as_the_one_before() -> None:
+def test_a_release_that_the_table_does_not_know_is_told_as_the_one_before():
     assert lines("2.15.0rc1", *ROWS) == lines(NEW, *ROWS)
 
 
-def test_the_oldest_release_is_held_against_none_and_one_that_changes_nothing_says_so() -> None:
+def test_the_oldest_release_is_held_against_none_and_one_that_changes_nothing_says_so():
     assert not any("against" in line for line in lines(OLD, *ROWS))
     assert lines(MIDDLE, *ROWS)[-1] == f"  against {OLD}: the same ones"
 
 
-def test_a_release_without_defects_says_so_too() -> None:
+def test_a_release_without_defects_says_so_too():
     rows = (entry(subjects=(OLD,), defect="mended"),)
     assert lines(NEW, *rows)[0] == f"defects: {NEW} has no known ones"

@@ -22,7 +22,7 @@ from harness.runs.gpu_runs import GpuRun
 from harness.stats.intervals import Change, Estimate
 from harness.wire.oracles import Harm as Graded
 from harness.wire.oracles import Oracle
-from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec, Verdict
+from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, Verdict
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import NOT_COMPILED, Reach, SubjectKind
 from tests.record_builders import (
@@ -69,45 +69,43 @@ def sound(*but: str) -> list[CellRecord]:
     ]
 
 
-def test_harms_are_told_apart() -> None:
+def test_harms_are_told_apart():
     assert harm_of(cell("plain", "2.14.0")) is Harm.NONE
     assert harm_of(cell("plain", "2.14.0", LESSER)) is Harm.LESSER
     assert harm_of(cell("plain", "2.14.0", WRONG, LESSER)) is Harm.SILENT
     assert harm_of(cell("plain", "2.14.0", ERROR, WRONG)) is Harm.ERROR
 
 
-def test_what_is_equal_may_ship() -> None:
+def test_what_is_equal_may_ship():
     q = held(*sound())
     assert q.decision is Decision.SHIP
     assert q.changes == ()
     assert verdict_of(q).words == "Ship 2.14.0 in the place of 2.13.0 (only: graph lane)"
 
 
-def test_what_was_wrong_and_is_right_may_ship_and_is_told() -> None:
+def test_what_was_wrong_and_is_right_may_ship_and_is_told():
     q = held(*sound("plain"), cell("plain", "2.13.0", WRONG), cell("plain", "2.14.0"))
     assert q.decision is Decision.SHIP
     assert [change.key.case for change in q.better] == ["plain"]
 
 
-def test_a_new_silent_harm_forbids_to_ship() -> None:
+def test_a_new_silent_harm_forbids_to_ship():
     q = held(*sound("plain"), cell("plain", "2.13.0"), cell("plain", "2.14.0", WRONG))
     assert q.decision is Decision.DO_NOT_SHIP
     assert [change.key.case for change in q.stoppers] == ["plain"]
 
 
-def test_an_error_that_became_silent_forbids_to_ship() -> None:
+def test_an_error_that_became_silent_forbids_to_ship():
     q = held(*sound("plain"), cell("plain", "2.13.0", ERROR), cell("plain", "2.14.0", WRONG))
     assert q.decision is Decision.DO_NOT_SHIP
 
 
-def test_a_new_error_forbids_to_ship() -> None:
+def test_a_new_error_forbids_to_ship():
     q = held(*sound("plain"), cell("plain", "2.13.0", LESSER), cell("plain", "2.14.0", ERROR))
     assert q.decision is Decision.DO_NOT_SHIP
 
 
-def test_a_wrong_number_that_is_newly_announced_forbids_to_ship_where_the_baseline_is_right() -> (
-    None
-):
+def test_a_wrong_number_that_is_newly_announced_forbids_to_ship_where_the_baseline_is_right():
     announced = dataclasses.replace(WRONG, harm=Graded.WARNED)
     q = held(*sound("plain"), cell("plain", "2.13.0"), cell("plain", "2.14.0", announced))
     assert q.decision is Decision.DO_NOT_SHIP
@@ -126,14 +124,14 @@ def test_a_wrong_number_that_is_newly_announced_forbids_to_ship_where_the_baseli
     assert held(*sound("plain"), *known).decision is Decision.SHIP
 
 
-def test_a_handmade_split_is_told_and_does_not_forbid() -> None:
+def test_a_handmade_split_is_told_and_does_not_forbid():
     q = held(*sound("by-hand"), cell("by-hand", "2.13.0"), cell("by-hand", "2.14.0", WRONG))
     assert q.decision is Decision.SHIP
     assert [change.key.case for change in q.warnings] == ["by-hand"]
     assert "1 handmade cells are newly worse" in verdict_of(q).why
 
 
-def test_cells_are_counted_by_who_makes_their_split_the_product_s_first() -> None:
+def test_cells_are_counted_by_who_makes_their_split_the_product_s_first():
     new = {"plain": (WRONG,), "other": (WRONG,), "by-hand": (WRONG,)}
     q = held(*(cell(name, who, *(new[name] if who == "2.14.0" else ()))
         for name in new for who in ("2.13.0", "2.14.0")))  # fmt: skip
@@ -144,7 +142,7 @@ def test_cells_are_counted_by_who_makes_their_split_the_product_s_first() -> Non
     assert page.index("less harm than before | 0 | 0 | 0 |\n\n## New silent harm") > 0
 
 
-def test_a_package_s_own_split_of_a_handmade_case_forbids_to_ship() -> None:
+def test_a_package_s_own_split_of_a_handmade_case_forbids_to_ship():
     def of(who: str, *verdicts: Verdict) -> CellRecord:
         made = key("by-hand", who, "retrace")
         return record(dataclasses.replace(made, lane=Lane.PACKAGE), *verdicts)
@@ -153,13 +151,13 @@ def test_a_package_s_own_split_of_a_handmade_case_forbids_to_ship() -> None:
     assert (q.decision, q.warnings) == (Decision.DO_NOT_SHIP, ())
 
 
-def test_a_new_lesser_harm_is_told_and_does_not_forbid() -> None:
+def test_a_new_lesser_harm_is_told_and_does_not_forbid():
     q = held(*sound("plain"), cell("plain", "2.13.0"), cell("plain", "2.14.0", LESSER))
     assert q.decision is Decision.SHIP
     assert len(q.lesser) == 1
 
 
-def test_what_could_not_be_asked_leaves_the_question_open() -> None:
+def test_what_could_not_be_asked_leaves_the_question_open():
     unasked = unsupported(key("plain", "2.14.0", "legacy"), "no compiler")
     q = held(*sound("plain"), cell("plain", "2.13.0"), unasked)
     assert q.decision is Decision.OPEN
@@ -170,14 +168,14 @@ def test_what_could_not_be_asked_leaves_the_question_open() -> None:
 OF_THE_CASE = "at compile: UnsupportedSegment: it writes to an input"
 
 
-def test_a_fact_about_the_case_that_holds_for_both_is_nothing_that_could_not_be_asked() -> None:
+def test_a_fact_about_the_case_that_holds_for_both_is_nothing_that_could_not_be_asked():
     alike = [unsupported(key("plain", who, "legacy"), OF_THE_CASE) for who in ("2.13.0", "2.14.0")]
     q = held(*sound("plain"), *alike)
     assert (q.decision, q.not_asked, q.compared) == (Decision.SHIP, (), 2)
 
 
 @pytest.mark.parametrize("who", ["2.13.0", "2.14.0"])
-def test_what_only_one_of_the_two_cannot_be_asked_leaves_the_question_open(who: str) -> None:
+def test_what_only_one_of_the_two_cannot_be_asked_leaves_the_question_open(who):
     other = {"2.13.0": "2.14.0", "2.14.0": "2.13.0"}[who]
     one = unsupported(key("plain", who, "legacy"), OF_THE_CASE)
     q = held(*sound("plain"), one, cell("plain", other))
@@ -185,7 +183,7 @@ def test_what_only_one_of_the_two_cannot_be_asked_leaves_the_question_open(who: 
     assert q.not_asked == ((f"{who}, graph lane: {OF_THE_CASE}", 1),)
 
 
-def test_two_reasons_of_which_each_holds_for_one_are_both_told() -> None:
+def test_two_reasons_of_which_each_holds_for_one_are_both_told():
     baseline = unsupported(key("plain", "2.13.0", "legacy"), "no compiler")
     q = held(*sound("plain"), baseline, unsupported(key("plain", "2.14.0", "legacy"), OF_THE_CASE))
     assert q.decision is Decision.OPEN
@@ -208,7 +206,7 @@ def of_a_package(who: str, error: str = "") -> list[CellRecord]:
     return [record(place(Route.COMPILE), failed(Oracle.COMPLETION, error)), *resting]
 
 
-def test_what_rests_on_a_failed_compile_is_told_by_compile_alone() -> None:
+def test_what_rests_on_a_failed_compile_is_told_by_compile_alone():
     q = held(*of_a_package("2.13.0"), *of_a_package("2.14.0", "no such converter"))
     assert (q.decision, q.not_asked) == (Decision.DO_NOT_SHIP, ())
     assert [change.key.route for change in q.stoppers] == [Route.COMPILE]
@@ -216,33 +214,33 @@ def test_what_rests_on_a_failed_compile_is_told_by_compile_alone() -> None:
     assert (repaired.decision, repaired.not_asked) == (Decision.SHIP, ())
 
 
-def test_compile_that_fails_for_both_in_two_ways_leaves_nothing_open() -> None:
+def test_compile_that_fails_for_both_in_two_ways_leaves_nothing_open():
     q = held(*of_a_package("2.13.0", "no converter"), *of_a_package("2.14.0", "another error"))
     assert (q.decision, q.not_asked, q.compared) == (Decision.SHIP, (), 1)
 
 
-def test_a_stopper_stops_whatever_else_is_open() -> None:
+def test_a_stopper_stops_whatever_else_is_open():
     unasked = unsupported(key("other", "2.14.0", "legacy"), "no compiler")
     wrong = [cell("plain", "2.13.0"), cell("plain", "2.14.0", WRONG)]
     assert held(*wrong, cell("other", "2.13.0"), unasked).decision is Decision.DO_NOT_SHIP
 
 
-def test_nothing_compared_is_no_leave_to_ship() -> None:
+def test_nothing_compared_is_no_leave_to_ship():
     assert held().decision is Decision.OPEN
 
 
-def test_hypothetical_cells_say_nothing() -> None:
+def test_hypothetical_cells_say_nothing():
     wrong = dataclasses.replace(cell("plain", "2.14.0", WRONG), hypothetical=True)
     assert held(*sound("plain"), cell("plain", "2.13.0"), wrong).decision is Decision.SHIP
 
 
-def test_both_directions_are_told_as_they_are() -> None:
+def test_both_directions_are_told_as_they_are():
     records = [*sound("plain"), cell("plain", "2.13.0", WRONG), cell("plain", "2.14.0")]
     assert qualify(records, CASES, OLD, NEW).decision is Decision.SHIP
     assert qualify(records, CASES, NEW, OLD).decision is Decision.DO_NOT_SHIP
 
 
-def test_the_page_names_the_case_and_the_command_that_shows_it() -> None:
+def test_the_page_names_the_case_and_the_command_that_shows_it():
     q = held(*sound("plain"), cell("plain", "2.13.0"), cell("plain", "2.14.0", WRONG))
     command = "python -m harness explain plain --subject 2.14.0 --route legacy"
     for form in (qualification_markdown, qualification_html):
@@ -252,7 +250,7 @@ def test_the_page_names_the_case_and_the_command_that_shows_it() -> None:
         assert "no TensorRT engine ran" in text
 
 
-def test_a_command_of_a_run_elsewhere_names_the_place() -> None:
+def test_a_command_of_a_run_elsewhere_names_the_place():
     records = [*sound("plain"), cell("plain", "2.13.0"), cell("plain", "2.14.0", WRONG)]
     (change,) = qualify(records, CASES, OLD, NEW, options="--out ../elsewhere").changes
     assert change.command.endswith("--subject 2.14.0 --route legacy --out ../elsewhere")
@@ -288,12 +286,12 @@ def of(*rows: AtSize, missing: tuple[str, ...] = ()) -> Beside:
 
 
 @FORMS
-def test_the_page_says_that_nothing_ever_ran_on_a_gpu(form: Form) -> None:
+def test_the_page_says_that_nothing_ever_ran_on_a_gpu(form):
     assert "The last run on a GPU: never" in form(held(*sound()), {})
 
 
 @FORMS
-def test_the_page_tells_the_last_run_on_a_gpu_and_whether_it_had_the_candidate(form: Form) -> None:
+def test_the_page_tells_the_last_run_on_a_gpu_and_whether_it_had_the_candidate(form):
     text = form(held(*sound()), {}, Beside(gpu=SOME))
     assert "2026-09-21, 7 cells of 2.13.0 on NVIDIA L4" in text
     assert "the candidate is not among them" in text
@@ -302,7 +300,7 @@ def test_the_page_tells_the_last_run_on_a_gpu_and_whether_it_had_the_candidate(f
 
 
 @FORMS
-def test_what_is_slower_is_told_on_the_first_screen_and_does_not_forbid(form: Form) -> None:
+def test_what_is_slower_is_told_on_the_first_screen_and_does_not_forbid(form):
     slower = figure(Estimate(0.26, 0.2, 0.32, 0.99), Change.REGRESSED)
     text = form(held(*sound()), {}, of(slower))
     assert "1 larger or slower (load time at 20 steps)" in text
@@ -318,16 +316,14 @@ def test_what_is_slower_is_told_on_the_first_screen_and_does_not_forbid(form: Fo
         (figure(EXACT, Change.EQUIVALENT, OFF), "A/A off: says nothing"),
     ],
 )
-def test_what_cannot_be_said_is_never_told_as_unchanged(
-    form: Form, row: AtSize, words: str
-) -> None:
+def test_what_cannot_be_said_is_never_told_as_unchanged(form, row, words):
     text = form(held(*sound()), {}, of(row))
     assert words in text
     assert "0 at most 5 % apart, 1 inconclusive" in text
 
 
 @FORMS
-def test_figures_that_were_left_out_stand_under_what_was_not_checked(form: Form) -> None:
+def test_figures_that_were_left_out_stand_under_what_was_not_checked(form):
     unchecked = form(held(*sound()), {}).partition("Not checked")[2]
     assert "left out by --budget 0" in unchecked
     missing = "load time at 60 engines and fallbacks: the budget had no room for it"
@@ -336,7 +332,7 @@ def test_figures_that_were_left_out_stand_under_what_was_not_checked(form: Form)
 
 
 @FORMS
-def test_the_page_tells_which_code_and_which_tensorrt_stood_for_a_release(form: Form) -> None:
+def test_the_page_tells_which_code_and_which_tensorrt_stood_for_a_release(form):
     package = PackageSpec("segment", (Route.RETRACE,), tensorrt_running="11.0.0.114")
     mine = dataclasses.replace(NEW, inliner_id="abcdef0123456789", packages=(package,))
     text = form(qualify(sound(), CASES, OLD, mine), {"torch_version": "2.13.0"})
@@ -345,7 +341,7 @@ def test_the_page_tells_which_code_and_which_tensorrt_stood_for_a_release(form: 
 
 
 @FORMS
-def test_defects_that_one_of_the_two_shows_alone_are_told(form: Form) -> None:
+def test_defects_that_one_of_the_two_shows_alone_are_told(form):
     old, new = key("plain", "2.13.0", "legacy"), key("other", "2.14.0", "legacy")
     of = [*shown("was-known", old), *shown("is-known", new), *shown("stays-known", old, new)]
     told = defect_part(form, sound(), of)
@@ -356,7 +352,7 @@ def test_defects_that_one_of_the_two_shows_alone_are_told(form: Form) -> None:
 
 
 @FORMS
-def test_a_defect_of_a_cell_that_the_other_was_not_asked_is_no_change(form: Form) -> None:
+def test_a_defect_of_a_cell_that_the_other_was_not_asked_is_no_change(form):
     before = cell("plain", "2.13.0", WRONG)
     for candidates in ([unsupported(key("plain", "2.14.0", "legacy"))], []):
         told = defect_part(form, [before, *candidates], shown("was-known", before.key))
@@ -373,7 +369,7 @@ def in_both_lanes() -> list[CellRecord]:
     ]
 
 
-def test_leave_to_ship_says_how_far_it_goes() -> None:
+def test_leave_to_ship_says_how_far_it_goes():
     words = "Ship 2.14.0 in the place of 2.13.0"
     both, chosen = held(*in_both_lanes()), Beside(expression="residual")
     assert verdict_of(both).words == words
@@ -385,7 +381,7 @@ def test_leave_to_ship_says_how_far_it_goes() -> None:
     )
 
 
-def test_the_cases_that_a_filter_left_out_are_not_checked() -> None:
+def test_the_cases_that_a_filter_left_out_are_not_checked():
     def unchecked(beside: Beside) -> str:
         return qualification_markdown(held(*sound()), {}, beside).partition("Not checked")[2]
 
@@ -410,16 +406,14 @@ def test_the_cases_that_a_filter_left_out_are_not_checked() -> None:
         ),
     ],
 )
-def test_why_the_package_lane_was_not_checked_is_told(
-    form: Form, candidate: SubjectSpec, why: str
-) -> None:
+def test_why_the_package_lane_was_not_checked_is_told(form, candidate, why):
     text = form(qualify(sound(), CASES, OLD, candidate), {})
     assert f"the package lane: {why}" in text.replace("--wheel asks the graph lane alone; ", "")
     assert "the package lane:" not in form(held(*in_both_lanes()), {})
 
 
 @FORMS
-def test_one_measurement_that_stands_for_both_is_told_on_the_first_screen(form: Form) -> None:
+def test_one_measurement_that_stands_for_both_is_told_on_the_first_screen(form):
     shared = [dataclasses.replace(each, measured_as="2.13.0") for each in sound("by-hand")]
     single = [cell("by-hand", "2.13.0"), cell("by-hand", "2.14.0")]
     first = form(held(*shared, *single), {}).partition("Fixed")[0]

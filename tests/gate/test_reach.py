@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -35,37 +34,37 @@ def reach(case: str, subject: str, lane: Lane = Lane.GRAPH, **likes: str) -> Rea
     return observed_reach(CASES, SEEN, RELEASES, likes)(key)
 
 
-def test_a_split_that_the_release_s_package_makes_too_is_the_product_s() -> None:
+def test_a_split_that_the_release_s_package_makes_too_is_the_product_s():
     assert reach("model", "2.8.0") is Reach.PRODUCT
     assert reach("model", "2.9.0") is Reach.EXPORTED
     assert reach("model", "2.10.0") is Reach.EXPORTED
 
 
-def test_where_there_is_no_package_the_oldest_one_s_split_counts() -> None:
+def test_where_there_is_no_package_the_oldest_one_s_split_counts():
     assert reach("model", "2.3.0") is Reach.PRODUCT
     assert asked_for("2.6.1", RELEASES) == "2.7.0"
     assert asked_for("2.9.1", RELEASES) == "2.9.0"
 
 
-def test_what_is_no_release_is_held_against_the_newest_or_what_it_is_like() -> None:
+def test_what_is_no_release_is_held_against_the_newest_or_what_it_is_like():
     assert reach("model", "name-matching") is Reach.EXPORTED
     assert reach("model", "mine", mine="2.8.0") is Reach.PRODUCT
 
 
-def test_a_model_that_no_package_was_asked_about_is_an_exported_one() -> None:
+def test_a_model_that_no_package_was_asked_about_is_an_exported_one():
     assert reach("unasked", "2.8.0") is Reach.EXPORTED
 
 
-def test_a_handmade_split_is_nobody_s_and_a_recorded_one_the_product_s() -> None:
+def test_a_handmade_split_is_nobody_s_and_a_recorded_one_the_product_s():
     assert reach("handmade", "2.8.0") is Reach.HANDMADE
     assert reach("recorded", "2.8.0") is Reach.PRODUCT
 
 
-def test_a_cell_of_a_whole_package_is_the_product_s_whatever_it_makes_of_the_model() -> None:
+def test_a_cell_of_a_whole_package_is_the_product_s_whatever_it_makes_of_the_model():
     assert reach("model", "2.10.0", Lane.PACKAGE) is Reach.PRODUCT
 
 
-def test_the_lock_says_nothing_of_a_users_own_case_whatever_it_is_named() -> None:
+def test_the_lock_says_nothing_of_a_users_own_case_whatever_it_is_named():
     lock = read_lock()
     name, release = next(
         (name, release)
@@ -79,7 +78,7 @@ def test_the_lock_says_nothing_of_a_users_own_case_whatever_it_is_named() -> Non
     assert reach_in(cases, ("our_cases.py",))(cell) is Reach.EXPORTED
 
 
-def test_the_lock_tells_in_ranges_what_packages_make_of_a_model(tmp_path: Path) -> None:
+def test_the_lock_tells_in_ranges_what_packages_make_of_a_model(tmp_path):
     lock = CorpusLock("2.13.0", {}, RELEASES, SEEN)
     path = tmp_path / "corpus.lock"
     write_lock(lock, path)
@@ -88,7 +87,7 @@ def test_the_lock_tells_in_ranges_what_packages_make_of_a_model(tmp_path: Path) 
     assert read_lock(path) == lock
 
 
-def test_a_range_of_releases_that_were_not_asked_is_a_damaged_lock(tmp_path: Path) -> None:
+def test_a_range_of_releases_that_were_not_asked_is_a_damaged_lock(tmp_path):
     path = tmp_path / "corpus.lock"
     write_lock(CorpusLock("2.13.0", {}, RELEASES, SEEN), path)
     path.write_text(path.read_text().replace('"same": "2.7.0', '"same": "2.6.0'))

@@ -33,7 +33,7 @@ def doing(harm: Harm, oracle: Oracle) -> Verdict:
     return dataclasses.replace(failed(oracle), harm=harm)
 
 
-def test_a_defect_is_told_as_the_newest_release_shows_it_with_the_cells_of_each() -> None:
+def test_a_defect_is_told_as_the_newest_release_shows_it_with_the_cells_of_each():
     (told,) = shown(
         record(key("a", "2.9.0", "legacy"), doing(Harm.SILENT, Oracle.VALUES)),
         record(key("b", "2.13.0", "legacy"), doing(Harm.ERROR, Oracle.VALUES)),
@@ -44,7 +44,7 @@ def test_a_defect_is_told_as_the_newest_release_shows_it_with_the_cells_of_each(
     assert told == DefectShown("values", "It is values", "error", "handmade", calls, 2, releases)
 
 
-def test_the_worst_comes_first_and_what_is_documented_warns() -> None:
+def test_the_worst_comes_first_and_what_is_documented_warns():
     told = shown(
         record(key("a", "2.13.0"), doing(Harm.SILENT, Oracle.STATE)),
         record(key("b", "2.13.0"), doing(Harm.SILENT, Oracle.VALUES)),
@@ -57,5 +57,5 @@ def test_the_worst_comes_first_and_what_is_documented_warns() -> None:
     ]
 
 
-def test_what_bears_no_sign_of_a_known_defect_is_none() -> None:
+def test_what_bears_no_sign_of_a_known_defect_is_none():
     assert shown(record(key("a"), failed(Oracle.METADATA))) == []

@@ -72,14 +72,14 @@ def shape(data: object) -> object:
     return {key: shape(value) for key, value in data.items() if key not in COUNTED}
 
 
-def test_its_fields_are_those_of_the_published_runs_and_no_others() -> None:
+def test_its_fields_are_those_of_the_published_runs_and_no_others():
     made = summary({})
     published = sorted((PROJECT_ROOT / "results" / "published").glob("*-all-releases"))[-1]
     assert shape(made) == shape(json.loads((published / "summary.json").read_text()))
     assert json.loads(json.dumps(made)) == made
 
 
-def test_it_says_what_a_run_showed() -> None:
+def test_it_says_what_a_run_showed():
     records = by_id(
         record(key("a", "2.13.0", "legacy"), failed(Oracle.VALUES), failed(Oracle.METADATA)),
         record(key("b", "2.13.0", "legacy")),
@@ -116,7 +116,7 @@ def test_it_says_what_a_run_showed() -> None:
     assert legacy["tensorrt"] == {"pinned": "11.0", "running": None}
 
 
-def test_seconds_count_what_was_spent_once() -> None:
+def test_seconds_count_what_was_spent_once():
     spent = {"capture": 2.0, "split": 1.0, "save": 0.5}
     records = by_id(
         record(key("a", "2.13.0", "legacy"), seconds=spent),
@@ -129,7 +129,7 @@ def test_seconds_count_what_was_spent_once() -> None:
     assert (seconds["save"], seconds["load"]) == (1.5, 0.0)
 
 
-def test_each_environment_captures_by_itself() -> None:
+def test_each_environment_captures_by_itself():
     def there(cell: PlannedCell) -> PlannedCell:
         return dataclasses.replace(
             cell, key=dataclasses.replace(cell.key, environment="torch-2.13.0")
@@ -142,7 +142,7 @@ def test_each_environment_captures_by_itself() -> None:
     assert summary(records, plan=plan)["seconds"]["capture"] == 4.0
 
 
-def test_the_share_of_stages_is_of_what_workers_spent_and_null_where_they_told_nothing() -> None:
+def test_the_share_of_stages_is_of_what_workers_spent_and_null_where_they_told_nothing():
     copies = by_id(*(record(cell.key, seconds={"save": 100.0}) for cell in PLAN))
     seconds = summary(copies, spent=Spent(worker_s=20.0, stages_s=16.0))["seconds"]
     assert (seconds["workers"], seconds["in_stages"], seconds["stage_share"]) == (20.0, 16.0, 0.8)
@@ -160,9 +160,7 @@ ended = st.sampled_from(PLAN).flatmap(
 
 
 @given(st.lists(ended).map(lambda records: by_id(*records)))
-def test_the_classes_partition_the_plan_and_each_row_sums_to_its_cells(
-    records: dict[str, CellRecord],
-) -> None:
+def test_the_classes_partition_the_plan_and_each_row_sums_to_its_cells(records):
     made = summary(records, *(entry(case=name) for name in "abc"))
     cells = made["cells"]
     parts = [count for name, count in cells.items() if name not in ("planned", "ended")]
@@ -174,7 +172,7 @@ def test_the_classes_partition_the_plan_and_each_row_sums_to_its_cells(
         assert row["ok"] == row["by_verdict"].get("ok", 0)
 
 
-def test_memory_is_each_worker_s_most_summed_and_null_where_none_told() -> None:
+def test_memory_is_each_worker_s_most_summed_and_null_where_none_told():
     told = Spent(1.0, 1.0, {"7": 300}) + Spent(1.0, 1.0, {"7": 500}) + Spent(1.0, 1.0, {"8": 100})
     assert summary({}, spent=told)["memory"] == {
         "workers_peak_bytes": 600,

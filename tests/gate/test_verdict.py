@@ -36,7 +36,7 @@ def of(case: str, name: str = "2.10.0", **failures: str) -> CellRecord:
     return record(key(case, name), *(failed(Oracle(o), said) for o, said in failures.items()))
 
 
-def test_what_fails_is_counted_by_what_a_user_meets_each_cell_once() -> None:
+def test_what_fails_is_counted_by_what_a_user_meets_each_cell_once():
     records = [
         of("a", values="off", wiring="swapped", metadata="a list"),
         of("b", wiring="swapped"),
@@ -50,13 +50,13 @@ def test_what_fails_is_counted_by_what_a_user_meets_each_cell_once() -> None:
     )
 
 
-def test_a_cell_with_a_cosmetic_defect_alone_is_right() -> None:
+def test_a_cell_with_a_cosmetic_defect_alone_is_right():
     cosmetic = dataclasses.replace(failed(Oracle.METADATA), harm=Harm.COSMETIC)
     (left,) = left_of(record(key("a", "2.10.0"), cosmetic), of("b", metadata="a list"))
     assert (left.right, left.failing) == (1, 1)
 
 
-def test_splits_of_the_product_are_counted_first_and_handmade_ones_apart() -> None:
+def test_splits_of_the_product_are_counted_first_and_handmade_ones_apart():
     found = left_of(of("handmade_a", values="off"), of("b"))
     assert [(left.reach, left.failing, left.asked) for left in found] == [
         (Reach.PRODUCT, 0, 1),
@@ -64,7 +64,7 @@ def test_splits_of_the_product_are_counted_first_and_handmade_ones_apart() -> No
     ]
 
 
-def test_only_reachable_cells_of_the_newest_release_that_was_asked_count() -> None:
+def test_only_reachable_cells_of_the_newest_release_that_was_asked_count():
     records = [
         of("a", "2.9.0", values="off"),
         of("a", "2.14.0.dev1", values="off"),
@@ -79,7 +79,7 @@ def test_only_reachable_cells_of_the_newest_release_that_was_asked_count() -> No
     assert left_of(of("a", "positional")) == ()
 
 
-def test_green_is_no_more_than_that_nothing_is_unexpected() -> None:
+def test_green_is_no_more_than_that_nothing_is_unexpected():
     assert verdict_words("green", {Lane.GRAPH: {**NONE, "planned": 9}}, 0) == (
         "Green: nothing unexpected"
     )
@@ -114,9 +114,7 @@ def test_green_is_no_more_than_that_nothing_is_unexpected() -> None:
         ("failed", {}, 0, "Failed: the harness broke"),
     ],
 )
-def test_every_other_gate_says_why(
-    gate: str, counts: dict[str, int], faults: int, words: str
-) -> None:
+def test_every_other_gate_says_why(gate, counts, faults, words):
     assert verdict_words(gate, {Lane.GRAPH: {**NONE, **counts}}, faults) == words
 
 
@@ -125,7 +123,7 @@ def package(found: CellRecord) -> CellRecord:
     return dataclasses.replace(found, key=dataclasses.replace(found.key, lane=Lane.PACKAGE))
 
 
-def test_the_lanes_are_counted_apart() -> None:
+def test_the_lanes_are_counted_apart():
     records = [of("a", values="off"), package(of("a", values="off")), package(of("b"))]
     assert remaining(records, SUBJECTS, reach_of, Lane.PACKAGE) == (
         Remaining("2.10.0", 2, {Harm.SILENT: 1}, Lane.PACKAGE),
@@ -141,13 +139,13 @@ def test_the_lanes_are_counted_apart() -> None:
         (3, 2, "Red: 5 unexpected failures (3 in the graph lane and 2 in the package lane)"),
     ],
 )
-def test_a_sum_over_lanes_says_so(graph: int | None, whole: int, words: str) -> None:
+def test_a_sum_over_lanes_says_so(graph, whole, words):
     counts = {Lane.GRAPH: {**NONE, "unexpected_failure": graph}} if graph is not None else {}
     counts[Lane.PACKAGE] = {**NONE, "unexpected_failure": whole}
     assert verdict_words("red", counts, 0) == words
 
 
-def test_every_planned_cell_is_counted_in_its_own_lane_and_class() -> None:
+def test_every_planned_cell_is_counted_in_its_own_lane_and_class():
     classes = {"a": "ok", "b": "missing", "c": "ok", "d": "ok"}
     lane_of = {"a": Lane.GRAPH, "b": Lane.GRAPH, "c": Lane.PACKAGE, "d": Lane.PACKAGE}
     counts = counts_by_lane(classes, lane_of)

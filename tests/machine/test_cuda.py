@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from harness.base.errors import Unavailable
@@ -11,13 +9,13 @@ from harness.machine.cuda import Device, first_device
 from tests import fake_drivers
 
 
-def test_the_first_device_is_named_with_what_it_can_compute(tmp_path: Path) -> None:
+def test_the_first_device_is_named_with_what_it_can_compute(tmp_path):
     device = first_device(fake_drivers.cuda(tmp_path, capability=(12, 0)))
     assert device == Device("Fake GPU", (12, 0))
     assert device.architecture == "sm_120"
 
 
-def test_a_machine_without_a_driver_is_told_in_one_line() -> None:
+def test_a_machine_without_a_driver_is_told_in_one_line():
     with pytest.raises(Unavailable, match=r"no CUDA driver .*needs a machine with an NVIDIA"):
         first_device("libno-such-driver.so.1")
 
@@ -30,9 +28,7 @@ def test_a_machine_without_a_driver_is_told_in_one_line() -> None:
         ({"count": 0}, r"the CUDA driver has no device"),
     ],
 )
-def test_a_driver_that_has_no_device_is_told_in_one_line(
-    tmp_path: Path, answers: dict[str, int], told: str
-) -> None:
+def test_a_driver_that_has_no_device_is_told_in_one_line(tmp_path, answers, told):
     with pytest.raises(Unavailable, match=told) as caught:
         first_device(fake_drivers.cuda(tmp_path, **answers))
     assert "\n" not in str(caught.value)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from harness.machine.nvml import Gpu, NvmlError, read_gpus
 from tests import fake_drivers
 
 
-def test_every_gpu_is_told_with_driver_clocks_and_throttle_reasons(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_gpu_is_told_with_driver_clocks_and_throttle_reasons(tmp_path, monkeypatch):
     fake_drivers.load_nvml(monkeypatch, tmp_path)
     first, second = read_gpus()
     assert first == Gpu(
@@ -27,7 +23,7 @@ def test_every_gpu_is_told_with_driver_clocks_and_throttle_reasons(
     assert second == Gpu("Fake A10", "999.1", "8.8", None, None, None)
 
 
-def test_where_the_library_is_absent_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_library_is_absent_there_is_no_gpu(monkeypatch):
     fake_drivers.load_nvml(monkeypatch, None)
     assert read_gpus() == ()
 
@@ -35,9 +31,7 @@ def test_where_the_library_is_absent_there_is_no_gpu(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("answers", "told"), [({"init": 9}, "Driver Not Loaded"), ({"throttle": 15}, "GPU is lost")]
 )
-def test_a_library_that_is_there_and_fails_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: dict[str, int], told: str
-) -> None:
+def test_a_library_that_is_there_and_fails_is_told(tmp_path, monkeypatch, answers, told):
     fake_drivers.load_nvml(monkeypatch, tmp_path, **answers)
     with pytest.raises(NvmlError, match=told):
         read_gpus()

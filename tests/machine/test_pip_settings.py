@@ -16,7 +16,7 @@ download.find-links='/wheels'
 """
 
 
-def test_each_setting_has_its_variable_and_the_nearest_section_decides() -> None:
+def test_each_setting_has_its_variable_and_the_nearest_section_decides():
     assert uv_variables(LISTED, {}) == {
         "UV_DEFAULT_INDEX": "https://env.example/simple",
         "UV_INSECURE_HOST": "one.example two.example",
@@ -26,15 +26,15 @@ def test_each_setting_has_its_variable_and_the_nearest_section_decides() -> None
     assert uv_variables(elsewhere, {})["UV_DEFAULT_INDEX"] == "https://install.example/simple"
 
 
-def test_what_is_set_already_stays_as_it_is() -> None:
+def test_what_is_set_already_stays_as_it_is():
     mine = {"UV_DEFAULT_INDEX": "https://mine.example/simple", "SSL_CERT_FILE": "/mine.crt"}
     assert list(uv_variables(LISTED, mine)) == ["UV_INSECURE_HOST"]
 
 
-def test_what_uv_is_not_told_is_named_if_it_matters_to_an_install() -> None:
+def test_what_uv_is_not_told_is_named_if_it_matters_to_an_install():
     assert left_out(LISTED) == ("extra-index-url",)
 
 
-def test_without_a_configuration_there_is_nothing_to_tell() -> None:
+def test_without_a_configuration_there_is_nothing_to_tell():
     for listed in ("", "global.timeout='60'\n"):
         assert (uv_variables(listed, {}), left_out(listed)) == ({}, ())

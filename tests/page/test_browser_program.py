@@ -19,9 +19,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "own"
 
 
-def test_the_one_asked_for_comes_first_then_the_drivers_own_then_one_of_the_search_path(
-    own: Path,
-) -> None:
+def test_the_one_asked_for_comes_first_then_the_drivers_own_then_one_of_the_search_path(own):
     chromium = str(own.with_name("chromium"))
     assert browser_program(chromium, str(own)) == chromium
     assert browser_program("", str(own)) == str(own)
@@ -29,7 +27,7 @@ def test_the_one_asked_for_comes_first_then_the_drivers_own_then_one_of_the_sear
     assert browser_program("", str(own)) == chromium
 
 
-def test_where_there_is_none_it_says_where_it_looked_and_how_to_get_one(own: Path) -> None:
+def test_where_there_is_none_it_says_where_it_looked_and_how_to_get_one(own):
     own.unlink()
     own.with_name("chromium").unlink()
     with pytest.raises(LookupError, match="apt-get install chromium") as raised:

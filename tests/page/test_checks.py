@@ -22,7 +22,7 @@ from tests.page.checks import (
 )
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 pytestmark = pytest.mark.browser
 
@@ -41,22 +41,22 @@ def plant(fresh: Path, tmp_path: Path) -> Callable[..., Path]:
     return planted
 
 
-def test_an_error_in_a_script_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+def test_an_error_in_a_script_is_told(browser, plant):
     with visit(browser, plant("<main>", "<main><script>nothing.there()</script>")) as opened:
         assert "nothing is not defined" in opened.complaints[0]
 
 
-def test_a_request_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+def test_a_request_is_told(browser, plant):
     with visit(browser, plant("<main>", '<main><img alt="" src="missing.png">')) as opened:
         assert opened.requests[0].endswith("missing.png")
 
 
-def test_a_link_that_leads_nowhere_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+def test_a_link_that_leads_nowhere_is_told(browser, plant):
     with visit(browser, plant('href="#latency"', 'href="#lateness"')) as opened:
         assert broken_links(opened.page) == ["a link leads to #lateness, which is not there"]
 
 
-def test_a_title_that_opens_nothing_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+def test_a_title_that_opens_nothing_is_told(browser, plant):
     with visit(browser, plant('href="#defect-[^"]*"', 'href="#latency"')) as opened:
         assert len(closed_defects(opened.page)) == 1
     with visit(browser, plant("tr.more:target { display: table-row; }", "")) as opened:
@@ -72,13 +72,11 @@ def test_a_title_that_opens_nothing_is_told(browser: Browser, plant: Callable[..
         (r"asked\.get\(select\.name\)", "select.value", "shared link"),
     ],
 )
-def test_a_filter_that_does_not_filter_count_or_last_is_told(
-    browser: Browser, plant: Callable[..., Path], old: str, new: str, told: str
-) -> None:
+def test_a_filter_that_does_not_filter_count_or_last_is_told(browser, plant, old, new, told):
     assert any(told in fault for fault in wrong_filters(browser, plant(old, new)))
 
 
-def test_a_row_that_needs_a_script_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+def test_a_row_that_needs_a_script_is_told(browser, plant):
     file = plant('<tr class="defect"', '<tr hidden class="defect"')
     with visit(browser, file, java_script_enabled=False) as opened:
         assert any("not to be seen" in fault for fault in unreadable_without_scripts(opened.page))
@@ -92,15 +90,13 @@ def test_a_row_that_needs_a_script_is_told(browser: Browser, plant: Callable[...
         ('<img src="data:,">', "image-alt"),
     ],
 )
-def test_what_axe_objects_to_is_told(
-    browser: Browser, plant: Callable[..., Path], planted: str, rule: str
-) -> None:
+def test_what_axe_objects_to_is_told(browser, plant, planted, rule):
     # All else is cut away: axe takes its time for a long page.
     with visit(browser, plant("<main>.*</main>", f"<main>{planted}</main>")) as opened:
         assert any(fault.startswith(rule) for fault in inaccessible(opened.page))
 
 
-def test_a_page_wider_than_a_phone_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+def test_a_page_wider_than_a_phone_is_told(browser, plant):
     with visit(browser, plant("<main>", f"<main><p>{'m' * 90}</p>"), viewport=PHONE) as sound:
         assert wider_than_the_screen(sound.page) == []  # a long word breaks
     with visit(browser, plant("<main>", f"<main><pre style='white-space: pre'>{'m' * 90}</pre>"),
@@ -108,6 +104,6 @@ def test_a_page_wider_than_a_phone_is_told(browser: Browser, plant: Callable[...
         assert "pixels wide in 390" in wider_than_the_screen(opened.page)[0]
 
 
-def test_what_stays_folded_on_paper_is_told(browser: Browser, plant: Callable[..., Path]) -> None:
+def test_what_stays_folded_on_paper_is_told(browser, plant):
     with visit(browser, plant("content-visibility: visible;", "")) as opened:
         assert any("folded away on paper" in fault for fault in unprinted(opened.page))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,7 +26,7 @@ from tests.report.test_bench_page import CELLS
 from tests.report.test_crossing_page import SOUND, view
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 pytestmark = pytest.mark.browser
 
@@ -74,9 +74,7 @@ def html(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "how", [{}, {"color_scheme": "dark"}, {"viewport": PHONE}], ids=["light", "dark", "phone"]
 )
-def test_the_page_is_quiet_whole_and_accessible(
-    browser: Browser, html: Path, how: dict[str, Any]
-) -> None:
+def test_the_page_is_quiet_whole_and_accessible(browser, html, how):
     with visit(browser, html, **how) as opened:
         assert broken_links(opened.page) == []
         assert inaccessible(opened.page) == []
@@ -85,6 +83,6 @@ def test_the_page_is_quiet_whole_and_accessible(
         assert opened.requests == []
 
 
-def test_the_page_is_whole_without_scripts(browser: Browser, html: Path) -> None:
+def test_the_page_is_whole_without_scripts(browser, html):
     with visit(browser, html, java_script_enabled=False) as opened:
         assert unreadable_without_scripts(opened.page) == []

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,7 +20,7 @@ from tests.page.checks import (
 )
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 pytestmark = pytest.mark.browser
 
@@ -29,9 +28,7 @@ MOST_BYTES = 5_000_000
 MOST_PAPER = 80  # pages
 
 
-def test_the_page_renders_without_a_complaint_and_without_a_request(
-    browser: Browser, html: Path
-) -> None:
+def test_the_page_renders_without_a_complaint_and_without_a_request(browser, html):
     with visit(browser, html) as opened:
         assert opened.page.locator("h1").is_visible()
         assert opened.page.locator("#defects .defects").first.is_visible()
@@ -41,22 +38,22 @@ def test_the_page_renders_without_a_complaint_and_without_a_request(
     assert html.stat().st_size < MOST_BYTES
 
 
-def test_every_link_has_a_target(browser: Browser, html: Path) -> None:
+def test_every_link_has_a_target(browser, html):
     with visit(browser, html) as opened:
         assert broken_links(opened.page) == []
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_the_title_of_every_defect_opens_it(browser: Browser, html: Path, scripts: bool) -> None:
+def test_the_title_of_every_defect_opens_it(browser, html, scripts):
     with visit(browser, html, java_script_enabled=scripts) as opened:
         assert closed_defects(opened.page) == []
 
 
-def test_filters_filter_count_and_survive_in_a_link(browser: Browser, html: Path) -> None:
+def test_filters_filter_count_and_survive_in_a_link(browser, html):
     assert wrong_filters(browser, html) == []
 
 
-def test_the_page_is_whole_without_scripts(browser: Browser, html: Path) -> None:
+def test_the_page_is_whole_without_scripts(browser, html):
     with visit(browser, html, java_script_enabled=False) as opened:
         assert unreadable_without_scripts(opened.page) == []
 
@@ -66,28 +63,24 @@ def test_the_page_is_whole_without_scripts(browser: Browser, html: Path) -> None
     [{}, {"color_scheme": "dark"}, {"viewport": PHONE}],
     ids=["light", "dark", "phone"],
 )
-def test_axe_objects_to_nothing(browser: Browser, html: Path, how: dict[str, Any]) -> None:
+def test_axe_objects_to_nothing(browser, html, how):
     with visit(browser, html, **how) as opened:
         assert inaccessible(opened.page) == []
 
 
-def test_a_phone_does_not_scroll_sideways(browser: Browser, html: Path) -> None:
+def test_a_phone_does_not_scroll_sideways(browser, html):
     with visit(browser, html, viewport=PHONE) as opened:
         assert wider_than_the_screen(opened.page) == []
 
 
 @pytest.mark.parametrize(("scheme", "light"), [("light", True), ("dark", False)])
-def test_the_paper_is_light_or_dark_as_the_reader_likes(
-    browser: Browser, html: Path, scheme: str, light: bool
-) -> None:
+def test_the_paper_is_light_or_dark_as_the_reader_likes(browser, html, scheme, light):
     with visit(browser, html, color_scheme=scheme) as opened:
         colour = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (min(map(int, re.findall(r"\d+", colour))) > 200) is light
 
 
-def test_the_page_prints_with_its_folded_parts_and_without_its_filters(
-    browser: Browser, html: Path
-) -> None:
+def test_the_page_prints_with_its_folded_parts_and_without_its_filters(browser, html):
     with visit(browser, html, color_scheme="dark") as opened:
         assert unprinted(opened.page) == []
         colour = opened.page.evaluate("getComputedStyle(document.body).color")

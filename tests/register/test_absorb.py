@@ -38,13 +38,13 @@ def values(name: str = "2.13.0", says: str = "boom", case: str = "a") -> CellRec
     return record(key(case, name), failed(Oracle.VALUES, says))
 
 
-def test_what_one_sign_fits_is_proposed_and_taken_in_bulk() -> None:
+def test_what_one_sign_fits_is_proposed_and_taken_in_bulk():
     made = absorb(Table(), register(), [values("2.13.0"), values("2.14.0")])
     assert lines(made) == ["graph a export 2.13.0.. values boom ?known"]
     assert lines(accepted(made)) == ["graph a export 2.13.0.. values boom known"]
 
 
-def test_what_nothing_or_several_fit_is_asked_and_not_taken_in_bulk() -> None:
+def test_what_nothing_or_several_fit_is_asked_and_not_taken_in_bulk():
     two = register(defect("one"), defect("two"))
     assert lines(accepted(absorb(Table(), two, [values()]))) == [
         "graph a export 2.13.0.. values boom ?one|two"
@@ -53,7 +53,7 @@ def test_what_nothing_or_several_fit_is_asked_and_not_taken_in_bulk() -> None:
     assert lines(made) == ["graph a export 2.13.0.. values crash ?"]
 
 
-def test_a_decision_stays_and_holds_for_the_same_finding_of_the_case() -> None:
+def test_a_decision_stays_and_holds_for_the_same_finding_of_the_case():
     two = register(defect("one"), defect("two"))
     decided = table(entry(defect="two"))
     made = absorb(decided, two, [values("2.13.0"), values("2.14.0")])
@@ -63,7 +63,7 @@ def test_a_decision_stays_and_holds_for_the_same_finding_of_the_case() -> None:
     ]
 
 
-def test_a_decision_of_a_case_holds_when_its_name_loses_its_suffix() -> None:
+def test_a_decision_of_a_case_holds_when_its_name_loses_its_suffix():
     two = register(defect("one"), defect("two"))
     decided = table(entry(defect="two", case="a@product", lane="package", route="retrace"))
     there = CellKey("a", "nonstrict", "2.13.0", Route.RETRACE, Lane.PACKAGE)
@@ -71,7 +71,7 @@ def test_a_decision_of_a_case_holds_when_its_name_loses_its_suffix() -> None:
     assert "package a retrace 2.13.0 values boom ?two" in lines(made)
 
 
-def test_another_finding_of_the_cell_decides() -> None:
+def test_another_finding_of_the_cell_decides():
     one = defect("one", Sign("values", "boom"), Sign("wiring", "reads"))
     two = defect("two", Sign("values", "boom"))
     cell = record(key(), failed(Oracle.VALUES), failed(Oracle.WIRING, "reads"))
@@ -80,37 +80,37 @@ def test_another_finding_of_the_cell_decides() -> None:
     )
 
 
-def test_a_defect_that_would_show_in_a_release_that_passes_is_no_candidate() -> None:
+def test_a_defect_that_would_show_in_a_release_that_passes_is_no_candidate():
     forever, mended = defect("forever"), defect("mended", fixed_in="2.14.0")
     records = [values("2.13.0"), record(key("a", "2.14.0"))]
     made = absorb(Table(), register(forever, mended), records)
     assert lines(made) == ["graph a export 2.13.0 values boom ?mended"]
 
 
-def test_a_defect_that_is_not_alive_is_not_proposed() -> None:
+def test_a_defect_that_is_not_alive_is_not_proposed():
     made = absorb(Table(), register(defect(fixed_in="2.13.0")), [values()])
     assert lines(made) == ["graph a export 2.13.0.. values boom ?"]
 
 
-def test_a_release_that_does_as_the_last_one_changes_nothing() -> None:
+def test_a_release_that_does_as_the_last_one_changes_nothing():
     known = accepted(absorb(Table(), register(), [values("2.13.0"), values("2.14.0")]))
     again = accepted(absorb(known, register(), [values("2.15.0")]))
     assert lines(again) == lines(known)
 
 
-def test_a_release_that_mends_it_ends_the_row() -> None:
+def test_a_release_that_mends_it_ends_the_row():
     known = accepted(absorb(Table(), register(), [values("2.13.0"), values("2.14.0")]))
     again = absorb(known, register(), [record(key("a", "2.15.0"))])
     assert lines(again) == ["graph a export 2.13.0..2.14.0 values boom known"]
 
 
-def test_cells_that_a_run_does_not_have_keep_their_rows() -> None:
+def test_cells_that_a_run_does_not_have_keep_their_rows():
     known = accepted(absorb(Table(), register(), [values("2.13.0"), values("2.13.0", case="b")]))
     again = absorb(known, register(), [record(key("b"))])
     assert lines(again) == ["graph a export 2.13.0.. values boom known"]
 
 
-def test_a_matched_environment_holds_only_what_differs() -> None:
+def test_a_matched_environment_holds_only_what_differs():
     there = dataclasses.replace(key(), environment="torch-2.9.0")
     same = record(there, failed(Oracle.VALUES))
     base = accepted(absorb(Table(), register(), [values()]))
@@ -126,7 +126,7 @@ def test_a_matched_environment_holds_only_what_differs() -> None:
     assert lines(accepted(after)) == ["graph a export 2.13.0.. metadata boom known"]
 
 
-def test_what_nobody_can_be_asked_is_one_row_and_what_is_missing_here_is_none() -> None:
+def test_what_nobody_can_be_asked_is_one_row_and_what_is_missing_here_is_none():
     cells = [unsupported(key("a", name), "no op 7") for name in ("2.13.0", "torch")]
     (row,) = absorb(Table(), register(), cells).entries.items()
     assert (row[0].place.route, row[1], row[0].fact.says) == (ALL, {ALL}, "no op #")
@@ -134,7 +134,7 @@ def test_what_nobody_can_be_asked_is_one_row_and_what_is_missing_here_is_none() 
     assert not absorb(Table(), register(), [unsupported(key(), "no wheel")], [spec]).entries
 
 
-def test_a_builder_that_cannot_be_asked_for_a_reason_that_it_inherits_has_no_row() -> None:
+def test_a_builder_that_cannot_be_asked_for_a_reason_that_it_inherits_has_no_row():
     cells = [unsupported(key("a", name), f"no op {name}") for name in ("2.13.0", "torch")]
     real = dataclasses.replace(cells[0].key, builder="tensorrt-rtx-1.5")
     made = absorb(Table(), register(), [*cells, unsupported(real, "no op 2.13.0")])
@@ -143,7 +143,7 @@ def test_a_builder_that_cannot_be_asked_for_a_reason_that_it_inherits_has_no_row
     assert len(lines(other)) == len(lines(made)) + 1
 
 
-def test_a_cell_behind_a_failed_compile_has_no_row() -> None:
+def test_a_cell_behind_a_failed_compile_has_no_row():
     compiled = CellKey("a", "nonstrict", "2.13.0", Route.COMPILE, Lane.PACKAGE)
     behind = dataclasses.replace(compiled, route=Route.RETRACE)
     records = [
@@ -155,12 +155,12 @@ def test_a_cell_behind_a_failed_compile_has_no_row() -> None:
     ]
 
 
-def test_a_candidate_is_nobody_of_whom_a_table_speaks() -> None:
+def test_a_candidate_is_nobody_of_whom_a_table_speaks():
     file = subject("file:1a", kind=SubjectKind.FILE)
     assert not absorb(Table(), register(), [values("file:1a")], [file]).entries
 
 
-def test_harm_is_written_where_the_record_has_it() -> None:
+def test_harm_is_written_where_the_record_has_it():
     seen = dataclasses.replace(failed(Oracle.VALUES), harm=Harm.SILENT)
     (made,) = absorb(Table(), register(), [record(key(), seen)]).entries
     assert made.fact.harm == "silent"

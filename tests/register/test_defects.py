@@ -31,7 +31,7 @@ def read(tmp_path: Path, text: str) -> Register:
     return read_register(path)
 
 
-def test_a_register_is_read(tmp_path: Path) -> None:
+def test_a_register_is_read(tmp_path):
     path = tmp_path / "defects.toml"
     path.write_text(GOOD)
     (found,) = read_register(path).defects
@@ -63,16 +63,14 @@ def test_a_register_is_read(tmp_path: Path) -> None:
         ("schema = 1", "schema = 2", "schema 2, but this harness reads 1"),
     ],
 )
-def test_every_mistake_is_named_with_file_and_defect(
-    tmp_path: Path, old: str, new: str, words: str
-) -> None:
+def test_every_mistake_is_named_with_file_and_defect(tmp_path, old, new, words):
     assert old in GOOD
     with pytest.raises(SurroundingsError, match=words) as told:
         read(tmp_path, GOOD.replace(old, new))
     assert "defects.toml" in str(told.value)
 
 
-def test_a_defect_without_signs_says_why_no_cell_shows_it(tmp_path: Path) -> None:
+def test_a_defect_without_signs_says_why_no_cell_shows_it(tmp_path):
     head = GOOD[: GOOD.index("signs")]
     with pytest.raises(SurroundingsError, match="or in not_visible why no cell"):
         read(tmp_path, head)
@@ -87,8 +85,8 @@ def test_a_defect_without_signs_says_why_no_cell_shows_it(tmp_path: Path) -> Non
     ],
 )
 def test_why_there_is_no_script_is_said_of_a_defect_alone_that_the_newest_release_has(
-    line: str, words: str, tmp_path: Path
-) -> None:
+    line, words, tmp_path
+):
     reason = 'no_script = "its model has no plain form"\n'
     alive = GOOD + reason
     (told,) = read(tmp_path, alive).defects
@@ -97,12 +95,12 @@ def test_why_there_is_no_script_is_said_of_a_defect_alone_that_the_newest_releas
         read(tmp_path, alive + line)
 
 
-def test_two_defects_of_one_id_are_refused(tmp_path: Path) -> None:
+def test_two_defects_of_one_id_are_refused(tmp_path):
     with pytest.raises(SurroundingsError, match="its id is taken"):
         read(tmp_path, GOOD + GOOD.removeprefix("schema = 1\n"))
 
 
-def test_a_sign_of_a_graph_route_fits_the_calls_that_come_to_it_and_no_others() -> None:
+def test_a_sign_of_a_graph_route_fits_the_calls_that_come_to_it_and_no_others():
     sign = Sign("values", "numbers differ", routes=("direct",))
     fact = Fact("values", "wrong-values@run", "numbers differ")
     fits = {
@@ -124,10 +122,10 @@ def test_a_sign_of_a_graph_route_fits_the_calls_that_come_to_it_and_no_others() 
         ("torch", True),
     ],
 )
-def test_a_defect_lives_from_since_until_before_fixed_in(subject: str, alive: bool) -> None:
+def test_a_defect_lives_from_since_until_before_fixed_in(subject, alive):
     assert defect(since="2.11.0", fixed_in="2.14.0").alive_in(subject) is alive
 
 
-def test_torchs_control_shows_what_is_torchs_alone() -> None:
+def test_torchs_control_shows_what_is_torchs_alone():
     assert not defect().may_show("torch")
     assert defect(blame="torch").may_show("torch")

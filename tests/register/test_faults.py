@@ -23,7 +23,7 @@ def told(*defects: Defect, rows: tuple[Row, ...] = (ROW,)) -> list[str]:
     return [fault.reason for fault in faults_of(register(*defects), table(*rows))]
 
 
-def test_a_register_and_a_table_that_agree_have_no_fault() -> None:
+def test_a_register_and_a_table_that_agree_have_no_fault():
     assert told(defect("known", SIGN)) == []
 
 
@@ -43,11 +43,11 @@ def test_a_register_and_a_table_that_agree_have_no_fault() -> None:
         ({"signs": (Sign("values", "x"),)}, "known has no sign for values wrong-values@run: boom"),
     ],
 )
-def test_a_defect_that_the_table_contradicts_is_told(fields: dict[str, str], words: str) -> None:
+def test_a_defect_that_the_table_contradicts_is_told(fields, words):
     assert any(words in reason for reason in told(defect("known", **{"signs": (SIGN,), **fields})))  # type: ignore[arg-type]
 
 
-def test_a_defect_without_a_row_and_a_row_without_a_defect_are_told() -> None:
+def test_a_defect_without_a_row_and_a_row_without_a_defect_are_told():
     known = defect("known", SIGN)
     assert told(known, defect("other", SIGN))[0].startswith("other has no row: delete it, or say")
     (reason,) = told(known, defect("other", SIGN, not_visible="why"))
@@ -59,14 +59,14 @@ def test_a_defect_without_a_row_and_a_row_without_a_defect_are_told() -> None:
     assert "no defect is called 'known'" in told(defect("other", SIGN, not_visible="why"))[0]
 
 
-def test_a_defect_that_is_left_by_all_its_cells_is_to_be_marked_as_fixed() -> None:
+def test_a_defect_that_is_left_by_all_its_cells_is_to_be_marked_as_fixed():
     gone = entry(subjects=("2.10.0", "2.13.0"))
     (reason,) = told(defect("known", SIGN), rows=(gone,))
     assert reason == "known: no row is left in 2.14.0; set fixed_in and fixed_by"
     assert told(defect("known", SIGN, fixed_in="2.14.0"), rows=(gone,)) == []
 
 
-def test_a_defect_that_a_release_should_have_and_that_its_cells_pass_is_told() -> None:
+def test_a_defect_that_a_release_should_have_and_that_its_cells_pass_is_told():
     again = entry(subjects=("2.10.0", "2.14.0"))
     (reason,) = told(defect("known", SIGN), rows=(again,))
     assert reason == "known: no row in 2.13.0, where its cells pass; correct since or fixed_in"
@@ -79,13 +79,13 @@ def test_a_defect_that_a_release_should_have_and_that_its_cells_pass_is_told() -
     assert told(defect("known", SIGN, since="2.14.0"), rows=(late,)) == []
 
 
-def test_a_minimal_case_shows_its_defect_in_the_newest_release_that_has_it() -> None:
+def test_a_minimal_case_shows_its_defect_in_the_newest_release_that_has_it():
     rows = (entry(case="b", subjects=RELEASES), entry(subjects=RELEASES[:1]))
     (reason,) = told(defect("known", SIGN, minimal_case="a"), rows=rows)
     assert reason == "known: its minimal case a has no row in 2.14.0; name another, such as b"
 
 
-def test_what_a_release_mends_is_asked_there() -> None:
+def test_what_a_release_mends_is_asked_there():
     known = register(defect("known", SIGN, fixed_in="2.14.0"))
     row = entry(subjects=RELEASES[:2])
 
@@ -103,7 +103,7 @@ def test_what_a_release_mends_is_asked_there() -> None:
     assert of(cannot, entry(case="b", subjects=RELEASES[:2])) == []
 
 
-def test_what_a_release_mends_is_asked_in_the_environment_that_it_pins() -> None:
+def test_what_a_release_mends_is_asked_in_the_environment_that_it_pins():
     known = register(defect("known", SIGN, fixed_in="2.14.0"))
     row = entry(subjects=("2.13.0",), environment="torch-2.13.0")
 
@@ -119,7 +119,7 @@ def test_what_a_release_mends_is_asked_in_the_environment_that_it_pins() -> None
     assert len(reasons("cross")) == 1
 
 
-def test_a_call_that_avoids_a_defect_is_asked_and_passes_where_it_shows() -> None:
+def test_a_call_that_avoids_a_defect_is_asked_and_passes_where_it_shows():
     known = defect("known", SIGN, avoid=("direct",))
     first = defect("first", Sign("completion", "boom"))
     direct = ("graph", "segment", "pinned", "direct")
@@ -138,7 +138,7 @@ def test_a_call_that_avoids_a_defect_is_asked_and_passes_where_it_shows() -> Non
     assert of(cannot) == [f"{wrong} direct; take it out"]
 
 
-def test_a_defect_is_hidden_where_every_cell_that_last_showed_it_ends_by_another() -> None:
+def test_a_defect_is_hidden_where_every_cell_that_last_showed_it_ends_by_another():
     known, first = defect("known", SIGN), defect("first", Sign("completion", "boom"))
     gone = [entry(case=name, subjects=RELEASES[:2]) for name in ("a", "b")]
     old = entry(case="c", subjects=RELEASES[:1])  # passes in 2.13.0, which has the defect
@@ -157,7 +157,7 @@ def test_a_defect_is_hidden_where_every_cell_that_last_showed_it_ends_by_another
     assert standing(gone[0], unlisted).state is State.ABSENT
 
 
-def test_a_review_tells_what_is_hidden_and_not_that_it_is_gone() -> None:
+def test_a_review_tells_what_is_hidden_and_not_that_it_is_gone():
     known, first = defect("known", SIGN), defect("first", Sign("completion", "boom"))
     before = table(entry(subjects=RELEASES[:2]), releases=RELEASES[:2])
     ends = entry(Oracle.COMPLETION, subjects=RELEASES[2:], defect="first")
@@ -169,14 +169,14 @@ def test_a_review_tells_what_is_hidden_and_not_that_it_is_gone() -> None:
         assert line in review(before, after, register(known, first))
 
 
-def test_a_defect_whose_cases_end_earlier_by_another_one_is_hidden_and_not_gone() -> None:
+def test_a_defect_whose_cases_end_earlier_by_another_one_is_hidden_and_not_gone():
     gone = entry(subjects=("2.10.0", "2.13.0"))
     stops = entry(Oracle.COMPLETION, subjects=("2.14.0",), defect="first")
     first = defect("first", Sign("completion", "boom"), since="2.14.0")
     assert told(defect("known", SIGN), first, rows=(gone, stops)) == []
 
 
-def test_an_overlay_takes_away_only_what_it_inherits() -> None:
+def test_an_overlay_takes_away_only_what_it_inherits():
     gone = entry(removed=True, environment="torch-2.9.0", subjects=("2.13.0",))
     known = defect("known", SIGN)
     assert told(known, rows=(ROW, gone)) == []
@@ -185,7 +185,7 @@ def test_an_overlay_takes_away_only_what_it_inherits() -> None:
     assert "takes away values wrong-values@run: x, which it does not inherit" in reason
 
 
-def test_a_row_of_what_is_never_asked_is_told() -> None:
+def test_a_row_of_what_is_never_asked_is_told():
     judged = judged_cells([case("a")], [subject("2.13.0", "export"), subject("2.14.0", "legacy")])
     known = register(defect("known", SIGN))
 
@@ -200,7 +200,7 @@ def test_a_row_of_what_is_never_asked_is_told() -> None:
     assert "has releases that are never asked" in of(entry(subjects=("2.14.0", "positional")))[0]
 
 
-def test_what_could_not_be_asked_is_nobodys_defect() -> None:
+def test_what_could_not_be_asked_is_nobodys_defect():
     unasked = entry("unsupported", "no op", route=ALL, subjects=(ALL,), defect="known")
     known = defect("known", SIGN)
     assert "is nobody's defect" in told(known, rows=(ROW, unasked))[0]

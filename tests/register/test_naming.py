@@ -22,24 +22,22 @@ def named(
     return [each.id for each in due_to(place, fact, subject, table(ROW), register(OLD, NEW), like)]
 
 
-def test_a_release_that_is_known_has_what_is_alive_in_it() -> None:
+def test_a_release_that_is_known_has_what_is_alive_in_it():
     assert named("2.10.0", "b") == ["old", "new"]
     assert named("2.14.0", "b") == ["new"]
 
 
 @pytest.mark.parametrize(("subject", "like"), [("file:1a", "2.14.0"), ("2.15.0", "")])
-def test_a_candidate_and_a_release_to_come_bring_back_what_their_cell_showed(
-    subject: str, like: str
-) -> None:
+def test_a_candidate_and_a_release_to_come_bring_back_what_their_cell_showed(subject, like):
     assert named(subject, like=like) == ["old"]
     assert named(subject, "b", like, Oracle.COMPLETION) == ["old", "new"]  # openly ambiguous
 
 
-def test_wrong_numbers_that_no_release_showed_there_are_of_no_known_defect() -> None:
+def test_wrong_numbers_that_no_release_showed_there_are_of_no_known_defect():
     assert named("file:1a", "b", "2.14.0") == []
 
 
-def test_a_record_of_a_candidate_is_attributed_to_what_it_brings_back() -> None:
+def test_a_record_of_a_candidate_is_attributed_to_what_it_brings_back():
     records = [record(key(name="file:1a"), failed(Oracle.VALUES))]
     (told,) = attributed(records, table(ROW), register(OLD, NEW), {"file:1a": "2.14.0"})
     assert (told.defect, told.expected) == ("old", False)

@@ -150,25 +150,25 @@ def of_case(place: Place) -> dict[Entry, frozenset[str]]:
     }
 
 
-def test_register_and_table_do_not_contradict_each_other() -> None:
+def test_register_and_table_do_not_contradict_each_other():
     corpus = read_corpus(sys.executable, cache=PROJECT_ROOT / ".cache").cases
     known = known_subjects(load_catalogue())
     assert faults_of(KNOWN.register, KNOWN.table, judged_cells(corpus, known)) == ()
 
 
-def test_the_table_is_as_the_machine_writes_it() -> None:
+def test_the_table_is_as_the_machine_writes_it():
     folder = PROJECT_ROOT / "harness" / "expectations" / "expected"
     assert {path.name: path.read_text() for path in folder.glob("*.csv")} == table_texts(
         KNOWN.table
     )
 
 
-def test_there_are_few_defects_and_none_of_them_is_a_rest() -> None:
+def test_there_are_few_defects_and_none_of_them_is_a_rest():
     assert 0 < len(KNOWN.register.defects) <= MOST_DEFECTS
     assert not [defect.id for defect in KNOWN.register.defects if "misc" in defect.id]
 
 
-def test_the_published_runs_are_green(published: Published) -> None:
+def test_the_published_runs_are_green(published):
     run = published
     report = judge(run.plan, run.records, KNOWN.table, run.subjects, likes(run.subjects))
     found = [finding.reason for finding in report.findings if TOO_OLD not in finding.reason]
@@ -176,15 +176,13 @@ def test_the_published_runs_are_green(published: Published) -> None:
     assert report.gate is (Gate.INCONCLUSIVE if report.findings else Gate.GREEN)
 
 
-def test_what_the_table_alone_speaks_of_is_green_as_it_tells_it(every: EveryCell) -> None:
+def test_what_the_table_alone_speaks_of_is_green_as_it_tells_it(every):
     ordinary = [cell for cell in every.plan if cell.key.environment == PINNED]
     report = every.judge(KNOWN.table, ordinary)
     assert (report.gate, report.findings) == (Gate.GREEN, ())
 
 
-def test_deleting_any_row_turns_the_gate_red_and_one_of_what_cannot_be_asked_inconclusive(
-    every: EveryCell,
-) -> None:
+def test_deleting_any_row_turns_the_gate_red_and_one_of_what_cannot_be_asked_inconclusive(every):
     """In every cell of which it speaks, so that one release less is told as well."""
     for gone, cells in every.of.items():
         assert cells, gone
@@ -198,9 +196,7 @@ def test_deleting_any_row_turns_the_gate_red_and_one_of_what_cannot_be_asked_inc
 
 
 @pytest.mark.parametrize("oracle", ["values", "completion", "unflatten", UNSUPPORTED])
-def test_a_row_too_many_turns_the_gate_red_wherever_it_stands(
-    every: EveryCell, oracle: str
-) -> None:
+def test_a_row_too_many_turns_the_gate_red_wherever_it_stands(every, oracle):
     fails = "" if oracle == UNSUPPORTED else f"{Symptom.ERROR}@{Stage.RUN}"
     fact = Fact(oracle, fails, "something that nothing says")
     more: dict[Entry, frozenset[str]] = dict(KNOWN.table.entries)
@@ -215,7 +211,7 @@ def test_a_row_too_many_turns_the_gate_red_wherever_it_stands(
     assert not left or every.judge(Table(more, KNOWN.table.asked), left).gate is Gate.INCONCLUSIVE
 
 
-def test_a_row_of_a_cell_that_nobody_asks_is_told() -> None:
+def test_a_row_of_a_cell_that_nobody_asks_is_told():
     """A run cannot tell it; the table can."""
     cases = read_corpus(sys.executable, cache=PROJECT_ROOT / ".cache").cases
     subjects = known_subjects(load_catalogue())
@@ -235,7 +231,7 @@ def test_a_row_of_a_cell_that_nobody_asks_is_told() -> None:
     assert len(unasked) == len(more) > len(cases)
 
 
-def test_deleting_any_defect_and_adding_one_is_told() -> None:
+def test_deleting_any_defect_and_adding_one_is_told():
     defects, without = KNOWN.register.defects, KNOWN.table.without_rows
     for gone in defects:
         rest = Register(tuple(each for each in defects if each is not gone))
@@ -285,9 +281,7 @@ def judged(published: Published) -> list[CellRecord]:
     return [each for each in published.records.values() if not each.hypothetical]
 
 
-def test_failures_of_held_out_models_are_named_by_what_is_known_of_the_others(
-    published: Published,
-) -> None:
+def test_failures_of_held_out_models_are_named_by_what_is_known_of_the_others(published):
     """Each model once: a tenth of them is withheld at a time, whatever case or lane has it."""
     models = sorted({_model(each.key.case) for each in published.plan})
     told = Counter[str]()
@@ -298,9 +292,7 @@ def test_failures_of_held_out_models_are_named_by_what_is_known_of_the_others(
     assert_named(told, "models")
 
 
-def test_failures_that_are_new_in_a_release_are_named_by_what_is_known_of_earlier_ones(
-    published: Published,
-) -> None:
+def test_failures_that_are_new_in_a_release_are_named_by_what_is_known_of_earlier_ones(published):
     """Each release once, with nothing known of it or of a later one."""
     told = Counter[str]()
     for at, release in enumerate(KNOWN.table.releases):
@@ -310,7 +302,7 @@ def test_failures_that_are_new_in_a_release_are_named_by_what_is_known_of_earlie
     assert_named(told, "releases")
 
 
-def test_a_candidate_that_brings_back_what_was_fixed_is_told_by_the_defect() -> None:
+def test_a_candidate_that_brings_back_what_was_fixed_is_told_by_the_defect():
     *_, newest = releases = KNOWN.table.releases
     told = Counter[str]()
     for entry, names in KNOWN.table.entries.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -35,7 +34,7 @@ ROWS = (
 )
 
 
-def test_a_table_reads_back_exactly(tmp_path: Path) -> None:
+def test_a_table_reads_back_exactly(tmp_path):
     made = table(*ROWS)
     write_table(made, tmp_path)
     again = read_table(tmp_path)
@@ -46,7 +45,7 @@ def test_a_table_reads_back_exactly(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_routes_that_say_the_same_are_one_row_and_a_range_is_open_where_the_newest_has_it() -> None:
+def test_routes_that_say_the_same_are_one_row_and_a_range_is_open_where_the_newest_has_it():
     rows = rows_of(table(*ROWS))["graph"]
     assert [(row.routes, row.releases) for row in rows if row.case == "a"] == [
         ("export", "2.10.0 2.14.0.. torch"),
@@ -55,7 +54,7 @@ def test_routes_that_say_the_same_are_one_row_and_a_range_is_open_where_the_newe
     assert [(row.routes, row.releases) for row in rows if row.case == "c"] == [("*", "*")]
 
 
-def test_a_file_that_has_no_row_any_more_goes(tmp_path: Path) -> None:
+def test_a_file_that_has_no_row_any_more_goes(tmp_path):
     write_table(table(*ROWS), tmp_path)
     write_table(table(ROWS[0]), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["asked.csv", "graph.csv"]
@@ -81,9 +80,7 @@ def test_a_file_that_has_no_row_any_more_goes(tmp_path: Path) -> None:
         ("lane,case", "case,lane", "its first line has to be lane,case"),
     ],
 )
-def test_every_mistake_is_named_with_its_file_its_line_and_what_to_write(
-    tmp_path: Path, old: str, new: str, words: str
-) -> None:
+def test_every_mistake_is_named_with_its_file_its_line_and_what_to_write(tmp_path, old, new, words):
     write_table(table(entry(subjects=RELEASES)), tmp_path)
     path = tmp_path / "graph.csv"
     text = path.read_text()
@@ -93,7 +90,7 @@ def test_every_mistake_is_named_with_its_file_its_line_and_what_to_write(
         read_table(tmp_path)
 
 
-def test_a_row_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+def test_a_row_that_is_there_twice_is_refused(tmp_path):
     write_table(table(entry()), tmp_path)
     path = tmp_path / "graph.csv"
     path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
@@ -101,20 +98,20 @@ def test_a_row_that_is_there_twice_is_refused(tmp_path: Path) -> None:
         read_table(tmp_path)
 
 
-def test_an_undecided_row_is_read_where_it_is_to_be_decided(tmp_path: Path) -> None:
+def test_an_undecided_row_is_read_where_it_is_to_be_decided(tmp_path):
     write_table(table(entry(defect="?one|other")), tmp_path)
     (row,) = read_table(tmp_path, undecided=True).undecided
     assert row.defect == "?one|other"
 
 
 @given(st.sets(st.sampled_from([*RELEASES, "torch", "positional"]), min_size=1))
-def test_any_set_of_subjects_is_ranges_and_back(subjects: set[str]) -> None:
+def test_any_set_of_subjects_is_ranges_and_back(subjects):
     made = table(entry(subjects=tuple(subjects)))
     (row,) = rows_of(made)["graph"]
     assert row.releases == ranges(subjects, RELEASES)
 
 
-def test_a_range_reaches_over_releases_that_are_never_asked_but_not_before_the_first() -> None:
+def test_a_range_reaches_over_releases_that_are_never_asked_but_not_before_the_first():
     place = entry()[0].place
     known = Table({}, {
         ("graph", "segment", "pinned", "export"): ("2.10.0", "2.13.0", "torch"),
@@ -126,7 +123,7 @@ def test_a_range_reaches_over_releases_that_are_never_asked_but_not_before_the_f
     assert filled(place, frozenset(("2.10.0",)), known) == {"2.10.0"}
 
 
-def test_an_overlay_says_what_differs_and_inherits_the_rest() -> None:
+def test_an_overlay_says_what_differs_and_inherits_the_rest():
     made = table(
         entry(says="one"),
         entry(says="two"),
@@ -152,9 +149,7 @@ def test_an_overlay_says_what_differs_and_inherits_the_rest() -> None:
         ("KeyError: 'b'", "a['b']", "KeyError: '*'"),
     ],
 )
-def test_two_bare_assertions_are_told_apart_by_where_upstream_raised_them(
-    message: str, line: str, says: str
-) -> None:
+def test_two_bare_assertions_are_told_apart_by_where_upstream_raised_them(message, line, says):
     bare = failed(Oracle.COMPLETION, message)
     (here,) = facts_in(dataclasses.replace(bare, raised=f"inline (dynamo/x.py:7): {line}"))
     (moved,) = facts_in(dataclasses.replace(bare, raised=f"inline (dynamo/y.py:9): {line}"))
@@ -163,7 +158,7 @@ def test_two_bare_assertions_are_told_apart_by_where_upstream_raised_them(
     assert nowhere.says == masked(message)
 
 
-def test_a_finding_is_masked_for_numbers_and_quoted_names_but_not_for_types() -> None:
+def test_a_finding_is_masked_for_numbers_and_quoted_names_but_not_for_types():
     assert masked("Argument 'getitem_1' of Node \"relu\" has 3") == "Argument '*' of Node '*' has #"
     told = "AttributeError: 'NoneType' object has no attribute 'meta'"
     assert masked(told) == told

@@ -102,9 +102,7 @@ def fault(where: str, defect: Defect, sources: Sources) -> str:
     return ""
 
 
-def test_every_place_of_the_register_is_a_line_of_the_function_that_it_names(
-    sources: Sources,
-) -> None:
+def test_every_place_of_the_register_is_a_line_of_the_function_that_it_names(sources):
     wrong = [
         f"{defect.id}: {where!r} {found}"
         for defect in REGISTER.defects
@@ -114,7 +112,7 @@ def test_every_place_of_the_register_is_a_line_of_the_function_that_it_names(
     assert wrong == []
 
 
-def test_what_no_wheel_holds_says_so_and_is_known() -> None:
+def test_what_no_wheel_holds_says_so_and_is_known():
     out = {
         defect.id
         for defect in REGISTER.defects
@@ -138,14 +136,14 @@ def test_what_no_wheel_holds_says_so_and_is_known() -> None:
         ("export (torch/export/_trace.py:1, 2.14.0)", "only the installed one is read"),
     ],
 )
-def test_a_wrong_place_is_told(planted: str, told: str, sources: Sources) -> None:
+def test_a_wrong_place_is_told(planted, told, sources):
     since = REGISTER.by_id["cross-without-inputs"]  # alive, and not in 2.10.0
     found = fault(planted, since, sources)
     assert told in found
     assert bool(found) is bool(told)
 
 
-def test_a_mended_defect_names_the_release_that_is_read(sources: Sources) -> None:
+def test_a_mended_defect_names_the_release_that_is_read(sources):
     mended = REGISTER.by_id["wired-by-name"]
     found = fault("inline_torch_modules (dynamo/_exporter.py:306)", mended, sources)
     assert found == "names no release, and the newest no longer has the defect"

@@ -29,20 +29,20 @@ def pages(out: Path, **how: object) -> tuple[str, str]:
     )
 
 
-def test_the_page_is_one_file_without_a_network(tmp_path: Path) -> None:
+def test_the_page_is_one_file_without_a_network(tmp_path):
     html, _ = pages(tmp_path)
     assert "<script" not in html
     assert not re.search(r'(?:src|href)="(?:https?:)?//', html)
     assert html.count("<svg") == 2
 
 
-def test_every_title_says_that_engines_are_emulated(tmp_path: Path) -> None:
+def test_every_title_says_that_engines_are_emulated(tmp_path):
     html, markdown = pages(tmp_path)
     assert html.count("engines are emulated") >= 3
     assert "engines are emulated" in markdown
 
 
-def test_a_page_of_whole_packages_says_what_its_stages_are(tmp_path: Path) -> None:
+def test_a_page_of_whole_packages_says_what_its_stages_are(tmp_path):
     cells = (BenchCell(BenchCase("relu_once"), "no-retrace", "family"), IMPORT_CELL)
     plan = dataclasses.replace(plan_of(cells=cells), lane=Lane.PACKAGE)
     judged = record(tmp_path, plan)
@@ -56,7 +56,7 @@ def test_a_page_of_whole_packages_says_what_its_stages_are(tmp_path: Path) -> No
     assert "as a user calls them" not in "".join(pages(tmp_path))
 
 
-def test_a_regression_is_the_headline_and_stands_with_its_interval(tmp_path: Path) -> None:
+def test_a_regression_is_the_headline_and_stands_with_its_interval(tmp_path):
     html, markdown = pages(tmp_path, slower={"candidate": 1.3})
     for page in (html, markdown):
         assert "Slower" in page
@@ -64,7 +64,7 @@ def test_a_regression_is_the_headline_and_stands_with_its_interval(tmp_path: Pat
         assert re.search(r"\+3\d\.\d % \(\+2\d\.\d % to \+3\d\.\d %\)", page)
 
 
-def test_inconclusive_is_never_told_as_no_change(tmp_path: Path) -> None:
+def test_inconclusive_is_never_told_as_no_change(tmp_path):
     html, markdown = pages(tmp_path, noise=0.4)
     for page in (html, markdown):
         assert "Inconclusive" in page
@@ -72,7 +72,7 @@ def test_inconclusive_is_never_told_as_no_change(tmp_path: Path) -> None:
         assert "is not" in page
 
 
-def test_a_bench_of_sweeps_alone_tells_of_growth_and_is_no_verdict(tmp_path: Path) -> None:
+def test_a_bench_of_sweeps_alone_tells_of_growth_and_is_no_verdict(tmp_path):
     judged = record(tmp_path, plan_of(cells=STEPS, budget_s=1e9))
     assert judged.report.gate is Gate.INCONCLUSIVE
     html, markdown = (
@@ -86,14 +86,14 @@ def test_a_bench_of_sweeps_alone_tells_of_growth_and_is_no_verdict(tmp_path: Pat
     assert html.count("<svg") == 1, "no picture of changes that nobody asked about"
 
 
-def test_exponents_stand_beside_the_picture_of_growth(tmp_path: Path) -> None:
+def test_exponents_stand_beside_the_picture_of_growth(tmp_path):
     html, markdown = pages(tmp_path)
     assert "steps (engines and fallbacks)" in html
     for page in (html, markdown):
         assert re.search(r"(1\.0|0\.9)\d \(", page)
 
 
-def test_names_have_no_meaning_to_a_page(tmp_path: Path) -> None:
+def test_names_have_no_meaning_to_a_page(tmp_path):
     html, markdown = pages(tmp_path)
     assert "a<b>" not in html
     assert "a&lt;b&gt;|c" in html

@@ -48,7 +48,7 @@ def view(*pairs: Pair) -> CrossingView:
     return CrossingView(judge_pairs(pairs, [ABI]), (ABI,), AT, {"run_id": "R"})
 
 
-def test_a_square_says_how_many_load_and_by_which_class_the_others_fail() -> None:
+def test_a_square_says_how_many_load_and_by_which_class_the_others_fail():
     it = view(*SOUND)
     assert [[it.short(square) for square in row] for row in it.rows] == [
         ["✓ 1", "! A"],
@@ -61,7 +61,7 @@ def test_a_square_says_how_many_load_and_by_which_class_the_others_fail() -> Non
     )
 
 
-def test_what_is_silently_wrong_comes_before_an_error_and_before_what_is_right() -> None:
+def test_what_is_silently_wrong_comes_before_an_error_and_before_what_is_right():
     odd = pair("2.0", "1.0", "wrong-values", "numbers differ", case="b")
     it = view(SOUND[2], pair("2.0", "1.0", "error@run", "x", case="c"), odd)
     ((square,),) = it.rows
@@ -72,7 +72,7 @@ def test_what_is_silently_wrong_comes_before_an_error_and_before_what_is_right()
     assert "2 not as listed" in headline(it.judged)
 
 
-def test_the_page_has_every_square_in_words_and_escapes_what_it_is_told() -> None:
+def test_the_page_has_every_square_in_words_and_escapes_what_it_is_told():
     text = crossing_html(view(*SOUND))
     assert text.count('<td class="t-') == 4
     assert "saved by 1.0, loaded by 2.0: 1 error@load, as listed: abi" in text
@@ -81,14 +81,14 @@ def test_the_page_has_every_square_in_words_and_escapes_what_it_is_told() -> Non
     assert "Not as listed" not in text
 
 
-def test_what_is_not_as_listed_is_on_both_pages() -> None:
+def test_what_is_not_as_listed_is_on_both_pages():
     it = view(*SOUND[:1], pair("1.0", "2.0"))
     told = "a [1.0 retrace -&gt; 2.0]: ok, but abi expects error@load"
     assert told in crossing_html(it)
     assert told.replace("[", r"\[").replace("]", r"\]") in crossing_markdown(it)
 
 
-def test_markdown_keeps_its_columns() -> None:
+def test_markdown_keeps_its_columns():
     text = crossing_markdown(view(*SOUND))
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert table[2] == "| **1.0** | 2.13.0 | 7 | ✓ 1 | ! A |"
@@ -96,7 +96,7 @@ def test_markdown_keeps_its_columns() -> None:
     assert r"- **A** `abi`, 1 pairs: The ABI is \| another." in text
 
 
-def test_every_pair_is_a_row_with_its_standing() -> None:
+def test_every_pair_is_a_row_with_its_standing():
     files = dict(table_files(view(*SOUND).judged))
     rows = pq.read_table(io.BytesIO(files["crossing.parquet"])).to_pylist()
     assert [row["standing"] for row in rows] == ["ok", "expected_failure", "ok", "ok"]

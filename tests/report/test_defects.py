@@ -25,16 +25,14 @@ def text(table: DefectTable) -> str:
     return undrawn_page(ReportModel(full_run().reported(defect_table=table)))
 
 
-def test_each_defect_is_a_row_that_its_title_opens(text: str, table: DefectTable) -> None:
+def test_each_defect_is_a_row_that_its_title_opens(text, table):
     for row in table.rows:
         assert text.count(f'<tr class="more" id="defect-{row.defect.id}"') == 1
         assert text.count(f'href="#defect-{row.defect.id}"') == 1
     assert text.count('<tr class="defect"') == len(table.rows)
 
 
-def test_a_row_can_be_filtered_by_release_call_harm_and_reach(
-    text: str, table: DefectTable
-) -> None:
+def test_a_row_can_be_filtered_by_release_call_harm_and_reach(text, table):
     row = next(row for row in table.rows if row.defect.id == "strided-cache-copied")
     rows = re.findall(r'<tr class="defect" ([^>]*)>\s*<th scope="row"><a href="#([^"]*)"', text)
     (found,) = [given for given, name in rows if name == "defect-strided-cache-copied"]
@@ -44,15 +42,13 @@ def test_a_row_can_be_filtered_by_release_call_harm_and_reach(
     )
 
 
-def test_each_mark_is_told_in_words(text: str, table: DefectTable) -> None:
+def test_each_mark_is_told_in_words(text, table):
     row = table.of(Part.PRODUCT)[0]
     for column, mark in zip(table.columns, row.marks, strict=True):
         assert f'title="{mark_words(mark, column)}"' in text
 
 
-def test_silent_defects_of_the_newest_release_stand_on_the_first_screen(
-    text: str, table: DefectTable
-) -> None:
+def test_silent_defects_of_the_newest_release_stand_on_the_first_screen(text, table):
     first = text[text.index("<h1>") : text.index('id="defects"')]
     silent = [row for row in table.rows if row.last == table.newest and row.harm == "silent"]
     assert len(silent) > 3
@@ -60,12 +56,12 @@ def test_silent_defects_of_the_newest_release_stand_on_the_first_screen(
         assert row.defect.title.replace("'", "&#39;") in first
 
 
-def test_handmade_defects_are_folded(text: str) -> None:
+def test_handmade_defects_are_folded(text):
     assert '<details class="part" id="defects-handmade">' in text
     assert '<div class="part" id="defects-product">' in text
 
 
-def test_the_markdown_has_the_same_table_and_fits_a_comment(table: DefectTable) -> None:
+def test_the_markdown_has_the_same_table_and_fits_a_comment(table):
     told = markdown(ReportModel(full_run().reported(defect_table=table)))
     assert len(told) < COMMENT_LIMIT
     for row in (*table.of(Part.PRODUCT), *table.of(Part.GONE)):
@@ -73,7 +69,7 @@ def test_the_markdown_has_the_same_table_and_fits_a_comment(table: DefectTable) 
     assert f"{len(table.of(Part.HANDMADE))}, in `report.html`" in told
 
 
-def test_a_run_whose_cases_no_table_knows_has_its_causes_in_place_of_the_table() -> None:
+def test_a_run_whose_cases_no_table_knows_has_its_causes_in_place_of_the_table():
     model = ReportModel(full_run().reported())
     assert model[DEFECTS] is None
     assert "causes" in [section.name for section, _ in model.sections]

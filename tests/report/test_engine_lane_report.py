@@ -36,7 +36,7 @@ def merged() -> Run:
     return with_engines(with_packages(full_run()))
 
 
-def test_the_lane_alone_gives_its_tables_by_call_and_by_family(alone: Run) -> None:
+def test_the_lane_alone_gives_its_tables_by_call_and_by_family(alone):
     alone.provenance["gpu"] = "NVIDIA L4"
     model = alone.model()
     (engines,) = model.packages
@@ -49,9 +49,7 @@ def test_the_lane_alone_gives_its_tables_by_call_and_by_family(alone: Run) -> No
     assert model.scope == "engine lane on NVIDIA L4: 2 releases, 2 cases in 1 families"
 
 
-def test_the_lane_alone_is_a_whole_page_and_markdown_without_a_word_of_emulation(
-    alone: Run,
-) -> None:
+def test_the_lane_alone_is_a_whole_page_and_markdown_without_a_word_of_emulation(alone):
     model = alone.model()
     text = undrawn_page(model)
     assert text.index('<section id="engine"') < text.index('<section id="matrix"')
@@ -65,7 +63,7 @@ def test_the_lane_alone_is_a_whole_page_and_markdown_without_a_word_of_emulation
             assert wrong not in form.lower()
 
 
-def test_the_first_screen_says_which_call_is_safest_on_a_gpu(alone: Run) -> None:
+def test_the_first_screen_says_which_call_is_safest_on_a_gpu(alone):
     head = alone.model().headline
     assert head.words == GREEN  # releases with a TensorRT each have no cell in common
     told = {line.asked: line.answer for line in head.answers}
@@ -73,7 +71,7 @@ def test_the_first_screen_says_which_call_is_safest_on_a_gpu(alone: Run) -> None
     assert not any("emulated" in line or "built" in line for line in head.not_checked)
 
 
-def test_releases_are_compared_though_each_has_its_own_tensorrt(alone: Run) -> None:
+def test_releases_are_compared_though_each_has_its_own_tensorrt(alone):
     model = alone.model()
     assert model[CHANGES].comparison is not None
     assert model[CHANGES].comparison.fixed_count == 2
@@ -85,7 +83,7 @@ def test_releases_are_compared_though_each_has_its_own_tensorrt(alone: Run) -> N
     assert [of[f"{name} tensorrt", "no-retrace"].n for name in ("2.13.0", "2.14.0")] == [1, 1]
 
 
-def test_several_tensorrt_versions_of_one_release_stay_apart(alone: Run) -> None:
+def test_several_tensorrt_versions_of_one_release_stay_apart(alone):
     for key in [key for key in alone.plan if key.subject == "2.14.0"]:
         other = dataclasses.replace(key, builder="tensorrt-11.2.0.1")
         alone.add(other, {}, seconds={}, steps=2)
@@ -98,7 +96,7 @@ def test_several_tensorrt_versions_of_one_release_stay_apart(alone: Run) -> None
     assert {cell.total for row in engines.rows for cell in row.cells} == {0, 2}
 
 
-def test_a_version_matrix_of_the_lane_has_one_block_a_kind_of_builder(alone: Run) -> None:
+def test_a_version_matrix_of_the_lane_has_one_block_a_kind_of_builder(alone):
     (block,) = alone.model()[VERSIONS]
     assert block.title == ("engine lane, matched environments, engines by tensorrt, run on a GPU")
     assert block.rows[1].step is not None
@@ -113,9 +111,7 @@ def test_a_version_matrix_of_the_lane_has_one_block_a_kind_of_builder(alone: Run
     ]
 
 
-def test_beside_other_lanes_it_has_a_section_of_its_own_from_its_own_environments(
-    merged: Run,
-) -> None:
+def test_beside_other_lanes_it_has_a_section_of_its_own_from_its_own_environments(merged):
     before, model = with_packages(full_run()).model(), merged.model()
     assert [of.lane for of in model.packages] == [Lane.PACKAGE, Lane.ENGINE]
     assert model.packages[0] == before.packages[0]
@@ -131,13 +127,13 @@ def test_beside_other_lanes_it_has_a_section_of_its_own_from_its_own_environment
     assert "Engines were emulated" not in text
 
 
-def test_a_row_of_the_summary_frame_counts_cells_of_one_lane(merged: Run) -> None:
+def test_a_row_of_the_summary_frame_counts_cells_of_one_lane(merged):
     summary = merged.model().frames.summary
     here = summary[(summary["subject"] == "2.13.0") & (summary["route"] == "no-retrace")]
     assert dict(zip(here["lane"], here["total"], strict=True)) == {"package": 2, "engine": 2}
 
 
-def test_the_standing_tells_each_release_call_by_call_under_its_own_head(alone: Run) -> None:
+def test_the_standing_tells_each_release_call_by_call_under_its_own_head(alone):
     table = standing(alone.records, ordered_subjects(alone.subjects), by_lane)
     assert table.startswith(HEADS[Lane.ENGINE][0])
     two = "2.13.0 tensorrt-11.0.0.114 to 2.14.0 tensorrt-11.1.0.106"

@@ -19,7 +19,7 @@ from tests.report.conftest import Run, full_run, verdicts
 from tests.report.whole_packages import with_packages
 
 
-def test_announced_wrong_numbers_are_not_silent_and_a_cosmetic_failure_is_no_harm() -> None:
+def test_announced_wrong_numbers_are_not_silent_and_a_cosmetic_failure_is_no_harm():
     cells = pd.DataFrame(
         {"harm": ["silent", "warned", "warned", "error", "interface", "cosmetic", None]}
     )
@@ -46,9 +46,7 @@ def _announced(record: CellRecord) -> CellRecord:
     return dataclasses.replace(record, verdicts=tuple(told))
 
 
-def test_the_version_matrix_and_the_first_screen_tell_alike_what_is_announced(
-    announcing: Run,
-) -> None:
+def test_the_version_matrix_and_the_first_screen_tell_alike_what_is_announced(announcing):
     model = announcing.model()
     (block,) = [block for block in model[VERSIONS] if block.lane is Lane.PACKAGE]
     old, new = block.rows

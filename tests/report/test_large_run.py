@@ -24,7 +24,6 @@ from harness.report.sections.latency import LATENCY
 from harness.report.sections.matrix import MATRIX
 from harness.report.sections.version_matrix import VERSIONS
 from harness.toolchain.environment import PROJECT_ROOT
-from tests.report.conftest import Run
 from tests.report.large_run import CELLS, newest_published, write_large_run
 
 MOST_BYTES = 1_300_000_000  # 2 GB are asked for
@@ -55,7 +54,7 @@ def held(pid: int) -> int:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_cells_are_reported_in_bounded_time_and_memory(tmp_path: Path) -> None:
+def test_a_hundred_thousand_cells_are_reported_in_bounded_time_and_memory(tmp_path):
     assert write_large_run(tmp_path / "large", newest_published()) >= CELLS
     begun = time.perf_counter()
     peak = report(tmp_path / "large")
@@ -66,7 +65,7 @@ def test_a_hundred_thousand_cells_are_reported_in_bounded_time_and_memory(tmp_pa
 
 
 @pytest.mark.slow
-def test_the_page_of_a_large_run_fits_a_mail_and_tells_what_it_leaves_out(tmp_path: Path) -> None:
+def test_the_page_of_a_large_run_fits_a_mail_and_tells_what_it_leaves_out(tmp_path):
     run = tmp_path / "large"
     write_large_run(run, newest_published(), 30_000)
     report(run)
@@ -82,15 +81,13 @@ def test_the_page_of_a_large_run_fits_a_mail_and_tells_what_it_leaves_out(tmp_pa
 
 
 @pytest.mark.slow
-def test_a_large_run_is_the_published_one_over_and_over(tmp_path: Path) -> None:
+def test_a_large_run_is_the_published_one_over_and_over(tmp_path):
     count = write_large_run(tmp_path / "large", newest_published(), 10_000)
     lines = (tmp_path / "large" / "plan.jsonl").read_text().splitlines()
     assert count == len(lines) == len(set(lines)) >= 10_000
 
 
-def test_a_page_holds_the_newest_rows_and_counts_what_it_leaves_out(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_holds_the_newest_rows_and_counts_what_it_leaves_out(run, monkeypatch):
     whole = page(run.model())
     assert "not on this page" not in whole
     for module in (limits, package_lane):
@@ -102,15 +99,13 @@ def test_a_page_holds_the_newest_rows_and_counts_what_it_leaves_out(
     assert "2 older rows in `report.html`" in markdown(built)
 
 
-def test_fewer_of_each_list_are_shown_where_there_are_many() -> None:
+def test_fewer_of_each_list_are_shown_where_there_are_many():
     assert most_of_each([5, 1000], 300, 3000) == 300
     assert most_of_each([1000] * 100, 300, 3000) == 30
     assert most_of_each([1] * 9000, 300, 3000) == 1
 
 
-def test_a_picture_shows_the_last_of_very_many_lines_and_says_so(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_picture_shows_the_last_of_very_many_lines_and_says_so(run, monkeypatch):
     model = run.model()
     whole = plots.svg(plots.matrix_figure(model[MATRIX], "T"))
     assert "2.10.0" in whole
@@ -126,9 +121,7 @@ def test_a_picture_shows_the_last_of_very_many_lines_and_says_so(
     assert "2.10.0" not in versions
 
 
-def test_a_frame_that_fits_no_spreadsheet_is_parquet_alone(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_frame_that_fits_no_spreadsheet_is_parquet_alone(run, monkeypatch):
     frames: RunFrames = run.model().frames
     names = {field.name for field in dataclasses.fields(frames)}
     assert set(frame_files(frames)) == {f"{n}.{e}" for n in names for e in ("csv", "parquet")}

@@ -7,7 +7,7 @@ from harness.report.pictures import MOST, of_packages, picture_from_json, with_p
 from tests.report.conftest import cause, full_run, model_with
 
 
-def test_the_worst_are_drawn_and_no_more_than_a_dozen() -> None:
+def test_the_worst_are_drawn_and_no_more_than_a_dozen():
     model = model_with(
         *(cause(f"cause-{number}") for number in range(20)), cause("cause-20", "silent")
     )
@@ -16,12 +16,12 @@ def test_the_worst_are_drawn_and_no_more_than_a_dozen() -> None:
     assert ids[0] == "cause-20"
 
 
-def test_a_cause_of_packages_alone_or_one_that_hangs_is_not_run_in_the_graph_lane() -> None:
+def test_a_cause_of_packages_alone_or_one_that_hangs_is_not_run_in_the_graph_lane():
     hung = cause("cause-1", label="timeout@export")
     assert worst(model_with(hung, cause("cause-2", cells=0, package_cells=3))) == []
 
 
-def test_what_only_packages_show_is_drawn_by_release() -> None:
+def test_what_only_packages_show_is_drawn_by_release():
     hung = cause("cause-1", cells=0, label="timeout@export")
     found = of_packages(
         model_with(
@@ -45,7 +45,7 @@ class NoRuntime:
         raise SurroundingsError(f"{name}: no such thing here")
 
 
-def test_a_page_without_pictures_says_why() -> None:
+def test_a_page_without_pictures_says_why():
     class Judged:
         provenance = type("Provenance", (), {"subjects": (full_run().subjects[-1],)})()
 
@@ -63,7 +63,7 @@ def test_a_page_without_pictures_says_why() -> None:
     assert model.no_pictures == "2.13.0: not at hand"
 
 
-def test_a_picture_is_read_as_the_rig_prints_it() -> None:
+def test_a_picture_is_read_as_the_rig_prints_it():
     wire = {"source": "x", "output": None, "target": "returns"}
     wrong = {**wire, "right": "y", "right_output": 1, "says": "reads x, should read y"}
     boxes = [{"name": "x", "kind": "input", "says": "model input"}]

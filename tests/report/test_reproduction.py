@@ -68,9 +68,7 @@ def scripted(
     return dict(model.scripts)
 
 
-def test_a_cause_of_the_graph_lane_is_asked_for_by_what_it_is_seen_as(
-    monkeypatch: pytest.MonkeyPatch, asked: list[Wanted]
-) -> None:
+def test_a_cause_of_the_graph_lane_is_asked_for_by_what_it_is_seen_as(monkeypatch, asked):
     one = cause()
     assert scripted(monkeypatch, one) == {"some-cause": MADE}
     (wanted,) = asked
@@ -91,22 +89,14 @@ def test_a_cause_of_the_graph_lane_is_asked_for_by_what_it_is_seen_as(
         ({}, {"unavailable": "no net"}, "the wheel of 2.14.0 is not at hand"),
     ],
 )
-def test_a_cause_without_a_script_says_why(
-    monkeypatch: pytest.MonkeyPatch,
-    asked: list[Wanted],
-    changes: dict[str, Any],
-    of_spec: dict[str, object],
-    why: str,
-) -> None:
+def test_a_cause_without_a_script_says_why(monkeypatch, asked, changes, of_spec, why):
     found = scripted(monkeypatch, cause(**changes), **of_spec)
     assert asked == []
     assert found["some-cause"].text == ""
     assert why in found["some-cause"].why_not
 
 
-def test_a_cause_that_only_packages_show_is_asked_of_its_package(
-    monkeypatch: pytest.MonkeyPatch, asked: list[Wanted]
-) -> None:
+def test_a_cause_that_only_packages_show_is_asked_of_its_package(monkeypatch, asked):
     def answer(wanted: list[Wanted], *_: object) -> list[Script]:
         return [dataclasses.replace(MADE, said=each.file) for each in wanted]
 
@@ -116,9 +106,7 @@ def test_a_cause_that_only_packages_show_is_asked_of_its_package(
     assert found["some-cause"].said == "some-cause.py"
 
 
-def test_a_package_that_cannot_be_had_is_said_where_its_script_would_be(
-    monkeypatch: pytest.MonkeyPatch, asked: list[Wanted]
-) -> None:
+def test_a_package_that_cannot_be_had_is_said_where_its_script_would_be(monkeypatch, asked):
     def refuse(*_: object) -> None:
         raise SurroundingsError("no compiler")
 
@@ -135,7 +123,7 @@ class Releases:
         return version
 
 
-def test_a_page_without_scripts_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_without_scripts_says_why(monkeypatch):
     def refuse(*_: object) -> None:
         raise SurroundingsError("no compiler")
 
@@ -145,7 +133,7 @@ def test_a_page_without_scripts_says_why(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "No scripts: no compiler." in undrawn_page(model)
 
 
-def test_the_command_names_all_that_makes_the_cell() -> None:
+def test_the_command_names_all_that_makes_the_cell():
     wanted = Wanted("a_case", "nonstrict", ("legacy", "export"), spec())
     command = "python -m harness reproduce a_case --subject 2.14.0 --route export"
     assert reproduce_command(wanted, "export") == command
@@ -153,12 +141,12 @@ def test_the_command_names_all_that_makes_the_cell() -> None:
     assert reproduce_command(strict, "export") == f"{command} --capture strict"
 
 
-def test_a_script_is_read_as_the_rig_prints_it() -> None:
+def test_a_script_is_read_as_the_rig_prints_it():
     data = {"script": "code", "label": "a@b", "said": "so", "why_not": "", "route": "legacy"}
     assert script_from_json(data, "again") == Script("code", "a@b", "so", "", "again")
 
 
-def test_a_script_is_in_the_page_beside_it_and_named_in_the_comment(tmp_path: Any) -> None:
+def test_a_script_is_in_the_page_beside_it_and_named_in_the_comment(tmp_path):
     model = dataclasses.replace(
         model_with(cause(), cause("other")),
         scripts={"some-cause": MADE, "other": dataclasses.replace(MADE, text="", why_not="so")},

@@ -28,7 +28,7 @@ def rows(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("| 2")]
 
 
-def test_each_failure_counts_as_what_a_user_meets() -> None:
+def test_each_failure_counts_as_what_a_user_meets():
     records = [
         record(key("a", "2.14.0", "legacy"), failed(Oracle.VALUES), failed(Oracle.METADATA)),
         record(key("b", "2.14.0", "legacy"), failed(Oracle.COMPLETION)),
@@ -40,7 +40,7 @@ def test_each_failure_counts_as_what_a_user_meets() -> None:
     ]
 
 
-def test_handmade_splits_have_rows_of_their_own_behind_all_others() -> None:
+def test_handmade_splits_have_rows_of_their_own_behind_all_others():
     def reach_of(key: CellKey) -> Reach:
         return Reach.HANDMADE if key.case == "a" else Reach.EXPORTED
 
@@ -51,7 +51,7 @@ def test_handmade_splits_have_rows_of_their_own_behind_all_others() -> None:
     ]
 
 
-def test_neighbours_that_are_alike_share_a_row_and_builtin_inliners_have_none() -> None:
+def test_neighbours_that_are_alike_share_a_row_and_builtin_inliners_have_none():
     records = [record(key("a", name, "legacy")) for name in ("2.12.0", "2.13.0", "positional")]
     text = standing(records, [OLD, SAME, NEW, BUILTIN], product)
     assert rows(text) == [
@@ -60,7 +60,7 @@ def test_neighbours_that_are_alike_share_a_row_and_builtin_inliners_have_none() 
     ]
 
 
-def test_a_package_has_a_table_of_its_own_call_by_call() -> None:
+def test_a_package_has_a_table_of_its_own_call_by_call():
     inliner = record(key("a", "2.14.0", "legacy"), failed(Oracle.VALUES))
     saved = record(dataclasses.replace(key("a", "2.14.0", "no-retrace"), lane=Lane.PACKAGE))
     traced = record(
@@ -78,7 +78,7 @@ def test_a_package_has_a_table_of_its_own_call_by_call() -> None:
     assert len(rows(alone)) == 1
 
 
-def test_packages_stand_in_one_order_whatever_ended_first() -> None:
+def test_packages_stand_in_one_order_whatever_ended_first():
     mine = dataclasses.replace(key("a", "2.14.0", "retrace"), lane=Lane.PACKAGE)
     found = [
         record(dataclasses.replace(mine, builder=builder))
@@ -89,7 +89,7 @@ def test_packages_stand_in_one_order_whatever_ended_first() -> None:
     assert rows(one)[0].startswith("| 2.14.0 to 2.14.0 tensorrt-rtx-1.6.1.120 |")
 
 
-def test_the_page_on_the_standing_holds_the_table_of_the_newest_published_run() -> None:
+def test_the_page_on_the_standing_holds_the_table_of_the_newest_published_run():
     runs = (PROJECT_ROOT / "results" / "published").glob("*/standing.md")
     newest = max(
         runs, key=lambda path: json.loads((path.parent / "run.json").read_text())["run_id"]

@@ -46,15 +46,11 @@ def three(inliners: dict[str, Inliner]) -> dict[str, Inliner]:
     return {name: inliners[name] for name in names}
 
 
-def test_subjects_that_keep_to_their_own_end_alike_in_every_order(
-    three: dict[str, Inliner],
-) -> None:
+def test_subjects_that_keep_to_their_own_end_alike_in_every_order(three):
     assert not [*whole_run_differences([*three], lambda names: records_of(three, names))]
 
 
-def test_a_subject_that_writes_to_what_it_was_given_shows_in_those_after_it(
-    three: dict[str, Inliner],
-) -> None:
+def test_a_subject_that_writes_to_what_it_was_given_shows_in_those_after_it(three):
     planted = {**three, "name-matching": WritesToWhatItWasGiven("positional")}
     found = [*whole_run_differences([*planted], lambda names: records_of(planted, names))]
     assert {each.run for each in found} == {
@@ -64,7 +60,7 @@ def test_a_subject_that_writes_to_what_it_was_given_shows_in_those_after_it(
     assert any("positional" in each.cell and "wrong-values" in each.normal for each in found)
 
 
-def test_times_sizes_and_who_was_measured_make_no_difference(three: dict[str, Inliner]) -> None:
+def test_times_sizes_and_who_was_measured_make_no_difference(three):
     records = records_of(three, ["2.14.0"])
     later = {
         cell: dataclasses.replace(record, seconds={}, archive_bytes=1, measured_as="another")

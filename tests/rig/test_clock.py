@@ -15,7 +15,7 @@ def nap(clock: StageClock, stage: Stage) -> None:
         time.sleep(NAP_S)
 
 
-def test_the_visits_of_a_stage_add_up() -> None:
+def test_the_visits_of_a_stage_add_up():
     clock = StageClock()
     nap(clock, Stage.SAVE)
     once = clock.seconds[Stage.SAVE]
@@ -24,13 +24,13 @@ def test_the_visits_of_a_stage_add_up() -> None:
     assert clock.spent_seconds == clock.seconds[Stage.SAVE]
 
 
-def test_what_is_credited_was_not_spent() -> None:
+def test_what_is_credited_was_not_spent():
     clock = StageClock()
     clock.credit({Stage.LOAD: 5.0})
     assert (clock.seconds[Stage.LOAD], clock.spent_seconds) == (5.0, 0.0)
 
 
-def test_a_stage_gone_through_again_is_spent_and_takes_no_longer() -> None:
+def test_a_stage_gone_through_again_is_spent_and_takes_no_longer():
     clock = StageClock()
     nap(clock, Stage.SAVE)
     once = clock.seconds[Stage.SAVE]
@@ -39,7 +39,7 @@ def test_a_stage_gone_through_again_is_spent_and_takes_no_longer() -> None:
     assert clock.spent_seconds >= once + NAP_S
 
 
-def test_after_an_exception_the_stage_is_where_it_happened() -> None:
+def test_after_an_exception_the_stage_is_where_it_happened():
     clock = StageClock()
     try:
         with clock.during(Stage.EXPORT):

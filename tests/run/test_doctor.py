@@ -26,9 +26,7 @@ def by_name(findings: list[Finding]) -> dict[str, Finding]:
     return {finding.name: finding for finding in findings}
 
 
-def test_everything_is_examined_in_a_fixed_order_and_nothing_is_fetched(
-    tmp_path: Path, release: Release
-) -> None:
+def test_everything_is_examined_in_a_fixed_order_and_nothing_is_fetched(tmp_path, release):
     toolchain = Toolchain(tmp_path / "cache", sys.executable)
     findings = doctor.examine(toolchain, [release])
     names = ["python", "pip", "compiler", "torch", "cache", "wheels", "bindings", "disk"]
@@ -38,9 +36,7 @@ def test_everything_is_examined_in_a_fixed_order_and_nothing_is_fetched(
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_a_machine_that_lacks_everything_is_told_what_to_do_about_each(
-    tmp_path: Path, release: Release
-) -> None:
+def test_a_machine_that_lacks_everything_is_told_what_to_do_about_each(tmp_path, release):
     (tmp_path / "file").write_bytes(b"")
     toolchain = Toolchain(
         tmp_path / "file" / "cache", "/nopython", compiler="no-such-compiler", offline=True
@@ -53,7 +49,7 @@ def test_a_machine_that_lacks_everything_is_told_what_to_do_about_each(
     assert "no-such-compiler" in found["compiler"].detail
 
 
-def test_a_good_finding_of_a_number_advises_nothing() -> None:
+def test_a_good_finding_of_a_number_advises_nothing():
     assert doctor.python_finding((3, 11, 0)) == Finding("python", True, "3.11.0")
     assert doctor.cores_finding(2) == Finding("cores", True, "2")
     assert doctor.disk_finding(doctor.MIN_DISK_BYTES).ok
@@ -71,32 +67,30 @@ def test_a_good_finding_of_a_number_advises_nothing() -> None:
     ],
     ids=lambda finding: finding.name,
 )
-def test_too_little_is_bad_and_says_what_to_do(finding: Finding) -> None:
+def test_too_little_is_bad_and_says_what_to_do(finding):
     assert not finding.ok
     assert finding.advice
 
 
-def test_a_python_without_pip_is_told_how_to_get_it(tmp_path: Path) -> None:
+def test_a_python_without_pip_is_told_how_to_get_it(tmp_path):
     finding = doctor.pip_finding(script(tmp_path / "python", "raise SystemExit(1)"))
     assert not finding.ok
     assert "ensurepip" in finding.advice
 
 
-def test_pip_is_told_with_its_version(tmp_path: Path) -> None:
+def test_pip_is_told_with_its_version(tmp_path):
     python = script(tmp_path / "python", "print('pip 99.1 from somewhere')")
     assert doctor.pip_finding(python) == Finding("pip", True, "pip 99.1")
 
 
-def test_a_machine_that_cannot_run_engines_is_told_what_is_missing_and_is_no_worse() -> None:
+def test_a_machine_that_cannot_run_engines_is_told_what_is_missing_and_is_no_worse():
     finding = doctor.engine_lane_finding(sys.executable, "libno-such-driver.so.1")
     assert finding.ok
     assert finding.detail.startswith("not here: no CUDA driver")
     assert "NVIDIA GPU" in finding.advice
 
 
-def test_all_that_is_wrong_is_told_and_what_to_do_about_it_apart(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_all_that_is_wrong_is_told_and_what_to_do_about_it_apart(monkeypatch):
     def refuse(*_: object) -> None:
         raise Unavailable("CUDA failed; the driver is too old", "update the driver")
 
@@ -106,9 +100,7 @@ def test_all_that_is_wrong_is_told_and_what_to_do_about_it_apart(
     assert finding.advice == "update the driver"
 
 
-def test_a_machine_that_can_run_engines_is_told_with_what(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_that_can_run_engines_is_told_with_what(tmp_path, monkeypatch):
     found = Installed("2.14.0", "tensorrt", "11.1.0.106", Device("Fake GPU", (8, 9)))
     monkeypatch.setattr(doctor, "preflight", lambda *_: found)
     finding = doctor.engine_lane_finding(sys.executable)
@@ -116,21 +108,19 @@ def test_a_machine_that_can_run_engines_is_told_with_what(
 
 
 class TestWheels:
-    def test_sound_ones_are_counted(self, tmp_path: Path, release: Release) -> None:
+    def test_sound_ones_are_counted(self, tmp_path, release):
         toolchain = Toolchain(tmp_path, sys.executable, wheelhouse=tmp_path / "house")
         finding = doctor.wheels_finding(toolchain, [release])
         assert finding == Finding("wheels", True, "1 of 1 at hand")
 
-    def test_a_corrupt_one_is_bad_and_named(self, tmp_path: Path, release: Release) -> None:
+    def test_a_corrupt_one_is_bad_and_named(self, tmp_path, release):
         (tmp_path / "house" / release.wheel).write_bytes(b"damaged")
         toolchain = Toolchain(tmp_path, sys.executable, wheelhouse=tmp_path / "house")
         finding = doctor.wheels_finding(toolchain, [release])
         assert not finding.ok
         assert f"corrupt: {tmp_path / 'house' / release.wheel}" in finding.detail
 
-    def test_a_missing_one_is_bad_only_if_it_cannot_be_fetched(
-        self, tmp_path: Path, release: Release
-    ) -> None:
+    def test_a_missing_one_is_bad_only_if_it_cannot_be_fetched(self, tmp_path, release):
         online = Toolchain(tmp_path, sys.executable)
         offline = Toolchain(tmp_path, sys.executable, offline=True)
         housed = Toolchain(tmp_path, sys.executable, wheelhouse=tmp_path / "other")
@@ -143,7 +133,7 @@ class TestWheels:
 class TestBindings:
     """Releases of the catalogue, since a made-up one names no TensorRT that there is."""
 
-    def test_missing_ones_are_bad_only_if_they_cannot_be_fetched(self, tmp_path: Path) -> None:
+    def test_missing_ones_are_bad_only_if_they_cannot_be_fetched(self, tmp_path):
         releases = load_catalogue().select("2.13.0,2.14.0")
         online = Toolchain(tmp_path, sys.executable)
         offline = Toolchain(tmp_path, sys.executable, offline=True)
@@ -152,7 +142,7 @@ class TestBindings:
         assert [finding.ok for finding in findings] == [True, False, False]
         assert all("0 of 2 at hand; missing: 11.0.0" in finding.detail for finding in findings)
 
-    def test_those_at_hand_are_counted(self, tmp_path: Path) -> None:
+    def test_those_at_hand_are_counted(self, tmp_path):
         release = load_catalogue().get("2.14.0")
         toolchain = Toolchain(tmp_path, sys.executable, wheelhouse=tmp_path)
         (tmp_path / toolchain.bindings(release).wheel).write_bytes(b"")

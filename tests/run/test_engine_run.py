@@ -58,8 +58,8 @@ def asked(folder: Path, **more: Any) -> RunOptions:
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_the_cpu")
 def test_it_runs_the_installed_package_and_judges_it_by_what_is_known_of_packages(
-    toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
-) -> None:
+    toolchain, catalogue, tmp_path
+):
     judged = run(asked(tmp_path), toolchain, catalogue, Silent())
     found = {record.key.route: record.label for record in judged.records.values()}
     # As in the package lane: 2.13.0 wires a fallback by name, where it inlines.
@@ -80,11 +80,8 @@ def test_it_runs_the_installed_package_and_judges_it_by_what_is_known_of_package
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_the_cpu")
 def test_a_run_that_goes_on_asks_what_is_missing_with_the_engines_that_it_had(
-    toolchain: Toolchain,
-    catalogue: Catalogue,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    toolchain, catalogue, tmp_path, monkeypatch
+):
     options = asked(tmp_path, routes=("retrace",))
     folder = run(options, toolchain, catalogue, Silent()).folder
     (folder.path / "journal.jsonl").write_bytes(b"")
@@ -102,16 +99,14 @@ def test_a_run_that_goes_on_asks_what_is_missing_with_the_engines_that_it_had(
 
 @pytest.mark.usefixtures("on_the_cpu")
 def test_a_torch_that_a_release_does_not_pin_is_refused_before_anything_is_asked(
-    toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
-) -> None:
+    toolchain, catalogue, tmp_path
+):
     with pytest.raises(UsageError, match=r"--lane engine .*; give --environment matched"):
         run(asked(tmp_path, environment="pinned"), toolchain, catalogue, Silent())
     assert not list(tmp_path.iterdir())
 
 
-def test_without_cuda_it_says_in_one_line_what_is_missing_and_leaves_nothing(
-    tmp_path: Path,
-) -> None:
+def test_without_cuda_it_says_in_one_line_what_is_missing_and_leaves_nothing(tmp_path):
     hidden = {"CUDA_VISIBLE_DEVICES": ""}  # hides a GPU from CUDA, if there is one
     done = commands.harness("run", "--lane", "engine", "--out", tmp_path, **hidden)
     assert done.returncode == ExitCode.INCONCLUSIVE

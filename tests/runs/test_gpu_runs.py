@@ -31,7 +31,7 @@ def on(day: float) -> CellRecord:
     return record(KEY, ended_at_unix_s=day)
 
 
-def test_the_newest_cell_that_ran_on_a_gpu_tells_the_day(tmp_path: Path) -> None:
+def test_the_newest_cell_that_ran_on_a_gpu_tells_the_day(tmp_path):
     run_of(tmp_path, on(DAY - 1e6), run_id="20260101T000000Z-aaaaaa")
     run_of(tmp_path, on(DAY))
     found, unread = last_gpu_run([tmp_path])
@@ -41,7 +41,7 @@ def test_the_newest_cell_that_ran_on_a_gpu_tells_the_day(tmp_path: Path) -> None
     assert unread == ()
 
 
-def test_a_published_run_counts(tmp_path: Path) -> None:
+def test_a_published_run_counts(tmp_path):
     folder = run_of(tmp_path / "published", on(DAY))
     for name in ("plan.jsonl", "journal.jsonl"):
         (folder.path / name).unlink()
@@ -50,13 +50,13 @@ def test_a_published_run_counts(tmp_path: Path) -> None:
     assert found.day == "2026-09-21"
 
 
-def test_cells_that_ran_on_a_cpu_or_could_not_be_asked_are_no_run_on_a_gpu(tmp_path: Path) -> None:
+def test_cells_that_ran_on_a_cpu_or_could_not_be_asked_are_no_run_on_a_gpu(tmp_path):
     emulated = dataclasses.replace(KEY, lane=Lane.PACKAGE, executor="emulated")
     run_of(tmp_path, record(emulated, ended_at_unix_s=DAY), unsupported(KEY))
     assert last_gpu_run([tmp_path]) == (None, ())
 
 
-def test_a_run_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_read_is_named(tmp_path):
     folder = run_of(tmp_path, on(DAY))
     (folder.path / "run.json").write_text("{")
     found, (unread,) = last_gpu_run([tmp_path])
@@ -64,5 +64,5 @@ def test_a_run_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert str(folder.path) in unread
 
 
-def test_where_there_are_no_runs_there_was_none(tmp_path: Path) -> None:
+def test_where_there_are_no_runs_there_was_none(tmp_path):
     assert last_gpu_run([tmp_path / "nowhere"]) == (None, ())

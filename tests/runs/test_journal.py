@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,7 +42,7 @@ def line(**data: Any) -> bytes:
 
 
 @given(payloads)
-def test_what_is_written_is_read_back(written: list[dict[str, Any]]) -> None:
+def test_what_is_written_is_read_back(written):
     data = b"".join(map(encode_line, written))
     reading = parsed(data, "journal")
     assert list(reading.payloads) == written
@@ -51,9 +50,7 @@ def test_what_is_written_is_read_back(written: list[dict[str, Any]]) -> None:
 
 
 @given(payloads, st.data())
-def test_a_cut_at_any_byte_loses_at_most_the_record_it_falls_into(
-    written: list[dict[str, Any]], data: st.DataObject
-) -> None:
+def test_a_cut_at_any_byte_loses_at_most_the_record_it_falls_into(written, data):
     lines = [encode_line(payload) for payload in written]
     whole = b"".join(lines)
     cut = data.draw(st.integers(0, len(whole)))
@@ -66,9 +63,7 @@ def test_a_cut_at_any_byte_loses_at_most_the_record_it_falls_into(
 
 
 @given(payloads.filter(bool), st.data())
-def test_a_changed_byte_is_never_read_as_a_record(
-    written: list[dict[str, Any]], data: st.DataObject
-) -> None:
+def test_a_changed_byte_is_never_read_as_a_record(written, data):
     whole = bytearray(b"".join(map(encode_line, written)))
     at = data.draw(st.integers(0, len(whole) - 1))
     whole[at] ^= data.draw(st.integers(1, 255))
@@ -81,7 +76,7 @@ def test_a_changed_byte_is_never_read_as_a_record(
     assert reading.dropped
 
 
-def test_a_broken_last_line_is_dropped_and_reported() -> None:
+def test_a_broken_last_line_is_dropped_and_reported():
     for tail in (line(n=2)[:-1], line(n=2)[:10], b"garbage", b"garbage\n", b"\0" * 40):
         reading = parsed(line(n=1) + tail, "some/journal")
         assert [payload["n"] for payload in reading.payloads] == [1]
@@ -90,7 +85,7 @@ def test_a_broken_last_line_is_dropped_and_reported() -> None:
 
 
 @pytest.mark.parametrize("broken", [b"garbage\n", b"\n", line(n=9).replace(b"9", b"8")])
-def test_a_broken_line_elsewhere_is_foreign_or_damaged_by_file_and_line(broken: bytes) -> None:
+def test_a_broken_line_elsewhere_is_foreign_or_damaged_by_file_and_line(broken):
     with pytest.raises(UsageError, match="some/journal:2: foreign or damaged"):
         parsed(line(n=1) + broken + line(n=3), "some/journal")
     with pytest.raises(UsageError, match="some/journal:2: foreign or damaged"):
@@ -98,20 +93,18 @@ def test_a_broken_line_elsewhere_is_foreign_or_damaged_by_file_and_line(broken: 
 
 
 @pytest.mark.parametrize("schema", [None, 0, SCHEMA + 1, "1"])
-def test_an_unknown_schema_is_refused_even_in_the_last_line(schema: object) -> None:
+def test_an_unknown_schema_is_refused_even_in_the_last_line(schema):
     with pytest.raises(UsageError, match=f"j:2: schema {schema!r}"):
         parsed(line(n=1) + encode_line({"schema": schema}), "j")
 
 
-def test_a_number_that_json_cannot_say_is_refused_before_anything_is_written(
-    tmp_path: Path,
-) -> None:
+def test_a_number_that_json_cannot_say_is_refused_before_anything_is_written(tmp_path):
     with Journal(tmp_path / "j") as journal, pytest.raises(ValueError, match="not JSON compliant"):
         journal.append({"schema": SCHEMA, "seconds": float("nan")})
     assert (tmp_path / "j").read_bytes() == b""
 
 
-def test_opening_for_append_cuts_off_the_broken_tail_first(tmp_path: Path) -> None:
+def test_opening_for_append_cuts_off_the_broken_tail_first(tmp_path):
     path = tmp_path / "j"
     path.write_bytes(line(n=1) + line(n=2)[:-3])
     with Journal(path) as journal:
@@ -120,14 +113,14 @@ def test_opening_for_append_cuts_off_the_broken_tail_first(tmp_path: Path) -> No
     assert [payload["n"] for payload in read_journal(path).payloads] == [1, 3]
 
 
-def test_a_reader_changes_nothing(tmp_path: Path) -> None:
+def test_a_reader_changes_nothing(tmp_path):
     path = tmp_path / "j"
     path.write_bytes(line(n=1) + b"half")
     read_journal(path)
     assert path.read_bytes() == line(n=1) + b"half"
 
 
-def test_a_damaged_journal_is_not_opened_for_append(tmp_path: Path) -> None:
+def test_a_damaged_journal_is_not_opened_for_append(tmp_path):
     path = tmp_path / "j"
     path.write_bytes(b"a diary\nof someone else\n" + line(n=1))
     with pytest.raises(UsageError, match="foreign"):
@@ -135,9 +128,7 @@ def test_a_damaged_journal_is_not_opened_for_append(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"a diary")
 
 
-def test_after_a_failed_write_no_other_line_is_put_behind_the_half_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_failed_write_no_other_line_is_put_behind_the_half_one(tmp_path, monkeypatch):
     path = tmp_path / "j"
     real = os.write
     journal = Journal(path)
@@ -158,9 +149,7 @@ def test_after_a_failed_write_no_other_line_is_put_behind_the_half_one(
     assert [payload["n"] for payload in read_journal(path).payloads] == [1, 4]
 
 
-def test_a_write_in_several_parts_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_in_several_parts_is_one_line(tmp_path, monkeypatch):
     real = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:3]))
     with Journal(tmp_path / "j") as journal:
@@ -181,7 +170,7 @@ with Journal(Path(sys.argv[1])) as journal:
 """
 
 
-def test_no_acknowledged_record_is_lost_to_kill_9(tmp_path: Path) -> None:
+def test_no_acknowledged_record_is_lost_to_kill_9(tmp_path):
     path = tmp_path / "journal.jsonl"
     chance = random.Random(7)
     acknowledged = -1

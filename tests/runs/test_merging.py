@@ -83,7 +83,7 @@ def runs(draw: st.DrawFn, number: int) -> Part:
 
 
 @given(st.tuples(runs(0), runs(1), runs(2)))
-def test_the_order_and_the_grouping_of_runs_do_not_matter(parts: tuple[Part, Part, Part]) -> None:
+def test_the_order_and_the_grouping_of_runs_do_not_matter(parts):
     a, b, c = parts
     whole = merge([a, b, c])
     assert all(merge(order) == whole for order in itertools.permutations(parts))
@@ -92,7 +92,7 @@ def test_the_order_and_the_grouping_of_runs_do_not_matter(parts: tuple[Part, Par
 
 
 @given(st.tuples(runs(0), runs(1)))
-def test_merging_again_what_is_in_already_changes_nothing(parts: tuple[Part, Part]) -> None:
+def test_merging_again_what_is_in_already_changes_nothing(parts):
     one, other = parts
     alone, whole = merge([one]), merge([one, other])
     assert merge([one, one]) == merge([alone]) == alone
@@ -101,7 +101,7 @@ def test_merging_again_what_is_in_already_changes_nothing(parts: tuple[Part, Par
 
 
 @given(st.tuples(runs(0), runs(1)))
-def test_no_cell_is_lost_and_none_is_invented(parts: tuple[Part, Part]) -> None:
+def test_no_cell_is_lost_and_none_is_invented(parts):
     whole = merge(parts)
     cells = {cell.key for each in parts for cell in each.plan}
     assert [cell.key for cell in whole.plan] == sorted(cells)
@@ -112,7 +112,7 @@ def test_no_cell_is_lost_and_none_is_invented(parts: tuple[Part, Part]) -> None:
         assert any(mine == each.records.get(cell.key.cell_id) for each in parts)
 
 
-def test_of_two_records_that_say_the_same_the_one_with_evidence_is_kept() -> None:
+def test_of_two_records_that_say_the_same_the_one_with_evidence_is_kept():
     seen = record(at("b", "2.12.0"), failed(Oracle.VALUES), seconds={"save": 2.0})
     bare = dataclasses.replace(
         seen,
@@ -124,7 +124,7 @@ def test_of_two_records_that_say_the_same_the_one_with_evidence_is_kept() -> Non
         assert merge(parts).records == by_id(seen)
 
 
-def test_times_do_not_disagree() -> None:
+def test_times_do_not_disagree():
     parts = [part(f"run-{s}", [record(at(), seconds={"save": s})]) for s in (1.0, 2.0)]
     assert len(merge(parts).records) == 1
 
@@ -138,7 +138,7 @@ def refusal(*parts: Part, allow_mismatch: bool = False) -> str:
     return str(refused.value)
 
 
-def test_runs_that_disagree_are_refused_and_the_first_cells_are_named() -> None:
+def test_runs_that_disagree_are_refused_and_the_first_cells_are_named():
     keys = [at(case, "2.13.0") for case in ("a", "b", "c", "d", "e")]
     one = part("one", [record(key) for key in keys])
     two = part("two", [record(keys[0]), *(record(key, failed(Oracle.VALUES)) for key in keys[1:])])
@@ -151,21 +151,21 @@ def test_runs_that_disagree_are_refused_and_the_first_cells_are_named() -> None:
     )
 
 
-def test_one_symptom_for_another_reason_is_a_disagreement_too() -> None:
+def test_one_symptom_for_another_reason_is_a_disagreement_too():
     parts = [
         part(why, [record(at(), failed(Oracle.COMPLETION, why))]) for why in ("KeyError", "boom")
     ]
     assert "they disagree in 1 cell: a [" in refusal(*parts)
 
 
-def test_a_disagreement_with_a_merged_run_is_refused_too() -> None:
+def test_a_disagreement_with_a_merged_run_is_refused_too():
     here = part("here", [record(at())])
     there = part("there", [record(at("b"))])
     unlike = part("unlike", [record(at(), failed(Oracle.WIRING))])
     assert "disagree" in refusal(merge([here, there]), unlike)
 
 
-def test_a_run_with_holes_is_refused() -> None:
+def test_a_run_with_holes_is_refused():
     whole = part("whole", [record(at("a"))])
     torn = part("torn", [record(at(case, "2.12.0")) for case in CASES])
     torn = dataclasses.replace(torn, records=dict(list(torn.records.items())[:1]))
@@ -174,13 +174,13 @@ def test_a_run_with_holes_is_refused() -> None:
     assert "run --resume torn" in said
 
 
-def test_a_run_of_another_schema_is_refused_whatever_is_allowed() -> None:
+def test_a_run_of_another_schema_is_refused_whatever_is_allowed():
     old = dataclasses.replace(part("old", [record(at())]), schema=1)
     said = refusal(part("new", [record(at("b"))]), old, allow_mismatch=True)
     assert said.startswith("cannot merge old: its schema is 1")
 
 
-def test_one_name_with_two_inliners_is_refused_whatever_is_allowed() -> None:
+def test_one_name_with_two_inliners_is_refused_whatever_is_allowed():
     unlike = [subject("2.13.0", inliner_id="another")]
     said = refusal(
         part("one", [record(at())]),
@@ -203,9 +203,7 @@ def test_one_name_with_two_inliners_is_refused_whatever_is_allowed() -> None:
         ({"torch_build": "cuda"}, "unlike torch builds in environment pinned"),
     ],
 )
-def test_unlike_corpora_and_torch_builds_are_refused_or_else_stamped(
-    fields: dict[str, object], said: str
-) -> None:
+def test_unlike_corpora_and_torch_builds_are_refused_or_else_stamped(fields, said):
     parts = part("one", [record(at())]), part("two", [record(at("b"))], **fields)
     message = refusal(*parts)
     assert said in message
@@ -231,7 +229,7 @@ def two_environments() -> Sequence[Part]:
     )
 
 
-def test_two_environments_have_a_torch_each_and_that_is_no_mismatch() -> None:
+def test_two_environments_have_a_torch_each_and_that_is_no_mismatch():
     whole = merge(two_environments()).provenance
     assert whole.mismatches == ()
     assert torch_in(whole, PINNED) == "2.13.0"
@@ -242,7 +240,7 @@ def test_two_environments_have_a_torch_each_and_that_is_no_mismatch() -> None:
     assert torch_in(whole.sources[0].run, "any") == "2.13.0"  # a run has but one
 
 
-def test_what_differs_by_source_is_kept_of_each() -> None:
+def test_what_differs_by_source_is_kept_of_each():
     whole = merge(two_environments()).provenance
     assert [source.environments for source in whole.sources] == [(PINNED,), ("torch-2.12.0",)]
     assert [source.run.pip_freeze for source in whole.sources] == [
@@ -254,13 +252,13 @@ def test_what_differs_by_source_is_kept_of_each() -> None:
     assert whole.command_line == ("python", "-m", "harness", "merge", "one", "two")
 
 
-def test_a_merged_runs_provenance_goes_to_json_and_back_without_loss() -> None:
+def test_a_merged_runs_provenance_goes_to_json_and_back_without_loss():
     whole: Provenance = merge(two_environments()).provenance
     data = json.loads(json.dumps(provenance_to_json(whole)))
     assert provenance_from_json(data, "run.json") == whole
 
 
-def test_packages_that_different_runs_had_of_a_release_are_joined() -> None:
+def test_packages_that_different_runs_had_of_a_release_are_joined():
     def having(*packages: PackageSpec, **fields: str) -> list[SubjectSpec]:
         return [subject("2.13.0", packages=packages, **fields)]
 
@@ -279,7 +277,7 @@ def test_packages_that_different_runs_had_of_a_release_are_joined() -> None:
     assert joined.unavailable == ""
 
 
-def test_a_builder_whose_engines_ran_on_a_gpu_too_stays_two_packages() -> None:
+def test_a_builder_whose_engines_ran_on_a_gpu_too_stays_two_packages():
     emulated = PackageSpec("tensorrt-rtx-1.6", (Route.NO_RETRACE,), tensorrt_running="1.6")
     on_gpu = dataclasses.replace(emulated, executor=CUDA)
     whole = merge(

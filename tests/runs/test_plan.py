@@ -21,7 +21,7 @@ from harness.runs.plan import (
     shard,
 )
 from harness.wire.oracles import Oracle
-from harness.wire.records import CaseInfo, PackageSpec, SubjectSpec
+from harness.wire.records import PackageSpec
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CellState
 from tests.record_builders import by_id, case, failed, record, subject
@@ -33,7 +33,7 @@ TORCH = subject("torch", "direct", "plain", inliner_id=None)
 CASES = [case("b"), case("a")]
 
 
-def test_every_case_goes_through_every_capture_subject_and_route_with_cases_side_by_side() -> None:
+def test_every_case_goes_through_every_capture_subject_and_route_with_cases_side_by_side():
     plan = make_plan(CASES, [NEW, TORCH], ["nonstrict", "strict"])
     coordinates = [(c.key.case, c.key.capture, c.key.subject, c.key.route) for c in plan]
     assert coordinates == [
@@ -49,13 +49,13 @@ def test_every_case_goes_through_every_capture_subject_and_route_with_cases_side
     ]
 
 
-def test_all_cells_of_a_plan_are_of_one_environment() -> None:
+def test_all_cells_of_a_plan_are_of_one_environment():
     plan = make_plan(CASES, [NEW, TORCH], ["nonstrict"], environment="torch-2.14.0")
     assert {cell.key.environment for cell in plan} == {"torch-2.14.0"}
     assert {cell.key.environment for cell in make_plan(CASES, [NEW], ["nonstrict"])} == {"pinned"}
 
 
-def test_a_case_with_a_capture_mode_of_its_own_is_tried_in_that_one_alone() -> None:
+def test_a_case_with_a_capture_mode_of_its_own_is_tried_in_that_one_alone():
     own = dataclasses.replace(case("b"), capture="functional")
     plan = make_plan([own, case("a")], [TORCH], ["nonstrict", "strict"], {"plain"})
     assert [(cell.key.case, cell.key.capture) for cell in plan] == [
@@ -65,7 +65,7 @@ def test_a_case_with_a_capture_mode_of_its_own_is_tried_in_that_one_alone() -> N
     ]
 
 
-def test_the_cross_route_is_for_the_cases_that_ask_for_it() -> None:
+def test_the_cross_route_is_for_the_cases_that_ask_for_it():
     crossing = dataclasses.replace(case("b"), cross=True)
     subjects = [subject("2.14.0", "legacy", "cross")]
     plan = make_plan([crossing, case("a")], subjects, ["nonstrict"])
@@ -76,7 +76,7 @@ def test_the_cross_route_is_for_the_cases_that_ask_for_it() -> None:
     ]
 
 
-def test_routes_of_dynamic_dimensions_are_for_the_cases_that_have_some() -> None:
+def test_routes_of_dynamic_dimensions_are_for_the_cases_that_have_some():
     moving = dataclasses.replace(case("b"), dynamic=True)
     subjects = [subject("2.14.0", "legacy", "legacy-no-inputs", "legacy-dynamic")]
     plan = make_plan([moving, case("a")], subjects, ["nonstrict"])
@@ -88,19 +88,19 @@ def test_routes_of_dynamic_dimensions_are_for_the_cases_that_have_some() -> None
     ]
 
 
-def test_subjects_with_one_inliner_are_measured_as_the_first_of_them() -> None:
+def test_subjects_with_one_inliner_are_measured_as_the_first_of_them():
     plan = make_plan([case("a")], [OLD, SAME, NEW], ["nonstrict"], {"legacy"})
     assert [cell.measured_as for cell in plan] == ["2.12.0", "2.12.0", "2.14.0"]
     assert [cell.executed for cell in plan] == [True, False, True]
 
 
-def test_a_first_subject_that_lacks_the_route_measures_nothing() -> None:
+def test_a_first_subject_that_lacks_the_route_measures_nothing():
     without = subject("2.11.0", "legacy", inliner_id="F")
     plan = make_plan([case("a")], [without, SAME], ["nonstrict"], {"export"})
     assert [(cell.key.subject, cell.measured_as) for cell in plan] == [("2.12.1", "2.12.1")]
 
 
-def test_a_first_subject_that_is_unavailable_measures_nothing() -> None:
+def test_a_first_subject_that_is_unavailable_measures_nothing():
     gone = subject("2.11.0", "legacy", inliner_id="F", unavailable="no wheel")
     plan = make_plan([case("a")], [gone, SAME], ["nonstrict"], {"legacy"})
     assert [(c.measured_as, c.unsupported) for c in plan] == [
@@ -109,13 +109,13 @@ def test_a_first_subject_that_is_unavailable_measures_nothing() -> None:
     ]
 
 
-def test_subjects_without_an_inliner_id_are_each_measured_themselves() -> None:
+def test_subjects_without_an_inliner_id_are_each_measured_themselves():
     one, two = subject("torch", inliner_id=None), subject("positional", inliner_id=None)
     plan = make_plan([case("a")], [one, two], ["nonstrict"])
     assert all(cell.executed for cell in plan)
 
 
-def test_a_route_that_no_user_reaches_is_hypothetical_in_that_subject_only() -> None:
+def test_a_route_that_no_user_reaches_is_hypothetical_in_that_subject_only():
     plan = make_plan([case("a")], [OLD, SAME], ["nonstrict"])
     hypothetical = {(c.key.subject, c.key.route) for c in plan if c.hypothetical}
     assert hypothetical == {("2.12.0", "export")}
@@ -133,14 +133,12 @@ def test_a_route_that_no_user_reaches_is_hypothetical_in_that_subject_only() -> 
         (CASES, [NEW, NEW], None, "asked for twice"),
     ],
 )
-def test_a_plan_that_asks_nothing_or_one_thing_twice_is_refused(
-    cases: list[CaseInfo], subjects: list[SubjectSpec], routes: set[str] | None, message: str
-) -> None:
+def test_a_plan_that_asks_nothing_or_one_thing_twice_is_refused(cases, subjects, routes, message):
     with pytest.raises(UsageError, match=message):
         make_plan(cases, subjects, ["nonstrict"], routes)
 
 
-def test_a_twin_gets_a_copy_of_the_record_under_its_own_name() -> None:
+def test_a_twin_gets_a_copy_of_the_record_under_its_own_name():
     plan = make_plan([case("a")], [SAME, OLD], ["nonstrict"], {"export"})
     original = record(plan[0].key, failed(Oracle.VALUES), seconds={"save": 1.0})
     (copy,) = derived(plan, by_id(original))
@@ -148,7 +146,7 @@ def test_a_twin_gets_a_copy_of_the_record_under_its_own_name() -> None:
     assert (copy.verdicts, copy.seconds) == (original.verdicts, original.seconds)
 
 
-def test_nothing_is_derived_before_its_original_has_ended_nor_twice() -> None:
+def test_nothing_is_derived_before_its_original_has_ended_nor_twice():
     plan = make_plan([case("a")], [SAME, OLD], ["nonstrict"], {"export"})
     assert derived(plan, {}) == ()
     records = by_id(record(plan[0].key))
@@ -156,14 +154,14 @@ def test_nothing_is_derived_before_its_original_has_ended_nor_twice() -> None:
     assert derived(plan, records) == ()
 
 
-def test_an_unavailable_subject_ends_as_unsupported_with_its_reason() -> None:
+def test_an_unavailable_subject_ends_as_unsupported_with_its_reason():
     gone = subject("2.11.0", unavailable="no wheel")
     (made,) = derived(make_plan([case("a")], [gone], ["nonstrict"]), {})
     assert (made.state, made.reason) == (CellState.UNSUPPORTED, "no wheel")
 
 
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, unique=True), st.booleans())
-def test_a_plan_goes_to_jsonl_and_back_without_loss(cases: list[str], available: bool) -> None:
+def test_a_plan_goes_to_jsonl_and_back_without_loss(cases, available):
     reason = "" if available else "no\u2028wheel"
     plan = tuple(
         PlannedCell(make_plan([case(name)], [NEW], ["nonstrict"])[0].key, True, "x", reason)
@@ -173,7 +171,7 @@ def test_a_plan_goes_to_jsonl_and_back_without_loss(cases: list[str], available:
 
 
 @pytest.mark.parametrize("broken", ["", "[]", "{", '{"schema": 1}', "key", "extra", "schema"])
-def test_a_damaged_or_foreign_line_of_a_plan_is_named_by_file_and_number(broken: str) -> None:
+def test_a_damaged_or_foreign_line_of_a_plan_is_named_by_file_and_number(broken):
     good = plan_to_jsonl(make_plan([case("a")], [NEW], ["nonstrict"], {"legacy"}))
     data = json.loads(good)
     if broken == "key":
@@ -188,7 +186,7 @@ def test_a_damaged_or_foreign_line_of_a_plan_is_named_by_file_and_number(broken:
 
 
 @given(st.integers(1, 12), st.integers(1, 12))
-def test_shards_are_disjoint_hold_whole_cases_and_together_are_the_plan(n: int, count: int) -> None:
+def test_shards_are_disjoint_hold_whole_cases_and_together_are_the_plan(n, count):
     plan = make_plan([case(f"c{i}") for i in range(count)], [NEW, TORCH], ["nonstrict"])
     n = min(n, count)
     parts = [shard(plan, i, n) for i in range(1, n + 1)]
@@ -199,7 +197,7 @@ def test_shards_are_disjoint_hold_whole_cases_and_together_are_the_plan(n: int, 
 
 
 @pytest.mark.parametrize(("i", "n"), [(0, 2), (3, 2), (1, 0), (3, 3)])
-def test_a_shard_that_does_not_exist_or_is_empty_is_refused(i: int, n: int) -> None:
+def test_a_shard_that_does_not_exist_or_is_empty_is_refused(i, n):
     with pytest.raises(UsageError, match="shard"):
         shard(make_plan(CASES, [NEW], ["nonstrict"]), i, n)
 
@@ -210,7 +208,7 @@ WHOLE = dataclasses.replace(
 BOTH = dataclasses.replace(case("a"), lanes=("graph", "package"), full=("package",))
 
 
-def test_a_case_goes_through_both_lanes_under_one_name() -> None:
+def test_a_case_goes_through_both_lanes_under_one_name():
     plan = make_plan([BOTH], [WHOLE], ["nonstrict"])
     assert [(cell.key.case, cell.key.lane, cell.key.route) for cell in plan] == [
         ("a", "graph", "legacy"),
@@ -219,7 +217,7 @@ def test_a_case_goes_through_both_lanes_under_one_name() -> None:
     ]
 
 
-def test_packages_capture_as_a_user_does_whatever_a_run_asks_of_the_graph_lane() -> None:
+def test_packages_capture_as_a_user_does_whatever_a_run_asks_of_the_graph_lane():
     plan = make_plan([BOTH], [WHOLE], ["strict"])
     assert {(cell.key.lane, cell.key.capture) for cell in plan} == {
         ("graph", "strict"),
@@ -227,9 +225,7 @@ def test_packages_capture_as_a_user_does_whatever_a_run_asks_of_the_graph_lane()
     }
 
 
-def test_a_run_takes_a_case_through_the_lanes_that_are_asked_and_some_only_when_it_is_full() -> (
-    None
-):
+def test_a_run_takes_a_case_through_the_lanes_that_are_asked_and_some_only_when_it_is_full():
     def lanes(**how: Any) -> list[tuple[str, ...]]:
         return [case.lanes for case in select_cases([BOTH, case("ab")], "a", **how)]
 

@@ -52,9 +52,7 @@ def checkout(root: Path) -> Path:
     return root
 
 
-def test_a_clean_checkout_is_named_by_its_commit_and_a_changed_one_is_dirty(
-    tmp_path: Path,
-) -> None:
+def test_a_clean_checkout_is_named_by_its_commit_and_a_changed_one_is_dirty(tmp_path):
     root = checkout(tmp_path)
     found = collect(root)
     assert (found.harness_commit, found.harness_dirty) == (git(root, "rev-parse", "HEAD"), False)
@@ -62,26 +60,20 @@ def test_a_clean_checkout_is_named_by_its_commit_and_a_changed_one_is_dirty(
     assert collect(root).harness_dirty is True
 
 
-def test_a_folder_that_is_no_checkout_has_no_commit_even_inside_another_checkout(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_that_is_no_checkout_has_no_commit_even_inside_another_checkout(tmp_path):
     inner = checkout(tmp_path) / "unpacked"
     inner.mkdir()
     found = collect(inner)
     assert (found.harness_commit, found.harness_dirty) == (None, None)
 
 
-def test_without_git_there_is_no_commit_and_no_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_git_there_is_no_commit_and_no_failure(tmp_path, monkeypatch):
     root = checkout(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     assert collect(root).harness_commit is None
 
 
-def test_a_hanging_git_does_not_hang_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hanging_git_does_not_hang_the_run(tmp_path, monkeypatch):
     fake = tmp_path / "bin" / "git"
     fake.parent.mkdir()
     fake.write_text("#!/bin/sh\nexec /bin/sleep 30\n")
@@ -91,7 +83,7 @@ def test_a_hanging_git_does_not_hang_the_run(
     assert collect(tmp_path).harness_commit is None
 
 
-def test_the_machine_and_the_environment_are_described(tmp_path: Path) -> None:
+def test_the_machine_and_the_environment_are_described(tmp_path):
     found = collect(tmp_path)
     assert found.memory_bytes > 2**20
     assert found.cpu_cores >= 1
@@ -105,9 +97,7 @@ def test_the_machine_and_the_environment_are_described(tmp_path: Path) -> None:
     assert found.gpu == (" and ".join(gpu.name for gpu in read_gpus()) or None)
 
 
-def test_gpus_are_recorded_and_a_library_that_fails_is_told_and_ends_no_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gpus_are_recorded_and_a_library_that_fails_is_told_and_ends_no_run(tmp_path, monkeypatch):
     fake_drivers.load_nvml(monkeypatch, tmp_path)
     found = collect(tmp_path)
     assert found.gpu == "Fake L4 and Fake A10"
@@ -122,7 +112,7 @@ def test_gpus_are_recorded_and_a_library_that_fails_is_told_and_ends_no_run(
     assert collect(tmp_path).gpu == "NVML failed: Driver Not Loaded"
 
 
-def test_torch_is_described_without_being_imported(tmp_path: Path) -> None:
+def test_torch_is_described_without_being_imported(tmp_path):
     package = tmp_path / "torch"
     package.mkdir()
     (package / "__init__.py").write_text("raise RuntimeError('imported')\n")
@@ -139,9 +129,7 @@ def test_torch_is_described_without_being_imported(tmp_path: Path) -> None:
     assert python("-c", code).stdout.strip() == "('9.8.7+cpu', 'git_version abc, debug False')"
 
 
-def test_a_machine_that_tells_nothing_fails_no_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_that_tells_nothing_fails_no_run(tmp_path, monkeypatch):
     real = Path.read_text
 
     def nothing_of_the_machine(path: Path, *arguments: str, **more: str) -> str:
@@ -156,7 +144,7 @@ def test_a_machine_that_tells_nothing_fails_no_run(
     assert found.torch_build is None
 
 
-def test_it_goes_to_json_and_back_without_loss(tmp_path: Path) -> None:
+def test_it_goes_to_json_and_back_without_loss(tmp_path):
     found = collect(tmp_path)
     data = json.loads(json.dumps(provenance_to_json(found)))
     assert provenance_from_json(data, "run.json") == found
@@ -165,13 +153,13 @@ def test_it_goes_to_json_and_back_without_loss(tmp_path: Path) -> None:
     assert data["subjects"][0]["inliner_id"] == "id of 2.13.0"
 
 
-def test_an_unknown_schema_is_refused() -> None:
+def test_an_unknown_schema_is_refused():
     data = {**provenance_to_json(provenance()), "schema": SCHEMA + 1}
     with pytest.raises(UnknownSchema, match=rf"run\.json: schema {SCHEMA + 1}"):
         provenance_from_json(data, "run.json")
 
 
-def test_a_run_may_be_resumed_by_one_that_differs_in_nothing_that_matters() -> None:
+def test_a_run_may_be_resumed_by_one_that_differs_in_nothing_that_matters():
     old = provenance(*SUBJECTS)
     new = dataclasses.replace(
         old, run_id="other", command_line=("x",), cpu_model="y", pip_freeze=()
@@ -201,14 +189,14 @@ def test_a_run_may_be_resumed_by_one_that_differs_in_nothing_that_matters() -> N
         ),
     ],
 )
-def test_what_would_mix_verdicts_forbids_to_resume(field: str, value: object, named: str) -> None:
+def test_what_would_mix_verdicts_forbids_to_resume(field, value, named):
     old = provenance(*SUBJECTS)
     new = dataclasses.replace(old, **{field: value})
     (difference,) = resume_mismatch(old, new)
     assert named in difference
 
 
-def test_another_commit_of_the_harness_is_a_warning_only() -> None:
+def test_another_commit_of_the_harness_is_a_warning_only():
     old = provenance(*SUBJECTS)
     new = dataclasses.replace(old, harness_commit="decade", harness_dirty=True)
     assert resume_mismatch(old, new) == []

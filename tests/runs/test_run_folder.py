@@ -44,9 +44,7 @@ def run(tmp_path: Path, origin: Provenance, plan: tuple[PlannedCell, ...]) -> Ru
     return RunFolder.create(tmp_path / "results", origin, plan)
 
 
-def test_a_new_run_holds_its_plan_its_provenance_and_no_record(
-    run: RunFolder, origin: Provenance, plan: tuple[PlannedCell, ...]
-) -> None:
+def test_a_new_run_holds_its_plan_its_provenance_and_no_record(run, origin, plan):
     run.close()
     found = RunFolder.open(run.path)
     assert (found.plan(), found.provenance()) == (plan, origin)
@@ -55,18 +53,14 @@ def test_a_new_run_holds_its_plan_its_provenance_and_no_record(
     assert found.run_id == "20260102T030405Z-abcdef"
 
 
-def test_two_runs_of_one_id_get_two_folders_and_each_knows_its_own(
-    tmp_path: Path, run: RunFolder, origin: Provenance, plan: tuple[PlannedCell, ...]
-) -> None:
+def test_two_runs_of_one_id_get_two_folders_and_each_knows_its_own(tmp_path, run, origin, plan):
     second = RunFolder.create(tmp_path / "results", origin, plan)
     assert second.path != run.path
     assert second.provenance().run_id == second.run_id
     assert re.fullmatch(r"20260102T030405Z-[0-9a-f]{6}", second.run_id)
 
 
-def test_a_run_is_found_by_path_by_id_and_as_the_latest(
-    tmp_path: Path, run: RunFolder, origin: Provenance, plan: tuple[PlannedCell, ...]
-) -> None:
+def test_a_run_is_found_by_path_by_id_and_as_the_latest(tmp_path, run, origin, plan):
     out = tmp_path / "results"
     assert RunFolder.open("latest", out).path == run.path
     second = RunFolder.create(out, origin, plan)
@@ -76,7 +70,7 @@ def test_a_run_is_found_by_path_by_id_and_as_the_latest(
     assert os.readlink(out / "latest") == second.run_id  # relative: results/ may be moved
 
 
-def test_what_is_not_a_run_is_refused_and_the_message_says_what_would_be(tmp_path: Path) -> None:
+def test_what_is_not_a_run_is_refused_and_the_message_says_what_would_be(tmp_path):
     (tmp_path / "notes").mkdir()
     with pytest.raises(UsageError, match="notes is not a run"):
         RunFolder.open("notes", tmp_path)
@@ -86,50 +80,48 @@ def test_what_is_not_a_run_is_refused_and_the_message_says_what_would_be(tmp_pat
         RunFolder.open("latest", tmp_path)
 
 
-def test_a_run_without_cells_is_refused(tmp_path: Path, origin: Provenance) -> None:
+def test_a_run_without_cells_is_refused(tmp_path, origin):
     with pytest.raises(UsageError, match="at least one cell"):
         RunFolder.create(tmp_path / "results", origin, ())
     assert not (tmp_path / "results").exists()
 
 
-def test_a_place_that_cannot_be_written_is_named_with_what_to_do(
-    tmp_path: Path, origin: Provenance, plan: tuple[PlannedCell, ...]
-) -> None:
+def test_a_place_that_cannot_be_written_is_named_with_what_to_do(tmp_path, origin, plan):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(SurroundingsError, match=r"cannot write .*file/results: .*--out DIR"):
         RunFolder.create(tmp_path / "file" / "results", origin, plan)
 
 
 def test_a_folder_named_latest_is_not_replaced_and_no_temporary_link_is_left(
-    tmp_path: Path, origin: Provenance, plan: tuple[PlannedCell, ...]
-) -> None:
+    tmp_path, origin, plan
+):
     (tmp_path / "latest").mkdir()
     with pytest.raises(SurroundingsError, match="latest"):
         RunFolder.create(tmp_path, origin, plan)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_a_file_that_cannot_be_replaced_leaves_no_temporary_file(run: RunFolder) -> None:
+def test_a_file_that_cannot_be_replaced_leaves_no_temporary_file(run):
     (run.path / "summary.json").mkdir()
     with pytest.raises(SurroundingsError, match="cannot write"):
         run.write_results({"schema": SCHEMA}, CASES, run.records())
     assert not [path for path in run.path.iterdir() if path.name.startswith(".")]
 
 
-def test_of_two_records_of_a_cell_the_last_counts(run: RunFolder) -> None:
+def test_of_two_records_of_a_cell_the_last_counts(run):
     run.append(not_asked(key("a")))
     run.append(record(key("a")))
     assert run.records() == {key("a").cell_id: record(key("a"))}
 
 
-def test_a_record_of_another_plan_is_foreign(run: RunFolder) -> None:
+def test_a_record_of_another_plan_is_foreign(run):
     run.append(record(key("a")))
     run.append(record(key("not-planned")))
     with pytest.raises(UsageError, match=r"journal.jsonl:2: foreign: not-planned"):
         run.records()
 
 
-def test_a_journal_line_that_is_no_record_is_foreign(run: RunFolder) -> None:
+def test_a_journal_line_that_is_no_record_is_foreign(run):
     run.close()
     with Journal(run.path / "journal.jsonl") as journal:
         journal.append({"schema": SCHEMA, "key": {}})
@@ -137,9 +129,7 @@ def test_a_journal_line_that_is_no_record_is_foreign(run: RunFolder) -> None:
         run.records()
 
 
-def test_after_a_kill_in_mid_write_the_last_record_is_missing_and_the_next_one_fits(
-    run: RunFolder,
-) -> None:
+def test_after_a_kill_in_mid_write_the_last_record_is_missing_and_the_next_one_fits(run):
     run.append(record(key("a")))
     run.append(record(key("b")))
     run.close()
@@ -152,9 +142,7 @@ def test_after_a_kill_in_mid_write_the_last_record_is_missing_and_the_next_one_f
     assert set(again.records()) == {key("a").cell_id, key("c").cell_id}
 
 
-def test_whoever_goes_on_is_told_what_differs_and_refused_where_results_would_be_mixed(
-    run: RunFolder,
-) -> None:
+def test_whoever_goes_on_is_told_what_differs_and_refused_where_results_would_be_mixed(run):
     before, told = run.provenance(), list[str]()
     run.refuse_mixing(dataclasses.replace(before, python="CPython 3.9.9"), told.append)
     assert told == [f"resumed: Python: the run has {before.python}, this is CPython 3.9.9"]
@@ -164,7 +152,7 @@ def test_whoever_goes_on_is_told_what_differs_and_refused_where_results_would_be
         run.refuse_mixing(before, told.append, "clock: another")
 
 
-def test_two_writers_never_write_one_run(run: RunFolder) -> None:
+def test_two_writers_never_write_one_run(run):
     other = RunFolder.open(run.path)
     with pytest.raises(UsageError, match="being written by another process"):
         other.append(record(key("a")))
@@ -185,9 +173,7 @@ time.sleep(60)
 """
 
 
-def test_a_killed_process_leaves_an_interrupted_run_that_can_be_written_again(
-    run: RunFolder,
-) -> None:
+def test_a_killed_process_leaves_an_interrupted_run_that_can_be_written_again(run):
     run.close()
     holder = subprocess.Popen(
         [sys.executable, "-c", _HOLDER, str(run.path)], stdout=subprocess.PIPE, text=True
@@ -212,7 +198,7 @@ def test_a_killed_process_leaves_an_interrupted_run_that_can_be_written_again(
 
 @pytest.mark.parametrize("name", ["run.json", "state.json", "plan.jsonl"])
 @pytest.mark.parametrize("content", ["", "{", "[1]", '{"schema": 1}', '{"schema": 99}', "\x00"])
-def test_a_damaged_file_is_named(run: RunFolder, name: str, content: str) -> None:
+def test_a_damaged_file_is_named(run, name, content):
     run.close()
     (run.path / name).write_text(content)
     again = RunFolder.open(run.path)
@@ -225,9 +211,7 @@ def test_a_damaged_file_is_named(run: RunFolder, name: str, content: str) -> Non
         read[name]()
 
 
-def test_the_table_has_a_typed_row_for_each_cell_and_oracle_and_loses_no_cell(
-    run: RunFolder,
-) -> None:
+def test_the_table_has_a_typed_row_for_each_cell_and_oracle_and_loses_no_cell(run):
     run.append(record(key("a"), failed(Oracle.VALUES, "off"), seconds={"inline-engines": 0.25}))
     run.append(not_asked(key("b"), "no compiler"))
     run.write_results({"schema": SCHEMA}, CASES, run.records())
@@ -247,9 +231,7 @@ def test_the_table_has_a_typed_row_for_each_cell_and_oracle_and_loses_no_cell(
     assert set(table.columns) >= {f"seconds_{stage.replace('-', '_')}" for stage in Stage}
 
 
-def test_each_failing_cell_leaves_its_evidence_and_a_cell_that_passes_now_leaves_none(
-    run: RunFolder,
-) -> None:
+def test_each_failing_cell_leaves_its_evidence_and_a_cell_that_passes_now_leaves_none(run):
     run.append(stopped(key("a"), "lint: used before it has been defined"))
     run.append(record(key("b"), failed(Oracle.WIRING, "swapped")))
     run.append(record(key("c")))
@@ -267,9 +249,7 @@ def test_each_failing_cell_leaves_its_evidence_and_a_cell_that_passes_now_leaves
     assert [path.name for path in folder.iterdir()] == [f"{key('a').cell_id}.txt"]
 
 
-def test_a_cell_whose_id_is_too_long_for_a_file_name_still_leaves_its_evidence(
-    tmp_path: Path, origin: Provenance
-) -> None:
+def test_a_cell_whose_id_is_too_long_for_a_file_name_still_leaves_its_evidence(tmp_path, origin):
     names = ["x" * 300, "x" * 299 + "y"]
     plan = make_plan([case(name) for name in names], [SUBJECT], ["nonstrict"])
     run = RunFolder.create(tmp_path, origin, plan)
@@ -279,7 +259,7 @@ def test_a_cell_whose_id_is_too_long_for_a_file_name_still_leaves_its_evidence(
     assert len(list((run.path / "failures").iterdir())) == 2
 
 
-def test_results_are_replaced_whole_and_leave_no_temporary_file(run: RunFolder) -> None:
+def test_results_are_replaced_whole_and_leave_no_temporary_file(run):
     for gate in ("red", "green"):
         run.write_results({"schema": SCHEMA, "gate": gate}, CASES, run.records())
     assert json.loads((run.path / "summary.json").read_text())["gate"] == "green"
@@ -288,16 +268,14 @@ def test_results_are_replaced_whole_and_leave_no_temporary_file(run: RunFolder) 
     assert mode == (run.path / "journal.jsonl").stat().st_mode & 0o777
 
 
-def test_a_record_survives_the_journal_without_loss(run: RunFolder) -> None:
+def test_a_record_survives_the_journal_without_loss(run):
     made = record(key("a"), failed(Oracle.METADATA, 'a "quoted"\nmessage \u2028 \x00'), attempts=2)
     run.append(made)
     (found,) = run.records().values()
     assert to_json(found) == to_json(made)
 
 
-def test_a_published_run_is_read_from_its_results_all_but_the_evidence(
-    run: RunFolder, plan: tuple[PlannedCell, ...]
-) -> None:
+def test_a_published_run_is_read_from_its_results_all_but_the_evidence(run, plan):
     off = dataclasses.replace(
         failed(Oracle.VALUES, "off"), harm=Harm.SILENT, raised="lift (dynamo/_exporter.py:1): x"
     )
@@ -329,7 +307,7 @@ def test_a_published_run_is_read_from_its_results_all_but_the_evidence(
         found.append(made)
 
 
-def test_a_published_table_of_other_columns_or_none_is_refused(run: RunFolder) -> None:
+def test_a_published_table_of_other_columns_or_none_is_refused(run):
     run.write_results({"schema": SCHEMA}, CASES, run.records())
     run.close()
     for name in ("plan.jsonl", "journal.jsonl"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from harness.base.errors import UsageError
@@ -13,7 +11,7 @@ from harness.wire.record_json import SCHEMA
 from tests.commands import python
 
 
-def test_what_jobs_told_is_summed_over_a_resume(tmp_path: Path) -> None:
+def test_what_jobs_told_is_summed_over_a_resume(tmp_path):
     with spent_log(tmp_path) as add:
         add(Spent(2.0, 1.5))
         add(Spent(4.0, 3.5))
@@ -23,7 +21,7 @@ def test_what_jobs_told_is_summed_over_a_resume(tmp_path: Path) -> None:
     assert Spent(10.0, 8.0).stage_share == 0.8
 
 
-def test_a_line_that_a_kill_cut_short_is_left_out(tmp_path: Path) -> None:
+def test_a_line_that_a_kill_cut_short_is_left_out(tmp_path):
     with spent_log(tmp_path) as add:
         add(Spent(2.0, 1.0))
         add(Spent(8.0, 1.0))
@@ -35,9 +33,7 @@ def test_a_line_that_a_kill_cut_short_is_left_out(tmp_path: Path) -> None:
     assert read_spent(tmp_path) == Spent(3.0, 2.0)
 
 
-def test_a_run_in_which_no_job_told_has_no_share_rather_than_none_of_its_time(
-    tmp_path: Path,
-) -> None:
+def test_a_run_in_which_no_job_told_has_no_share_rather_than_none_of_its_time(tmp_path):
     assert read_spent(tmp_path) is None
     with spent_log(tmp_path):
         pass
@@ -46,14 +42,14 @@ def test_a_run_in_which_no_job_told_has_no_share_rather_than_none_of_its_time(
 
 
 @pytest.mark.parametrize("payload", [{}, {"worker_s": 1.0}, {"worker_s": 1.0, "stages_s": None}])
-def test_a_line_of_something_else_is_named(tmp_path: Path, payload: dict[str, object]) -> None:
+def test_a_line_of_something_else_is_named(tmp_path, payload):
     with Journal(tmp_path / SPENT_FILE) as log:
         log.append({"schema": SCHEMA, **payload})
     with pytest.raises(UsageError, match=r"spent\.jsonl: foreign or damaged"):
         read_spent(tmp_path)
 
 
-def test_the_most_that_each_worker_held_is_kept_and_read_back(tmp_path: Path) -> None:
+def test_the_most_that_each_worker_held_is_kept_and_read_back(tmp_path):
     with spent_log(tmp_path) as add:
         for peaks in ({"7": 300}, {"8": 100}, {"7": 500}):
             add(Spent(1.0, 1.0, peaks))
@@ -62,7 +58,7 @@ def test_the_most_that_each_worker_held_is_kept_and_read_back(tmp_path: Path) ->
     assert (found.peak_bytes, found.workers_peak_bytes) == ({"7": 500, "8": 100}, 600)
 
 
-def test_a_process_holds_some_megabytes_and_what_it_gave_back_still_counts() -> None:
+def test_a_process_holds_some_megabytes_and_what_it_gave_back_still_counts():
     # In a fresh one: this one may have held more, and have given it back.
     script = (
         "from harness.runs.spent import own_peak_bytes\n"

@@ -21,9 +21,7 @@ numbers = st.lists(st.floats(-100, 100, allow_subnormal=False), min_size=2, max_
 
 
 @given(numbers, st.floats(0.5, 0.99))
-def test_a_t_interval_holds_the_mean_and_grows_with_confidence(
-    values: list[float], confidence: float
-) -> None:
+def test_a_t_interval_holds_the_mean_and_grows_with_confidence(values, confidence):
     narrow, wide = t_interval(values, confidence), t_interval(values, confidence + 0.005)
     assert narrow.low <= narrow.value <= narrow.high
     assert wide.low <= narrow.low + 1e-9
@@ -31,20 +29,20 @@ def test_a_t_interval_holds_the_mean_and_grows_with_confidence(
 
 
 @given(numbers, st.floats(-10, 10))
-def test_an_interval_moves_with_its_values(values: list[float], by: float) -> None:
+def test_an_interval_moves_with_its_values(values, by):
     still, moved = t_interval(values, 0.95), t_interval([value + by for value in values], 0.95)
     assert math.isclose(moved.low, still.low + by, abs_tol=1e-6)
     assert math.isclose(moved.high, still.high + by, abs_tol=1e-6)
 
 
 @given(numbers, st.floats(0.001, 0.5))
-def test_a_p_value_and_an_interval_say_the_same(values: list[float], alpha: float) -> None:
+def test_a_p_value_and_an_interval_say_the_same(values, alpha):
     p_value, interval = t_p_value(values), t_interval(values, 1 - alpha)
     if abs(p_value - alpha) > 1e-6 and interval.high - interval.low > 2e-9:
         assert (p_value < alpha) == (not interval.low <= 0 <= interval.high)
 
 
-def test_an_interval_covers_as_often_as_it_says() -> None:
+def test_an_interval_covers_as_often_as_it_says():
     generator = np.random.default_rng(5)
     hits = 0
     for _ in range(400):
@@ -53,7 +51,7 @@ def test_an_interval_covers_as_often_as_it_says() -> None:
     assert 0.93 <= hits / 400 <= 0.985
 
 
-def test_welch_covers_a_difference_of_samples_that_vary_unlike() -> None:
+def test_welch_covers_a_difference_of_samples_that_vary_unlike():
     generator = np.random.default_rng(6)
     hits = 0
     for _ in range(400):
@@ -64,30 +62,30 @@ def test_welch_covers_a_difference_of_samples_that_vary_unlike() -> None:
     assert 0.93 <= hits / 400 <= 0.98
 
 
-def test_one_value_alone_has_no_limits() -> None:
+def test_one_value_alone_has_no_limits():
     found = t_interval([2.0], 0.95)
     assert (found.value, found.low, found.high) == (2.0, -math.inf, math.inf)
     assert t_p_value([2.0]) == 1.0
 
 
 @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
-def test_what_is_no_number_is_refused(values: list[float]) -> None:
+def test_what_is_no_number_is_refused(values):
     with pytest.raises(ValueError, match="value"):
         t_interval(values, 0.95)
 
 
 @given(st.integers(0, 50), st.integers(1, 50))
-def test_a_share_lies_in_its_interval(hits: int, more: int) -> None:
+def test_a_share_lies_in_its_interval(hits, more):
     trials = hits + more
     found = clopper_pearson(hits, trials, 0.95)
     assert 0 <= found.low <= hits / trials <= found.high <= 1
 
 
-def test_no_hit_in_three_hundred_leaves_little_more_than_a_per_cent() -> None:
+def test_no_hit_in_three_hundred_leaves_little_more_than_a_per_cent():
     assert clopper_pearson(0, 300, 0.95).high == pytest.approx(0.0122, abs=1e-4)
 
 
-def test_the_exact_interval_covers_at_least_as_often_as_it_says() -> None:
+def test_the_exact_interval_covers_at_least_as_often_as_it_says():
     share, trials = 0.03, 100
     covered = sum(
         stats.binom.pmf(hits, trials, share)

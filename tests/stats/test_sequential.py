@@ -38,9 +38,7 @@ def campaign(draws: list[list[float]], alpha: float, most: int) -> list[Change]:
 
 @pytest.mark.parametrize("spread", ["normal", "outliers"])
 @pytest.mark.parametrize("cells", [1, 4])
-def test_equal_code_is_seldom_called_different_over_all_looks_and_cells(
-    spread: str, cells: int
-) -> None:
+def test_equal_code_is_seldom_called_different_over_all_looks_and_cells(spread, cells):
     generator = np.random.default_rng(cells)
     wrong = 0
     for _ in range(500):
@@ -52,7 +50,7 @@ def test_equal_code_is_seldom_called_different_over_all_looks_and_cells(
     assert wrong / 500 <= 0.05
 
 
-def test_to_test_after_every_block_would_be_wrong_far_more_often() -> None:
+def test_to_test_after_every_block_would_be_wrong_far_more_often():
     """The planted fault: a rule that looks whenever it likes, at the whole of alpha."""
     generator = np.random.default_rng(1)
     wrong = 0
@@ -62,7 +60,7 @@ def test_to_test_after_every_block_would_be_wrong_far_more_often() -> None:
     assert wrong / 200 > 0.15
 
 
-def test_a_real_slowdown_is_called_and_sooner_when_it_is_large() -> None:
+def test_a_real_slowdown_is_called_and_sooner_when_it_is_large():
     generator = np.random.default_rng(4)
     called = 0
     for _ in range(200):
@@ -73,7 +71,7 @@ def test_a_real_slowdown_is_called_and_sooner_when_it_is_large() -> None:
     assert decided_early(large, BAND, 0.002, hypotheses=20)
 
 
-def test_what_lies_in_the_band_ends_early_and_what_is_doubtful_does_not() -> None:
+def test_what_lies_in_the_band_ends_early_and_what_is_doubtful_does_not():
     generator = np.random.default_rng(7)
     quiet = list(generator.normal(0, 0.005, INTERIM_LOOKS[0]))
     assert decided_early(quiet, BAND, 0.002, hypotheses=10)
@@ -81,13 +79,13 @@ def test_what_lies_in_the_band_ends_early_and_what_is_doubtful_does_not() -> Non
     assert not decided_early(list(generator.normal(0, 0.2, 12)), BAND, 0.002, hypotheses=10)
 
 
-def test_the_shares_of_all_looks_are_at_most_one() -> None:
+def test_the_shares_of_all_looks_are_at_most_one():
     assert sum(look.share for look in looks(10_000, True)) == pytest.approx(1.0)
     assert sum(look.share for look in looks(20, True)) < 1
     assert looks(0, True) == ()
 
 
-def test_a_change_of_the_smallest_detectable_size_is_detected_as_often_as_it_says() -> None:
+def test_a_change_of_the_smallest_detectable_size_is_detected_as_often_as_it_says():
     generator = np.random.default_rng(9)
     size = smallest_detectable(list(generator.normal(0, 0.05, 2000)), 0.01) * math.sqrt(2000 / 25)
     seen = sum(
@@ -96,7 +94,7 @@ def test_a_change_of_the_smallest_detectable_size_is_detected_as_often_as_it_say
     assert 0.90 <= seen / 400 <= 0.99
 
 
-def test_too_few_blocks_are_inconclusive_and_could_have_seen_nothing() -> None:
+def test_too_few_blocks_are_inconclusive_and_could_have_seen_nothing():
     for values in ([], [0.4], [0.4, 0.4001]):
         (found,) = effects([values], [BAND], 0.002, [False])
         assert found.change is Change.INCONCLUSIVE or len(values) > 1

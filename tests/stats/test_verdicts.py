@@ -26,20 +26,18 @@ BAND = math.log(1.05)
         (-math.inf, math.inf, Change.INCONCLUSIVE),
     ],
 )
-def test_an_interval_has_its_word(low: float, high: float, change: Change) -> None:
+def test_an_interval_has_its_word(low, high, change):
     middle = 0.0 if math.isinf(low) else (low + high) / 2
     assert judge(Estimate(middle, low, high, 0.99), BAND) is change
 
 
 @given(st.floats(-1, 1), st.floats(0, 1), st.floats(0.001, 0.5))
-def test_a_candidate_and_a_baseline_that_change_places_change_the_word(
-    middle: float, reach: float, band: float
-) -> None:
+def test_a_candidate_and_a_baseline_that_change_places_change_the_word(middle, reach, band):
     there = judge(Estimate(middle, middle - reach, middle + reach, 0.99), band)
     back = judge(Estimate(-middle, -middle - reach, -middle + reach, 0.99), band)
     opposite = {Change.REGRESSED: Change.IMPROVED, Change.IMPROVED: Change.REGRESSED}
     assert back is opposite.get(there, there)
 
 
-def test_only_inconclusive_is_undecided() -> None:
+def test_only_inconclusive_is_undecided():
     assert [change for change in Change if not change.decided] == [Change.INCONCLUSIVE]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ FACTS: dict[str, Any] = {
 RTX = {**FACTS, "package": "torch-tensorrt-rtx", "tensorrt": "1.6.1.120"}
 
 
-def test_it_says_what_engines_will_be_built_and_run_with() -> None:
+def test_it_says_what_engines_will_be_built_and_run_with():
     assert installed(FACTS, H100) == Installed("2.14.0", "tensorrt", "11.1.0.106", H100)
     assert installed(RTX, L4) == Installed("2.14.0", "tensorrt-rtx", "1.6.1.120", L4)
 
@@ -59,27 +58,23 @@ def test_it_says_what_engines_will_be_built_and_run_with() -> None:
     ],
     ids=["a CPU build of torch", "an old driver", "no package", "no TensorRT", "another GPU"],
 )
-def test_what_is_missing_is_told_in_one_line_with_what_to_do(
-    missing: dict[str, Any], device: Device, told: str
-) -> None:
+def test_what_is_missing_is_told_in_one_line_with_what_to_do(missing, device, told):
     with pytest.raises(Unavailable, match=told) as caught:
         installed({**FACTS, **missing}, device)
     assert "\n" not in str(caught.value)
 
 
-def test_without_a_driver_the_environment_is_not_even_asked() -> None:
+def test_without_a_driver_the_environment_is_not_even_asked():
     with pytest.raises(Unavailable, match="no CUDA driver"):
         preflight("/no/python", "libno-such-driver.so.1")
 
 
-def test_where_there_is_a_gpu_this_environment_is_asked(tmp_path: Path) -> None:
+def test_where_there_is_a_gpu_this_environment_is_asked(tmp_path):
     with pytest.raises(Unavailable, match=r"torch .* cannot use the Fake GPU here"):
         preflight(sys.executable, fake_drivers.cuda(tmp_path))
 
 
-def test_an_environment_says_which_package_and_which_tensorrt_it_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_environment_says_which_package_and_which_tensorrt_it_has(tmp_path, monkeypatch):
     for package in ("torch_tensorrt-9.9.9", "torch_tensorrt_rtx-9.9.9"):
         folder = tmp_path / f"{package}.dist-info"
         folder.mkdir()

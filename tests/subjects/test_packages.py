@@ -44,39 +44,39 @@ def packages(builders: list[str], *versions: str, lacking: str = "") -> dict[str
     return {spec.subject: [package.builder for package in spec.packages] for spec in described}
 
 
-def test_a_release_has_a_package_from_2_7_on_and_no_other_subject_has_one() -> None:
+def test_a_release_has_a_package_from_2_7_on_and_no_other_subject_has_one():
     found = packages(["segment"], "2.6.0", "2.7.0", "2.14.0")
     assert found.pop("2.7.0") == found.pop("2.14.0") == ["segment"]
     assert set(found) == {"2.6.0", "name-matching", "positional", "torch"}
     assert not any(found.values())
 
 
-def test_real_engines_are_of_the_newest_two_releases_where_no_version_is_asked_for() -> None:
+def test_real_engines_are_of_the_newest_two_releases_where_no_version_is_asked_for():
     found = packages(["segment", "tensorrt-rtx"], "2.12.1", "2.13.0", "2.14.0")
     assert found["2.12.1"] == ["segment"]
     assert found["2.13.0"] == found["2.14.0"] == ["segment", "tensorrt-rtx-1.6.1.120"]
 
 
-def test_every_version_is_one_builder_more() -> None:
+def test_every_version_is_one_builder_more():
     found = packages(["tensorrt-rtx-*"], "2.8.0", "2.14.0")
     versions = ["1.4.0.76", "1.5.0.114", "1.6.1.120", "1.7.1.116"]
     assert found["2.14.0"] == [f"tensorrt-rtx-{version}" for version in versions]
     assert found["2.8.0"] == ([] if not CATALOGUE.get("2.8.0").pins.tensorrt_rtx else versions)
 
 
-def test_a_package_that_cannot_be_had_says_why() -> None:
+def test_a_package_that_cannot_be_had_says_why():
     toolchain = cast(Toolchain, Sites("2.14.0"))
     described, sites = with_packages(subjects("2.14.0"), toolchain, CATALOGUE, ["segment"])
     assert described[0].packages[0].unavailable == "no bindings here"
     assert sites == {}
 
 
-def test_an_unknown_builder_is_refused() -> None:
+def test_an_unknown_builder_is_refused():
     with pytest.raises(UsageError, match="--builder 'tensorrt'"):
         packages(["tensorrt"], "2.14.0")
 
 
-def test_a_run_that_goes_on_makes_the_packages_that_it_had_and_no_others() -> None:
+def test_a_run_that_goes_on_makes_the_packages_that_it_had_and_no_others():
     had = {"2.13.0": ["segment"], "2.14.0": ["segment", "tensorrt-rtx-1.6.1.120"]}
     builders = ["segment", "tensorrt-rtx-1.6.1.120"]
     toolchain = cast(Toolchain, Sites())
@@ -88,7 +88,7 @@ def test_a_run_that_goes_on_makes_the_packages_that_it_had_and_no_others() -> No
 INSTALLED = Installed("2.14.0", "tensorrt", "11.1.0.106", Device("a GPU", (9, 0)))
 
 
-def test_the_engine_lane_has_the_one_package_that_is_installed() -> None:
+def test_the_engine_lane_has_the_one_package_that_is_installed():
     described = with_installed(subjects("2.13.0", "2.14.0"), INSTALLED, CATALOGUE)
     found = {spec.subject: spec.packages for spec in described}
     (package,) = found.pop("2.14.0")
@@ -97,12 +97,12 @@ def test_the_engine_lane_has_the_one_package_that_is_installed() -> None:
     assert not any(found.values())
 
 
-def test_an_installed_package_that_was_not_asked_for_is_told() -> None:
+def test_an_installed_package_that_was_not_asked_for_is_told():
     with pytest.raises(Unavailable, match=r"2\.14\.0 is installed here, .* --releases 2\.14\.0"):
         with_installed(subjects("2.13.0"), INSTALLED, CATALOGUE)
 
 
-def test_a_run_goes_on_with_the_engines_that_it_had_and_no_others() -> None:
+def test_a_run_goes_on_with_the_engines_that_it_had_and_no_others():
     had = {"2.14.0": ["tensorrt-11.1.0.106"]}
     assert with_installed(subjects("2.14.0"), INSTALLED, CATALOGUE, had)[0].packages
     other = {"2.14.0": ["tensorrt-rtx-1.6.1.120"]}

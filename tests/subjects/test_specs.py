@@ -26,7 +26,7 @@ from harness.wire.vocabulary import SubjectKind
 from tests.fake_releases import EXPORTER, make_release, with_changes
 
 
-def test_a_release_is_described_with_its_wheel_and_pins(tmp_path: Path) -> None:
+def test_a_release_is_described_with_its_wheel_and_pins(tmp_path):
     release = make_release(tmp_path)
     subject = release_subject(release, tmp_path / release.wheel)
     assert subject.subject == release.version
@@ -39,14 +39,14 @@ def test_a_release_is_described_with_its_wheel_and_pins(tmp_path: Path) -> None:
     assert subject.unavailable == ""
 
 
-def test_a_hypothetical_route_is_run_and_marked(tmp_path: Path) -> None:
+def test_a_hypothetical_route_is_run_and_marked(tmp_path):
     release = with_changes(make_release(tmp_path), reachable=("legacy",), hypothetical=("export",))
     subject = release_subject(release, tmp_path / release.wheel)
     assert subject.routes == ("legacy", "export")
     assert subject.hypothetical_routes == ("export",)
 
 
-def test_releases_of_one_inliner_are_executed_once_and_reported_each() -> None:
+def test_releases_of_one_inliner_are_executed_once_and_reported_each():
     catalogue = load_catalogue()
     subjects = [
         dataclasses.replace(release_subject(release, None, "no registry"), unavailable="")
@@ -61,7 +61,7 @@ def test_releases_of_one_inliner_are_executed_once_and_reported_each() -> None:
     assert hypothetical == {release.version for release in catalogue.select("<2.11")}
 
 
-def test_a_wheel_in_no_catalogue_is_its_own_subject_held_against_a_release(tmp_path: Path) -> None:
+def test_a_wheel_in_no_catalogue_is_its_own_subject_held_against_a_release(tmp_path):
     like = make_release(tmp_path)
     nightly = with_changes(
         make_release(tmp_path, "9.2.0.dev1", exporter=EXPORTER + b"# new\n"),
@@ -76,7 +76,7 @@ def test_a_wheel_in_no_catalogue_is_its_own_subject_held_against_a_release(tmp_p
     assert subject.hypothetical_routes == ("export",)  # its own, and not those of its partner
 
 
-def test_a_release_without_a_wheel_says_why_and_keeps_its_id(tmp_path: Path) -> None:
+def test_a_release_without_a_wheel_says_why_and_keeps_its_id(tmp_path):
     release = make_release(tmp_path)
     subject = release_subject(release, None, unavailable="no registry")
     assert subject.unavailable == "no registry"
@@ -84,7 +84,7 @@ def test_a_release_without_a_wheel_says_why_and_keeps_its_id(tmp_path: Path) -> 
     assert subject.inliner_id == release.inliner_id
 
 
-def test_a_wheel_or_a_reason_is_given_and_not_both(tmp_path: Path) -> None:
+def test_a_wheel_or_a_reason_is_given_and_not_both(tmp_path):
     release = make_release(tmp_path)
     with pytest.raises(ValueError, match="a wheel, or the reason"):
         release_subject(release, None)
@@ -92,14 +92,14 @@ def test_a_wheel_or_a_reason_is_given_and_not_both(tmp_path: Path) -> None:
         release_subject(release, tmp_path / release.wheel, unavailable="no registry")
 
 
-def test_a_catalogue_with_the_wrong_inliner_id_is_found_out(tmp_path: Path) -> None:
+def test_a_catalogue_with_the_wrong_inliner_id_is_found_out(tmp_path):
     release = with_changes(make_release(tmp_path), inliner_id="0" * 64)
     with pytest.raises(SurroundingsError, match="correct the catalogue"):
         release_subject(release, tmp_path / release.wheel)
 
 
 @pytest.mark.parametrize("maker", ["release", "file", "builtin", "torch"])
-def test_every_subject_survives_json(tmp_path: Path, maker: str) -> None:
+def test_every_subject_survives_json(tmp_path, maker):
     release = make_release(tmp_path)
     exporter = tmp_path / "_exporter.py"
     exporter.write_bytes(EXPORTER)
@@ -113,7 +113,7 @@ def test_every_subject_survives_json(tmp_path: Path, maker: str) -> None:
 
 
 class TestExporterFile:
-    def test_its_id_holds_its_stem_and_the_start_of_its_inliner_id(self, tmp_path: Path) -> None:
+    def test_its_id_holds_its_stem_and_the_start_of_its_inliner_id(self, tmp_path):
         release = make_release(tmp_path, others={"other.py": b"1"})
         path = tmp_path / "my exporter.py"
         path.write_bytes(EXPORTER + b"# changed\n")
@@ -126,14 +126,14 @@ class TestExporterFile:
         assert subject.exporter_sha256 == hashlib.sha256(EXPORTER + b"# changed\n").hexdigest()
         assert subject.inliner_id != release.inliner_id
 
-    def test_a_byte_identical_file_has_the_releases_inliner_id(self, tmp_path: Path) -> None:
+    def test_a_byte_identical_file_has_the_releases_inliner_id(self, tmp_path):
         release = make_release(tmp_path, others={"other.py": b"1"})
         path = tmp_path / "_exporter.py"
         path.write_bytes(EXPORTER)
         subject = exporter_subject(path, release, tmp_path / release.wheel)
         assert subject.inliner_id == release.inliner_id
 
-    def test_without_a_wheel_it_is_unavailable_under_the_same_name(self, tmp_path: Path) -> None:
+    def test_without_a_wheel_it_is_unavailable_under_the_same_name(self, tmp_path):
         release = make_release(tmp_path)
         path = tmp_path / "_exporter.py"
         path.write_bytes(EXPORTER)
@@ -141,7 +141,7 @@ class TestExporterFile:
         assert without.subject == exporter_subject(path, release, tmp_path / release.wheel).subject
         assert (without.unavailable, without.inliner_id) == ("no registry", None)
 
-    def test_it_takes_its_routes_from_the_release_it_is_like(self, tmp_path: Path) -> None:
+    def test_it_takes_its_routes_from_the_release_it_is_like(self, tmp_path):
         release = with_changes(
             make_release(tmp_path), reachable=("legacy",), hypothetical=("export",)
         )
@@ -151,13 +151,13 @@ class TestExporterFile:
         assert subject.hypothetical_routes == ("export",)
 
     @pytest.mark.parametrize("missing", REQUIRED_CALLS)
-    def test_a_missing_call_is_named(self, tmp_path: Path, missing: str) -> None:
+    def test_a_missing_call_is_named(self, tmp_path, missing):
         path = tmp_path / "_exporter.py"
         path.write_bytes(EXPORTER.replace(f"def {missing}(".encode(), b"def other("))
         with pytest.raises(UsageError, match=rf"_exporter\.py: does not define {missing};"):
             self.subject(path)
 
-    def test_a_call_inside_a_class_or_a_function_does_not_count(self, tmp_path: Path) -> None:
+    def test_a_call_inside_a_class_or_a_function_does_not_count(self, tmp_path):
         path = tmp_path / "_exporter.py"
         path.write_bytes(
             EXPORTER.replace(b"def transform(gm): ...", b"class A:\n def transform(): 0")
@@ -175,9 +175,7 @@ class TestExporterFile:
             b"try:\n    from elsewhere import transform\nexcept ImportError:\n    pass",
         ],
     )
-    def test_a_call_may_be_bound_in_other_ways_than_by_def(
-        self, tmp_path: Path, binding: bytes
-    ) -> None:
+    def test_a_call_may_be_bound_in_other_ways_than_by_def(self, tmp_path, binding):
         path = tmp_path / "_exporter.py"
         path.write_bytes(EXPORTER.replace(b"def transform(gm): ...", binding))
         assert self.subject(path).kind is SubjectKind.FILE
@@ -190,14 +188,14 @@ class TestExporterFile:
         ],
     )
     def test_a_file_that_does_not_parse_is_refused_with_its_line(
-        self, tmp_path: Path, content: bytes, complaint: str
-    ) -> None:
+        self, tmp_path, content, complaint
+    ):
         path = tmp_path / "_exporter.py"
         path.write_bytes(content)
         with pytest.raises(UsageError, match=complaint):
             self.subject(path)
 
-    def test_a_file_that_cannot_be_read_is_refused_with_the_reason(self, tmp_path: Path) -> None:
+    def test_a_file_that_cannot_be_read_is_refused_with_the_reason(self, tmp_path):
         with pytest.raises(UsageError, match=r"absent\.py: cannot be read \(No such file"):
             self.subject(tmp_path / "absent.py")
         with pytest.raises(UsageError, match=r"cannot be read \(Is a directory"):

@@ -35,13 +35,13 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_it_is_asked_once(source: Path, tmp_path: Path) -> None:
+def test_it_is_asked_once(source, tmp_path):
     rig = Rig()
     assert [kept(tmp_path, sys.executable, rig) for _ in range(2)] == ["answer 1", "answer 1"]
 
 
 @pytest.mark.parametrize("change", ["edited", "added", "renamed", "removed"])
-def test_a_changed_source_is_asked_about_anew(change: str, source: Path, tmp_path: Path) -> None:
+def test_a_changed_source_is_asked_about_anew(change, source, tmp_path):
     rig = Rig()
     kept(tmp_path, sys.executable, rig)
     match change:
@@ -56,24 +56,20 @@ def test_a_changed_source_is_asked_about_anew(change: str, source: Path, tmp_pat
     assert kept(tmp_path, sys.executable, rig) == "answer 2"
 
 
-def test_another_torch_is_asked_anew(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_torch_is_asked_anew(source, tmp_path, monkeypatch):
     rig = Rig()
     kept(tmp_path, sys.executable, rig)
     monkeypatch.setattr(rig_client, "version", lambda _: "9.9.9")
     assert kept(tmp_path, sys.executable, rig) == "answer 2"
 
 
-def test_of_another_python_nothing_is_kept(source: Path, tmp_path: Path) -> None:
+def test_of_another_python_nothing_is_kept(source, tmp_path):
     rig = Rig()
     assert [kept(tmp_path, "/another/python", rig) for _ in range(2)] == ["answer 1", "answer 2"]
     assert not (tmp_path / ANSWERS).exists()
 
 
-def test_an_answer_to_sources_that_changed_meanwhile_is_not_kept(
-    source: Path, tmp_path: Path
-) -> None:
+def test_an_answer_to_sources_that_changed_meanwhile_is_not_kept(source, tmp_path):
     rig = Rig()
 
     def edited_meanwhile() -> str:
@@ -84,7 +80,7 @@ def test_an_answer_to_sources_that_changed_meanwhile_is_not_kept(
     assert kept(tmp_path, sys.executable, rig) == "answer 2"
 
 
-def test_only_the_newest_answer_is_kept(source: Path, tmp_path: Path) -> None:
+def test_only_the_newest_answer_is_kept(source, tmp_path):
     rig = Rig()
     for steps in range(3):
         source.write_text(f"steps = {steps}\n")
@@ -92,13 +88,13 @@ def test_only_the_newest_answer_is_kept(source: Path, tmp_path: Path) -> None:
     assert len(list((tmp_path / ANSWERS).iterdir())) == 1
 
 
-def test_a_cache_in_the_way_of_which_a_file_lies_is_told(source: Path, tmp_path: Path) -> None:
+def test_a_cache_in_the_way_of_which_a_file_lies_is_told(source, tmp_path):
     (tmp_path / ANSWERS).write_text("in the way")
     with pytest.raises(SurroundingsError, match=ANSWERS):
         kept(tmp_path, sys.executable, Rig())
 
 
-def test_a_kept_corpus_is_the_one_that_was_read(tmp_path: Path) -> None:
+def test_a_kept_corpus_is_the_one_that_was_read(tmp_path):
     first = read_corpus(sys.executable, cache=tmp_path)
     assert list((tmp_path / ANSWERS).iterdir())
     assert read_corpus(sys.executable, cache=tmp_path) == first

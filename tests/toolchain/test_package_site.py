@@ -120,7 +120,7 @@ def house(tmp_path: Path) -> House:
     return House(tmp_path, release, Bindings("99.0.1.5", "cp311", name, sha256), compiler)
 
 
-def test_it_holds_the_releases_python_and_stand_ins_for_all_that_is_compiled(house: House) -> None:
+def test_it_holds_the_releases_python_and_stand_ins_for_all_that_is_compiled(house):
     site = house.site()
     found = {
         str(path.relative_to(site.folder))
@@ -143,7 +143,7 @@ def test_it_holds_the_releases_python_and_stand_ins_for_all_that_is_compiled(hou
     assert (site.folder / "torch_tensorrt/lib/libtorchtrt_runtime.so").read_bytes() == b"library"
 
 
-def test_it_says_which_tensorrt_was_named_and_which_one_is_there(house: House) -> None:
+def test_it_says_which_tensorrt_was_named_and_which_one_is_there(house):
     site = house.site()
     assert (site.release, site.builder) == ("9.1.0", "segment")
     assert (site.tensorrt_pinned, site.tensorrt_running) == ("99.0", "99.0.1.5")
@@ -151,7 +151,7 @@ def test_it_says_which_tensorrt_was_named_and_which_one_is_there(house: House) -
     assert (described["slots"], described["abi"]) == (2, "9")
 
 
-def test_no_file_in_it_names_the_place_where_it_was_made(house: House) -> None:
+def test_no_file_in_it_names_the_place_where_it_was_made(house):
     site = house.site()
     place = str(house.cache).encode()
     assert not [
@@ -159,7 +159,7 @@ def test_no_file_in_it_names_the_place_where_it_was_made(house: House) -> None:
     ]
 
 
-def test_every_module_that_compiles_has_bytecode_that_a_copy_keeps(house: House) -> None:
+def test_every_module_that_compiles_has_bytecode_that_a_copy_keeps(house):
     """As in an installation: what compiles while it is measured is not what users have."""
     folder = house.site().folder
     kept = {
@@ -172,7 +172,7 @@ def test_every_module_that_compiles_has_bytecode_that_a_copy_keeps(house: House)
     assert {path.read_bytes()[4:8] for path in kept.values() if path.exists()} == {unchecked}
 
 
-def test_it_is_made_once_and_then_taken_from_the_cache(house: House) -> None:
+def test_it_is_made_once_and_then_taken_from_the_cache(house):
     first = house.site()
     built = (house.folder / "built").read_text()
     assert house.site() == first
@@ -180,7 +180,7 @@ def test_it_is_made_once_and_then_taken_from_the_cache(house: House) -> None:
     assert sum(line.startswith("putting") for line in house.told) == 1
 
 
-def test_two_at_once_make_it_once_and_both_get_it(house: House) -> None:
+def test_two_at_once_make_it_once_and_both_get_it(house):
     found: list[PackageSite] = []
     threads = [threading.Thread(target=lambda: found.append(house.site())) for _ in range(4)]
     for thread in threads:
@@ -194,25 +194,25 @@ def test_two_at_once_make_it_once_and_both_get_it(house: House) -> None:
 
 
 @pytest.mark.parametrize("change", ["torch_git_version", "torch_version"])
-def test_another_torch_gets_a_folder_of_its_own(house: House, change: str) -> None:
+def test_another_torch_gets_a_folder_of_its_own(house, change):
     other = EnvironmentFacts(**{**vars(FACTS), change: "other"})
     assert house.site().folder != house.site(facts=other).folder
 
 
-def test_bindings_with_a_wrong_hash_are_refused_and_nothing_is_made(house: House) -> None:
+def test_bindings_with_a_wrong_hash_are_refused_and_nothing_is_made(house):
     damaged = Bindings("99.0.1.5", "cp311", house.bindings.wheel, "0" * 64)
     with pytest.raises(SurroundingsError, match=r"bindings.*wrong SHA-256: expected 0{64}"):
         house.site(bindings=damaged)
     assert house.made() == []
 
 
-def test_a_release_with_a_wrong_hash_is_refused_and_nothing_is_made(house: House) -> None:
+def test_a_release_with_a_wrong_hash_is_refused_and_nothing_is_made(house):
     with pytest.raises(SurroundingsError, match=r"torch_tensorrt.*wrong SHA-256: expected 0{64}"):
         house.site(release=with_changes(house.release, sha256="0" * 64))
     assert house.made() == []
 
 
-def test_what_breaks_off_half_way_leaves_nothing_and_the_next_one_succeeds(house: House) -> None:
+def test_what_breaks_off_half_way_leaves_nothing_and_the_next_one_succeeds(house):
     whole = house.folder / "house" / house.bindings.wheel
     kept = whole.read_bytes()
     whole.write_bytes(b"not a zip")
@@ -225,14 +225,14 @@ def test_what_breaks_off_half_way_leaves_nothing_and_the_next_one_succeeds(house
     assert house.made() == [site.folder.name]
 
 
-def test_it_is_not_put_beside_a_real_tensorrt(house: House) -> None:
+def test_it_is_not_put_beside_a_real_tensorrt(house):
     real = EnvironmentFacts(**{**vars(FACTS), "real_tensorrt": ("tensorrt",)})
     with pytest.raises(Unavailable, match="tensorrt is installed in this environment"):
         house.site(facts=real)
     assert house.made() == []
 
 
-def test_clean_removes_it(house: House) -> None:
+def test_clean_removes_it(house):
     house.site()
     (house.cache / "engines").mkdir()
     assert clean(house.cache, wheels=False, native=False) > 0
@@ -260,7 +260,7 @@ class TestRealLibraries:
             WheelFile(libraries, write_wheel(house.folder / "house" / libraries, whole)),
         )
 
-    def test_the_package_is_told_to_take_it(self, house: House, bindings: Bindings) -> None:
+    def test_the_package_is_told_to_take_it(self, house, bindings):
         site = house.site(bindings=bindings, builder="tensorrt-rtx")
         assert (site.tensorrt_pinned, site.tensorrt_running) == ("9.0", "9.0.0.7")
         names = {path.name for path in site.folder.iterdir()}
@@ -273,9 +273,7 @@ class TestRealLibraries:
         (found,) = importlib.metadata.distributions(path=[str(site.folder)])
         assert found.metadata["Name"] == "torch-tensorrt-rtx"
 
-    def test_the_libraries_are_unpacked_once_for_all_sites(
-        self, house: House, bindings: Bindings
-    ) -> None:
+    def test_the_libraries_are_unpacked_once_for_all_sites(self, house, bindings):
         site = house.site(bindings=bindings, builder="tensorrt-rtx")
         other = house.site(
             bindings=bindings,
@@ -288,9 +286,7 @@ class TestRealLibraries:
         assert (libraries / "tensorrt_rtx_libs" / "libx.so.1").read_bytes() == b"real"
         assert len(house.made()) == 3
 
-    def test_a_release_that_names_none_is_unavailable(
-        self, house: House, bindings: Bindings
-    ) -> None:
+    def test_a_release_that_names_none_is_unavailable(self, house, bindings):
         pins = dataclasses.replace(house.release.pins, tensorrt_rtx="")
         with pytest.raises(Unavailable, match="names no TensorRT for tensorrt-rtx"):
             house.site(
@@ -301,21 +297,21 @@ class TestRealLibraries:
 
 
 class TestEngineSlots:
-    def test_up_to_2_12_slots_are_counted_where_they_are_used(self, tmp_path: Path) -> None:
+    def test_up_to_2_12_slots_are_counted_where_they_are_used(self, tmp_path):
         path = tmp_path / "wheel.whl"
         text = b"A_IDX = -1\nB_IDX = -1\nif X:\n    A_IDX = torch.ops.tensorrt.A_IDX()\n"
         write_wheel(path, {OLD_LAYOUT: text})
         assert engine_slots(path, "7") == 2
 
-    def test_another_number_than_the_catalogues_is_refused(self, tmp_path: Path) -> None:
+    def test_another_number_than_the_catalogues_is_refused(self, tmp_path):
         path = tmp_path / "wheel.whl"
         write_wheel(path, {LAYOUT: b'ABI_VERSION = "10"\nA_IDX = 0\n'})
         with pytest.raises(SurroundingsError, match="ABI is 10, but the catalogue says 9"):
             engine_slots(path, "9")
 
     def test_a_release_before_2_5_is_unavailable_and_is_told_where_the_package_lane_begins(
-        self, tmp_path: Path
-    ) -> None:
+        self, tmp_path
+    ):
         path = tmp_path / "torch_tensorrt-2.4.0.whl"
         write_wheel(path, {OLD_LAYOUT: b"class TorchTensorRTModule: ...\n"})
         with pytest.raises(Unavailable, match=r"2\.4\.0.*from 2\.7\.0 on"):
@@ -338,22 +334,22 @@ class TestChoice:
             ("12.0.0", "11.0.0.114"),  # none above: the newest
         ],
     )
-    def test_the_named_version_or_the_nearest(self, pinned: str, chosen: str) -> None:
+    def test_the_named_version_or_the_nearest(self, pinned, chosen):
         assert choose(self.known, pinned, "cp312") == Bindings(chosen, "cp312", "", "")
 
-    def test_a_version_that_is_asked_for_is_taken(self) -> None:
+    def test_a_version_that_is_asked_for_is_taken(self):
         assert choose(self.known, "11.0.0", "cp311", "10.3.0").version == "10.3.0"
 
-    def test_one_that_is_not_there_is_wrong_use_and_the_known_ones_are_told(self) -> None:
+    def test_one_that_is_not_there_is_wrong_use_and_the_known_ones_are_told(self):
         with pytest.raises(UsageError, match=r"no TensorRT bindings 9\.9 .*known: 10\.3\.0, "):
             choose(self.known, "11.0.0", "cp311", "9.9")
 
-    def test_a_python_without_any_makes_it_unavailable(self) -> None:
+    def test_a_python_without_any_makes_it_unavailable(self):
         with pytest.raises(Unavailable, match="for cp399; there are some for cp311, cp312"):
             choose(self.known, "11.0.0", "cp399")
 
 
-def test_the_catalogue_has_what_each_release_from_2_5_names() -> None:
+def test_the_catalogue_has_what_each_release_from_2_5_names():
     known = load_bindings()["bindings"]
     for release in load_catalogue():
         if Version(release.version) >= Version("2.5"):
@@ -361,7 +357,7 @@ def test_the_catalogue_has_what_each_release_from_2_5_names() -> None:
             assert Version(chosen.version).release[:3] == Version(release.pins.tensorrt).release[:3]
 
 
-def test_a_catalogue_with_a_misspelt_key_is_refused(tmp_path: Path) -> None:
+def test_a_catalogue_with_a_misspelt_key_is_refused(tmp_path):
     path = tmp_path / "bindings.toml"
     table = f'[rtx]\n[bindings."1.0".cp311]\nwheel = "a.whl"\nsha256 = "{"0" * 64}"\nsha265 = ""\n'
     path.write_text(f"schema = 1\n\n{table}")

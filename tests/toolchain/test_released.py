@@ -64,7 +64,7 @@ def registry(tmp_path: Path) -> Registry:
     return Registry(tmp_path)
 
 
-def test_it_is_fetched_into_the_cache_where_a_run_finds_it(registry: Registry) -> None:
+def test_it_is_fetched_into_the_cache_where_a_run_finds_it(registry):
     made = registry.add("9.1.0", platform="manylinux_2_28_x86_64")
     found = registry.toolchain().released_wheel("9.1.0")
     assert found == registry.folder / "cache" / "wheels" / made.name
@@ -76,7 +76,7 @@ def test_it_is_fetched_into_the_cache_where_a_run_finds_it(registry: Registry) -
     assert "--python-version 3.11" in asked
 
 
-def test_a_wheel_for_another_python_will_do(registry: Registry) -> None:
+def test_a_wheel_for_another_python_will_do(registry):
     registry.add("9.0.0")
     made = registry.add("9.1.0", "cp310")
     assert registry.toolchain().released_wheel("9.1.0").name == made.name
@@ -91,9 +91,7 @@ def test_a_wheel_for_another_python_will_do(registry: Registry) -> None:
         ("9.9", "9.2.0, 9.10.0, 9.11.0 and 2 others"),
     ],
 )
-def test_a_version_that_is_not_there_is_told_with_the_nearest(
-    registry: Registry, version: str, near: str
-) -> None:
+def test_a_version_that_is_not_there_is_told_with_the_nearest(registry, version, near):
     for known in ("9.0.0", "9.1.0", "9.2.0", "9.10.0", "9.11.0"):
         registry.add(known, "cp311" if known != "9.11.0" else "cp313")
     with pytest.raises(UsageError) as refused:
@@ -104,19 +102,19 @@ def test_a_version_that_is_not_there_is_told_with_the_nearest(
     )
 
 
-def test_a_registry_without_any_is_told_so(registry: Registry) -> None:
+def test_a_registry_without_any_is_told_so(registry):
     with pytest.raises(UsageError, match="it has none of any version"):
         registry.toolchain().released_wheel("9.1.0")
 
 
-def test_a_registry_that_cannot_be_reached_lacks_no_version(registry: Registry) -> None:
+def test_a_registry_that_cannot_be_reached_lacks_no_version(registry):
     broken = "WARNING: Retrying after connection broken by 'ConnectTimeoutError'\n"
     with pytest.raises(SurroundingsError, match=r"9\.1\.0: no registry could be reached"):
         registry.toolchain(broken).released_wheel("9.1.0")
     assert registry.asked == ["cp311"]
 
 
-def test_a_pip_that_fails_otherwise_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_a_pip_that_fails_otherwise_is_told_with_its_reason(tmp_path):
     body = "import sys; sys.exit('ERROR: Invalid requirement')"
     toolchain = Toolchain(tmp_path / "cache", script(tmp_path / "python", body))
     with pytest.raises(SurroundingsError, match=r"pip could not fetch .*: Invalid requirement"):
@@ -128,8 +126,8 @@ class TestAtHand:
 
     @pytest.mark.parametrize("offline", [False, True])
     def test_the_wheel_is_found_by_its_name_and_that_for_the_first_python_is_taken(
-        self, registry: Registry, offline: bool
-    ) -> None:
+        self, registry, offline
+    ):
         made = [registry.add("9.1.0", interpreter) for interpreter in ("cp39", "cp312", "cp311")]
         registry.add("9.1.0", "cp311", "win_amd64")
         cached = registry.folder / "cache" / "wheels"
@@ -140,13 +138,13 @@ class TestAtHand:
         assert registry.toolchain(**fields).released_wheel("9.1").name == made[2].name
         assert registry.asked == []
 
-    def test_a_wheel_for_another_system_does_not_count(self, registry: Registry) -> None:
+    def test_a_wheel_for_another_system_does_not_count(self, registry):
         registry.add("9.1.0", platform="win_amd64")
         registry.add("9.0.0", platform="manylinux_2_28_aarch64")
         with pytest.raises(UsageError, match=r"wheelhouse .* Linux on x86_64; it has none of any"):
             registry.toolchain(wheelhouse=registry.folder).released_wheel("9.1.0")
 
-    def test_what_is_not_there_is_told_with_the_folder(self, registry: Registry) -> None:
+    def test_what_is_not_there_is_told_with_the_folder(self, registry):
         registry.add("9.1.0")
         with pytest.raises(UsageError, match=r"the wheelhouse .* it has 9\.1\.0$"):
             registry.toolchain(wheelhouse=registry.folder).released_wheel("9.2.0")

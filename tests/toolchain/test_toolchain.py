@@ -87,9 +87,7 @@ def leftovers(cache: Path) -> list[str]:
 
 
 class TestWheelFromTheRegistry:
-    def test_it_is_fetched_once_and_then_taken_from_the_cache(
-        self, cache: Path, release: Release, registry: Registry
-    ) -> None:
+    def test_it_is_fetched_once_and_then_taken_from_the_cache(self, cache, release, registry):
         told: list[str] = []
         toolchain = Toolchain(cache, registry.python(), notify=told.append)
         assert toolchain.wheel_at_hand(release) is None
@@ -100,9 +98,7 @@ class TestWheelFromTheRegistry:
         assert told == [f"fetching {release.wheel}"]
         assert leftovers(cache) == []
 
-    def test_pip_is_asked_for_the_one_file_whatever_python_runs_it(
-        self, cache: Path, release: Release, registry: Registry
-    ) -> None:
+    def test_pip_is_asked_for_the_one_file_whatever_python_runs_it(self, cache, release, registry):
         Toolchain(cache, registry.python()).wheel(release)
         assert registry.asked[0].startswith(
             "-m pip download --no-deps --only-binary=:all: --platform manylinux_2_28_x86_64 "
@@ -110,9 +106,7 @@ class TestWheelFromTheRegistry:
         )
         assert "torch-tensorrt==9.1.0 -d " in registry.asked[0]
 
-    def test_a_wheel_of_several_platforms_is_asked_for_by_all_of_them(
-        self, release: Release
-    ) -> None:
+    def test_a_wheel_of_several_platforms_is_asked_for_by_all_of_them(self, release):
         name = "torch_tensorrt-9.1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
         arguments = pip_arguments(with_changes(release, wheel=name))
         assert [a for a in arguments if a.startswith("manylinux")] == [
@@ -120,9 +114,7 @@ class TestWheelFromTheRegistry:
             "manylinux_2_17_x86_64",
         ]
 
-    def test_a_wrong_hash_is_refused_with_file_expected_and_found(
-        self, cache: Path, release: Release, registry: Registry
-    ) -> None:
+    def test_a_wrong_hash_is_refused_with_file_expected_and_found(self, cache, release, registry):
         other = with_changes(release, sha256="0" * 64)
         with pytest.raises(
             SurroundingsError,
@@ -131,15 +123,13 @@ class TestWheelFromTheRegistry:
             Toolchain(cache, registry.python()).wheel(other)
         assert os.listdir(cache / "wheels") == []
 
-    def test_a_file_of_another_name_is_refused(
-        self, cache: Path, release: Release, registry: Registry
-    ) -> None:
+    def test_a_file_of_another_name_is_refused(self, cache, release, registry):
         with pytest.raises(SurroundingsError, match=r"pip fetched other\.whl where"):
             Toolchain(cache, registry.python(name="other.whl")).wheel(release)
 
     def test_an_unreachable_registry_makes_it_unavailable_with_pips_reason(
-        self, cache: Path, release: Release, registry: Registry
-    ) -> None:
+        self, cache, release, registry
+    ):
         stderr = "WARNING: Retrying after connection broken by 'X'\nERROR: No matching version\n"
         python = registry.python(source="", stderr=stderr, code=1)
         with pytest.raises(Unavailable, match=r"no registry could be reached \(No matching"):
@@ -154,33 +144,23 @@ class TestWheelFromTheRegistry:
         ],
     )
     def test_a_failure_of_this_machine_is_not_taken_for_a_missing_registry(
-        self, cache: Path, release: Release, registry: Registry, stderr: str
-    ) -> None:
+        self, cache, release, registry, stderr
+    ):
         python = registry.python(source="", stderr=stderr, code=1)
         with pytest.raises(SurroundingsError, match="pip could not fetch"):
             Toolchain(cache, python).wheel(release)
 
-    def test_a_pip_that_hangs_makes_it_unavailable(
-        self,
-        cache: Path,
-        release: Release,
-        registry: Registry,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+    def test_a_pip_that_hangs_makes_it_unavailable(self, cache, release, registry, monkeypatch):
         monkeypatch.setattr("harness.toolchain.wheels.DOWNLOAD_TIMEOUT_S", 0.2)
         with pytest.raises(Unavailable, match="pip fetched nothing in 0 s"):
             Toolchain(cache, registry.python(pause_s=30)).wheel(release)
 
-    def test_offline_no_registry_is_asked(
-        self, cache: Path, release: Release, registry: Registry
-    ) -> None:
+    def test_offline_no_registry_is_asked(self, cache, release, registry):
         with pytest.raises(Unavailable, match="is not cached, and this run is offline"):
             Toolchain(cache, registry.python(), offline=True).wheel(release)
         assert registry.asked == []
 
-    def test_two_runs_at_once_fetch_it_once(
-        self, cache: Path, release: Release, registry: Registry
-    ) -> None:
+    def test_two_runs_at_once_fetch_it_once(self, cache, release, registry):
         python = registry.python(pause_s=0.3)
         threads = [
             threading.Thread(target=Toolchain(cache, python).wheel, args=(release,))
@@ -201,35 +181,29 @@ class TestCorruptCachedWheel:
         path.write_bytes(b"damaged")
         return path
 
-    def test_it_is_fetched_once_again(
-        self, cache: Path, release: Release, registry: Registry, corrupt: Path
-    ) -> None:
+    def test_it_is_fetched_once_again(self, cache, release, registry, corrupt):
         told: list[str] = []
         Toolchain(cache, registry.python(), notify=told.append).wheel(release)
         assert corrupt.read_bytes() != b"damaged"
         assert "the cached file is corrupt" in told[0]
         assert len(registry.asked) == 1
 
-    def test_if_it_stays_so_the_run_fails(
-        self, cache: Path, release: Release, registry: Registry, corrupt: Path
-    ) -> None:
+    def test_if_it_stays_so_the_run_fails(self, cache, release, registry, corrupt):
         with pytest.raises(SurroundingsError, match="wrong SHA-256"):
             Toolchain(cache, registry.python(source=str(corrupt))).wheel(release)
         assert len(registry.asked) == 1
 
     @pytest.mark.parametrize("offline", [True, False])
     def test_without_a_registry_it_is_a_failure_and_not_unavailable(
-        self, cache: Path, release: Release, registry: Registry, corrupt: Path, offline: bool
-    ) -> None:
+        self, cache, release, registry, corrupt, offline
+    ):
         python = registry.python(source="", stderr="ERROR: nothing there\n", code=1)
         with pytest.raises(SurroundingsError, match=rf"{corrupt}: wrong SHA-256.*delete the file"):
             Toolchain(cache, python, offline=offline).wheel(release)
 
 
 class TestWheelhouse:
-    def test_it_is_the_only_place_that_is_looked_at(
-        self, tmp_path: Path, cache: Path, release: Release, registry: Registry
-    ) -> None:
+    def test_it_is_the_only_place_that_is_looked_at(self, tmp_path, cache, release, registry):
         toolchain = Toolchain(cache, registry.python(), wheelhouse=tmp_path / "registry")
         assert toolchain.wheel(release) == tmp_path / "registry" / release.wheel
         assert toolchain.wheel_at_hand(release) is not None
@@ -237,8 +211,8 @@ class TestWheelhouse:
         assert not cache.exists()
 
     def test_a_wheel_that_it_lacks_is_unavailable_even_if_cached(
-        self, tmp_path: Path, cache: Path, release: Release, registry: Registry
-    ) -> None:
+        self, tmp_path, cache, release, registry
+    ):
         Toolchain(cache, registry.python()).wheel(release)
         (tmp_path / "empty").mkdir()
         toolchain = Toolchain(cache, registry.python(), wheelhouse=tmp_path / "empty")
@@ -247,8 +221,8 @@ class TestWheelhouse:
         assert toolchain.wheel_at_hand(release) is None
 
     def test_a_wrong_hash_in_it_is_refused_and_the_file_is_left_alone(
-        self, tmp_path: Path, cache: Path, release: Release, registry: Registry
-    ) -> None:
+        self, tmp_path, cache, release, registry
+    ):
         path = tmp_path / "registry" / release.wheel
         path.write_bytes(b"damaged")
         toolchain = Toolchain(cache, registry.python(), wheelhouse=path.parent)
@@ -257,31 +231,21 @@ class TestWheelhouse:
         assert path.read_bytes() == b"damaged"
         assert registry.asked == []
 
-    def test_a_wheelhouse_that_is_not_there_is_wrong_use(
-        self, tmp_path: Path, cache: Path, release: Release, registry: Registry
-    ) -> None:
+    def test_a_wheelhouse_that_is_not_there_is_wrong_use(self, tmp_path, cache, release, registry):
         toolchain = Toolchain(cache, registry.python(), wheelhouse=tmp_path / "nowhere")
         with pytest.raises(UsageError, match="nowhere: no such folder"):
             toolchain.wheel(release)
 
 
 class TestCacheFolder:
-    def test_one_that_cannot_be_made_is_named(
-        self, tmp_path: Path, release: Release, registry: Registry
-    ) -> None:
+    def test_one_that_cannot_be_made_is_named(self, tmp_path, release, registry):
         (tmp_path / "file").write_bytes(b"")
         with pytest.raises(
             SurroundingsError, match=r"file.*choose a cache .*INLINER_REGRESS_CACHE="
         ):
             Toolchain(tmp_path / "file" / "cache", registry.python()).wheel(release)
 
-    def test_a_full_disk_is_told_as_such(
-        self,
-        cache: Path,
-        release: Release,
-        registry: Registry,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+    def test_a_full_disk_is_told_as_such(self, cache, release, registry, monkeypatch):
         def full(source: object, target: object) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
 
@@ -289,7 +253,7 @@ class TestCacheFolder:
         with pytest.raises(SurroundingsError, match="No space left on device; free some space"):
             Toolchain(cache, registry.python()).wheel(release)
 
-    def test_a_lock_that_is_not_given_back_is_named(self, cache: Path) -> None:
+    def test_a_lock_that_is_not_given_back_is_named(self, cache):
         (cache / "locks").mkdir(parents=True)
         with (
             filelock.FileLock(cache / "locks" / "thing.lock"),
@@ -298,7 +262,7 @@ class TestCacheFolder:
         ):
             pass
 
-    def test_clean_removes_wheels_and_builds_and_says_how_much(self, cache: Path) -> None:
+    def test_clean_removes_wheels_and_builds_and_says_how_much(self, cache):
         for name, size in (("wheels/a.whl", 100), ("native/b.so", 20), ("other/c", 3)):
             (cache / name).parent.mkdir(parents=True)
             (cache / name).write_bytes(b"x" * size)
@@ -318,12 +282,12 @@ class TestPipsLastWord:
             ("", "pip said nothing"),
         ],
     )
-    def test_it_is_the_last_error_or_else_the_last_line(self, stderr: str, line: str) -> None:
+    def test_it_is_the_last_error_or_else_the_last_line(self, stderr, line):
         assert last_meaningful_line(stderr) == line
 
 
 class TestPythonEnvironment:
-    def test_the_probe_needs_torch_alone_and_finds_the_headers_that_torch_names(self) -> None:
+    def test_the_probe_needs_torch_alone_and_finds_the_headers_that_torch_names(self):
         """torch's own list is in a module that needs setuptools; torch 2.9 does not ask for it."""
         run = "import runpy; runpy.run_module('harness.rig.questions', run_name='__main__')"
         without = f"import sys; sys.modules['setuptools'] = None; {run}"
@@ -337,7 +301,7 @@ class TestPythonEnvironment:
         )
         assert json.loads(told.stdout)["include_paths"] == include_paths()
 
-    def test_the_probe_of_this_python_tells_what_its_torch_is(self, cache: Path) -> None:
+    def test_the_probe_of_this_python_tells_what_its_torch_is(self, cache):
         import torch
 
         facts = Toolchain(cache, sys.executable).python_env()
@@ -349,7 +313,7 @@ class TestPythonEnvironment:
         assert facts.python_version.startswith(f"3.{sys.version_info.minor}.")
         assert facts.threads >= 1
 
-    def test_it_is_asked_once_for_each_toolchain(self, tmp_path: Path) -> None:
+    def test_it_is_asked_once_for_each_toolchain(self, tmp_path):
         log = tmp_path / "log"
         answer = json.dumps(dataclasses.asdict(NO_TORCH))
         python = script(
@@ -361,12 +325,12 @@ class TestPythonEnvironment:
         Toolchain(tmp_path, python).python_env()
         assert log.read_text() == "xx"
 
-    def test_what_an_import_prints_before_the_answer_does_no_harm(self, tmp_path: Path) -> None:
+    def test_what_an_import_prints_before_the_answer_does_no_harm(self, tmp_path):
         answer = json.dumps(dataclasses.asdict(NO_TORCH))
         python = script(tmp_path / "python", f"print('hello')\nprint({answer!r})\n")
         assert Toolchain(tmp_path, python).python_env() == NO_TORCH
 
-    def test_a_python_without_torch_is_told_what_to_do(self, tmp_path: Path) -> None:
+    def test_a_python_without_torch_is_told_what_to_do(self, tmp_path):
         body = f'exec {sys.executable} -S "$@"\n'  # -S: no site-packages, hence no torch
         python = script(tmp_path / "python", body, interpreter="/bin/sh")
         with pytest.raises(SurroundingsError, match="torch is not installed; run through nox"):
@@ -382,13 +346,11 @@ class TestPythonEnvironment:
             ("pass", "answer cannot be read"),
         ],
     )
-    def test_a_probe_that_fails_is_told_with_its_reason(
-        self, tmp_path: Path, body: str, complaint: str
-    ) -> None:
+    def test_a_probe_that_fails_is_told_with_its_reason(self, tmp_path, body, complaint):
         with pytest.raises(SurroundingsError, match=complaint):
             Toolchain(tmp_path, script(tmp_path / "python", body)).python_env()
 
-    def test_a_python_that_cannot_be_run_is_named(self, tmp_path: Path) -> None:
+    def test_a_python_that_cannot_be_run_is_named(self, tmp_path):
         with pytest.raises(SurroundingsError, match="nopython: cannot be run"):
             Toolchain(tmp_path, "/nopython").python_env()
 
@@ -435,7 +397,7 @@ class TestNativeBuild:
 
         return _build
 
-    def test_it_is_built_on_first_use_and_loads(self, cache: Path, build: Callable) -> None:
+    def test_it_is_built_on_first_use_and_loads(self, cache, build):
         library, told = build()
         assert ctypes.CDLL(str(library)).answer() == 43
         assert library.parent == cache / "native"
@@ -444,15 +406,13 @@ class TestNativeBuild:
         assert build() == (library, [])
         assert os.listdir(library.parent) == [library.name]
 
-    def test_torchs_own_abi_is_what_it_is_built_for(self, build: Callable) -> None:
+    def test_torchs_own_abi_is_what_it_is_built_for(self, build):
         new, _ = build()
         old, _ = build(cxx11_abi=False)
         assert old != new
         assert ctypes.CDLL(str(old)).answer() == 42
 
-    def test_another_source_flag_compiler_or_torch_is_another_build(
-        self, facts: EnvironmentFacts
-    ) -> None:
+    def test_another_source_flag_compiler_or_torch_is_another_build(self, facts):
         keys = {
             build_key(b"source", "g++ 12", facts),
             build_key(b"other", "g++ 12", facts),
@@ -464,7 +424,7 @@ class TestNativeBuild:
         }
         assert len(keys) == 7
 
-    def test_it_builds_and_links_against_the_real_torch(self, tmp_path: Path, cache: Path) -> None:
+    def test_it_builds_and_links_against_the_real_torch(self, tmp_path, cache):
         import torch
 
         source = tmp_path / "version.cpp"
@@ -477,9 +437,7 @@ class TestNativeBuild:
         library.version.restype = ctypes.c_char_p
         assert library.version().decode() == torch.__version__.partition("+")[0]
 
-    def test_two_runs_at_once_build_it_once(
-        self, cache: Path, source: Path, facts: EnvironmentFacts
-    ) -> None:
+    def test_two_runs_at_once_build_it_once(self, cache, source, facts):
         told: list[str] = []
         threads = [
             threading.Thread(
@@ -494,31 +452,25 @@ class TestNativeBuild:
             thread.join()
         assert len(told) == 1
 
-    def test_a_compiler_may_be_a_command_with_arguments(
-        self, cache: Path, source: Path, facts: EnvironmentFacts
-    ) -> None:
+    def test_a_compiler_may_be_a_command_with_arguments(self, cache, source, facts):
         toolchain = Toolchain(cache, sys.executable, compiler="/usr/bin/env g++")
         assert toolchain.native_runtime(source, facts).is_file()
 
-    def test_no_compiler_is_told_with_the_command_and_what_to_install(
-        self, cache: Path, source: Path, facts: EnvironmentFacts
-    ) -> None:
+    def test_no_compiler_is_told_with_the_command_and_what_to_install(self, cache, source, facts):
         toolchain = Toolchain(cache, sys.executable, compiler="no-such-compiler")
         with pytest.raises(SurroundingsError, match=r"no-such-compiler: cannot be run .*install g"):
             toolchain.native_runtime(source, facts)
         with pytest.raises(SurroundingsError, match="no-such-compiler: cannot be run"):
             toolchain.compiler_version()
 
-    def test_a_compiler_that_does_not_know_itself_is_refused(
-        self, tmp_path: Path, cache: Path
-    ) -> None:
+    def test_a_compiler_that_does_not_know_itself_is_refused(self, tmp_path, cache):
         compiler = script(tmp_path / "cc", "raise SystemExit(3)")
         with pytest.raises(SurroundingsError, match="--version exited with code 3"):
             Toolchain(cache, sys.executable, compiler=compiler).compiler_version()
 
     def test_a_source_that_does_not_compile_is_told_with_the_first_errors(
-        self, cache: Path, source: Path, build: Callable
-    ) -> None:
+        self, cache, source, build
+    ):
         source.write_text("int f() { return wrong; }\n")
         with pytest.raises(
             SurroundingsError, match=r"(?s)answer\.cpp: g\+\+ exited.*wrong.? was not"
@@ -526,17 +478,17 @@ class TestNativeBuild:
             build()
         assert os.listdir(cache / "native") == []
 
-    def test_a_library_that_is_not_there_is_named(self, tmp_path: Path, build: Callable) -> None:
+    def test_a_library_that_is_not_there_is_named(self, tmp_path, build):
         with pytest.raises(SurroundingsError, match="cannot find -ltorch"):
             build(library_path=str(tmp_path / "nowhere"))
 
-    def test_only_the_first_errors_are_shown(self) -> None:
+    def test_only_the_first_errors_are_shown(self):
         output = "In file a.h:\n" + "".join(f"a.cpp:{n}: error: no {n}\n" for n in range(9))
         assert first_errors(output).splitlines() == [f"a.cpp:{n}: error: no {n}" for n in range(5)]
         assert first_errors("Fehler: nichts\n") == "Fehler: nichts"
 
 
-def test_a_wheel_for_any_python_is_asked_for_as_such(release: Release) -> None:
+def test_a_wheel_for_any_python_is_asked_for_as_such(release):
     name = "torch_tensorrt-2.14.0-py3-none-manylinux_2_28_x86_64.whl"
     arguments = pip_arguments(with_changes(release, wheel=name))
     assert arguments[arguments.index("--python-version") + 1] == "3"

@@ -95,11 +95,11 @@ def add(edits: Edits, root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ADDITIONS)
-def test_an_addition_takes_at_most_four_files(name: str) -> None:
+def test_an_addition_takes_at_most_four_files(name):
     assert len(ADDITIONS[name]) <= MOST
 
 
-def test_a_run_asks_an_added_oracle_by_an_added_route_with_an_added_builder(tmp_path: Path) -> None:
+def test_a_run_asks_an_added_oracle_by_an_added_route_with_an_added_builder(tmp_path):
     root = tmp_path / "tree"
     for folder in ("harness", "corpus"):
         no_bytecode = shutil.ignore_patterns("__pycache__")

@@ -49,7 +49,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-def test_records_come_back_with_all_that_is_in_them() -> None:
+def test_records_come_back_with_all_that_is_in_them():
     wheels = (Wheel(1.0), Wheel(2.5, Colour.RED))
     assert decode(Cart, GOOD) == Cart("a", wheels, ("x", 1.0), {"hay": 3}, Cart("b"))
     assert isinstance(decode(Cart, {"name": "a", "horn": "TOOT"}).horn, Shout)
@@ -71,6 +71,6 @@ def test_records_come_back_with_all_that_is_in_them() -> None:
         ({"horn": "hoo"}, "hoo is no shout"),
     ],
 )
-def test_what_does_not_fit_is_named(wrong: dict[str, Any], named: str) -> None:
+def test_what_does_not_fit_is_named(wrong, named):
     with pytest.raises((KeyError, TypeError, ValueError), match=named):
         decode(Cart, {**GOOD, **wrong})

@@ -78,20 +78,20 @@ def run(
     return records, result
 
 
-def test_every_cell_ends_in_one_record(setup: WorkerSetup) -> None:
+def test_every_cell_ends_in_one_record(setup):
     cells = plan(*(f"case-{number}" for number in range(7)))
     records, result = run(setup, cells)
     assert set(records) == {(cell.key.case, cell.key.route) for cell in cells}
     assert result == {}
 
 
-def test_the_plan_s_hypothetical_cells_stay_so(setup: WorkerSetup) -> None:
+def test_the_plan_s_hypothetical_cells_stay_so(setup):
     records, _ = run(setup, plan("ok"))
     assert records[("ok", "export")].hypothetical
     assert not records[("ok", "legacy")].hypothetical
 
 
-def test_a_worker_that_dies_is_a_verdict_and_the_run_goes_on(setup: WorkerSetup) -> None:
+def test_a_worker_that_dies_is_a_verdict_and_the_run_goes_on(setup):
     records, _ = run(setup, plan("crash", "fine"))
     verdict = records[("crash", "export")].verdict(Oracle.COMPLETION)
     assert (verdict.label, verdict.message) == ("killed@export", "worker killed by SIGKILL")
@@ -101,36 +101,36 @@ def test_a_worker_that_dies_is_a_verdict_and_the_run_goes_on(setup: WorkerSetup)
 
 
 def test_each_worker_s_temporary_files_are_its_own_and_go_with_it_even_if_it_is_killed(
-    setup: WorkerSetup, tmp_path: Path
-) -> None:
+    setup, tmp_path
+):
     run(setup, plan("crash", "fine"))
     left = [Path(line) for line in (tmp_path / "left").read_text().splitlines()]
     assert len({folder.parent for folder in left}) == len(left) >= 2
     assert not any(folder.parent.exists() for folder in left)
 
 
-def test_a_cell_that_hangs_is_timed_out(setup: WorkerSetup) -> None:
+def test_a_cell_that_hangs_is_timed_out(setup):
     records, _ = run(setup, plan("hang", "fine"), timeout_s=1.0)
     verdict = records[("hang", "export")].verdict(Oracle.COMPLETION)
     assert (verdict.label, verdict.message) == ("timeout@export", "no end in 1 s")
     assert records[("fine", "export")].label == "ok"
 
 
-def test_a_cell_that_dies_once_and_passes_then_is_flaky(setup: WorkerSetup) -> None:
+def test_a_cell_that_dies_once_and_passes_then_is_flaky(setup):
     records, _ = run(setup, plan("crash-once"))
     verdict = records[("crash-once", "export")].verdict(Oracle.COMPLETION)
     assert verdict.label == "flaky@export"
     assert verdict.message == "killed@export, then ok"
 
 
-def test_death_in_what_the_cells_share_is_the_verdict_on_all_of_them(setup: WorkerSetup) -> None:
+def test_death_in_what_the_cells_share_is_the_verdict_on_all_of_them(setup):
     records, _ = run(setup, plan("crash-in-shared", "fine"))
     assert records[("crash-in-shared", "legacy")].label == "killed@capture"
     assert records[("crash-in-shared", "export")].label == "killed@capture"
     assert records[("fine", "legacy")].label == "ok"
 
 
-def test_a_fault_of_the_harness_leaves_no_record_and_its_traceback(setup: WorkerSetup) -> None:
+def test_a_fault_of_the_harness_leaves_no_record_and_its_traceback(setup):
     records, result = run(setup, plan("broken"))
     assert set(records) == {("broken", "legacy")}
     ((cell, text),) = result.items()
@@ -138,7 +138,7 @@ def test_a_fault_of_the_harness_leaves_no_record_and_its_traceback(setup: Worker
     assert "ZeroDivisionError" in text
 
 
-def test_each_job_tells_what_it_spent_and_one_that_died_tells_nothing(setup: WorkerSetup) -> None:
+def test_each_job_tells_what_it_spent_and_one_that_died_tells_nothing(setup):
     spent: list[Spent] = []
     run(setup, plan("fine", "other"), spent=spent)
     assert spent == [Spent(worker_s=2.0, stages_s=1.5)] * 2
@@ -147,22 +147,22 @@ def test_each_job_tells_what_it_spent_and_one_that_died_tells_nothing(setup: Wor
     assert len(spent) == 1
 
 
-def test_a_worker_that_does_not_start_is_told_with_its_log(setup: WorkerSetup) -> None:
+def test_a_worker_that_does_not_start_is_told_with_its_log(setup):
     with pytest.raises(SurroundingsError, match=r"did not start .*code 7.*worker-0\.log"):
         run(_seeded(setup, 13), plan("fine"), count=1)
 
 
-def test_a_subject_that_does_not_load_ends_the_run(setup: WorkerSetup) -> None:
+def test_a_subject_that_does_not_load_ends_the_run(setup):
     with pytest.raises(SurroundingsError, match="subject bad: does not load"):
         run(_seeded(setup, 14), plan("fine", "other"))
 
 
-def test_a_corpus_that_is_edited_while_it_runs_ends_the_run(setup: WorkerSetup) -> None:
+def test_a_corpus_that_is_edited_while_it_runs_ends_the_run(setup):
     with pytest.raises(SurroundingsError, match="edited while it ran"):
         run(_seeded(setup, 15), plan("fine"))
 
 
-def test_no_worker_outlives_the_pool(setup: WorkerSetup) -> None:
+def test_no_worker_outlives_the_pool(setup):
     async def interrupted() -> None:
         task = asyncio.create_task(
             run_jobs(

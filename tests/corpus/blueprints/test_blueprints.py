@@ -33,7 +33,7 @@ from corpus.blueprints.build import build
 from corpus.case import find_case
 from corpus.drawn.dense_motifs import DENSE
 from corpus.drawn.draft import Draft, item, tuple_of
-from corpus.drawn.motifs import MOTIFS, Motif
+from corpus.drawn.motifs import MOTIFS
 from corpus.drawn.recipes import BOTH, ONE, Recipe, blueprint_of
 
 numbers = st.integers(min_value=-3, max_value=40)
@@ -62,7 +62,7 @@ st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False
 
 @settings(max_examples=40)
 @given(of(Blueprint))
-def test_a_blueprint_comes_back_from_json_as_it_was(blueprint: Blueprint) -> None:
+def test_a_blueprint_comes_back_from_json_as_it_was(blueprint):
     assert from_json(json.loads(json.dumps(to_json(blueprint)))) == blueprint
 
 
@@ -99,12 +99,12 @@ def changed(**fields: Any) -> dict[str, Any]:
         (changed(name=3), "str is wanted"),
     ],
 )
-def test_what_is_no_blueprint_is_refused_with_the_place(data: Any, message: str) -> None:
+def test_what_is_no_blueprint_is_refused_with_the_place(data, message):
     with pytest.raises(BadBlueprint, match=message):
         from_json(data)
 
 
-def test_a_blueprint_says_what_is_built() -> None:
+def test_a_blueprint_says_what_is_built():
     program = build(small())
     split = program.split
     assert split is not None
@@ -119,7 +119,7 @@ def test_a_blueprint_says_what_is_built() -> None:
     assert str(next(iter(split.graph.nodes)).meta["val"].shape[0]).startswith("s")
 
 
-def test_inputs_follow_the_form_of_the_call() -> None:
+def test_inputs_follow_the_form_of_the_call():
     made = build(small()).inputs(torch.Generator().manual_seed(0), 5)
     assert [tuple(leaf.shape) for leaf in pytree.tree_leaves(made.args)] == [(5, 8), (8,)]
     assert isinstance(made.args[1], list)
@@ -133,7 +133,7 @@ def digest_of_one_that_is_built() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_a_process_with_other_hashes_builds_the_same_module() -> None:
+def test_a_process_with_other_hashes_builds_the_same_module():
     module = "tests.corpus.blueprints.test_blueprints"
     ask = f"from {module} import digest_of_one_that_is_built as of; print(of())"
     done = subprocess.run(
@@ -149,7 +149,7 @@ def test_a_process_with_other_hashes_builds_the_same_module() -> None:
 
 
 @pytest.mark.parametrize("motif", [*MOTIFS, *DENSE], ids=lambda motif: motif.name)
-def test_a_motif_runs_and_has_the_values_it_stands_for(motif: Motif) -> None:
+def test_a_motif_runs_and_has_the_values_it_stands_for(motif):
     program = build(blueprint_of(Recipe(BOTH, ONE, (), (), (motif,)), "tried"))
     call = program.inputs(torch.Generator().manual_seed(0), 4)
     assert program.split is not None
@@ -160,7 +160,7 @@ def test_a_motif_runs_and_has_the_values_it_stands_for(motif: Motif) -> None:
     assert all(leaf.isfinite().all() for leaf in leaves if isinstance(leaf, torch.Tensor))
 
 
-def test_every_kind_of_step_is_drawn_by_some_motif() -> None:
+def test_every_kind_of_step_is_drawn_by_some_motif():
     kinds = {
         step.kind
         for motif in MOTIFS

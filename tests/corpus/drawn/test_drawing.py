@@ -31,22 +31,22 @@ def covered(seeds: list[int]) -> set[frozenset[str]]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_every_pair_of_a_small_space_is_covered_by_few(seed: int) -> None:
+def test_every_pair_of_a_small_space_is_covered_by_few(seed):
     taken = drawn(seed)
     assert covered(taken) == UNIVERSE
     assert len(taken) <= 9  # six are the least that can be
 
 
-def test_one_seed_draws_the_same_and_another_does_not() -> None:
+def test_one_seed_draws_the_same_and_another_does_not():
     assert drawn(1) == drawn(1)
     assert drawn(1) != drawn(2)
 
 
-def test_drawing_stops_at_the_most() -> None:
+def test_drawing_stops_at_the_most():
     assert len(drawn(1, most=2)) == 2
 
 
-def test_values_of_one_axis_make_no_pair() -> None:
+def test_values_of_one_axis_make_no_pair():
     assert pairs_of(["size/1", "size/2", "colour/red"]) == {
         frozenset(("size/1", "colour/red")),
         frozenset(("size/2", "colour/red")),
@@ -54,7 +54,7 @@ def test_values_of_one_axis_make_no_pair() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_recipe_has_at_most_one_value_that_ends_every_program(seed: int) -> None:
+def test_a_recipe_has_at_most_one_value_that_ends_every_program(seed):
     recipe = random_recipe(random.Random(seed))
     fatal = [motif.name for motif in recipe.motifs if motif.fatal]
     fatal += [form for form in recipe.forms if form in FATAL_FORMS]
@@ -64,11 +64,11 @@ def test_a_recipe_has_at_most_one_value_that_ends_every_program(seed: int) -> No
     assert not (recipe.dims == STATIC and any(motif.dynamic for motif in recipe.motifs))
 
 
-def test_motifs_have_names_of_their_own() -> None:
+def test_motifs_have_names_of_their_own():
     names = [motif.name for motif in MOTIFS]
     assert len(set(names)) == len(names)
 
 
 @pytest.mark.slow  # every draw anew
-def test_the_committed_cases_are_those_that_are_drawn() -> None:
+def test_the_committed_cases_are_those_that_are_drawn():
     assert DRAWN_FILE.read_text() == to_text(drawn_blueprints())

@@ -19,7 +19,7 @@ from corpus.blueprints.blueprint import (
 )
 from corpus.blueprints.build import build
 from corpus.blueprints.cases import blueprint_of, case_of
-from corpus.case import Case, Family, all_cases, find_case
+from corpus.case import Family, all_cases, find_case
 from corpus.drawn.draft import Draft, item, tuple_of
 from corpus.drawn.shrink import pruned, size, smaller
 from harness.rig.questions.reduce import reduced
@@ -68,34 +68,34 @@ def builds(blueprint: Blueprint) -> bool:
     return True
 
 
-def test_every_candidate_is_smaller() -> None:
+def test_every_candidate_is_smaller():
     candidates = list(smaller(sample()))
     assert len(candidates) > 20
     assert all(size(each) < size(sample()) for each in candidates)
     assert len({str(each) for each in candidates}) == len(candidates)
 
 
-def test_many_candidates_can_be_built() -> None:
+def test_many_candidates_can_be_built():
     assert builds(sample())
     first = itertools.islice((each for each in smaller(sample()) if stands(each)), 12)
     assert sum(map(builds, first)) >= 6
 
 
-def test_what_nobody_reads_goes_and_nothing_else_does() -> None:
+def test_what_nobody_reads_goes_and_nothing_else_does():
     found = pruned(sample())
     assert (len(found.steps), len(found.inputs)) == (3, 2)
     assert pruned(found) == found
     assert builds(found)
 
 
-def test_a_blueprint_shrinks_to_one_that_has_what_was_asked_and_no_more() -> None:
+def test_a_blueprint_shrinks_to_one_that_has_what_was_asked_and_no_more():
     found = minimal(sample(), lambda each: has_a_fallback(each) and stands(each))
     (step,) = found.steps
     assert (step.kind, len(found.inputs), len(step.attributes)) == (StepKind.FALLBACK, 1, 0)
     assert found.returns == Form(FormKind.VALUE, Ref(1))
 
 
-def test_what_is_minimal_has_no_candidate_that_fails() -> None:
+def test_what_is_minimal_has_no_candidate_that_fails():
     def fails(each: Blueprint) -> bool:
         return has_a_fallback(each) and stands(each)
 
@@ -103,7 +103,7 @@ def test_what_is_minimal_has_no_candidate_that_fails() -> None:
     assert not any(fails(each) for each in smaller(found))
 
 
-def test_the_same_reduction_twice_is_the_same_and_nothing_is_asked_twice() -> None:
+def test_the_same_reduction_twice_is_the_same_and_nothing_is_asked_twice():
     asked: list[str] = []
 
     def fails(each: Blueprint) -> bool:
@@ -115,7 +115,7 @@ def test_the_same_reduction_twice_is_the_same_and_nothing_is_asked_twice() -> No
     assert minimal(sample(), fails) == first
 
 
-def test_a_case_tells_whether_it_is_a_blueprint() -> None:
+def test_a_case_tells_whether_it_is_a_blueprint():
     assert blueprint_of(find_case("relu_once")) is None
     drawn = blueprint_of(find_case("drawn_lone_fallback"))
     assert drawn is not None
@@ -127,7 +127,7 @@ def test_a_case_tells_whether_it_is_a_blueprint() -> None:
     [case for case in all_cases() if case.family is Family.FOUND],
     ids=lambda case: case.name,
 )
-def test_a_found_case_is_small_and_named_as_its_file_is(case: Case) -> None:
+def test_a_found_case_is_small_and_named_as_its_file_is(case):
     found = blueprint_of(case)
     assert found is not None
     assert found.name == case.name

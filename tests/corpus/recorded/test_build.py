@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.utils._pytree as pytree
 
-from corpus.case import Case, Family, all_cases
+from corpus.case import Family, all_cases
 from corpus.recorded.build import RecordedModules, recording_of
 from harness.rig.questions.recording import GraphRecorder, calling_convention
 
@@ -14,7 +14,7 @@ CASES = [case for case in all_cases() if case.family is Family.RECORDED]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_is_built_is_what_was_recorded(case: Case) -> None:
+def test_what_is_built_is_what_was_recorded(case):
     recording = recording_of(case)
     assert recording is not None
     modules = RecordedModules(recording)
@@ -31,7 +31,7 @@ def test_what_is_built_is_what_was_recorded(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_it_computes_what_the_module_does_that_was_handed_to_the_splitter(case: Case) -> None:
+def test_it_computes_what_the_module_does_that_was_handed_to_the_splitter(case):
     recording = recording_of(case)
     assert recording is not None
     program = case.build()
@@ -47,5 +47,5 @@ def test_it_computes_what_the_module_does_that_was_handed_to_the_splitter(case: 
         assert all(torch.equal(one, other) for one, other in zip(*leaves, strict=True))
 
 
-def test_a_case_that_is_written_as_code_is_no_recording() -> None:
+def test_a_case_that_is_written_as_code_is_no_recording():
     assert recording_of(next(case for case in all_cases() if case.name == "pr_4360")) is None

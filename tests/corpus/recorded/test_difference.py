@@ -54,5 +54,5 @@ OWN = split(("a", CHUNK, ADD), ("g", RELU))
         ),
     ],
 )
-def test_a_difference_is_told_by_its_kind(recorded: SplitData, told: list[str]) -> None:
+def test_a_difference_is_told_by_its_kind(recorded, told):
     assert list(difference(OWN, recorded)) == told

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,13 +22,13 @@ def edited(change: Callable[[dict[str, Any]], object]) -> str:
     return json.dumps(data)
 
 
-def test_what_is_wanted_is_recorded_and_nothing_else() -> None:
+def test_what_is_wanted_is_recorded_and_nothing_else():
     assert {path.stem for path in PATHS} == {wanted.name for wanted in TO_RECORD}
     assert len({wanted.name for wanted in TO_RECORD}) == len(TO_RECORD) < 40
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_a_recording_is_read_as_it_was_written(path: Path) -> None:
+def test_a_recording_is_read_as_it_was_written(path):
     recording = read_recording(path)
     assert recording.name == path.stem
     assert to_text(recording) == path.read_text()
@@ -48,9 +47,7 @@ def test_a_recording_is_read_as_it_was_written(path: Path) -> None:
         (edited(lambda data: data.update(digest="")), "its digest differs"),
     ],
 )
-def test_a_file_that_was_cut_off_edited_or_of_another_schema_is_refused(
-    tmp_path: Path, text: str, message: str
-) -> None:
+def test_a_file_that_was_cut_off_edited_or_of_another_schema_is_refused(tmp_path, text, message):
     path = tmp_path / "recorded_pr_4360.json"
     path.write_text(text)
     with pytest.raises(BadRecording, match=message) as told:

@@ -51,7 +51,7 @@ def through_json(item: Any) -> Any:
         torch.device("cpu"),
     ],
 )
-def test_an_argument_comes_back_as_it_was(argument: Any) -> None:
+def test_an_argument_comes_back_as_it_was(argument):
     back = argument_of(through_json(argument_data(argument)), {"x": NODE})
     assert back == argument
     assert type(back) is type(argument)
@@ -60,21 +60,21 @@ def test_an_argument_comes_back_as_it_was(argument: Any) -> None:
 @pytest.mark.parametrize(
     "target", [torch.ops.aten.add.Tensor, torch.ops.aten.relu.default, operator.getitem]
 )
-def test_an_op_comes_back_as_it_was(target: Any) -> None:
+def test_an_op_comes_back_as_it_was(target):
     assert target_of("call_function", target_text(target)) is target
 
 
-def test_a_module_s_name_is_no_op() -> None:
+def test_a_module_s_name_is_no_op():
     assert target_of("call_module", target_text("_run_on_acc_0")) == "_run_on_acc_0"
 
 
 @pytest.mark.parametrize("target", [torch.relu, torch.ops.higher_order.cond, print])
-def test_a_call_without_words_is_refused(target: Any) -> None:
+def test_a_call_without_words_is_refused(target):
     with pytest.raises(CannotRecord, match="a call of"):
         target_text(target)
 
 
-def test_an_argument_without_words_is_refused() -> None:
+def test_an_argument_without_words_is_refused():
     with pytest.raises(CannotRecord, match="an argument slice"):
         argument_data([slice(1, 2)])
 
@@ -90,13 +90,13 @@ def test_an_argument_without_words_is_refused() -> None:
         torch.arange(8, dtype=torch.float16).reshape(2, 4).t(),
     ],
 )
-def test_a_small_tensor_comes_back_number_by_number(tensor: torch.Tensor) -> None:
+def test_a_small_tensor_comes_back_number_by_number(tensor):
     back = tensor_of(through_json(tensor_data(tensor)), "buffer", seed=1)
     assert torch.equal(back.nan_to_num(7), tensor.nan_to_num(7))
     assert (back.dtype, back.stride()) == (tensor.dtype, tensor.stride())
 
 
-def test_of_a_large_one_type_shape_and_range_come_back_and_a_seed_decides_the_rest() -> None:
+def test_of_a_large_one_type_shape_and_range_come_back_and_a_seed_decides_the_rest():
     weight = torch.nn.Parameter(torch.rand(6, 8) * 0.5 + 0.25, requires_grad=False)
     data = through_json(tensor_data(weight))
     one, same, other = (tensor_of(data, PARAMETER, seed) for seed in (1, 1, 2))
@@ -108,12 +108,12 @@ def test_of_a_large_one_type_shape_and_range_come_back_and_a_seed_decides_the_re
     assert 0.24 < one.min() < one.max() < 0.76
 
 
-def test_many_whole_numbers_are_refused() -> None:
+def test_many_whole_numbers_are_refused():
     with pytest.raises(CannotRecord, match="to be written out"):
         tensor_data(torch.arange(MOST_WRITTEN_OUT + 1))
 
 
-def test_a_size_is_written_over_symbols_in_the_order_in_which_they_come() -> None:
+def test_a_size_is_written_over_symbols_in_the_order_in_which_they_come():
     class Halves(torch.nn.Module):
         def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             return y.repeat(2, 1)[::3] + x.sum()

@@ -42,20 +42,20 @@ except ChildProcessError:
 """
 
 
-def test_children_answer_fail_and_end_each_for_itself() -> None:
+def test_children_answer_fail_and_end_each_for_itself():
     # As a bench starts it: numpy's thread pool would be warm at once.
     one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = python("-c", CHILDREN, **one_thread)
     assert done.stdout == "all ended\n", done.stderr
 
 
-def test_a_process_that_uses_cuda_is_never_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_uses_cuda_is_never_forked(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     with pytest.raises(UnfitToFork, match="CUDA is in use"):
         refuse_if_unfit()
 
 
-def test_a_process_with_threads_is_not_forked() -> None:
+def test_a_process_with_threads_is_not_forked():
     end = threading.Event()
     thread = threading.Thread(target=end.wait)
     thread.start()

@@ -12,7 +12,6 @@ import torch
 from harness.rig.bench.measuring import Worker, drop_from_cache, resident_share
 from harness.rig.bench.prepared import Measured, make_ready
 from harness.rig.cell.sharing import program_identity
-from harness.rig.inliners.protocol import Inliner
 from harness.wire.bench_records import INLINE_PARTS, Arm, BenchCase, Metric
 
 ARM = Arm("baseline", "2.14.0", "export")
@@ -23,24 +22,20 @@ def measured() -> Measured:
     return make_ready(BenchCase("relu_once"), 0)
 
 
-def test_what_is_written_in_parts_is_what_is_saved_whole(
-    measured: Measured, inliners: dict[str, Inliner], tmp_path: Path
-) -> None:
+def test_what_is_written_in_parts_is_what_is_saved_whole(measured, inliners, tmp_path):
     Worker(measured, inliners["2.14.0"], ARM, ["save", "write"], tmp_path).call()
     whole, parts = (torch.export.load(tmp_path / f"{name}.pt2") for name in ("program", "written"))
     assert program_identity(whole) == program_identity(parts)
 
 
-def test_inline_is_the_sum_of_its_three_stages(
-    measured: Measured, inliners: dict[str, Inliner], tmp_path: Path
-) -> None:
+def test_inline_is_the_sum_of_its_three_stages(measured, inliners, tmp_path):
     seconds = Worker(measured, inliners["2.14.0"], ARM, ["inline"], tmp_path).call()
     assert seconds[Metric.INLINE] == pytest.approx(sum(seconds[part] for part in INLINE_PARTS))
 
 
 def test_a_call_measures_its_module_and_its_garbage_is_collected_outside(
-    measured: Measured, inliners: dict[str, Inliner], tmp_path: Path
-) -> None:
+    measured, inliners, tmp_path
+):
     collected: list[bool] = []
 
     def note(phase: str, _: object) -> None:
@@ -60,7 +55,7 @@ def test_a_call_measures_its_module_and_its_garbage_is_collected_outside(
     assert sum(seconds.values()) <= worker.timed_s
 
 
-def test_a_dropped_file_is_no_longer_in_memory(tmp_path: Path) -> None:
+def test_a_dropped_file_is_no_longer_in_memory(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(os.urandom(1 << 20))
     before = resident_share(path)

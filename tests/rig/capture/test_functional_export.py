@@ -20,9 +20,7 @@ from harness.wire.vocabulary import CellState
 CASES = [case for case in all_cases() if case.family is Family.FUNCTIONAL_EXPORT]
 
 
-def test_the_family_is_captured_by_the_functional_export_whatever_a_run_asks_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_family_is_captured_by_the_functional_export_whatever_a_run_asks_for(monkeypatch):
     seen = []
     original = functional_export._dynamo_graph_capture_for_export
 
@@ -40,12 +38,12 @@ def test_the_family_is_captured_by_the_functional_export_whatever_a_run_asks_for
         assert len(seen) == 2
 
 
-def test_every_case_of_the_family_says_so() -> None:
+def test_every_case_of_the_family_says_so():
     assert {case.capture for case in CASES} == {"functional"}
     assert all(case.capture is None for case in all_cases() if case not in CASES)
 
 
-def test_a_torch_that_cannot_be_asked_gives_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_torch_that_cannot_be_asked_gives_no_verdict(monkeypatch):
     """As torch 2.9, whose strict export has no such tracer."""
     monkeypatch.setattr("harness.rig.capture.capture.export_config", None)
     case = CASES[0]

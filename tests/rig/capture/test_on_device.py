@@ -17,7 +17,7 @@ def devices(values: object) -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted(REAL_ENGINES))
-def test_everything_that_a_program_computes_with_is_moved(name: str) -> None:
+def test_everything_that_a_program_computes_with_is_moved(name):
     captured = capture(find_case(name), "nonstrict")
     expected = captured.eager(*captured.example.args, **captured.example.kwargs)
     moved = on_device(captured, "meta")
@@ -35,7 +35,7 @@ def test_everything_that_a_program_computes_with_is_moved(name: str) -> None:
     assert devices(list(captured.eager.state_dict().values())) <= {"cpu"}
 
 
-def test_a_constant_that_the_code_makes_would_be_seen_if_it_were_left_behind() -> None:
+def test_a_constant_that_the_code_makes_would_be_seen_if_it_were_left_behind():
     class Adds(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x + torch.arange(4)

@@ -21,7 +21,6 @@ from harness.catalogue.releases import load_catalogue
 from harness.rig.capture.capture import CapturedProgram, capture
 from harness.rig.capture.split import split_module
 from harness.rig.inliners.surroundings import PACKAGE, PARTITIONING, stand_ins
-from harness.toolchain import Toolchain
 from tests.fetched import FETCHED
 
 CATALOGUE = load_catalogue()
@@ -91,27 +90,25 @@ def check(case: Case, wheel: Path) -> None:
 
 @pytest.mark.parametrize("name", FEW)
 @pytest.mark.parametrize("version", FETCHED)
-def test_a_case_is_split_as_by_the_release_itself(
-    toolchain: Toolchain, version: str, name: str
-) -> None:
+def test_a_case_is_split_as_by_the_release_itself(toolchain, version, name):
     check(find_case(name), toolchain.wheel(CATALOGUE.get(version)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", EXPORTED, ids=lambda case: case.name)
-def test_every_case_is_split_as_by_every_release(toolchain: Toolchain, case: Case) -> None:
+def test_every_case_is_split_as_by_every_release(toolchain, case):
     for wheel in different(toolchain.wheel(release) for release in CATALOGUE):
         check(case, wheel)
 
 
 @pytest.mark.parametrize("name", ["engine_two_outputs", "residual_over_a_fallback"])
-def test_an_op_more_or_less_in_pytorch_is_seen(toolchain: Toolchain, name: str) -> None:
+def test_an_op_more_or_less_in_pytorch_is_seen(toolchain, name):
     partition = partition_of(toolchain.wheel(CATALOGUE.newest))
     theirs, ours = both(find_case(name), partition, ())
     assert ours != theirs
 
 
-def test_another_block_size_is_seen(toolchain: Toolchain) -> None:
+def test_another_block_size_is_seen(toolchain):
     captured = captured_case("residual_over_a_fallback")
     fallback = captured.case.fallback
     partition = partition_of(toolchain.wheel(CATALOGUE.newest))
@@ -119,7 +116,7 @@ def test_another_block_size_is_seen(toolchain: Toolchain) -> None:
     assert lines(theirs) != lines(split_module(captured.fresh_module(), fallback, 1))
 
 
-def test_a_release_leaves_dead_code_out_of_its_children_too(toolchain: Toolchain) -> None:
+def test_a_release_leaves_dead_code_out_of_its_children_too(toolchain):
     captured = captured_case("every_interface_at_once")
     module = captured.fresh_module()
     relu = next(n for n in module.graph.nodes if str(n.target) == "aten.relu.default")

@@ -20,7 +20,7 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles.values import observe
 from harness.wire.oracles import Oracle
-from tests.rig.conftest import Prepared, cell_record
+from tests.rig.conftest import cell_record
 
 BOUNDS = (1, 8)
 
@@ -52,16 +52,16 @@ def shapes(calls: tuple[Inputs, ...]) -> list[list[tuple[int, ...]]]:
 
 
 @pytest.mark.parametrize("mode", ["nonstrict", "strict"])
-def test_one_call_has_two_sizes_that_are_neither_each_other_nor_the_example_s(mode: str) -> None:
+def test_one_call_has_two_sizes_that_are_neither_each_other_nor_the_example_s(mode):
     assert shapes(capture(CASE, mode).calls) == [[(4, 4)], [(2, 3)], [(8, 8)]]
 
 
-def test_dimensions_that_depend_on_each_other_stay_as_they_were(prepared: Prepared) -> None:
+def test_dimensions_that_depend_on_each_other_stay_as_they_were(prepared):
     calls = prepared("derived_dimension").captured.calls
     assert shapes(calls) == [[(4, 8), (8, 8)], [(2, 8), (4, 8)], [(8, 8), (16, 8)]]
 
 
-def test_a_size_that_is_computed_of_another_follows_it() -> None:
+def test_a_size_that_is_computed_of_another_follows_it():
     class Padded(torch.nn.Module):
         def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             return torch.cat([x, x]) - y
@@ -76,7 +76,7 @@ def test_a_size_that_is_computed_of_another_follows_it() -> None:
     assert shapes((found,)) == [[(2, 3), (4, 3)]]
 
 
-def test_bounds_that_leave_no_two_sizes_are_no_error() -> None:
+def test_bounds_that_leave_no_two_sizes_are_no_error():
     captured = capture(CASE, "nonstrict")
     assert captured.exported is not None
     values = user_values(captured.exported, captured.exported.graph)
@@ -104,13 +104,13 @@ def swap_the_wires(module: GraphModule) -> None:
             node.args = (node.args[0], 1 - node.args[1])
 
 
-def test_an_inliner_that_swaps_two_sizes_is_seen_by_values() -> None:
+def test_an_inliner_that_swaps_two_sizes_is_seen_by_values():
     prepared = prepare(CASE, "nonstrict", 0, StageClock())
     assert not cell_record(prepared, BuiltinInliner("positional")).verdict(Oracle.VALUES).failed
     assert cell_record(prepared, SwapsSizes(swap_the_wires)).verdict(Oracle.VALUES).failed
 
 
-def test_before_all_sizes_were_one_and_nothing_was_seen() -> None:
+def test_before_all_sizes_were_one_and_nothing_was_seen():
     prepared = prepare(CASE, "nonstrict", 0, StageClock())
     example, _, largest = prepared.captured.calls
     alike = dataclasses.replace(prepared.captured, calls=(example, example, largest))
@@ -135,9 +135,7 @@ class SwapsMetadata(BuiltinInliner):
         return program
 
 
-def test_swapped_symbols_in_metadata_are_seen_by_the_oracle_on_metadata(
-    prepared: Prepared,
-) -> None:
+def test_swapped_symbols_in_metadata_are_seen_by_the_oracle_on_metadata(prepared):
     case = prepared("two_dynamic_dimensions")
     right = cell_record(case, BuiltinInliner("positional")).verdict(Oracle.METADATA)
     wrong = cell_record(case, SwapsMetadata()).verdict(Oracle.METADATA)

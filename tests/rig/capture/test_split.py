@@ -32,27 +32,27 @@ def ops(module: GraphModule, child: str) -> list[str]:
     return [str(node.target) for node in graph.nodes if node.op == "call_function"]
 
 
-def test_a_graph_without_an_op_is_handed_back_whole() -> None:
+def test_a_graph_without_an_op_is_handed_back_whole():
     captured = capture(find_case("functional_without_an_op"), "nonstrict")
     whole = captured.fresh_module()
     assert split_module(whole, captured.case.fallback, 1) is whole
     assert names(whole) == []
 
 
-def test_a_segment_below_the_block_size_joins_the_one_before_it() -> None:
+def test_a_segment_below_the_block_size_joins_the_one_before_it():
     module = split(RELU, min_block_size=2)
     assert names(module) == ["_run_on_gpu_0", "_run_on_acc_1", "_run_on_gpu_2"]
     assert ops(module, "_run_on_gpu_0") == ["aten.add.Tensor", RELU]
 
 
-def test_a_fallback_can_be_named_by_its_qualified_name() -> None:
+def test_a_fallback_can_be_named_by_its_qualified_name():
     captured = capture(find_case("chunk_as_fallback"), "nonstrict")
     module = split_module(captured.fresh_module(), captured.case.fallback, 1)
     fallbacks = [name for name in names(module) if "gpu" in name]
     assert all("aten.chunk.default" in ops(module, name) for name in fallbacks)
 
 
-def test_a_fallback_that_the_graph_has_not_is_refused_with_the_ops_that_it_has() -> None:
+def test_a_fallback_that_the_graph_has_not_is_refused_with_the_ops_that_it_has():
     graph = torch.export.export(Model(), (torch.randn(2),)).graph
     require_fallbacks("c", [RELU, "aten.relu.out", "torch.ops.aten.mul.Tensor"], graph)
     for name in ("aten.relu", "aten.gelu.default"):
@@ -61,14 +61,14 @@ def test_a_fallback_that_the_graph_has_not_is_refused_with_the_ops_that_it_has()
 
 
 @pytest.mark.parametrize("mode", ["nonstrict", "strict"])
-def test_the_split_computes_what_the_model_computes(mode: str) -> None:
+def test_the_split_computes_what_the_model_computes(mode):
     captured = capture(find_case("chunk_of_chunk"), mode)
     module = split_module(captured.fresh_module(), captured.case.fallback, 1)
     for call in captured.calls:
         assert torch.equal(module(*call.args), captured.eager(*call.args))
 
 
-def test_capturing_twice_gives_the_same_weights_and_inputs() -> None:
+def test_capturing_twice_gives_the_same_weights_and_inputs():
     first, second = (capture(find_case("resnet_relu"), "nonstrict") for _ in range(2))
     for one, other in zip(first.calls, second.calls, strict=True):
         assert torch.equal(one.args[0], other.args[0])
@@ -76,12 +76,12 @@ def test_capturing_twice_gives_the_same_weights_and_inputs() -> None:
         assert torch.equal(first.eager(*first.example.args), second.eager(*first.example.args))
 
 
-def test_a_dynamic_case_is_called_with_its_bounds_and_a_size_between() -> None:
+def test_a_dynamic_case_is_called_with_its_bounds_and_a_size_between():
     captured = capture(find_case("dynamic_batch"), "nonstrict")
     assert sorted(call.args[0].shape[0] for call in captured.calls) == [2, 4, 8]
 
 
-def test_what_reads_an_element_of_a_fallback_s_tuple_gets_a_tensor() -> None:
+def test_what_reads_an_element_of_a_fallback_s_tuple_gets_a_tensor():
     captured = capture(find_case("chunk_as_fallback"), "nonstrict")
     split = split_module(captured.fresh_module(), ["aten.chunk.default"], 1)
     values = [

@@ -57,7 +57,7 @@ def verdicts(inliner: Inliner, mode: str, name: str, route: str) -> tuple[Verdic
 
 
 @pytest.mark.parametrize("name", quick_first(NAMES, DEFAULT))
-def test_both_captures_give_the_same_verdicts(inliners: dict[str, Inliner], name: str) -> None:
+def test_both_captures_give_the_same_verdicts(inliners, name):
     for subject, route in CELLS:
         inliner = inliners[subject]
         strict, nonstrict = (
@@ -66,7 +66,7 @@ def test_both_captures_give_the_same_verdicts(inliners: dict[str, Inliner], name
         assert strict == nonstrict, f"{subject} {route}"
 
 
-def test_the_captures_that_are_compared_are_not_one_and_the_same() -> None:
+def test_the_captures_that_are_compared_are_not_one_and_the_same():
     strict, nonstrict = (
         capture(find_case("resnet_batch_norm"), mode) for mode in ("strict", "nonstrict")
     )
@@ -78,5 +78,5 @@ def test_the_captures_that_are_compared_are_not_one_and_the_same() -> None:
     assert [counters in names for names in held] == [False, True]
 
 
-def test_no_row_names_the_strict_capture() -> None:
+def test_no_row_names_the_strict_capture():
     assert not [row for row in read_table().entries if row.place.capture == "strict"]

@@ -40,13 +40,11 @@ AGAINST_EAGER = "split module against eager"
         (Oracle.STRUCTURE, Stage.INLINE_ENGINES, DAMAGED, Harm.INTERFACE),
     ],
 )
-def test_each_finding_does_the_harm_that_its_user_sees(
-    oracle: Oracle, stage: Stage, kind: str, harm: Harm
-) -> None:
+def test_each_finding_does_the_harm_that_its_user_sees(oracle, stage, kind, harm):
     assert harm_of(oracle, [Finding(stage, kind)], reloaded=True) is harm
 
 
-def test_the_worst_finding_of_a_program_on_disk_decides() -> None:
+def test_the_worst_finding_of_a_program_on_disk_decides():
     found = [
         Finding(Stage.EXPORT, "element of an engine: a list"),
         Finding(Stage.RUN, "structure differs"),
@@ -56,28 +54,28 @@ def test_the_worst_finding_of_a_program_on_disk_decides() -> None:
     assert harm_of(Oracle.VALUES, found[:2], reloaded=True) is Harm.INTERFACE
 
 
-def test_whatever_is_wrong_with_a_program_that_never_ran_is_an_error_to_its_user() -> None:
+def test_whatever_is_wrong_with_a_program_that_never_ran_is_an_error_to_its_user():
     found = [Finding(Stage.INLINE_FALLBACKS, "reads another engine")]
     assert harm_of(Oracle.WIRING, found, reloaded=False) is Harm.ERROR
 
 
-def test_nothing_found_does_no_harm() -> None:
+def test_nothing_found_does_no_harm():
     assert harm_of(Oracle.VALUES, [], reloaded=False) is None
 
 
-def test_silent_harm_that_the_release_announces_is_warned() -> None:
+def test_silent_harm_that_the_release_announces_is_warned():
     found = [Finding(Stage.RUN, "state is left otherwise")]
     assert announced([COPYBACK])
     assert harm_of(Oracle.VALUES, found, reloaded=True, warned=True) is Harm.WARNED
     assert not announced(["Provided model is a torch.fx.GraphModule and retrace is False"])
 
 
-def test_an_announcement_makes_no_other_harm_less() -> None:
+def test_an_announcement_makes_no_other_harm_less():
     found = [Finding(Stage.LOAD, "another upper bound")]
     assert harm_of(Oracle.SIGNATURE, found, reloaded=True, warned=True) is Harm.INTERFACE
 
 
-def test_log_lines_and_warnings_of_the_release_are_recorded_once_and_those_of_others_not() -> None:
+def test_log_lines_and_warnings_of_the_release_are_recorded_once_and_those_of_others_not():
     logger = logging.getLogger("torch_tensorrt.dynamo._exporter")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -92,7 +90,7 @@ def test_log_lines_and_warnings_of_the_release_are_recorded_once_and_those_of_ot
     assert told == ["lost in y.pt2 at", "use arg_inputs"]
 
 
-def test_recording_leaves_no_handler_behind() -> None:
+def test_recording_leaves_no_handler_behind():
     before = list(logging.getLogger().handlers)
     with pytest.raises(KeyError), recorded_warnings():
         raise KeyError

@@ -15,7 +15,7 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.wire.routes import Route
 from harness.wire.vocabulary import CellState
 from tests.mutants import Mutant
-from tests.rig.conftest import Load, Prepared, cell_record
+from tests.rig.conftest import Prepared, cell_record
 
 TAKES_CHILD = "        trt_module = getattr(gm, name)\n"
 
@@ -48,7 +48,7 @@ def asked_by_upstream(expression: str, **given: Any) -> BaseException:
         ("torch.classes.tensorrt.Cache", "the stand-in runtime lacks a class: "),
     ],
 )
-def test_what_a_stand_in_lacks_is_told(expression: str, reason: str, engine: EngineModule) -> None:
+def test_what_a_stand_in_lacks_is_told(expression, reason, engine):
     assert (not_asked(asked_by_upstream(expression, child=engine)) or "").startswith(reason)
 
 
@@ -61,18 +61,18 @@ def test_what_a_stand_in_lacks_is_told(expression: str, reason: str, engine: Eng
         "child.engine.name + 1",
     ],
 )
-def test_what_others_objects_lack_is_a_verdict(expression: str) -> None:
+def test_what_others_objects_lack_is_a_verdict(expression):
     assert not_asked(asked_by_upstream(expression, child=[])) is None
 
 
-def test_a_wrapped_cause_is_told_all_the_same(engine: EngineModule) -> None:
+def test_a_wrapped_cause_is_told_all_the_same(engine):
     cause = asked_by_upstream("child.missing", child=engine)
     error = RuntimeError("export failed")
     error.__cause__ = cause
     assert not_asked(error) == "the emulated EngineModule lacks missing"
 
 
-def test_an_engine_that_refuses_its_inputs_is_a_verdict(engine: EngineModule) -> None:
+def test_an_engine_that_refuses_its_inputs_is_a_verdict(engine):
     refused = asked_by_upstream("child(torch.zeros(7, 7, 7))", child=engine)
     assert isinstance(refused, EngineRefusal)
     assert not_asked(refused) is None
@@ -81,15 +81,13 @@ def test_an_engine_that_refuses_its_inputs_is_a_verdict(engine: EngineModule) ->
     assert not_asked(too_many) is None
 
 
-def test_our_code_that_raises_below_a_call_of_upstream_s_is_our_limit(
-    engine: EngineModule, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_code_that_raises_below_a_call_of_upstream_s_is_our_limit(engine, monkeypatch):
     monkeypatch.setattr(engine, "input_binding_names", None)
     error = asked_by_upstream("child(1)", child=engine)
     assert (not_asked(error) or "").startswith("what stands in for upstream's raised TypeError: ")
 
 
-def test_our_code_that_nobody_called_is_no_stand_in() -> None:
+def test_our_code_that_nobody_called_is_no_stand_in():
     with pytest.raises(KeyError) as raised:
         BuiltinInliner("no such wiring")
     assert not_asked(raised.value) is None
@@ -120,18 +118,14 @@ def test_our_code_that_nobody_called_is_no_stand_in() -> None:
         ),
     ],
 )
-def test_a_candidate_that_asks_more_of_a_stand_in_is_not_asked(
-    load_mutant: Load, prepared: Prepared, line: str, reason: str
-) -> None:
+def test_a_candidate_that_asks_more_of_a_stand_in_is_not_asked(load_mutant, prepared, line, reason):
     candidate = load_mutant(Mutant("asks_more", TAKES_CHILD, TAKES_CHILD + line))
     record = cell_record(prepared("relu_once"), candidate, Route.LEGACY)
     assert (record.state, record.verdicts) == (CellState.UNSUPPORTED, ())
     assert record.reason.startswith(reason)
 
 
-def test_a_candidate_that_is_wrong_by_itself_is_judged(
-    load_mutant: Load, prepared: Prepared
-) -> None:
+def test_a_candidate_that_is_wrong_by_itself_is_judged(load_mutant, prepared):
     wrong = load_mutant(Mutant("wrong", TAKES_CHILD, TAKES_CHILD + "        gm.missing\n"))
     record = cell_record(prepared("relu_once"), wrong, Route.LEGACY)
     assert record.state is CellState.ENDED

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Sequence
 
 import pytest
 import torch
@@ -66,9 +65,7 @@ def run(prepared: PreparedCase, inliners: dict[str, Inliner], subject: str, rout
 
 
 @pytest.mark.parametrize("version", ["2.12.1", "2.13.0", "2.14.0"])
-def test_dynamic_shapes_of_star_arguments_harm_who_gives_them_alone(
-    inliners: dict[str, Inliner], version: str
-) -> None:
+def test_dynamic_shapes_of_star_arguments_harm_who_gives_them_alone(inliners, version):
     """`save(retrace=False)` gives an exporter none, and so works; its legacy route is no other."""
     case = dataclasses.replace(CASE, name="stacks", build=stacked, fallback=("aten.relu.default",))
     prepared = prepare(case, "nonstrict", 0, StageClock())
@@ -82,8 +79,8 @@ def test_dynamic_shapes_of_star_arguments_harm_who_gives_them_alone(
 @pytest.mark.parametrize("share", [False, True])
 @pytest.mark.parametrize("cells", [CELLS, CELLS[::-1]])
 def test_a_model_that_writes_to_its_input_is_judged_as_if_each_subject_were_alone(
-    inliners: dict[str, Inliner], share: bool, cells: Sequence[tuple[str, str]]
-) -> None:
+    inliners, share, cells
+):
     together = prepare(CASE, "nonstrict", 0, StageClock())
     together.shared = Shared() if share else None
     for subject, route in cells:
@@ -91,9 +88,7 @@ def test_a_model_that_writes_to_its_input_is_judged_as_if_each_subject_were_alon
         assert run(together, inliners, subject, route) == alone, subject
 
 
-def test_the_example_stays_what_it_was_when_it_is_inlined_again(
-    inliners: dict[str, Inliner], fresh: PreparedCase
-) -> None:
+def test_the_example_stays_what_it_was_when_it_is_inlined_again(inliners, fresh):
     before = copy.deepcopy(fresh.captured.example)
     inline_again(inliners["2.4.0"], fresh, Route.LEGACY, StageClock())
     assert isinstance(before, Inputs)

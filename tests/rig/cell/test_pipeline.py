@@ -21,14 +21,14 @@ from harness.rig.engines.builder import payload_digest
 from harness.rig.engines.emulated import engine_payload, run_counts
 from harness.rig.engines.module import engine_children
 from harness.rig.inliners.builtin import BuiltinInliner
-from harness.rig.inliners.protocol import Inliner, Inlining
+from harness.rig.inliners.protocol import Inlining
 from harness.rig.oracles import structure
 from harness.rig.oracles.wiring import check_inlined
 from harness.wire.oracles import Oracle
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import Outcome, Stage
 from tests.chosen import quick_first
-from tests.rig.conftest import Prepared, cell_record
+from tests.rig.conftest import cell_record
 
 
 class Tampering:
@@ -78,9 +78,7 @@ OLD_SYMPTOMS = {
 
 @pytest.mark.parametrize("name", sorted(OLD_SYMPTOMS))
 @pytest.mark.parametrize("route", ["legacy", "export"])
-def test_2_13_0_shows_the_symptom_and_2_14_0_is_clean(
-    inliners: dict[str, Inliner], prepared: Prepared, name: str, route: str
-) -> None:
+def test_2_13_0_shows_the_symptom_and_2_14_0_is_clean(inliners, prepared, name, route):
     oracle, label, message = OLD_SYMPTOMS[name]
     old = cell_record(prepared(name), inliners["2.13.0"], route).verdict(oracle)
     assert (old.label, message in old.message) == (label, True)
@@ -89,9 +87,7 @@ def test_2_13_0_shows_the_symptom_and_2_14_0_is_clean(
 
 
 @pytest.mark.parametrize("name", ["named_like_an_earlier_getitem", "inputs_read_in_reverse"])
-def test_silent_wrong_values_are_silent_but_for_values_and_wiring(
-    inliners: dict[str, Inliner], prepared: Prepared, name: str
-) -> None:
+def test_silent_wrong_values_are_silent_but_for_values_and_wiring(inliners, prepared, name):
     record = cell_record(prepared(name), inliners["2.13.0"], "export")
     assert {failure.oracle for failure in record.failures} == {Oracle.VALUES, Oracle.WIRING}
 
@@ -103,9 +99,7 @@ WRONG_IN_TORCH = "keywords_without_pytrees"
 
 
 @pytest.mark.parametrize("route", ["direct", "plain"])
-def test_the_controls_show_what_torch_itself_gets_wrong(
-    inliners: dict[str, Inliner], prepared: Prepared, route: str
-) -> None:
+def test_the_controls_show_what_torch_itself_gets_wrong(inliners, prepared, route):
     record = cell_record(prepared(WRONG_IN_TORCH), inliners["torch"], route)
     assert record.verdict(Oracle.VALUES).label == "wrong-values@run"
     assert {failure.oracle for failure in record.failures} <= {Oracle.VALUES, Oracle.UNFLATTEN}
@@ -127,8 +121,8 @@ OTHERS = [
 @pytest.mark.parametrize("name", quick_first(OTHERS))
 @pytest.mark.parametrize("route", ["direct", "plain"])
 def test_the_controls_pass_on_every_case_that_torch_is_not_known_to_fail(
-    inliners: dict[str, Inliner], prepared: Prepared, name: str, route: str
-) -> None:
+    inliners, prepared, name, route
+):
     record = cell_record(prepared(name), inliners["torch"], route)
     assert [failure.label for failure in record.failures] == []
     asked = {v.oracle for v in record.verdicts if v.outcome is Outcome.OK}
@@ -142,7 +136,7 @@ def swap_first_two_relus(module: GraphModule) -> None:
     first.args, second.args = second.args, first.args
 
 
-def test_a_swapped_wire_is_wrong_by_values_and_by_wiring(prepared: Prepared) -> None:
+def test_a_swapped_wire_is_wrong_by_values_and_by_wiring(prepared):
     record = cell_record(prepared("engine_two_outputs"), Tampering(swap_first_two_relus))
     assert record.verdict(Oracle.VALUES).label == "wrong-values@inline-fallbacks"
     assert record.verdict(Oracle.WIRING).label == "wrong-wiring@inline-fallbacks"
@@ -152,7 +146,7 @@ def test_a_swapped_wire_is_wrong_by_values_and_by_wiring(prepared: Prepared) -> 
 @pytest.mark.parametrize(
     "name", [case.name for case in cases_of("graph") if case.family is Family.MULTI_OUTPUT_ENGINES]
 )
-def test_every_engine_of_a_program_really_ran(prepared: Prepared, name: str) -> None:
+def test_every_engine_of_a_program_really_ran(prepared, name):
     case = prepared(name)
     before = copy.copy(run_counts)
     cell_record(case, BuiltinInliner("positional"))
@@ -169,7 +163,7 @@ class Raising(Tampering):
         super().__init__(lambda module: (_ for _ in ()).throw(LookupError("planted")))
 
 
-def test_what_an_inliner_raises_is_a_verdict_at_its_stage(prepared: Prepared) -> None:
+def test_what_an_inliner_raises_is_a_verdict_at_its_stage(prepared):
     record = cell_record(prepared("relu_once"), Raising())
     verdict = record.verdict(Oracle.COMPLETION)
     assert (verdict.label, verdict.message) == ("error@clean", "LookupError: planted")
@@ -187,9 +181,7 @@ def doubles_past_autograd(weight: torch.Tensor) -> None:
 
 
 @pytest.mark.parametrize("write", [adds_nothing, doubles_past_autograd])
-def test_an_inliner_that_changes_what_it_was_given_is_caught(
-    prepared: Prepared, write: Callable[[torch.Tensor], None]
-) -> None:
+def test_an_inliner_that_changes_what_it_was_given_is_caught(prepared, write):
     class InPlace(Tampering):
         def produce(self, split: GraphModule, *args: Any, **kwargs: Any) -> ExportedProgram:
             program = super().produce(split, *args, **kwargs)
@@ -203,9 +195,7 @@ def test_an_inliner_that_changes_what_it_was_given_is_caught(
     assert verdict.message == "the inliner changed the module it was given"
 
 
-def test_an_oracle_that_breaks_is_not_a_verdict(
-    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_oracle_that_breaks_is_not_a_verdict(prepared, monkeypatch):
     def broken(*_: object) -> None:
         raise ZeroDivisionError("the harness's own fault")
 
@@ -214,7 +204,7 @@ def test_an_oracle_that_breaks_is_not_a_verdict(
         cell_record(prepared("relu_once"), BuiltinInliner("positional"))
 
 
-def test_times_and_sizes_are_measured(prepared: Prepared) -> None:
+def test_times_and_sizes_are_measured(prepared):
     record = cell_record(prepared("relu_four_steps"), BuiltinInliner("positional"))
     assert {"inline-engines", "inline-fallbacks", "clean", "export", "save", "load", "run"} <= set(
         record.seconds
@@ -253,9 +243,7 @@ class Counter(torch.nn.Module):
         return torch.relu(x * 2) + 1
 
 
-def test_a_fallback_that_only_has_an_effect_and_is_dropped_is_seen(
-    inliners: dict[str, Inliner],
-) -> None:
+def test_a_fallback_that_only_has_an_effect_and_is_dropped_is_seen(inliners):
     case = prepared_model(Counter, "aten.add_.Tensor")
     assert cell_record(case, inliners["torch"], "direct").label == "ok"
     for version in ("2.13.0", "2.14.0"):
@@ -271,7 +259,7 @@ class OtherSize(torch.nn.Module):
         return torch.relu(x * 2).sum(0) * y.shape[0] + 1
 
 
-def test_a_size_asked_of_the_wrong_input_is_seen() -> None:
+def test_a_size_asked_of_the_wrong_input_is_seen():
     n, m = (torch.export.Dim(name, min=1, max=8) for name in ("n", "m"))
     case = prepared_model(
         OtherSize,
@@ -295,7 +283,7 @@ def test_a_size_asked_of_the_wrong_input_is_seen() -> None:
     assert [finding.kind for finding in found] == ["reads another size"]
 
 
-def test_eval_dropout_is_no_effect(inliners: dict[str, Inliner]) -> None:
+def test_eval_dropout_is_no_effect(inliners):
     class Dropout(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             y = torch.dropout(x + 1, 0.5, False)
@@ -305,7 +293,7 @@ def test_eval_dropout_is_no_effect(inliners: dict[str, Inliner]) -> None:
     assert cell_record(case, inliners["positional"]).label == "ok"
 
 
-def test_a_program_whose_inlined_module_does_not_run_is_a_verdict(prepared: Prepared) -> None:
+def test_a_program_whose_inlined_module_does_not_run_is_a_verdict(prepared):
     def break_getitem(module: GraphModule) -> None:
         for node in module.graph.nodes:
             if node.name == "getitem":
@@ -323,9 +311,7 @@ def test_a_program_whose_inlined_module_does_not_run_is_a_verdict(prepared: Prep
     assert record.verdict(Oracle.VALUES).message == "inlined module raises IndexError"
 
 
-def test_what_one_cell_damages_the_next_one_does_not_see(
-    inliners: dict[str, Inliner], prepared: Prepared
-) -> None:
+def test_what_one_cell_damages_the_next_one_does_not_see(inliners, prepared):
     case = copy.copy(prepared("linear_in_fallback"))
     case.split = copy.deepcopy(case.split)
     case.fingerprint = fingerprint(case.split)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 
 from corpus.case import Case, Family, Origin, Program
 from corpus.inputs import floats
 from harness.rig.cell.pipeline import ended_before_routes
-from harness.rig.cell.prepare import NotPrepared, PreparedCase, WrongSplit, prepare
+from harness.rig.cell.prepare import NotPrepared, WrongSplit, prepare
 from harness.rig.clock import StageClock
 from harness.wire.records import CellKey
 from harness.wire.routes import Route
@@ -20,9 +18,7 @@ from harness.wire.vocabulary import CellState
 @pytest.mark.parametrize(
     ("case", "steps"), [("relu_once", 2), ("fan_in_of_twelve", 3), ("chain_of_nine", 18)]
 )
-def test_steps_are_the_engines_and_the_fallbacks_of_the_split(
-    prepared: Callable[[str], PreparedCase], case: str, steps: int
-) -> None:
+def test_steps_are_the_engines_and_the_fallbacks_of_the_split(prepared, case, steps):
     assert prepared(case).steps == steps
 
 
@@ -31,7 +27,7 @@ class OtherwiseWhenExported(torch.nn.Module):
         return torch.relu(x) + (2 if torch.compiler.is_exporting() else 1)
 
 
-def test_a_split_that_differs_from_eager_is_one_fact_about_the_case_and_no_verdict() -> None:
+def test_a_split_that_differs_from_eager_is_one_fact_about_the_case_and_no_verdict():
     case = Case(
         "otherwise_when_exported",
         Family.FOUND,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,11 +14,10 @@ from torch.fx import GraphModule
 from corpus.structures import NamedPair
 from harness.rig.cell.sharing import Shared, graph_lines, module_identity, program_identity
 from harness.rig.inliners.builtin import BuiltinInliner
-from harness.rig.inliners.protocol import Inliner
 from harness.wire.oracles import Oracle
 from harness.wire.vocabulary import Outcome
 from tests.chosen import quick_first
-from tests.rig.conftest import Prepared, cell_record, inlined, said
+from tests.rig.conftest import cell_record, inlined, said
 
 # A correct one, each way for 2.13.0 to be wrong, weights, a dynamic dimension, an effect.
 NAMES = [
@@ -37,9 +35,7 @@ DEFAULT = {"pr_4360", "inputs_in_both_orders", "fallback_with_an_effect_alone"}
 
 
 @pytest.mark.parametrize("name", quick_first(NAMES, DEFAULT))
-def test_sharing_changes_no_verdict(
-    inliners: dict[str, Inliner], prepared: Prepared, name: str
-) -> None:
+def test_sharing_changes_no_verdict(inliners, prepared, name):
     alone, sharing = (copy.copy(prepared(name)) for _ in range(2))
     sharing.shared = Shared()
     for subject, inliner in inliners.items():
@@ -50,9 +46,7 @@ def test_sharing_changes_no_verdict(
     assert sharing.shared.programs
 
 
-def test_a_program_that_is_equal_is_not_saved_again(
-    inliners: dict[str, Inliner], prepared: Prepared, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_is_equal_is_not_saved_again(inliners, prepared, monkeypatch):
     case = copy.copy(prepared("relu_four_steps"))
     case.shared = Shared()
     saved: list[object] = []
@@ -105,9 +99,7 @@ def extra_metadata(module: GraphModule) -> None:
 @pytest.mark.parametrize(
     "change", [rename, rewire, other_metadata, other_value, frozen, other_strides, extra_metadata]
 )
-def test_every_change_of_a_module_makes_it_another_one(
-    prepared: Prepared, change: Callable[[GraphModule], None]
-) -> None:
+def test_every_change_of_a_module_makes_it_another_one(prepared, change):
     case = prepared("linears_in_two_fallbacks")
     same, changed = copy.deepcopy(inlined(case)), copy.deepcopy(inlined(case))
     assert module_identity(same) == module_identity(inlined(case))
@@ -115,7 +107,7 @@ def test_every_change_of_a_module_makes_it_another_one(
     assert module_identity(changed) != module_identity(same)
 
 
-def test_every_change_of_a_program_makes_it_another_one() -> None:
+def test_every_change_of_a_program_makes_it_another_one():
     def exported() -> torch.export.ExportedProgram:
         torch.manual_seed(0)
         shapes = ({0: torch.export.Dim("n", min=1, max=8)},)
@@ -137,9 +129,7 @@ def test_every_change_of_a_program_makes_it_another_one() -> None:
         assert program_identity(changed) != identity
 
 
-def test_nothing_is_shared_once_the_split_is_damaged(
-    inliners: dict[str, Inliner], prepared: Prepared
-) -> None:
+def test_nothing_is_shared_once_the_split_is_damaged(inliners, prepared):
     case = copy.copy(prepared("relu_once"))
     case.shared, case.fingerprint = Shared(), "another"
     cell_record(case, inliners["positional"])
@@ -162,9 +152,7 @@ class Fickle(BuiltinInliner):
         return module
 
 
-def test_an_inliner_whose_first_work_is_known_is_still_asked_for_a_second(
-    inliners: dict[str, Inliner], prepared: Prepared
-) -> None:
+def test_an_inliner_whose_first_work_is_known_is_still_asked_for_a_second(inliners, prepared):
     case = copy.copy(prepared("linear_in_fallback"))
     case.shared = Shared()
     said = {}
@@ -183,7 +171,7 @@ def identity_with(pair: tuple[torch.Tensor, torch.Tensor]) -> str:
     return program_identity(torch.export.export(TakesAPair(), (pair,)))
 
 
-def test_a_named_tuple_is_told_from_a_tuple_and_from_one_that_holds_something_else() -> None:
+def test_a_named_tuple_is_told_from_a_tuple_and_from_one_that_holds_something_else():
     ones, doubles = torch.ones(2), torch.ones(2, dtype=torch.float64)
     named = identity_with(NamedPair(ones, ones))
     assert named == identity_with(NamedPair(ones, ones))
@@ -196,7 +184,7 @@ class TimesItsRows(torch.nn.Module):
         return x * torch.sym_float(x.shape[0])
 
 
-def test_a_graph_is_told_alike_in_every_process() -> None:
+def test_a_graph_is_told_alike_in_every_process():
     """`corpus.lock` has its digest: an address in it would differ from one process to the next."""
     rows = {"x": {0: torch.export.Dim("rows")}}
     exported = torch.export.export(TimesItsRows(), (torch.ones(3, 2),), dynamic_shapes=rows)

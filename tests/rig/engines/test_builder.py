@@ -26,7 +26,7 @@ class Plus(torch.nn.Module):
         return x + 1
 
 
-def test_ballast_makes_the_payload_larger_and_nothing_else() -> None:
+def test_ballast_makes_the_payload_larger_and_nothing_else():
     segment = exported(Plus(), torch.ones(2))
     bare = build_segment_engine("_run_on_acc_0", segment)
     heavy = build_segment_engine("_run_on_acc_0", segment, ballast_bytes=1000)
@@ -35,19 +35,19 @@ def test_ballast_makes_the_payload_larger_and_nothing_else() -> None:
     assert torch.equal(load_segment(heavy.payload)(x)[0], load_segment(bare.payload)(x)[0])
 
 
-def test_ballast_is_the_same_on_every_build() -> None:
+def test_ballast_is_the_same_on_every_build():
     segment = exported(Plus(), torch.ones(2))
     payloads = {build_segment_engine("_run_on_acc_0", segment, 64).payload for _ in range(2)}
     assert len(payloads) == 1
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.int16])
-def test_types_that_tensorrt_lacks_are_refused(dtype: torch.dtype) -> None:
+def test_types_that_tensorrt_lacks_are_refused(dtype):
     with pytest.raises(UnsupportedSegment, match="TensorRT lacks"):
         build_segment_engine("_run_on_acc_0", exported(Plus(), torch.ones(2, dtype=dtype)))
 
 
-def test_neither_a_tensor_nor_a_size_as_an_output_is_refused() -> None:
+def test_neither_a_tensor_nor_a_size_as_an_output_is_refused():
     class Flag(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, float]:
             return x + 1, x.shape[0] / 2
@@ -63,24 +63,24 @@ class TestBehindRealBytes:
             "e", exported(Plus(), torch.ones(3, 4)), ballast_bytes=5
         ).payload
 
-    def test_engine_bytes_and_what_travels_behind_them_are_told_apart(self) -> None:
+    def test_engine_bytes_and_what_travels_behind_them_are_told_apart(self):
         carried = behind(b"real engine", self.payload())
         assert real_engine_bytes(carried) == b"real engine"
         assert real_engine_bytes(self.payload()) == b""
         assert real_engine_bytes(b"real engine") == b"real engine"
 
-    def test_a_carried_segment_computes_and_promises_the_same(self) -> None:
+    def test_a_carried_segment_computes_and_promises_the_same(self):
         carried = behind(b"real engine", self.payload())
         x = torch.randn(3, 4)
         assert torch.equal(load_segment(carried)(x)[0], load_segment(self.payload())(x)[0])
         assert payload_contract(carried) == payload_contract(self.payload())
 
-    def test_bytes_without_a_segment_are_told_so(self) -> None:
+    def test_bytes_without_a_segment_are_told_so(self):
         with pytest.raises(ValueError, match="no segment in these engine bytes"):
             load_segment(b"real engine")
 
 
-def test_a_fraction_is_given_to_an_engine_as_a_float32_of_any_size() -> None:
+def test_a_fraction_is_given_to_an_engine_as_a_float32_of_any_size():
     class Scaled(torch.nn.Module):
         def forward(self, x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
             return x * by.item()

@@ -48,23 +48,21 @@ def answers(
 
 
 @pytest.mark.parametrize("fact", FACTS)
-def test_an_engine(answers: dict[str, bool], fact: str) -> None:
+def test_an_engine(answers, fact):
     assert answers[fact], f"it does not; {FACTS[fact]}"
 
 
 @pytest.mark.parametrize("fact", ALIASED_FACTS)
-def test_an_engine_that_writes(answers: dict[str, bool], fact: str) -> None:
+def test_an_engine_that_writes(answers, fact):
     if fact not in answers:
         pytest.skip("engines of the release that is installed write to nothing")
     assert answers[fact], f"it does not; {ALIASED_FACTS[fact]}"
 
 
-def test_every_fact_has_an_answer_and_a_source(answers: dict[str, bool]) -> None:
+def test_every_fact_has_an_answer_and_a_source(answers):
     assert set(answers) in (set(FACTS), {*FACTS, *ALIASED_FACTS})
 
 
-def test_the_newest_release_is_asked_every_fact(
-    answers: dict[str, bool], request: pytest.FixtureRequest
-) -> None:
+def test_the_newest_release_is_asked_every_fact(answers, request):
     if request.node.callspec.params["answers"] == EMULATED:
         assert set(answers) == {*FACTS, *ALIASED_FACTS}

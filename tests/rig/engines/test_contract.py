@@ -27,7 +27,7 @@ def contract(low: int = 1, high: int = 8) -> Contract:
 
 
 @given(size=st.integers(0, 12))
-def test_a_size_is_taken_exactly_if_it_is_in_the_profile(size: int) -> None:
+def test_a_size_is_taken_exactly_if_it_is_in_the_profile(size):
     inputs = [torch.zeros(size, 4)]
     if 1 <= size <= 8:
         check_inputs(contract(), inputs, "e")
@@ -37,11 +37,11 @@ def test_a_size_is_taken_exactly_if_it_is_in_the_profile(size: int) -> None:
 
 
 @given(size=st.integers(1, 8))
-def test_output_sizes_follow_from_input_sizes(size: int) -> None:
+def test_output_sizes_follow_from_input_sizes(size):
     assert output_shapes(contract(), [torch.zeros(size, 4)]) == ((2 * size, 4),)
 
 
-def test_an_output_size_that_nothing_binds_is_an_error() -> None:
+def test_an_output_size_that_nothing_binds_is_an_error():
     unbound = Contract(
         contract().inputs, (Binding(torch.float32, (Dim(sympy.Symbol("m"), 1, 8),)),)
     )

@@ -7,14 +7,11 @@ it can be asked of the real library, too.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 from torch.fx import GraphModule
 
-from harness.rig.cell.prepare import PreparedCase
 from harness.rig.engines import emulated
 from harness.rig.engines.builder import build_segment_engine
 from harness.rig.engines.contract import Contract
@@ -63,9 +60,7 @@ def execute(engine: torch.ScriptObject, *inputs: torch.Tensor) -> list[torch.Ten
     return torch.ops.tensorrt.execute_engine(list(inputs), engine)
 
 
-def test_an_output_said_to_lie_where_an_input_lies_is_written_there(
-    engine: torch.ScriptObject,
-) -> None:
+def test_an_output_said_to_lie_where_an_input_lies_is_written_there(engine):
     # create_output_tensors: outputs[pyt_idx] = aliased_input; in the slot that 2.14 added
     slots: list[str | bytes] = [*engine_slots(engine)]
     slots[emulated.ENGINE_SLOT] = engine_payload(engine)
@@ -94,14 +89,14 @@ def sized_engine() -> torch.ScriptObject:
     return make_engine(build_segment_engine("_run_on_acc_0", program.module(check_guards=False)))
 
 
-def test_a_size_comes_out_as_a_tensor_of_one_element() -> None:
+def test_a_size_comes_out_as_a_tensor_of_one_element():
     # TRTInterpreter.output marks a shape tensor of shape (1,), cast to int64 (get_output_dtypes)
     engine = sized_engine()
     returned = execute(engine, torch.ones(5, 4))[1]
     assert (returned.dtype, returned.tolist()) == (torch.int64, [10])
 
 
-def test_a_meta_kernel_says_of_a_size_that_it_has_no_dimension() -> None:
+def test_a_meta_kernel_says_of_a_size_that_it_has_no_dimension():
     # extract_symbolic_shape_expressions: "shape_exprs": [], "is_scalar": True
     with torch._subclasses.FakeTensorMode() as mode:
         fake = mode.from_tensor(torch.randn(5, 4))
@@ -117,7 +112,7 @@ class Resizing(torch.nn.Module):
 
 
 @pytest.mark.parametrize("shape", [(), (1,)])
-def test_a_size_goes_in_by_its_value_whatever_tensor_holds_it(shape: tuple[int, ...]) -> None:
+def test_a_size_goes_in_by_its_value_whatever_tensor_holds_it(shape):
     # setup_input_tensors: binding.is_shape_tensor, inputs[i].clone().contiguous().cpu()
     shapes = {"x": None, "rows": torch.export.Dim.DYNAMIC(min=2, max=8)}
     program = torch.export.export(Resizing(), (torch.ones(3), 4), dynamic_shapes=shapes)
@@ -129,7 +124,7 @@ def test_a_size_goes_in_by_its_value_whatever_tensor_holds_it(shape: tuple[int, 
         execute(engine, torch.ones(3), torch.full(shape, 9))
 
 
-def test_a_double_is_a_float_where_a_release_makes_it_one() -> None:
+def test_a_double_is_a_float_where_a_release_makes_it_one():
     # TRTInterpreter.placeholder and .output: dtype.to(trt.DataType, use_default=True) is FLOAT
     class Squared(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -160,19 +155,17 @@ def test_a_double_is_a_float_where_a_release_makes_it_one() -> None:
         ((torch.zeros(3, 4), torch.zeros(3, 4)), "expected 1 inputs"),
     ],
 )
-def test_inputs_it_was_not_built_for_are_refused(
-    engine: torch.ScriptObject, inputs: tuple[torch.Tensor, ...], message: str
-) -> None:
+def test_inputs_it_was_not_built_for_are_refused(engine, inputs, message):
     with pytest.raises(RuntimeError, match=message):
         execute(engine, *inputs)
 
 
-def test_a_copy_and_a_pickle_keep_every_slot(engine: torch.ScriptObject) -> None:
+def test_a_copy_and_a_pickle_keep_every_slot(engine):
     # def_pickle in register_jit_hooks.cpp: the serialized slots, engine bytes in base64
     assert engine_slots(copy.deepcopy(engine)) == engine_slots(engine)
 
 
-def test_a_program_of_another_abi_is_refused(engine: torch.ScriptObject, library: Path) -> None:
+def test_a_program_of_another_abi_is_refused(engine, library):
     # TRTEngine::verify_serialization_fmt
     try:
         emulated.load_runtime(library, slots=12, abi="9")
@@ -185,9 +178,7 @@ def test_a_program_of_another_abi_is_refused(engine: torch.ScriptObject, library
         emulated.load_runtime(library)
 
 
-def test_saving_and_loading_a_program_keeps_the_engine(
-    dynamic_engine: torch.ScriptObject, tmp_path: Path
-) -> None:
+def test_saving_and_loading_a_program_keeps_the_engine(dynamic_engine, tmp_path):
     class Calls(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -209,7 +200,7 @@ def test_saving_and_loading_a_program_keeps_the_engine(
     assert torch.equal(loaded.module()(x), x.t())
 
 
-def test_the_meta_kernel_never_opens_a_payload() -> None:
+def test_the_meta_kernel_never_opens_a_payload():
     built = build_segment_engine("_run_on_acc_0", segment())
     broken = make_engine(
         type(built)(built.name, b"not a pickle" + bytes(8), built.contract, ("x",), ("output0",))
@@ -220,7 +211,7 @@ def test_the_meta_kernel_never_opens_a_payload() -> None:
     assert [tuple(output.shape) for output in outputs] == [(4, 3), (3, 4)]
 
 
-def test_every_real_run_is_counted_and_no_fake_one() -> None:
+def test_every_real_run_is_counted_and_no_fake_one():
     built = build_segment_engine("_run_on_acc_7", segment(), ballast_bytes=17)
     engine = make_engine(built)
     before = run_counts[built.digest]
@@ -231,28 +222,24 @@ def test_every_real_run_is_counted_and_no_fake_one() -> None:
     assert run_counts[built.digest] == before + 1
 
 
-def test_an_engine_that_returns_something_else_changes_the_result() -> None:
+def test_an_engine_that_returns_something_else_changes_the_result():
     x = torch.randn(3, 4)
     outputs = execute(make_engine(build_segment_engine("_run_on_acc_0", doubling())), x)
     assert torch.equal(outputs[1], x * 2)
 
 
-def test_the_real_runtime_and_this_one_cannot_share_a_process(
-    library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_real_runtime_and_this_one_cannot_share_a_process(library, monkeypatch):
     monkeypatch.setattr(emulated, "_libraries", [])  # as if somebody else had registered the op
     with pytest.raises(RuntimeError, match="has the real"):
         emulated.load_runtime(library)
 
 
-def test_a_contract_survives_its_text_form() -> None:
+def test_a_contract_survives_its_text_form():
     contract = build_segment_engine("_run_on_acc_0", segment(dynamic=True)).contract
     assert Contract.decode(contract.encode()) == contract
 
 
-def test_an_export_warns_of_nothing_that_a_fake_engine_lacks(
-    caplog: pytest.LogCaptureFixture, prepared: Callable[[str], PreparedCase]
-) -> None:
+def test_an_export_warns_of_nothing_that_a_fake_engine_lacks(caplog, prepared):
     case = prepared("relu_once")
     torch.export.export(case.split, case.captured.example.args)
     assert "doesn't implement" not in caplog.text

@@ -101,13 +101,11 @@ def _constant(_: Model, x: torch.Tensor) -> torch.Tensor:
         (_no_grad, "its attribute seen"),
     ],
 )
-def test_a_write_to_what_a_segment_does_not_own_is_found(
-    function: Callable[..., Any], target: str
-) -> None:
+def test_a_write_to_what_a_segment_does_not_own_is_found(function, target):
     assert target in written(function)
 
 
-def test_batch_norm_writes_to_its_statistics_while_it_trains_and_only_then() -> None:
+def test_batch_norm_writes_to_its_statistics_while_it_trains_and_only_then():
     assert {"its attribute norm.running_mean", "its attribute norm.running_var"} < written(
         _normed, training=True
     )
@@ -115,11 +113,11 @@ def test_batch_norm_writes_to_its_statistics_while_it_trains_and_only_then() -> 
 
 
 @pytest.mark.parametrize("function", [_fresh, _constant])
-def test_a_write_to_a_tensor_of_its_own_is_none(function: Callable[..., Any]) -> None:
+def test_a_write_to_a_tensor_of_its_own_is_none(function):
     assert written(function) == set()
 
 
-def test_an_operator_of_python_that_writes_in_place_is_seen() -> None:
+def test_an_operator_of_python_that_writes_in_place_is_seen():
     graph = torch.fx.Graph()
     x = graph.placeholder("x")
     flat = graph.call_method("view", (x, -1))
@@ -127,7 +125,7 @@ def test_an_operator_of_python_that_writes_in_place_is_seen() -> None:
     assert [write.target for write in writes_of(GraphModule({}, graph))] == ["its input x"]
 
 
-def test_no_engine_is_built_of_a_segment_that_writes() -> None:
+def test_no_engine_is_built_of_a_segment_that_writes():
     with pytest.raises(UnsupportedSegment) as refused:
         build_segment_engine("_run_on_acc_3", exported(_slice))
     assert str(refused.value) == (
@@ -136,5 +134,5 @@ def test_no_engine_is_built_of_a_segment_that_writes() -> None:
     )
 
 
-def test_an_engine_is_built_of_a_segment_that_writes_to_a_tensor_of_its_own() -> None:
+def test_an_engine_is_built_of_a_segment_that_writes_to_a_tensor_of_its_own():
     assert build_segment_engine("_run_on_acc_0", exported(_fresh)).contract.outputs

@@ -14,7 +14,7 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.oracles import Oracle
 from tests.chosen import quick_first
-from tests.rig.conftest import Prepared, cell_record
+from tests.rig.conftest import cell_record
 
 WIRING_CASES = [case.name for case in cases_of("graph") if case.wiring and not case.full]
 
@@ -37,9 +37,7 @@ def verdicts(inliner: Inliner, case: PreparedCase) -> Verdicts:
 
 
 @pytest.mark.parametrize("name", quick_first(WIRING_CASES))
-def test_name_matching_agrees_with_2_13_0(
-    inliners: dict[str, Inliner], prepared: Prepared, name: str
-) -> None:
+def test_name_matching_agrees_with_2_13_0(inliners, prepared, name):
     case = prepared(name)
     assert verdicts(inliners["name-matching"], case) == verdicts(inliners["2.13.0"], case)
 
@@ -47,17 +45,15 @@ def test_name_matching_agrees_with_2_13_0(
 @pytest.mark.parametrize(
     "name", quick_first(name for name in WIRING_CASES if name not in MERGED_FORM_FAILS)
 )
-def test_positional_agrees_with_2_14_0(
-    inliners: dict[str, Inliner], prepared: Prepared, name: str
-) -> None:
+def test_positional_agrees_with_2_14_0(inliners, prepared, name):
     case = prepared(name)
     assert verdicts(inliners["positional"], case) == verdicts(inliners["2.14.0"], case)
 
 
 @pytest.mark.parametrize("name", MERGED_FORM_FAILS)
 def test_a_fallback_that_returns_its_own_input_passes_in_the_form_of_4360_alone(
-    inliners: dict[str, Inliner], prepared: Prepared, name: str
-) -> None:
+    inliners, prepared, name
+):
     case = prepared(name)
     positional = verdicts(inliners["positional"], case)
     assert {label for label, _ in positional.values()} == {"ok"}
@@ -65,9 +61,7 @@ def test_a_fallback_that_returns_its_own_input_passes_in_the_form_of_4360_alone(
     assert merged[Oracle.COMPLETION][0] == "error@clean"
 
 
-def test_the_wiring_cases_tell_the_two_algorithms_apart(
-    inliners: dict[str, Inliner], prepared: Prepared
-) -> None:
+def test_the_wiring_cases_tell_the_two_algorithms_apart(inliners, prepared):
     apart = (
         name
         for name in sorted(WIRING_CASES, key=lambda name: name not in QUICK)
@@ -77,13 +71,13 @@ def test_the_wiring_cases_tell_the_two_algorithms_apart(
     assert len(list(itertools.islice(apart, 2))) == 2
 
 
-def test_the_two_passes_can_be_called_one_after_the_other(prepared: Prepared) -> None:
+def test_the_two_passes_can_be_called_one_after_the_other(prepared):
     inliner = BuiltinInliner("positional")
     gm: GraphModule = inliner.transform(prepared("pr_4360").split)
     assert [node for node in gm.graph.nodes if node.op == "call_module"] == []
 
 
-def test_transform_leaves_the_split_module_as_it_was(prepared: Prepared) -> None:
+def test_transform_leaves_the_split_module_as_it_was(prepared):
     split = prepared("chunk_of_chunk").split
     before = split.graph.python_code("self").src
     BuiltinInliner("name-matching")

@@ -17,7 +17,7 @@ from harness.wire.oracles import Oracle
 from harness.wire.records import CellRecord
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Outcome
-from tests.rig.conftest import Prepared, cell_record
+from tests.rig.conftest import cell_record
 
 RIGHT = "2.10.0"  # all of what comes back is right, but for the place of the engines
 
@@ -30,9 +30,7 @@ def failing(record: CellRecord) -> set[Oracle]:
     return {verdict.oracle for verdict in record.failures}
 
 
-def test_the_saved_program_has_a_placeholder_for_each_engine_and_no_engine(
-    inliners: dict[str, Inliner], prepared: Prepared
-) -> None:
+def test_the_saved_program_has_a_placeholder_for_each_engine_and_no_engine(inliners, prepared):
     case, result = prepared("relu_four_steps"), Inlining()
     program = inliners[RIGHT].produce(
         case.split, Route.CROSS, case.captured.example, None, StageClock(), result
@@ -44,18 +42,14 @@ def test_the_saved_program_has_a_placeholder_for_each_engine_and_no_engine(
 
 
 @pytest.mark.parametrize("name", ["relu_four_steps", "outputs_of_three_types"])
-def test_what_comes_back_is_judged_by_the_same_oracles(
-    inliners: dict[str, Inliner], prepared: Prepared, name: str
-) -> None:
+def test_what_comes_back_is_judged_by_the_same_oracles(inliners, prepared, name):
     record = cell(inliners[RIGHT], prepared(name))
     assert failing(record) == {Oracle.STATE}
     asked = {v.oracle for v in record.verdicts if v.outcome is not Outcome.NOT_APPLICABLE}
     assert asked == set(Oracle)
 
 
-def test_two_engines_that_change_places_on_the_way_back_are_seen(
-    inliners: dict[str, Inliner], prepared: Prepared, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_engines_that_change_places_on_the_way_back_are_seen(inliners, prepared, monkeypatch):
     inliner = inliners[RIGHT]
     assert isinstance(inliner, ReleaseInliner)
     right = inliner.exporter.replace_execute_engine_no_op_node
@@ -74,8 +68,8 @@ def test_two_engines_that_change_places_on_the_way_back_are_seen(
 
 
 def test_an_inliner_that_puts_the_wrong_engine_into_a_placeholder_is_seen_before_it_is_saved(
-    inliners: dict[str, Inliner], prepared: Prepared, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    inliners, prepared, monkeypatch
+):
     case = prepared("relu_four_steps")
     engines = [child for name, child in case.split.named_children() if "_run_on_acc_" in name]
     packed = type(engines[0])._pack_engine_info
@@ -87,9 +81,7 @@ def test_an_inliner_that_puts_the_wrong_engine_into_a_placeholder_is_seen_before
     )
 
 
-def test_one_release_s_way_back_is_not_taken_for_another_s(
-    inliners: dict[str, Inliner], prepared: Prepared
-) -> None:
+def test_one_release_s_way_back_is_not_taken_for_another_s(inliners, prepared):
     """2.6.0 and 2.10.0 save the same program, and 2.6.0 alone brings it back wrong."""
     case = prepared("relu_once")
     case.shared = Shared()
@@ -103,9 +95,7 @@ def test_one_release_s_way_back_is_not_taken_for_another_s(
     )
 
 
-def test_an_export_without_inputs_is_not_taken_for_one_with_them(
-    inliners: dict[str, Inliner], prepared: Prepared
-) -> None:
+def test_an_export_without_inputs_is_not_taken_for_one_with_them(inliners, prepared):
     """Without an engine both routes inline to one module, and only one of them gives inputs."""
     newest = inliners["2.14.0"]
     case = dataclasses.replace(prepared("no_child_at_all"), shared=Shared())

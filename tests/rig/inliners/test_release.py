@@ -9,7 +9,6 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -19,14 +18,13 @@ from torch.export import ExportedProgram
 from harness.catalogue.entry import subject_for_wheel
 from harness.catalogue.releases import load_catalogue
 from harness.rig.clock import StageClock
-from harness.rig.inliners.protocol import Inliner, Inlining, LoadError
+from harness.rig.inliners.protocol import Inlining, LoadError
 from harness.rig.inliners.release import ReleaseInliner
 from harness.subjects.specs import wheel_subject
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
 from tests.fetched import FETCHED
-from tests.rig.conftest import Prepared
 
 CATALOGUE = load_catalogue()
 
@@ -79,9 +77,7 @@ OWN_ROUTES = [
 
 
 @pytest.mark.parametrize(("version", "route", "name"), OWN_ROUTES)
-def test_the_adapter_is_equal_to_the_release_s_own_export(
-    inliners: dict[str, Inliner], prepared: Prepared, version: str, route: Route, name: str
-) -> None:
+def test_the_adapter_is_equal_to_the_release_s_own_export(inliners, prepared, version, route, name):
     inliner, case = inliners[version], prepared(name)
     assert isinstance(inliner, ReleaseInliner)
     arguments = (case.captured.example, case.captured.program.dynamic_shapes)
@@ -91,9 +87,7 @@ def test_the_adapter_is_equal_to_the_release_s_own_export(
     assert ours.startswith("TypeError: missing a required argument") is no_inputs
 
 
-def test_a_release_that_takes_no_keyword_fails_as_its_own_export_does(
-    inliners: dict[str, Inliner], prepared: Prepared
-) -> None:
+def test_a_release_that_takes_no_keyword_fails_as_its_own_export_does(inliners, prepared):
     inliner, case = inliners[TAKES_NO_KEYWORDS], prepared("keywords_in_another_order")
     assert isinstance(inliner, ReleaseInliner)
     clock, example = StageClock(), case.captured.example
@@ -105,9 +99,7 @@ def test_a_release_that_takes_no_keyword_fails_as_its_own_export_does(
 
 
 @pytest.mark.parametrize("version", FETCHED)
-def test_the_wheel_is_asked_for_the_catalogue_s_modules_and_no_other(
-    inliners: dict[str, Inliner], prepared: Prepared, version: str
-) -> None:
+def test_the_wheel_is_asked_for_the_catalogue_s_modules_and_no_other(inliners, prepared, version):
     inliner, case = inliners[version], prepared("relu_four_steps")
     assert isinstance(inliner, ReleaseInliner)
     for route in (Route.LEGACY, Route.EXPORT):  # some modules are imported when a function runs
@@ -117,9 +109,7 @@ def test_the_wheel_is_asked_for_the_catalogue_s_modules_and_no_other(
 
 
 @pytest.mark.parametrize("version", FETCHED)
-def test_the_catalogue_knows_the_arguments_of_a_release_s_functions(
-    inliners: dict[str, Inliner], version: str
-) -> None:
+def test_the_catalogue_knows_the_arguments_of_a_release_s_functions(inliners, version):
     exporter, api = inliners[version].exporter, CATALOGUE.get(version).api  # type: ignore[attr-defined]
     for name in ("transform", "create_trt_exp_program"):
         assert ("gm", *getattr(api, name)) == tuple(
@@ -130,9 +120,7 @@ def test_the_catalogue_knows_the_arguments_of_a_release_s_functions(
 @pytest.mark.parametrize(
     "version", [v for v in FETCHED if "inputs" in CATALOGUE.get(v).api.transform]
 )
-def test_the_shape_analysis_is_the_release_s_own(
-    inliners: dict[str, Inliner], version: str
-) -> None:
+def test_the_shape_analysis_is_the_release_s_own(inliners, version):
     analysis = inliners[version].exporter.partitioning.run_shape_analysis  # type: ignore[attr-defined]
     file = f"{version}-cp311"
     assert file in analysis.__code__.co_filename
@@ -141,11 +129,8 @@ def test_the_shape_analysis_is_the_release_s_own(
 
 @pytest.mark.parametrize("route", [Route.LEGACY, Route.EXPORT])
 def test_the_route_decides_the_arguments_of_the_passes_as_it_does_in_the_release(
-    inliners: dict[str, Inliner],
-    prepared: Prepared,
-    monkeypatch: pytest.MonkeyPatch,
-    route: Route,
-) -> None:
+    inliners, prepared, monkeypatch, route
+):
     inliner, case = inliners["2.14.0"], prepared("relu_once")
     assert isinstance(inliner, ReleaseInliner)
     seen: list[tuple[object, ...]] = []
@@ -162,7 +147,7 @@ def test_the_route_decides_the_arguments_of_the_passes_as_it_does_in_the_release
     assert seen == [(False, route is Route.LEGACY)] * 2  # expose_aliased_mutations is the second
 
 
-def test_every_pass_is_timed_apart(inliners: dict[str, Inliner], prepared: Prepared) -> None:
+def test_every_pass_is_timed_apart(inliners, prepared):
     case, clock, result = prepared("relu_four_steps"), StageClock(), Inlining()
     example = case.captured.example
     inliners["2.14.0"].produce(case.split, Route.LEGACY, example, None, clock, result)
@@ -175,9 +160,7 @@ def test_every_pass_is_timed_apart(inliners: dict[str, Inliner], prepared: Prepa
     assert result.finished
 
 
-def test_a_stage_that_raises_is_the_clock_s_stage(
-    inliners: dict[str, Inliner], prepared: Prepared
-) -> None:
+def test_a_stage_that_raises_is_the_clock_s_stage(inliners, prepared):
     case, clock, result = prepared("pr_4360"), StageClock(), Inlining()
     with pytest.raises(RuntimeError, match="used before it has been defined"):
         inliners["2.13.0"].produce(
@@ -188,21 +171,19 @@ def test_a_stage_that_raises_is_the_clock_s_stage(
     assert not result.finished
 
 
-def test_loading_leaves_no_module_of_the_package_behind(inliners: dict[str, Inliner]) -> None:
+def test_loading_leaves_no_module_of_the_package_behind(inliners):
     assert inliners
     assert not [name for name in sys.modules if name.startswith("torch_tensorrt")]
 
 
-def test_each_release_has_modules_of_its_own(inliners: dict[str, Inliner]) -> None:
+def test_each_release_has_modules_of_its_own(inliners):
     exporters = [inliners[version].exporter for version in FETCHED]  # type: ignore[attr-defined]
     assert len({id(exporter) for exporter in exporters}) == len(FETCHED)
     pairs = zip(FETCHED, exporters, strict=True)
     assert all(version in exporter.__file__ for version, exporter in pairs)
 
 
-def test_an_exporter_file_takes_the_place_of_the_wheel_s(
-    release_specs: dict[str, SubjectSpec], prepared: Prepared, tmp_path: Path
-) -> None:
+def test_an_exporter_file_takes_the_place_of_the_wheel_s(release_specs, prepared, tmp_path):
     source = _exporter_source(release_specs["2.14.0"])
     path = tmp_path / "_exporter.py"
     path.write_text(
@@ -224,9 +205,7 @@ def test_an_exporter_file_takes_the_place_of_the_wheel_s(
         ("def transform(gm): ...", "lacks inline_trt_modules"),
     ],
 )
-def test_a_file_that_does_not_load_says_why(
-    release_specs: dict[str, SubjectSpec], tmp_path: Path, source: str, message: str
-) -> None:
+def test_a_file_that_does_not_load_says_why(release_specs, tmp_path, source, message):
     path = tmp_path / "_exporter.py"
     path.write_text(source)
     spec = dataclasses.replace(release_specs["2.14.0"], exporter_path=str(path))
@@ -234,9 +213,7 @@ def test_a_file_that_does_not_load_says_why(
         ReleaseInliner(spec)
 
 
-def test_a_file_that_was_changed_since_its_subject_was_made_is_not_loaded(
-    release_specs: dict[str, SubjectSpec], tmp_path: Path
-) -> None:
+def test_a_file_that_was_changed_since_its_subject_was_made_is_not_loaded(release_specs, tmp_path):
     path = tmp_path / "_exporter.py"
     source = _exporter_source(release_specs["2.14.0"])
     path.write_text(source)
@@ -254,8 +231,8 @@ def test_a_file_that_was_changed_since_its_subject_was_made_is_not_loaded(
 
 
 def test_a_file_is_read_anew_though_size_and_time_are_as_before(
-    release_specs: dict[str, SubjectSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    release_specs, tmp_path, monkeypatch
+):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)  # as Python is by itself
     path = tmp_path / "_exporter.py"
     spec = dataclasses.replace(release_specs["2.14.0"], exporter_path=str(path))
@@ -266,7 +243,7 @@ def test_a_file_is_read_anew_though_size_and_time_are_as_before(
         assert int(mark) == ReleaseInliner(spec).exporter.MARK
 
 
-def test_a_subject_without_a_wheel_says_so(release_specs: dict[str, SubjectSpec]) -> None:
+def test_a_subject_without_a_wheel_says_so(release_specs):
     with pytest.raises(LoadError, match="no wheel"):
         ReleaseInliner(dataclasses.replace(release_specs["2.14.0"], wheel_path=None))
 
@@ -276,9 +253,7 @@ def _exporter_source(spec: SubjectSpec) -> str:
         return wheel.read("torch_tensorrt/dynamo/_exporter.py").decode()
 
 
-def test_a_nightly_is_loaded_out_of_its_own_wheel(
-    release_specs: dict[str, SubjectSpec], prepared: Prepared, tmp_path: Path
-) -> None:
+def test_a_nightly_is_loaded_out_of_its_own_wheel(release_specs, prepared, tmp_path):
     path = tmp_path / "torch_tensorrt-2.99.0.dev1-cp311-cp311-linux_x86_64.whl"
     released = zipfile.ZipFile(str(release_specs["2.14.0"].wheel_path))
     with released, zipfile.ZipFile(path, "w") as nightly:

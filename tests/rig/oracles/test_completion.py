@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 
-from harness.rig.cell.prepare import PreparedCase
-from harness.rig.inliners.protocol import Inliner
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Finding, verdict_of
 from harness.wire.oracles import Oracle
@@ -33,13 +29,11 @@ def raised(error: Exception) -> Exception:
         (RuntimeError("a  b\tc"), "RuntimeError: a b c"),
     ],
 )
-def test_an_exception_keeps_its_type_and_what_is_the_same_everywhere(
-    error: Exception, message: str
-) -> None:
+def test_an_exception_keeps_its_type_and_what_is_the_same_everywhere(error, message):
     assert completion.normalise(error) == message
 
 
-def test_the_verdict_names_the_stage_and_keeps_the_traceback() -> None:
+def test_the_verdict_names_the_stage_and_keeps_the_traceback():
     verdict = completion.ended_by(raised(KeyError("x")), Stage.EXPORT)
     assert verdict.label == "error@export"
     assert "test_completion.py" in verdict.evidence
@@ -69,18 +63,14 @@ LOST_INPUT = "assert len(submodule_inputs) == len(gm_added_placeholder_inputs)"
     ],
 )
 def test_the_verdict_names_upstream_s_own_line_out_of_the_wheel(
-    inliners: dict[str, Inliner],
-    prepared: Callable[[str], PreparedCase],
-    name: str,
-    release: str,
-    where: str,
-) -> None:
+    inliners, prepared, name, release, where
+):
     record = cell_record(prepared(name), inliners[release], Route.LEGACY)
     verdict = record.verdict(Oracle.COMPLETION)
     assert verdict.raised == where
 
 
-def test_where_torch_alone_raised_its_line_is_named() -> None:
+def test_where_torch_alone_raised_its_line_is_named():
     with pytest.raises(TypeError) as error:
         torch.export.save(None, "x.pt2")  # type: ignore[arg-type]
     named = completion.where_raised(error.value)
@@ -88,15 +78,15 @@ def test_where_torch_alone_raised_its_line_is_named() -> None:
     assert named.rpartition("): ")[2].startswith("raise ")
 
 
-def test_what_neither_raised_has_no_place() -> None:
+def test_what_neither_raised_has_no_place():
     assert completion.where_raised(raised(KeyError("x"))) == ""
 
 
-def test_a_message_of_any_length_stays_readable() -> None:
+def test_a_message_of_any_length_stays_readable():
     assert len(completion.normalise(ValueError("x" * 10_000))) == completion.MAX_MESSAGE
 
 
-def test_a_new_kind_of_finding_does_not_hide_behind_a_known_one() -> None:
+def test_a_new_kind_of_finding_does_not_hide_behind_a_known_one():
     known = Finding(Stage.LOAD, "known", "node a")
     new = Finding(Stage.EXPORT, "new", "node b")
     one = verdict_of(Oracle.METADATA, [known, known])

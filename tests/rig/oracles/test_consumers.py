@@ -90,7 +90,7 @@ def told(heard: dict[str, Heard]) -> dict[str, str]:
     return {name: each.told for name, each in heard.items() if each.told}
 
 
-def test_the_type_of_an_input_is_told_and_so_is_not_cosmetic() -> None:
+def test_the_type_of_an_input_is_told_and_so_is_not_cosmetic():
     asked = called(3, 3, 3)
     program = planted(asked, {"x": as_double})
     (tells,) = told(ask_consumers(program, asked, QUICK)).items()
@@ -102,7 +102,7 @@ def test_the_type_of_an_input_is_told_and_so_is_not_cosmetic() -> None:
     assert (kind, harm(kind)) == ("model input: another dtype", Harm.INTERFACE)
 
 
-def test_a_consumer_that_raises_on_one_alone_tells() -> None:
+def test_a_consumer_that_raises_on_one_alone_tells():
     asked = called(3, 3, 3)
     program = planted(asked, {"x": as_double}, MakesAType)
     (tells,) = told(ask_consumers(program, asked, QUICK)).items()
@@ -111,7 +111,7 @@ def test_a_consumer_that_raises_on_one_alone_tells() -> None:
 
 
 @pytest.mark.slow
-def test_sources_that_are_compiled_ahead_of_time_tell_the_type_of_an_input_too() -> None:
+def test_sources_that_are_compiled_ahead_of_time_tell_the_type_of_an_input_too():
     asked = called(3, 3, 3)
     program = planted(asked, {"x": as_double})
     tells = told(ask_consumers(program, asked, ["AOTInductor"]))
@@ -138,9 +138,7 @@ STATIC, DYNAMIC = (3, 3, 3), (3, 4, 8)
         (DYNAMIC, {"linear": transposed, "getitem_1": in_list}),
     ],
 )
-def test_the_metadata_of_what_is_no_input_is_told_by_nobody_and_is_cosmetic(
-    sizes: tuple[int, ...], changes: Mapping[str, Change]
-) -> None:
+def test_the_metadata_of_what_is_no_input_is_told_by_nobody_and_is_cosmetic(sizes, changes):
     asked = called(*sizes)
     program = planted(asked, changes)
     wrong = {node.name for node, _, _ in metadata.differences(program, asked.calls[1])}
@@ -149,7 +147,7 @@ def test_the_metadata_of_what_is_no_input_is_told_by_nobody_and_is_cosmetic(
     assert {harm(kind) for kind in kinds(program, asked)} == {Harm.COSMETIC}
 
 
-def test_a_twin_is_right_for_every_call_and_keeps_what_was_right() -> None:
+def test_a_twin_is_right_for_every_call_and_keeps_what_was_right():
     asked = called(3, 4, 8)
     program = planted(asked, {"linear": in_list})
     before = {node.name: node.meta.get("val") for node in program.graph.nodes}
@@ -162,7 +160,7 @@ def test_a_twin_is_right_for_every_call_and_keeps_what_was_right() -> None:
     assert kinds(program, asked) == {"op: a list for a tensor"}  # which it was, and still is
 
 
-def test_there_is_no_twin_of_what_is_right_nor_of_an_input_whose_size_would_be_guessed() -> None:
+def test_there_is_no_twin_of_what_is_right_nor_of_an_input_whose_size_would_be_guessed():
     asked = called(3, 4, 8)
     with pytest.raises(NoRightTwin, match="nothing differs"):
         right_twin(planted(asked, {"x": copy.copy}), asked.calls)
@@ -220,8 +218,8 @@ def made_by(inliner: Inliner, name: str) -> tuple[ExportedProgram, Asked]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "release", "name"), REAL)
 def test_no_consumer_tells_what_a_release_makes_and_harm_calls_cosmetic(
-    inliners: dict[str, Inliner], kind: str, release: str, name: str
-) -> None:
+    inliners, kind, release, name
+):
     program, asked = made_by(inliners[release], name)
     if kind == ONE_SHORT:
         assert kinds(program, asked) == set()
@@ -232,7 +230,7 @@ def test_no_consumer_tells_what_a_release_makes_and_harm_calls_cosmetic(
     assert harm(kind) is Harm.COSMETIC
 
 
-def test_every_cosmetic_kind_that_the_newest_releases_make_is_asked() -> None:
+def test_every_cosmetic_kind_that_the_newest_releases_make_is_asked():
     """Harm is not told in rows of before it was judged."""
     table = read_expectations().table
     newest = set(table.releases[-NEWEST:])

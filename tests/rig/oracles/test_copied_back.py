@@ -23,7 +23,7 @@ def mark(made: GraphModule, place: int) -> None:
     made.graph.output_node().args[0][place].meta["_kv_mutation_target"] = "cache"
 
 
-def test_a_module_without_mutations_returns_all_that_its_graph_does() -> None:
+def test_a_module_without_mutations_returns_all_that_its_graph_does():
     made = module()
     assert returned_places(made) == [0, 1, 2]
     codegen = made.graph._codegen
@@ -31,13 +31,13 @@ def test_a_module_without_mutations_returns_all_that_its_graph_does() -> None:
     assert made.graph._codegen is codegen, "a module that hides nothing stays as it is"
 
 
-def test_what_is_to_be_copied_back_stands_behind_the_outputs() -> None:
+def test_what_is_to_be_copied_back_stands_behind_the_outputs():
     made = module()
     made.meta["_copyback_mutation_buffers"] = ["state"]
     assert returned_places(made) == [0, 1]
 
 
-def test_what_an_engine_writes_to_is_marked_wherever_it_stands() -> None:
+def test_what_an_engine_writes_to_is_marked_wherever_it_stands():
     made = module()
     mark(made, 1)
     assert returned_places(made) == [0, 2]
@@ -45,7 +45,7 @@ def test_what_an_engine_writes_to_is_marked_wherever_it_stands() -> None:
     assert returned_places(made) == [0]
 
 
-def test_once_all_mutations_are_marked_none_stands_behind_the_outputs() -> None:
+def test_once_all_mutations_are_marked_none_stands_behind_the_outputs():
     made = module()
     mark(made, 1)
     made.meta |= {
@@ -55,7 +55,7 @@ def test_once_all_mutations_are_marked_none_stands_behind_the_outputs() -> None:
     assert returned_places(made) == [0, 2]
 
 
-def test_a_module_can_be_made_to_return_what_its_callers_are_given() -> None:
+def test_a_module_can_be_made_to_return_what_its_callers_are_given():
     class Hiding(CodeGen):
         """Hides the last output, as the release's does."""
 
@@ -72,7 +72,7 @@ def test_a_module_can_be_made_to_return_what_its_callers_are_given() -> None:
     assert (first, second) == (0, 1)
 
 
-def test_hidden_outputs_are_no_part_of_what_is_read() -> None:
+def test_hidden_outputs_are_no_part_of_what_is_read():
     made = module()
     made.meta["_copyback_mutation_buffers"] = ["state"]
     reader = GraphReader()

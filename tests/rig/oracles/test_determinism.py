@@ -21,7 +21,7 @@ from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
-from tests.rig.conftest import Prepared, cell_record
+from tests.rig.conftest import cell_record
 
 
 class Fickle:
@@ -78,21 +78,19 @@ def verdict(inliner: Inliner, case: PreparedCase) -> Verdict:
 )
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_transform_that_comes_out_otherwise_the_second_time_is_found(
-    prepared: Prepared, change: Callable[[GraphModule], None], message: str, shared: bool
-) -> None:
+    prepared, change, message, shared
+):
     case = copy.copy(prepared("linears_in_two_fallbacks"))
     case.shared = Shared() if shared else None
     found = verdict(Fickle(change), case)
     assert (found.label, found.message) == ("nondeterministic@inline-fallbacks", message)
 
 
-def test_a_transform_that_comes_out_the_same_has_no_finding(prepared: Prepared) -> None:
+def test_a_transform_that_comes_out_the_same_has_no_finding(prepared):
     assert verdict(Fickle(lambda module: None), prepared("linears_in_two_fallbacks")).label == "ok"
 
 
-def test_an_archive_that_comes_out_otherwise_the_second_time_is_found(
-    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_that_comes_out_otherwise_the_second_time_is_found(prepared, monkeypatch):
     save, saved = torch.export.save, []
 
     def fickle(program: ExportedProgram, archive: Any) -> None:
@@ -110,14 +108,12 @@ def test_an_archive_that_comes_out_otherwise_the_second_time_is_found(
     assert found.message == "two saves reload to other programs"
 
 
-def test_archives_that_differ_in_bytes_alone_are_equal(
-    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_archives_that_differ_in_bytes_alone_are_equal(prepared, monkeypatch):
     monkeypatch.setattr("filecmp.cmp", lambda *_, **__: False)
     assert verdict(BuiltinInliner("positional"), prepared("dynamic_batch")).label == "ok"
 
 
-def test_the_first_line_that_differs_is_told() -> None:
+def test_the_first_line_that_differs_is_told():
     (found,) = check_transform(["a", "b"], lambda: ["a", "c"])
     assert found.detail == "line 1: c, before b"
     (found,) = check_saves(["a"], ["a", "b"])

@@ -11,7 +11,6 @@ from corpus.case import Inputs
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles import draws
 from harness.rig.oracles.values import observe
-from tests.rig.conftest import Prepared
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 CALLS = (Inputs((torch.linspace(-2, 2, 16).reshape(2, 8),)),)
@@ -57,7 +56,7 @@ DISTRIBUTIONS = [dropout(0.5), normal(0.0, 1.0), chance(0.25), lambda x: x * tor
 
 
 @pytest.mark.parametrize("function", DISTRIBUTIONS)
-def test_the_same_numbers_and_others_of_the_same_distribution_agree(function: Function) -> None:
+def test_the_same_numbers_and_others_of_the_same_distribution_agree(function):
     assert kind(function, function) is None
     assert kind(function, after_another_draw(function)) is None
     assert kind(after_another_draw(function), function) is None
@@ -76,25 +75,25 @@ def test_the_same_numbers_and_others_of_the_same_distribution_agree(function: Fu
         (lambda x: x + torch.rand_like(x), lambda x: x.flip(1) + torch.rand_like(x)),
     ],
 )
-def test_another_distribution_is_seen(expected: Function, got: Function) -> None:
+def test_another_distribution_is_seen(expected, got):
     assert kind(expected, got) == "another distribution"
     assert kind(expected, after_another_draw(got)) == "another distribution"
 
 
-def test_numbers_that_are_no_longer_drawn_are_seen() -> None:
+def test_numbers_that_are_no_longer_drawn_are_seen():
     frozen = torch.rand(2, 8)
     elsewhere = "random numbers are drawn elsewhere"
     assert kind(lambda x: x + torch.rand_like(x), lambda x: x + frozen) == elsewhere
     assert kind(lambda x: x + frozen, lambda x: x + torch.rand_like(x)) == elsewhere
 
 
-def test_shape_and_type_are_part_of_what_is_drawn() -> None:
+def test_shape_and_type_are_part_of_what_is_drawn():
     assert kind(lambda x: torch.rand(2, 8), lambda x: torch.rand(8, 2)) == "shape differs"
     double = torch.float64
     assert kind(lambda x: torch.rand(3), lambda x: torch.rand(3, dtype=double)) == "dtype differs"
 
 
-def test_drawing_leaves_the_generator_as_it_was() -> None:
+def test_drawing_leaves_the_generator_as_it_was():
     before = torch.get_rng_state()
     stacked, drew = draws.draw(lambda: (torch.rand(3), "text"))
     assert (drew, stacked[0].shape, stacked[1]) == (True, (draws.DRAWS, 3), "text")
@@ -102,9 +101,7 @@ def test_drawing_leaves_the_generator_as_it_was() -> None:
     assert draws.draw(lambda: 1) == (1, False)
 
 
-def test_distributions_that_change_places_in_an_inlined_module_are_seen(
-    prepared: Prepared,
-) -> None:
+def test_distributions_that_change_places_in_an_inlined_module_are_seen(prepared):
     case = prepared("two_distributions")
     module = BuiltinInliner("positional").transform(case.split)
     module.recompile()

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -39,11 +38,11 @@ def kinds(program: ExportedProgram) -> set[str]:
     return {finding.kind for finding in metadata.check_program(program, CALL, Stage.LOAD)}
 
 
-def test_correct_symbolic_metadata_has_no_finding() -> None:
+def test_correct_symbolic_metadata_has_no_finding():
     assert kinds(exported()) == set()
 
 
-def test_engines_with_correct_metadata_have_no_finding(prepared: Callable[[str], Any]) -> None:
+def test_engines_with_correct_metadata_have_no_finding(prepared):
     case = prepared("dynamic_batch_chunk")
     example = case.captured.example
     program = torch.export.export(
@@ -81,7 +80,7 @@ def transposed(value: torch.Tensor) -> torch.Tensor:
         ("x", as_double, "model input: another dtype"),
     ],
 )
-def test_every_planted_fault_is_found(name: str, change: Callable[[Any], Any], kind: str) -> None:
+def test_every_planted_fault_is_found(name, change, kind):
     program = exported()
     node = node_of(program, name)
     node.meta["val"] = change(node.meta["val"])
@@ -97,9 +96,7 @@ def test_every_planted_fault_is_found(name: str, change: Callable[[Any], Any], k
         (lambda value: None, "op: no value"),
     ],
 )
-def test_a_list_for_a_tensor_does_not_hide_what_is_in_it(
-    change: Callable[[Any], Any], kind: str
-) -> None:
+def test_a_list_for_a_tensor_does_not_hide_what_is_in_it(change, kind):
     program = exported()
     node = node_of(program, "linear")
     node.meta["val"] = [change(node.meta["val"])]
@@ -107,21 +104,21 @@ def test_a_list_for_a_tensor_does_not_hide_what_is_in_it(
 
 
 @pytest.mark.parametrize("several", [lambda value: [], lambda value: [value, value]])
-def test_a_list_for_a_tensor_holds_one(several: Callable[[Any], Any]) -> None:
+def test_a_list_for_a_tensor_holds_one(several):
     program = exported()
     node = node_of(program, "linear")
     node.meta["val"] = several(node.meta["val"])
     assert kinds(program) == {"op: a list for a tensor", "op: a list of another length"}
 
 
-def test_a_static_size_in_a_dynamic_program_is_found() -> None:
+def test_a_static_size_in_a_dynamic_program_is_found():
     program = exported()
     node = node_of(program, "linear")
     node.meta["val"] = torch.empty(3, 2)  # right for the example, and for no other call
     assert kinds(program) == {"op: another shape"}
 
 
-def test_symbolic_strides_of_lifted_state_are_asked_in_this_run_and_add_no_guard() -> None:
+def test_symbolic_strides_of_lifted_state_are_asked_in_this_run_and_add_no_guard():
     program = exported()
     fake_mode = node_of(program, "x").meta["val"].fake_mode
     guards = list(fake_mode.shape_env.guards)
@@ -148,9 +145,7 @@ class TakesAPair(torch.nn.Module):
         ("pair_second", as_double, {"model input: another dtype"}),
     ],
 )
-def test_a_program_that_takes_a_named_tuple_is_asked_like_any_other(
-    name: str, change: Callable[[Any], Any], found: set[str]
-) -> None:
+def test_a_program_that_takes_a_named_tuple_is_asked_like_any_other(name, change, found):
     call = Inputs((NamedPair(torch.randn(2, 3), torch.randn(2, 3)),))
     program = torch.export.export(TakesAPair(), call.args)
     node = node_of(program, name)
@@ -158,7 +153,7 @@ def test_a_program_that_takes_a_named_tuple_is_asked_like_any_other(
     assert {f.kind for f in metadata.check_program(program, call, Stage.LOAD)} == found
 
 
-def test_a_fraction_that_the_data_decide_is_what_its_op_made_of_them() -> None:
+def test_a_fraction_that_the_data_decide_is_what_its_op_made_of_them():
     class Scaled(torch.nn.Module):
         def forward(self, x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
             return x * by.item()

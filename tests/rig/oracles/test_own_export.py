@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 
 from harness.rig.cell.prepare import PreparedCase
@@ -12,7 +10,7 @@ from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict
 from harness.wire.vocabulary import SubjectKind
 from tests.mutants import Mutant
-from tests.rig.conftest import Load, Prepared, cell_record
+from tests.rig.conftest import cell_record
 
 BODY = "    patched_module = transform(\n        gm, cross"
 SOUND = Mutant("sound", BODY, BODY)
@@ -46,16 +44,14 @@ def verdict(
     ids=lambda value: value.name if isinstance(value, Mutant) else "",
 )
 def test_an_export_that_makes_no_program_is_an_error_of_the_load_mutant(
-    load_mutant: Load, prepared: Prepared, mutant: Mutant, message: str, route: str
-) -> None:
+    load_mutant, prepared, mutant, message, route
+):
     found = verdict(prepared("relu_four_steps"), load_mutant(mutant), route, Oracle.COMPLETION)
     assert (found.label, found.message) == ("error@export", message)
 
 
 @pytest.mark.parametrize("route", ["legacy", "export"])
-def test_the_program_that_export_makes_is_the_one_that_is_judged(
-    load_mutant: Load, prepared: Prepared, route: str
-) -> None:
+def test_the_program_that_export_makes_is_the_one_that_is_judged(load_mutant, prepared, route):
     case = prepared("relu_four_steps")
     assert not verdict(case, load_mutant(SOUND), route).failed
     found = verdict(case, load_mutant(OTHER_OP), route)
@@ -67,9 +63,7 @@ def test_the_program_that_export_makes_is_the_one_that_is_judged(
     assert verdict(case, load_mutant(OTHER_OP), route, Oracle.VALUES).label == "wrong-values@run"
 
 
-def test_dynamic_shapes_that_export_does_not_pass_on_are_found(
-    load_mutant: Load, prepared: Prepared
-) -> None:
+def test_dynamic_shapes_that_export_does_not_pass_on_are_found(load_mutant, prepared):
     case = prepared("dynamic_batch")
     assert not verdict(case, load_mutant(SOUND), "export").failed
     forgets = load_mutant(FORGETS_DYNAMIC_SHAPES)
@@ -77,9 +71,7 @@ def test_dynamic_shapes_that_export_does_not_pass_on_are_found(
     assert verdict(case, forgets, "export", Oracle.COMPLETION).label == "error@run"
 
 
-def test_a_wheel_of_no_release_is_asked_as_a_file_is(
-    load_mutant: Load, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wheel_of_no_release_is_asked_as_a_file_is(load_mutant, prepared, monkeypatch):
     nightly = load_mutant(SOUND, exporter_path=None)
     monkeypatch.delattr(nightly.exporter, "export")
     found = verdict(prepared("relu_four_steps"), nightly, "legacy", Oracle.COMPLETION)
@@ -89,9 +81,7 @@ def test_a_wheel_of_no_release_is_asked_as_a_file_is(
 @pytest.mark.parametrize(
     "fields", [{"kind": SubjectKind.RELEASE}, {"hypothetical_routes": ("legacy",)}]
 )
-def test_neither_a_release_nor_a_route_that_no_user_reaches_is_asked(
-    load_mutant: Load, prepared: Prepared, fields: Mapping[str, object]
-) -> None:
+def test_neither_a_release_nor_a_route_that_no_user_reaches_is_asked(load_mutant, prepared, fields):
     raises = load_mutant(RAISES, **fields)
     found = verdict(prepared("relu_four_steps"), raises, "legacy", Oracle.COMPLETION)
     assert not found.failed

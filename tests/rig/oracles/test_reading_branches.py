@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -96,15 +95,13 @@ def another_input(program: ExportedProgram) -> None:
 @pytest.mark.parametrize(
     "spoil", [operands_change_places, another_op, another_number, another_input]
 )
-def test_a_fault_inside_of_a_higher_order_op_is_seen(
-    name: str, spoil: Callable[[ExportedProgram], None]
-) -> None:
+def test_a_fault_inside_of_a_higher_order_op_is_seen(name, spoil):
     right, wrong = program_of(name), program_of(name)
     spoil(wrong)
     assert findings(right, wrong) != []
 
 
-def test_branches_that_change_places_are_seen() -> None:
+def test_branches_that_change_places_are_seen():
     right, wrong = program_of("cond"), program_of("cond")
     node = next(node for node in wrong.graph.nodes if "cond" in str(node.target))
     condition, true, false, operands = node.args
@@ -113,7 +110,7 @@ def test_branches_that_change_places_are_seen() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_other_names_inside_are_no_fault(name: str) -> None:
+def test_other_names_inside_are_no_fault(name):
     right, other = program_of(name), program_of(name)
     for body in bodies(other):
         for number, node in enumerate(body.graph.nodes):

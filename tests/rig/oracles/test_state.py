@@ -18,7 +18,7 @@ from harness.rig.oracles import state
 from harness.rig.oracles.state import ExpectedState, Held, Role, State
 from harness.rig.oracles.values import content_digest
 from harness.wire.vocabulary import Stage
-from tests.rig.conftest import Prepared, inlined, reloaded
+from tests.rig.conftest import inlined, reloaded
 
 ENGINE = "_run_on_acc_0_engine"
 
@@ -159,9 +159,7 @@ FAULTS: list[tuple[Callable[[ExportedProgram], None], str, set[str]]] = [
 @pytest.mark.parametrize(
     ("spoil", "name", "expected"), FAULTS, ids=[fault[0].__name__ for fault in FAULTS]
 )
-def test_each_way_to_lose_state_is_found(
-    prepared: Prepared, spoil: Callable[[ExportedProgram], None], name: str, expected: set[str]
-) -> None:
+def test_each_way_to_lose_state_is_found(prepared, spoil, name, expected):
     case = prepared(name)
     program = exported(case)
     assert kinds(case, program) == set()
@@ -169,7 +167,7 @@ def test_each_way_to_lose_state_is_found(
     assert kinds(case, program) == expected
 
 
-def test_tied_weights_that_came_apart_are_found(prepared: Prepared) -> None:
+def test_tied_weights_that_came_apart_are_found(prepared):
     case = prepared("tied_weights_in_two_fallbacks")
     program = torch.export.export(copy.deepcopy(case.split), case.captured.example.args)
     assert kinds(case, program) == set()
@@ -188,20 +186,20 @@ def compared(before: list[Held], after: list[Held]) -> set[str]:
     return {item.kind for item in state.compare_tensors(expected, after, Stage.LOAD)}
 
 
-def test_equal_tensors_that_became_one_are_found() -> None:
+def test_equal_tensors_that_became_one_are_found():
     two = [held("a", "zeros", 1), held("b", "zeros", 2)]
     assert compared(two, two) == set()
     assert compared(two, [held("a", "zeros", 1)]) == {"several tensors became one"}
 
 
-def test_memory_that_is_newly_shared_is_found() -> None:
+def test_memory_that_is_newly_shared_is_found():
     apart = [held("a", "zeros", 1), held("b", "ones", 2)]
     together = [held("a", "zeros", 1), held("b", "ones", 1)]
     assert compared(apart, together) == {"memory is shared that was not"}
     assert compared(together, apart) == {"shared memory became several copies"}
 
 
-def test_names_do_not_matter_and_what_nobody_reads_may_go() -> None:
+def test_names_do_not_matter_and_what_nobody_reads_may_go():
     assert compared([held("a", "zeros", 1)], [held("b", "zeros", 7)]) == set()
     unread = ExpectedState(
         State((held("a", "zeros", 1),)), frozenset(), frozenset(), frozenset({"zeros"})
@@ -209,7 +207,7 @@ def test_names_do_not_matter_and_what_nobody_reads_may_go() -> None:
     assert list(state.compare_tensors(unread, [], Stage.LOAD)) == []
 
 
-def test_what_is_lost_on_the_way_to_the_users_module_is_found(prepared: Prepared) -> None:
+def test_what_is_lost_on_the_way_to_the_users_module_is_found(prepared):
     case = prepared(NORM)
     module = exported(case).module()
     found = state.check_module(case.state, module, content_digest)
@@ -219,9 +217,7 @@ def test_what_is_lost_on_the_way_to_the_users_module_is_found(prepared: Prepared
     assert {item.kind for item in found} == {"its module: a parameter has another requires_grad"}
 
 
-def test_a_buffer_that_is_not_persistent_stays_outside_of_the_plain_controls_state_dict(
-    prepared: Prepared,
-) -> None:
+def test_a_buffer_that_is_not_persistent_stays_outside_of_the_plain_controls_state_dict(prepared):
     case = prepared("non_persistent_buffer_in_fallback")
     exported_whole = torch.export.export(case.captured.eager, case.captured.example.args)
     found = state.check_program(case.model_state, exported_whole, content_digest, Stage.EXPORT)

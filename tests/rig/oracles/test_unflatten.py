@@ -9,7 +9,7 @@ from torch.export import ExportedProgram
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.oracles import unflatten
 from harness.wire.vocabulary import Stage
-from tests.rig.conftest import Prepared, inlined, reloaded
+from tests.rig.conftest import inlined, reloaded
 
 
 def kinds(
@@ -20,16 +20,14 @@ def kinds(
 
 
 @pytest.mark.parametrize("name", ["pr_4360", "linears_in_two_fallbacks", "cond_in_fallback"])
-def test_what_was_not_inlined_gives_back_the_children_that_went_in(
-    prepared: Prepared, name: str
-) -> None:
+def test_what_was_not_inlined_gives_back_the_children_that_went_in(prepared, name):
     case = prepared(name)
     children = unflatten.called_children(case.split)
     assert len(children) > 1
     assert kinds(case, reloaded(case.split, case), children) == set()
 
 
-def test_a_child_that_is_missing_and_one_that_is_too_many_are_found(prepared: Prepared) -> None:
+def test_a_child_that_is_missing_and_one_that_is_too_many_are_found(prepared):
     case = prepared("pr_4360")
     children = unflatten.called_children(case.split)
     wrong = (Stage.LOAD, "unflattened: other children")
@@ -37,7 +35,7 @@ def test_a_child_that_is_missing_and_one_that_is_too_many_are_found(prepared: Pr
     assert kinds(case, reloaded(case.split, case), children - {"_run_on_acc_0"}) == {wrong}
 
 
-def test_other_numbers_are_found(prepared: Prepared) -> None:
+def test_other_numbers_are_found(prepared):
     case = prepared("linears_in_two_fallbacks")
     program = reloaded(case.split, case)
     with torch.no_grad():
@@ -45,14 +43,14 @@ def test_other_numbers_are_found(prepared: Prepared) -> None:
     assert kinds(case, program) == {(Stage.RUN, "unflattened: numbers differ")}
 
 
-def test_a_program_that_cannot_be_run_when_unflattened_is_found(prepared: Prepared) -> None:
+def test_a_program_that_cannot_be_run_when_unflattened_is_found(prepared):
     case, other = prepared("linears_in_two_fallbacks"), prepared("dynamic_batch_of_two_inputs")
     assert kinds(case, reloaded(other.split, other)) == {
         (Stage.RUN, "unflattened: raises TypeError")
     }
 
 
-def test_a_hybrid_whose_nodes_know_no_module_cannot_be_unflattened(prepared: Prepared) -> None:
+def test_a_hybrid_whose_nodes_know_no_module_cannot_be_unflattened(prepared):
     case = prepared("batch_norm_in_fallback")
     program = reloaded(inlined(case), case)
     for node in program.graph.nodes:

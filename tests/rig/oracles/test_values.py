@@ -34,11 +34,11 @@ def changed(value: float, like: torch.Tensor = ONES) -> torch.Tensor:
         (1.0, "type differs"),
     ],
 )
-def test_every_way_to_differ_is_seen(got: object, kind: str) -> None:
+def test_every_way_to_differ_is_seen(got, kind):
     assert kind_of(first_difference(ONES, got)) == kind
 
 
-def test_the_first_wrong_value_is_named_with_its_place() -> None:
+def test_the_first_wrong_value_is_named_with_its_place():
     found = first_difference((ONES, ONES), (ONES, changed(5.0)))
     assert found is not None
     assert found.detail == (
@@ -46,33 +46,33 @@ def test_the_first_wrong_value_is_named_with_its_place() -> None:
     )
 
 
-def test_signed_zeros_are_told_apart() -> None:
+def test_signed_zeros_are_told_apart():
     zeros = torch.zeros(2, 3)
     assert first_difference(zeros, changed(-0.0, zeros)) is not None
     assert first_difference(zeros, changed(-0.0, zeros), tolerance=0.0) is None
 
 
-def test_nan_equals_nan_of_any_payload() -> None:
+def test_nan_equals_nan_of_any_payload():
     payload = torch.tensor([0x7FC00001], dtype=torch.int32).view(torch.float32)
     assert first_difference(torch.tensor([math.nan]), payload) is None
 
 
-def test_strides_are_no_part_of_a_value() -> None:
+def test_strides_are_no_part_of_a_value():
     assert first_difference(ONES, torch.ones(3, 2).t()) is None
 
 
-def test_a_comparison_of_nothing_is_a_difference() -> None:
+def test_a_comparison_of_nothing_is_a_difference():
     for empty in ((), [], {}, (1, None)):
         assert kind_of(first_difference(empty, empty)) == "nothing compared"
 
 
 @given(st.lists(st.floats(width=32), min_size=1, max_size=8))
-def test_a_result_equals_itself(numbers: list[float]) -> None:
+def test_a_result_equals_itself(numbers):
     assert first_difference(torch.tensor(numbers), torch.tensor(numbers)) is None
 
 
 @given(st.floats(-1e3, 1e3, width=32), st.floats(0, 1e-2))
-def test_the_eager_tolerance_is_relative_and_absolute(number: float, tolerance: float) -> None:
+def test_the_eager_tolerance_is_relative_and_absolute(number, tolerance):
     near = torch.tensor([number * (1 + tolerance / 2)], dtype=torch.float64)
     exact = torch.tensor([number], dtype=torch.float64)
     assert first_difference(exact, near, tolerance) is None
@@ -97,18 +97,18 @@ def calls() -> list[Inputs]:
     return [Inputs((torch.full((2,), float(number)),)) for number in (1, 2, 3)]
 
 
-def test_every_input_is_called_and_the_first_one_again() -> None:
+def test_every_input_is_called_and_the_first_one_again():
     observed = observe(Counting(), calls())
     assert [float(result[0]) for result in observed.returned] == [3.0, 5.0, 7.0, 6.0]
 
 
-def test_a_program_that_writes_to_its_inputs_does_not_change_the_next_one_s() -> None:
+def test_a_program_that_writes_to_its_inputs_does_not_change_the_next_one_s():
     given = calls()
     observe(Counting(), given)
     assert [float(call.args[0][0]) for call in given] == [1.0, 2.0, 3.0]
 
 
-def test_an_input_that_is_left_otherwise_is_a_difference() -> None:
+def test_an_input_that_is_left_otherwise_is_a_difference():
     class Pure(Counting):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return super().forward(x.clone())
@@ -119,7 +119,7 @@ def test_an_input_that_is_left_otherwise_is_a_difference() -> None:
     )
 
 
-def test_state_that_is_left_otherwise_is_a_difference() -> None:
+def test_state_that_is_left_otherwise_is_a_difference():
     class Forgetful(Counting):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             result = super().forward(x)
@@ -135,7 +135,7 @@ def test_state_that_is_left_otherwise_is_a_difference() -> None:
     )
 
 
-def test_complex_nan_and_small_floats_are_compared() -> None:
+def test_complex_nan_and_small_floats_are_compared():
     nan = torch.tensor([complex(math.nan, 1.0)])
     assert first_difference(nan, nan.clone()) is None
     assert first_difference(nan, torch.tensor([complex(math.nan, 2.0)])) is not None
@@ -153,7 +153,7 @@ class Silent(Counting):
         return ()
 
 
-def test_a_model_without_outputs_is_known_by_the_state_that_it_leaves() -> None:
+def test_a_model_without_outputs_is_known_by_the_state_that_it_leaves():
     right = observe(Silent(), calls())
     assert right.difference(observe(Silent(), calls())) is None
     for step in (2.0, 0.0):  # another effect, and none
@@ -161,17 +161,17 @@ def test_a_model_without_outputs_is_known_by_the_state_that_it_leaves() -> None:
         assert kind_of(found) == "state is left otherwise"
 
 
-def test_a_model_with_neither_outputs_nor_effects_proves_nothing() -> None:
+def test_a_model_with_neither_outputs_nor_effects_proves_nothing():
     idle = observe(Silent(step=0.0), calls())
     assert kind_of(idle.difference(observe(Silent(step=0.0), calls()))) == "nothing compared"
 
 
-def test_a_tensor_on_another_device_is_another_value() -> None:
+def test_a_tensor_on_another_device_is_another_value():
     found = first_difference(torch.empty(2), torch.empty(2, device="meta"))
     assert found == ValueDifference("device differs", "output 0: meta, should be cpu")
 
 
-def test_a_lost_effect_is_a_difference_within_any_tolerance_and_its_last_digits_are_none() -> None:
+def test_a_lost_effect_is_a_difference_within_any_tolerance_and_its_last_digits_are_none():
     right = observe(Silent(), calls())
     assert (
         kind_of(right.difference(observe(Silent(step=0.0), calls()), 1e-3))

@@ -19,7 +19,7 @@ from harness.rig.oracles.reading import GraphReader, Unreadable
 from harness.rig.oracles.wiring import check_inlined, check_program, reference_reading
 from harness.wire.vocabulary import Stage
 from tests.chosen import quick_first
-from tests.rig.conftest import Prepared, inlined
+from tests.rig.conftest import inlined
 
 
 def findings(case: PreparedCase, module: GraphModule) -> list[Finding]:
@@ -63,9 +63,7 @@ RIGHT = [
 
 
 @pytest.mark.parametrize("name", quick_first(RIGHT))
-def test_a_correct_program_raises_no_alarm_from_split_to_export(
-    prepared: Prepared, name: str
-) -> None:
+def test_a_correct_program_raises_no_alarm_from_split_to_export(prepared, name):
     case = prepared(name)
     module = inlined(case)
     assert findings(case, module) == []
@@ -82,7 +80,7 @@ def test_a_correct_program_raises_no_alarm_from_split_to_export(
     )
 
 
-def test_two_outputs_of_one_engine_that_change_places_are_seen(prepared: Prepared) -> None:
+def test_two_outputs_of_one_engine_that_change_places_are_seen(prepared):
     case = prepared("placeholders_named_crosswise")
     module = inlined(case)
     difference = node_of(module, "aten.sub.Tensor")
@@ -93,7 +91,7 @@ def test_two_outputs_of_one_engine_that_change_places_are_seen(prepared: Prepare
     assert "should read output 1 of _run_on_acc_0_engine" in found[-1].detail
 
 
-def test_a_swap_whose_two_values_are_equal_is_seen() -> None:
+def test_a_swap_whose_two_values_are_equal_is_seen():
     builder = SplitBuilder()
     x = builder.input("x", 2)
     engine = builder.engine(lambda a: (a * 2, a + a), x)  # the same numbers
@@ -111,7 +109,7 @@ def test_a_swap_whose_two_values_are_equal_is_seen() -> None:
     assert list(check_inlined(reader, expected, inputs, module)) != []
 
 
-def test_a_wire_to_another_engine_is_seen(prepared: Prepared) -> None:
+def test_a_wire_to_another_engine_is_seen(prepared):
     case = prepared("relu_four_steps")
     module = inlined(case)
     relus = [node for node in module.graph.nodes if str(node.target) == "aten.relu.default"]
@@ -119,7 +117,7 @@ def test_a_wire_to_another_engine_is_seen(prepared: Prepared) -> None:
     assert [finding.kind for finding in findings(case, module)] == ["reads another engine"]
 
 
-def test_another_op_and_another_literal_are_seen(prepared: Prepared) -> None:
+def test_another_op_and_another_literal_are_seen(prepared):
     for change in (
         lambda node: setattr(node, "target", torch.ops.aten.abs.default),
         lambda node: setattr(node, "target", torch.ops.aten.leaky_relu.default),
@@ -130,7 +128,7 @@ def test_another_op_and_another_literal_are_seen(prepared: Prepared) -> None:
         assert [finding.kind for finding in findings(case, module)] == ["reads another op"]
 
 
-def test_another_weight_is_seen(prepared: Prepared) -> None:
+def test_another_weight_is_seen(prepared):
     case = prepared("linears_in_two_fallbacks")
     module = copy.deepcopy(inlined(case))
     with torch.no_grad():
@@ -140,7 +138,7 @@ def test_another_weight_is_seen(prepared: Prepared) -> None:
     ]
 
 
-def test_an_input_that_the_model_does_not_have_is_seen(prepared: Prepared) -> None:
+def test_an_input_that_the_model_does_not_have_is_seen(prepared):
     case = prepared("relu_once")
     module = inlined(case)
     relu = node_of(module, "aten.relu.default")
@@ -151,7 +149,7 @@ def test_an_input_that_the_model_does_not_have_is_seen(prepared: Prepared) -> No
     assert findings(case, module) != []
 
 
-def test_a_lost_and_an_extra_output_are_seen(prepared: Prepared) -> None:
+def test_a_lost_and_an_extra_output_are_seen(prepared):
     case = prepared("input_returned")
     for outputs in (lambda given: given[:1], lambda given: (*given, given[0])):
         module = inlined(case)
@@ -160,7 +158,7 @@ def test_a_lost_and_an_extra_output_are_seen(prepared: Prepared) -> None:
         assert [finding.kind for finding in findings(case, module)] == ["another number of outputs"]
 
 
-def test_a_size_of_a_dimension_that_the_miswired_value_lacks_is_seen() -> None:
+def test_a_size_of_a_dimension_that_the_miswired_value_lacks_is_seen():
     class LastSize(torch.nn.Module):
         def forward(self, y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
             return torch.relu(y).expand(x.size(2), 4, 2)
@@ -177,7 +175,7 @@ def test_a_size_of_a_dimension_that_the_miswired_value_lacks_is_seen() -> None:
     assert [finding.kind for finding in found] == ["reads an op in place of a size"]
 
 
-def test_nodes_in_the_wrong_order_are_still_read(prepared: Prepared) -> None:
+def test_nodes_in_the_wrong_order_are_still_read(prepared):
     case = prepared("relu_four_steps")
     module = inlined(case)
     relus = [node for node in module.graph.nodes if str(node.target) == "aten.relu.default"]
@@ -186,7 +184,7 @@ def test_nodes_in_the_wrong_order_are_still_read(prepared: Prepared) -> None:
     assert "itself" in found.detail  # relu 0 waits for engine 3, which waits for relu 0
 
 
-def test_an_attribute_that_is_not_there_is_told_and_not_passed(prepared: Prepared) -> None:
+def test_an_attribute_that_is_not_there_is_told_and_not_passed(prepared):
     case = prepared("linear_in_fallback")
     module = inlined(case)
     del module.project.weight
@@ -194,7 +192,7 @@ def test_an_attribute_that_is_not_there_is_told_and_not_passed(prepared: Prepare
         findings(case, module)
 
 
-def test_renaming_every_node_changes_nothing(prepared: Prepared) -> None:
+def test_renaming_every_node_changes_nothing(prepared):
     case = prepared("chunk_of_chunk")
     module = inlined(case)
     for number, node in enumerate(module.graph.nodes):
@@ -203,7 +201,7 @@ def test_renaming_every_node_changes_nothing(prepared: Prepared) -> None:
     assert findings(case, module) == []
 
 
-def test_a_reversed_call_of_a_mutating_op_is_seen() -> None:
+def test_a_reversed_call_of_a_mutating_op_is_seen():
     def build(first: float, second: float) -> GraphModule:
         graph = torch.fx.Graph()
         x = graph.placeholder("x")
@@ -219,7 +217,7 @@ def test_a_reversed_call_of_a_mutating_op_is_seen() -> None:
     assert list(check_inlined(reader, expected, 1, build(2.0, 1.0))) != []
 
 
-def test_a_thousand_steps_are_read_in_under_a_second() -> None:
+def test_a_thousand_steps_are_read_in_under_a_second():
     graph = torch.fx.Graph()
     node = graph.placeholder("x")
     for _ in range(1000):
@@ -234,7 +232,7 @@ def test_a_thousand_steps_are_read_in_under_a_second() -> None:
     assert time.perf_counter() - started < 1.0
 
 
-def test_keyword_arguments_of_a_call_are_bound_by_name() -> None:
+def test_keyword_arguments_of_a_call_are_bound_by_name():
     child = torch.fx.symbolic_trace(lambda a, b: torch.ops.aten.sub.Tensor(a, b))
 
     def parent(**kwargs: str) -> GraphModule:

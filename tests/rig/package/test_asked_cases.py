@@ -17,33 +17,29 @@ def answers(ask_package: AskPackage) -> dict[str, Any]:
     return found
 
 
-def test_a_program_with_a_custom_op_is_loaded_where_its_module_is_imported(
-    answers: dict[str, Any],
-) -> None:
+def test_a_program_with_a_custom_op_is_loaded_where_its_module_is_imported(answers):
     assert "completion" not in answers["with_its_import"]["failed"]
     assert answers["with_its_import"]["steps"] == 3  # the op falls back between two engines
 
 
-def test_a_program_with_a_custom_op_is_not_loaded_without_it(answers: dict[str, Any]) -> None:
+def test_a_program_with_a_custom_op_is_not_loaded_without_it(answers):
     label, _ = answers["without_its_import"]["failed"]["completion"]
     assert label == "error@load"
 
 
-def test_a_fallback_that_lowering_renames_is_no_verdict_and_says_what_to_name_instead(
-    answers: dict[str, Any],
-) -> None:
+def test_a_fallback_that_lowering_renames_is_no_verdict_and_says_what_to_name_instead(answers):
     renamed = answers["renamed"]
     assert (renamed["state"], renamed["failed"]) == ("unsupported", {})
     assert "no op of the lowered graph is aten.layer_norm.default" in renamed["reason"]
     assert "lowering made _operator.getitem, aten.native_layer_norm.default" in renamed["reason"]
 
 
-def test_a_case_that_names_the_lowered_op_too_is_asked(answers: dict[str, Any]) -> None:
+def test_a_case_that_names_the_lowered_op_too_is_asked(answers):
     assert answers["renamed_and_named"]["state"] == "ended"
     assert answers["renamed_and_named"]["steps"] == 3
 
 
-def test_a_packet_is_no_op_that_falls_back(answers: dict[str, Any]) -> None:
+def test_a_packet_is_no_op_that_falls_back(answers):
     packet = answers["packet"]
     assert packet["state"] == "unsupported"
     assert "is aten.relu; lowering made aten.relu.default of the program" in packet["reason"]
@@ -66,6 +62,6 @@ LOWERED = {"aten.relu.default", "aten.native_layer_norm.default"}
     ],
 )
 def test_a_fallback_is_lost_where_the_program_has_it_and_the_lowered_graph_has_not(
-    fallback: list[str], is_lost: bool
-) -> None:
+    fallback, is_lost
+):
     assert bool(lost(fallback, EXPORTED, LOWERED)) is is_lost

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rig.conftest import AskPackage
 from tests.rig.package.boundaries import boundaries, cache_written_in_one_engine
 
 
@@ -13,8 +12,8 @@ from tests.rig.package.boundaries import boundaries, cache_written_in_one_engine
 )
 @pytest.mark.parametrize("release", ["2.13.0", "2.14.0"])
 def test_sizes_and_doubles_go_through_engines_as_the_release_has_them(
-    release: str, builder: str, ask_package: AskPackage
-) -> None:
+    release, builder, ask_package
+):
     answer = ask_package(release, boundaries, builder=builder)
     # A tensor of one element does where PyTorch takes a size, and not where it takes a number.
     assert answer["reshaped"] == {"in memory": "right", "saved": "right"}
@@ -28,9 +27,7 @@ def test_sizes_and_doubles_go_through_engines_as_the_release_has_them(
 @pytest.mark.parametrize(
     "builder", ["segment", pytest.param("tensorrt-rtx", marks=pytest.mark.slow)]
 )
-def test_an_engine_writes_to_the_cache_that_it_is_given(
-    builder: str, ask_package: AskPackage
-) -> None:
+def test_an_engine_writes_to_the_cache_that_it_is_given(builder, ask_package):
     answer = ask_package("2.14.0", cache_written_in_one_engine, builder=builder)
     assert answer["outputs"] == ["output0", "output1"]
     assert answer["aliased"] == {"output1": ["buf_keys", "kv_cache_update"]}

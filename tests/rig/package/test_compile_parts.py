@@ -40,7 +40,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> Any:
     return module
 
 
-def test_lowering_ends_where_the_partitioner_gets_the_graph(compiler: Any) -> None:
+def test_lowering_ends_where_the_partitioner_gets_the_graph(compiler):
     began = time.perf_counter()
     with timed_parts() as seconds:
         compiler.compile([])
@@ -49,7 +49,7 @@ def test_lowering_ends_where_the_partitioner_gets_the_graph(compiler: Any) -> No
     assert LOWERING_S <= seconds[Stage.LOWERING] <= whole - CONVERTING_S
 
 
-def test_conversion_and_build_are_the_sums_over_this_compiles_engines_alone(compiler: Any) -> None:
+def test_conversion_and_build_are_the_sums_over_this_compiles_engines_alone(compiler):
     engine_cache.builds.append(EngineBuild("before", 100.0, 100.0, 1, kept=False))
     with timed_parts() as seconds:
         compiler.compile(
@@ -58,7 +58,7 @@ def test_conversion_and_build_are_the_sums_over_this_compiles_engines_alone(comp
     assert (seconds[Stage.CONVERSION], seconds[Stage.BUILD]) == (1.5, 2.25)
 
 
-def test_a_release_has_its_own_function_back_even_if_it_raises(compiler: Any) -> None:
+def test_a_release_has_its_own_function_back_even_if_it_raises(compiler):
     own = compiler.compile_module
     with pytest.raises(TypeError), timed_parts() as seconds:
         compiler.compile(None)

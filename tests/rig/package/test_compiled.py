@@ -31,9 +31,7 @@ def saved(answers: Answers, case: str) -> dict[str, dict[str, Any]]:
     return {route: told for route, told in answers[case].items() if route != "compile"}
 
 
-def test_a_module_that_raises_in_memory_fails_once_and_is_not_asked_to_be_saved(
-    answers: Answers,
-) -> None:
+def test_a_module_that_raises_in_memory_fails_once_and_is_not_asked_to_be_saved(answers):
     label, message, harm = answers[RAISES]["compile"]["failed"]["completion"]
     assert (label, harm) == ("error@compile", "error")
     assert message.startswith("IndexError")
@@ -43,22 +41,20 @@ def test_a_module_that_raises_in_memory_fails_once_and_is_not_asked_to_be_saved(
         assert told["reason"] == f"compile: ends in {message}"
 
 
-def test_another_packing_in_memory_is_an_interface_that_differs(answers: Answers) -> None:
+def test_another_packing_in_memory_is_an_interface_that_differs(answers):
     failed = answers[PACKS]["compile"]["failed"]
     assert failed == {
         "values": ["wrong-values@compile", f"{EAGER}: structure differs", "interface"]
     }
 
 
-def test_a_packing_in_memory_is_not_charged_to_the_ways_to_save(answers: Answers) -> None:
+def test_a_packing_in_memory_is_not_charged_to_the_ways_to_save(answers):
     for told in saved(answers, PACKS).values():
         assert told["state"] == "ended"
         assert not {"values", "signature", "completion"} & set(told["failed"])
 
 
-def test_a_program_that_is_right_on_disk_passes_though_the_module_in_memory_is_wrong(
-    answers: Answers,
-) -> None:
+def test_a_program_that_is_right_on_disk_passes_though_the_module_in_memory_is_wrong(answers):
     label, message, harm = answers[FORGETS]["compile"]["failed"]["values"]
     assert (label, harm) == ("wrong-values@compile", "silent")
     assert f"{EAGER}: numbers differ" in message
@@ -68,7 +64,7 @@ def test_a_program_that_is_right_on_disk_passes_though_the_module_in_memory_is_w
         assert not {"values", "wiring", "completion"} & set(told["failed"])
 
 
-def test_a_way_to_save_fails_for_what_it_does_itself(answers: Answers) -> None:
+def test_a_way_to_save_fails_for_what_it_does_itself(answers):
     """Of a state that is copied back it leaves a further output, with a warning."""
     label, message, _ = answers[FORGETS]["no-retrace-export"]["failed"]["values"]
     assert (label, message) == ("wrong-values@run", "structure differs")

@@ -86,22 +86,18 @@ def changed(station: Station, place: Path, change: Callable[[Path], None]) -> St
     return dataclasses.replace(station, site=dataclasses.replace(station.site, folder=place))
 
 
-def test_what_one_release_saved_another_one_of_its_abi_loads_with_the_same_values(
-    sound: Path,
-) -> None:
+def test_what_one_release_saved_another_one_of_its_abi_loads_with_the_same_values(sound):
     assert {key: pair.outcome for key, pair in pairs(sound).items()} == {
         (route, loader): "ok" for route in ("no-retrace", "retrace") for loader in (SAVER, LOADER)
     }
 
 
-def test_what_has_ended_is_not_run_again(sound: Path, station: Callable[[str], Station]) -> None:
+def test_what_has_ended_is_not_run_again(sound, station):
     gone = [dataclasses.replace(station(each), python="/no/python") for each in (SAVER, LOADER)]
     run(sound, gone)
 
 
-def test_a_runtime_of_another_abi_refuses_the_program(
-    saved: Path, station: Callable[[str], Station], tmp_path: Path
-) -> None:
+def test_a_runtime_of_another_abi_refuses_the_program(saved, station, tmp_path):
     def stale(site: Path) -> None:
         said = json.loads((site / "site.json").read_text())
         (site / "site.json").write_text(json.dumps({**said, "abi": "8"}))
@@ -115,9 +111,7 @@ def test_a_runtime_of_another_abi_refuses_the_program(
         )
 
 
-def test_a_program_with_other_weights_has_other_values(
-    saved: Path, station: Callable[[str], Station], tmp_path: Path
-) -> None:
+def test_a_program_with_other_weights_has_other_values(saved, station, tmp_path):
     case = "linears_in_two_fallbacks"
     places = []
     for seed in (0, 1):
@@ -151,9 +145,7 @@ def test_a_program_with_other_weights_has_other_values(
     assert (other.outcome, other.message) == ("wrong-values", "numbers differ")
 
 
-def test_a_loader_that_dies_is_an_outcome_and_another_goes_on_behind_it(
-    saved: Path, station: Callable[[str], Station], tmp_path: Path
-) -> None:
+def test_a_loader_that_dies_is_an_outcome_and_another_goes_on_behind_it(saved, station, tmp_path):
     def deadly(site: Path) -> None:
         """The whole process group dies of the first program."""
         with (site / "torch_tensorrt" / "_compile.py").open("a") as stream:
@@ -171,9 +163,7 @@ def test_a_loader_that_dies_is_an_outcome_and_another_goes_on_behind_it(
     assert found["no-retrace", SAVER].outcome == "ok"
 
 
-def test_a_loader_that_hangs_is_an_outcome(
-    saved: Path, station: Callable[[str], Station], tmp_path: Path
-) -> None:
+def test_a_loader_that_hangs_is_an_outcome(saved, station, tmp_path):
     def hanging(site: Path) -> None:
         with (site / "torch_tensorrt" / "_compile.py").open("a") as stream:
             stream.write("\ndef load(*_, **__):\n    import time\n    time.sleep(3600)\n")
@@ -187,9 +177,7 @@ def test_a_loader_that_hangs_is_an_outcome(
     assert found["retrace", SAVER].outcome == "ok"
 
 
-def test_a_package_that_cannot_be_imported_ends_the_run(
-    saved: Path, station: Callable[[str], Station], tmp_path: Path
-) -> None:
+def test_a_package_that_cannot_be_imported_ends_the_run(saved, station, tmp_path):
     def broken(site: Path) -> None:
         (site / "torch_tensorrt" / "__init__.py").write_text("raise ImportError('gone')\n")
 
@@ -197,9 +185,7 @@ def test_a_package_that_cannot_be_imported_ends_the_run(
         run(saved, [changed(station(SAVER), tmp_path / "site", broken)])
 
 
-def test_a_saved_program_that_is_gone_is_told(
-    saved: Path, station: Callable[[str], Station]
-) -> None:
+def test_a_saved_program_that_is_gone_is_told(saved, station):
     shutil.rmtree(saved / PROGRAMS)
     with pytest.raises(UsageError, match=r"retrace.pt2 was saved and is gone; start a new run"):
         run(saved, [station(SAVER)])

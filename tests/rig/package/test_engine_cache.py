@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -41,12 +39,12 @@ def key(
     return content_key(module, ["Input(shape=(3, 4))"], settings or Settings(), versions)
 
 
-def test_the_same_content_has_the_same_key() -> None:
+def test_the_same_content_has_the_same_key():
     assert key(segment()) == key(segment())
     assert key(segment(dtype=torch.bfloat16)) == key(segment(dtype=torch.bfloat16))
 
 
-def test_a_worker_s_temporary_folder_is_no_content(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_s_temporary_folder_is_no_content(monkeypatch):
     keys = []
     for folder in ("/elsewhere/worker-1", "/elsewhere/worker-2"):
         monkeypatch.setattr(tempfile, "tempdir", folder)
@@ -56,7 +54,7 @@ def test_a_worker_s_temporary_folder_is_no_content(monkeypatch: pytest.MonkeyPat
     assert key(segment(), Settings(timing_cache_path="/home/timing.bin")) != keys[0]
 
 
-def test_the_order_of_a_set_is_no_content() -> None:
+def test_the_order_of_a_set_is_no_content():
     # More names than one: two sets of equal elements may list them in different orders.
     names = [f"op{at}" for at in range(50)]
     other = names[::-1]
@@ -75,13 +73,11 @@ def test_the_order_of_a_set_is_no_content() -> None:
     ],
     ids=["a weight", "a size", "a type", "a setting", "a set", "a version"],
 )
-def test_other_content_has_another_key(
-    changed: dict[str, Any], settings: Settings, versions: tuple[str, ...]
-) -> None:
+def test_other_content_has_another_key(changed, settings, versions):
     assert key(segment(**changed), settings, versions) != key(segment())
 
 
-def test_what_was_kept_is_found_and_nothing_else_is(tmp_path: Path) -> None:
+def test_what_was_kept_is_found_and_nothing_else_is(tmp_path):
     engine = KeptEngine({"input_names": ["x"]}, b"engine", 1.0, 2.0)
     folder = tmp_path / "engines"
     assert kept_engine(folder, "k") is None
@@ -92,6 +88,6 @@ def test_what_was_kept_is_found_and_nothing_else_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"damaged", b"\x80\x05N."])
-def test_a_damaged_file_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_as_good_as_none(tmp_path, content):
     (tmp_path / "k.engine").write_bytes(content)
     assert kept_engine(tmp_path, "k") is None

@@ -25,35 +25,33 @@ def compiled(ask_package: AskPackage) -> Failures:
     return lambda fault: ask_package(RELEASE, faulty_cell, "compile", "cuda-forking", fault)
 
 
-def test_a_sound_cell_passes_but_for_what_the_release_is_known_for(failures: Failures) -> None:
+def test_a_sound_cell_passes_but_for_what_the_release_is_known_for(failures):
     assert set(failures("none")) == {"metadata", "unflatten"}
 
 
-def test_one_bit_of_a_reloaded_program_is_seen(failures: Failures) -> None:
+def test_one_bit_of_a_reloaded_program_is_seen(failures):
     found = failures("flip_a_bit_when_loaded")["values"]
     assert found == ["wrong-values@run", "numbers differ"]
 
 
-def test_a_module_that_disagrees_with_itself_is_told_and_held_against_nothing_bit_for_bit(
-    compiled: Failures,
-) -> None:
+def test_a_module_that_disagrees_with_itself_is_told_and_held_against_nothing_bit_for_bit(compiled):
     found = compiled("answer_otherwise_every_time")["values"]
     assert found == ["wrong-values@compile", "split module against itself: numbers differ"]
 
 
-def test_engines_are_held_against_eager_within_their_own_tolerance(compiled: Failures) -> None:
+def test_engines_are_held_against_eager_within_their_own_tolerance(compiled):
     assert "values" not in compiled("scale_eager_within_the_tolerance")
     found = compiled("scale_eager_beyond_the_tolerance")["values"]
     assert found == ["wrong-values@compile", "split module against eager: numbers differ"]
 
 
-def test_saving_a_module_that_is_wrong_in_memory_is_not_asked(failures: Failures) -> None:
+def test_saving_a_module_that_is_wrong_in_memory_is_not_asked(failures):
     state, reason = failures("scale_eager_beyond_the_tolerance")["state"]
     assert state == "unsupported"
     assert reason.startswith("compile: the compiled module computes something else in memory")
 
 
 @pytest.mark.slow
-def test_nobody_forks_and_a_new_process_loads_the_same(ask_package: AskPackage) -> None:
+def test_nobody_forks_and_a_new_process_loads_the_same(ask_package):
     found = ask_package(RELEASE, faulty_cell, "no-retrace", "cuda", "forbid_forks")
     assert set(found) == {"metadata", "unflatten"}

@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.catalogue.releases import Catalogue
 from harness.rig.package.patches import PATCHES, patches_for
-from harness.toolchain import Toolchain
-from tests.rig.conftest import Ask, AskPackage, QuestionFailed
+from tests.rig.conftest import AskPackage, QuestionFailed
 from tests.rig.package import hybrid
 
 RTX = "tensorrt-rtx"
@@ -65,9 +63,7 @@ everywhere = pytest.mark.parametrize(
         ("2.8rc2", "2.8.0"),
     ],
 )
-def test_a_release_candidate_and_a_nightly_need_the_patches_of_their_release(
-    version: str, release: str
-) -> None:
+def test_a_release_candidate_and_a_nightly_need_the_patches_of_their_release(version, release):
     for builder in ("segment", "tensorrt-rtx"):
         assert patches_for(version, builder) == patches_for(release, builder)
 
@@ -86,12 +82,8 @@ def compiled_and_loaded(
 
 @everywhere
 def test_it_compiles_saves_and_loads_in_a_fresh_process(
-    release: str,
-    toolchain: Toolchain,
-    catalogue: Catalogue,
-    ask_package: AskPackage,
-    tmp_path: Path,
-) -> None:
+    release, toolchain, catalogue, ask_package, tmp_path
+):
     site = toolchain.package_site(catalogue.get(release)).folder
     if release != NEWEST:  # that one's package is imported for other tests already
         # Relocatable: nothing in it names where it was made.
@@ -113,13 +105,8 @@ def test_it_compiles_saves_and_loads_in_a_fresh_process(
     [(NEWEST, "segment"), ("2.8.0", "segment"), (NEWEST, RTX), ("2.10.0", RTX)],
 )
 def test_without_each_patch_something_fails(
-    release: str,
-    builder: str,
-    toolchain: Toolchain,
-    catalogue: Catalogue,
-    ask_torch: Ask,
-    tmp_path: Path,
-) -> None:
+    release, builder, toolchain, catalogue, ask_torch, tmp_path
+):
     site = str(toolchain.package_site(catalogue.get(release), builder).folder)
     for patch in patches_for(release, builder):
         with pytest.raises(QuestionFailed, match=PREVENTED[patch.name]):
@@ -131,8 +118,8 @@ class TestRealEngines:
     """TensorRT-RTX builds without a GPU; its wheels are 90 MB a version."""
 
     def test_they_are_built_once_carry_their_segment_and_load_in_a_fresh_process(
-        self, toolchain: Toolchain, catalogue: Catalogue, ask_package: AskPackage, tmp_path: Path
-    ) -> None:
+        self, toolchain, catalogue, ask_package, tmp_path
+    ):
         made = toolchain.package_site(catalogue.get(NEWEST), RTX)
         assert (made.tensorrt_pinned, made.tensorrt_running) == ("1.6.1", "1.6.1.120")
         setup = {"builder": RTX, "engines": str(tmp_path / "engines")}
@@ -145,20 +132,20 @@ class TestRealEngines:
         assert again["module_stacks"] == compiled["module_stacks"]
 
     def test_a_release_that_sets_what_rtx_1_5_made_read_only_fails_with_it(
-        self, toolchain: Toolchain, catalogue: Catalogue, ask_package: AskPackage, tmp_path: Path
-    ) -> None:
+        self, toolchain, catalogue, ask_package, tmp_path
+    ):
         site = toolchain.package_site(catalogue.get("2.12.1"), RTX, "1.5.0.114").folder
         with pytest.raises(QuestionFailed, match="'ITensor' object has no setter"):
             ask_package("2.12.1", hybrid.compiled, str(tmp_path), builder=RTX, site=str(site))
 
 
-def test_every_patch_has_a_name_of_its_own_and_says_why() -> None:
+def test_every_patch_has_a_name_of_its_own_and_says_why():
     assert len({patch.name for patch in PATCHES}) == len(PATCHES)
     assert all(len(patch.why) > 30 for patch in PATCHES)
     assert {patch.name for patch in PATCHES} == set(PREVENTED)
 
 
-def test_a_release_outside_a_patchs_range_does_without_it() -> None:
+def test_a_release_outside_a_patchs_range_does_without_it():
     ((patch, *_),) = [[each for each in PATCHES if each.name == "engine-run"]]
     ranged = type(patch)(**{**vars(patch), "since": (2, 8, 0), "until": (2, 10, 0)})
     needed = {release: ranged.needed(release, "segment") for release in ("2.7.0", *BETWEEN)}

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import torch
 
-from harness.catalogue.releases import Catalogue, load_catalogue
+from harness.catalogue.releases import load_catalogue
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.inliners.passes import accepted
@@ -28,9 +28,7 @@ from harness.rig.inliners.protocol import Inlining
 from harness.rig.inliners.release import ReleaseInliner
 from harness.rig.package.saving import user_arguments
 from harness.subjects.specs import release_subject
-from harness.toolchain import Toolchain
 from harness.wire.routes import Route
-from tests.rig.conftest import AskPackage, Prepared
 from tests.rig.package.saved_calls import Calls, calls_of, saved_calls
 
 CATALOGUE = load_catalogue()
@@ -102,21 +100,16 @@ def held_equal(version: str, wheel: Path, case: PreparedCase, package: Mapping[s
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("version", PACKAGES)
 def test_a_graph_route_passes_what_the_package_passes(
-    toolchain: Toolchain, ask_package: AskPackage, prepared: Prepared, version: str, case: str
-) -> None:
+    toolchain, ask_package, prepared, version, case
+):
     found = ask_package(version, saved_calls, case, *routes_for(version, case))
     held_equal(version, toolchain.wheel(CATALOGUE.get(version)), prepared(case), found)
 
 
 @pytest.mark.parametrize(("version", "case"), OF_WHEELS)
 def test_a_graph_route_passes_what_the_save_of_a_wheel_passes(
-    toolchain: Toolchain,
-    catalogue: Catalogue,
-    prepared: Prepared,
-    version: str,
-    case: str,
-    tmp_path: Path,
-) -> None:
+    toolchain, catalogue, prepared, version, case, tmp_path
+):
     wheel = toolchain.wheel(catalogue.get(version))
     held = prepared(case)
     save, exporter = save_of(wheel)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -25,14 +24,14 @@ def our_relu():
 """
 
 
-def test_every_question_has_a_function_of_its_name() -> None:
+def test_every_question_has_a_function_of_its_name():
     for question, module in MODULES.items():
         assert callable(
             getattr(importlib.import_module(f"harness.rig.questions.{module}"), question)
         )
 
 
-def test_what_a_corpus_prints_when_it_is_imported_is_no_answer(tmp_path: Path) -> None:
+def test_what_a_corpus_prints_when_it_is_imported_is_no_answer(tmp_path):
     file = tmp_path / "our_cases.py"
     file.write_text(PRINTS)
     case, digest = ask_rig(sys.executable, "cases", corpus=[str(file)])
@@ -40,6 +39,6 @@ def test_what_a_corpus_prints_when_it_is_imported_is_no_answer(tmp_path: Path) -
     assert digest.keys() == {"corpus_digest"}
 
 
-def test_a_case_that_there_is_not_is_the_user_s_mistake() -> None:
+def test_a_case_that_there_is_not_is_the_user_s_mistake():
     with pytest.raises(UsageError, match="no case is named nothing"):
         ask_rig(sys.executable, "split_text", corpus=[], case="nothing", capture="nonstrict")

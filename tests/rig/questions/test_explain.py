@@ -5,11 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from harness.catalogue.releases import Catalogue
 from harness.rig.questions import explain
-from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import package_lane
-from tests.rig.conftest import Ask
 
 
 def explained_without_imports(request: dict[str, Any]) -> list[str]:
@@ -19,8 +16,8 @@ def explained_without_imports(request: dict[str, Any]) -> list[str]:
 
 
 def test_a_container_that_the_case_does_not_import_is_unknown_to_who_loads_its_program(
-    toolchain: Toolchain, catalogue: Catalogue, ask_torch: Ask
-) -> None:
+    toolchain, catalogue, ask_torch
+):
     site = toolchain.package_site(catalogue.get("2.9.0"))
     cell = {"case": "containers_as_outputs", "capture": "nonstrict", "routes": ["retrace"]}
     request = {**package_lane(site), "subject": "2.9.0", **cell}

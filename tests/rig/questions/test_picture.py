@@ -20,9 +20,7 @@ def case(prepared: Callable[[str], PreparedCase]) -> PreparedCase:
     return prepared(CASE)
 
 
-def test_a_getitem_is_an_output_of_its_engine_and_all_else_is_a_box(
-    prepared: Callable[[str], PreparedCase],
-) -> None:
+def test_a_getitem_is_an_output_of_its_engine_and_all_else_is_a_box(prepared):
     boxes, wires = split_graph(prepared("named_like_an_earlier_getitem").split)
     kinds = {box["name"]: box["kind"] for box in boxes}
     assert not any(name.startswith("getitem") for name in kinds)
@@ -32,11 +30,11 @@ def test_a_getitem_is_an_output_of_its_engine_and_all_else_is_a_box(
     assert {wire["source"] for wire in wires} | {wire["target"] for wire in wires} <= set(kinds)
 
 
-def test_an_inliner_that_wires_by_position_has_no_wrong_wire(case: PreparedCase) -> None:
+def test_an_inliner_that_wires_by_position_has_no_wrong_wire(case):
     assert picture(case, inlined(case, "positional"))["wrong"] == []
 
 
-def test_a_wrong_wire_is_told_with_the_right_one(case: PreparedCase) -> None:
+def test_a_wrong_wire_is_told_with_the_right_one(case):
     found = picture(case, inlined(case, "name-matching"))
     names = {box["name"] for box in found["boxes"]}
     assert found["wrong"]
@@ -46,13 +44,13 @@ def test_a_wrong_wire_is_told_with_the_right_one(case: PreparedCase) -> None:
         assert "should read" in wire["says"]
 
 
-def test_without_an_inlined_module_there_are_boxes_alone(case: PreparedCase) -> None:
+def test_without_an_inlined_module_there_are_boxes_alone(case):
     found = picture(case, None)
     assert found["boxes"]
     assert found["wrong"] == []
 
 
-def test_a_mutation_that_was_deleted_is_lost(prepared: Callable[[str], PreparedCase]) -> None:
+def test_a_mutation_that_was_deleted_is_lost(prepared):
     case = prepared("fallback_with_an_effect_alone")
     reader = BoxReader()
     expected, _ = reference_reading(reader, case.split)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import json
 import sys
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -17,12 +16,9 @@ import pytest
 
 from corpus.recorded.recording import FOLDER, to_text
 from corpus.recorded.to_record import TO_RECORD
-from harness.catalogue.releases import Catalogue
 from harness.rig.questions.recording import partitioning_seen, record
-from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import ask_rig, package_lane
 from tests.commands import harness
-from tests.rig.conftest import AskPackage
 
 FEW = ["recorded_pr_4360", "recorded_chunk_halves_global_partitioner"]
 
@@ -32,18 +28,14 @@ def recorded(package: ModuleType, release: str) -> dict[str, str]:
     return {each.name: to_text(record(package, release, each)) for each in wanted}
 
 
-def test_a_recording_is_what_the_package_makes_today(
-    ask_package: AskPackage, catalogue: Catalogue
-) -> None:
+def test_a_recording_is_what_the_package_makes_today(ask_package, catalogue):
     newest = catalogue.newest.version
     files = {name: (FOLDER / f"{name}.json").read_text() for name in FEW}
     assert ask_package(newest, recorded, newest) == files
 
 
 @pytest.mark.slow
-def test_every_recording_is_what_the_package_makes_today(
-    toolchain: Toolchain, catalogue: Catalogue
-) -> None:
+def test_every_recording_is_what_the_package_makes_today(toolchain, catalogue):
     lane = package_lane(toolchain.package_site(catalogue.newest))
     answers = ask_rig(sys.executable, "recordings", **lane, names=[])
     files = {path.stem: path.read_text() for path in FOLDER.glob("*.json")}
@@ -66,14 +58,14 @@ def made_by_the_package(data: Any) -> Any:
     return {key: made_by_the_package(each) for key, each in data.items() if key not in drawn}
 
 
-def test_another_wire_is_another_recording() -> None:
+def test_another_wire_is_another_recording():
     data = json.loads((FOLDER / f"{FEW[0]}.json").read_text())
     other = copy.deepcopy(data)
     other["split"]["parent"]["nodes"].pop()
     assert made_by_the_package(other) != made_by_the_package(data)
 
 
-def test_a_package_has_its_own_partitioners_back_whatever_happens() -> None:
+def test_a_package_has_its_own_partitioners_back_whatever_happens():
     def fail(*_: Any) -> None:
         raise ValueError("no converter")
 
@@ -94,9 +86,7 @@ def test_a_package_has_its_own_partitioners_back_whatever_happens() -> None:
         (["--release", "1.0.0"], 2, "1.0.0"),
     ],
 )
-def test_what_cannot_be_recorded_is_told_in_one_message(
-    tmp_path: Path, arguments: list[str], code: int, message: str
-) -> None:
+def test_what_cannot_be_recorded_is_told_in_one_message(tmp_path, arguments, code, message):
     done = harness("record", "--out", tmp_path, *arguments)
     assert done.returncode == code
     assert message in done.stderr

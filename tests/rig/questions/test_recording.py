@@ -48,7 +48,7 @@ ADJACENT = [case for case in CASES if told_by_names(case)]
 
 
 @pytest.mark.parametrize("case", ADJACENT, ids=lambda case: case.name)
-def test_what_the_product_lowered_is_split_by_the_graph_lane_as_by_the_product(case: Case) -> None:
+def test_what_the_product_lowered_is_split_by_the_graph_lane_as_by_the_product(case):
     recording = recorded(case)
     split = split_module(
         RecordedModules(recording).handed(),
@@ -58,24 +58,24 @@ def test_what_the_product_lowered_is_split_by_the_graph_lane_as_by_the_product(c
     assert not list(difference(GraphRecorder().split(split), recording.split))
 
 
-def test_most_recordings_are_such() -> None:
+def test_most_recordings_are_such():
     assert len(ADJACENT) >= 28
 
 
-def test_another_op_in_pytorch_is_seen() -> None:
+def test_another_op_in_pytorch_is_seen():
     recording = recorded(find_case("recorded_pr_4360"))
     split = split_module(RecordedModules(recording).handed(), {"aten.mul.Tensor"}, 1)
     assert list(difference(GraphRecorder().split(split), recording.split))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_recorded_difference_is_that_of_today_s_own_split(case: Case) -> None:
+def test_the_recorded_difference_is_that_of_today_s_own_split(case):
     recording = recorded(case)
     own = own_split(find_case(recording.model), recording.settings["min_block_size"])
     assert tuple(difference(own, recording.split)) == recording.difference
 
 
-def test_what_is_recorded_is_what_is_asked_for() -> None:
+def test_what_is_recorded_is_what_is_asked_for():
     asked = {wanted.name: wanted for wanted in TO_RECORD}
     for case in CASES:
         recording, wanted = recorded(case), asked[case.name]
@@ -86,7 +86,7 @@ def test_what_is_recorded_is_what_is_asked_for() -> None:
         assert case.full == wanted.full
 
 
-def test_a_compiled_module_and_a_plain_one_are_refused() -> None:
+def test_a_compiled_module_and_a_plain_one_are_refused():
     prepared = prepared_case("cond_in_fallback")
     with pytest.raises(CannotRecord):
         GraphRecorder().split(prepared.split)

@@ -55,9 +55,7 @@ def blueprint(monkeypatch: pytest.MonkeyPatch) -> Blueprint:
     return made
 
 
-def test_the_minimal_blueprint_fails_alike_and_is_smaller(
-    blueprint: Blueprint, library: Path
-) -> None:
+def test_the_minimal_blueprint_fails_alike_and_is_smaller(blueprint, library):
     found = from_json(*reducing.reduce(request(library)))
     with lane_of(request(library)) as lane:
         _, before = failures_of(lane, blueprint, "nonstrict", "name-matching", Route.EXPORT)
@@ -69,20 +67,20 @@ def test_the_minimal_blueprint_fails_alike_and_is_smaller(
     assert after[0].message.startswith("AssertionError")
 
 
-def test_a_failure_of_another_message_is_not_the_same(blueprint: Blueprint, library: Path) -> None:
+def test_a_failure_of_another_message_is_not_the_same(blueprint, library):
     failure = reducing.Failure("completion", "error", "AssertionError")
     assert failure != dataclasses.replace(failure, message="KeyError")
     with pytest.raises(NothingToReduce, match="does not fail values in name-matching by export"):
         list(reducing.reduce(request(library, oracle="values")))
 
 
-def test_that_a_case_is_code_and_cannot_be_reduced_is_told(library: Path) -> None:
+def test_that_a_case_is_code_and_cannot_be_reduced_is_told(library):
     with pytest.raises(UsageError, match="residual_over_a_fallback is no blueprint but code"):
         ask_rig(sys.executable, "reduce", **request(library, case="residual_over_a_fallback"))
 
 
 @pytest.mark.slow
-def test_a_drawn_case_is_reduced_from_the_command_line(library: Path) -> None:
+def test_a_drawn_case_is_reduced_from_the_command_line(library):
     (found,) = ask_rig(sys.executable, "reduce", **request(library, case="drawn_lone_fallback"))
     assert len(from_json(found).inputs) < 17
     assert blueprint_of(reducing.find_case("drawn_lone_fallback")) is not None

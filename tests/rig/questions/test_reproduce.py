@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.catalogue.releases import Catalogue
 from harness.report.reproduction import Wanted, package_scripts_for
 from harness.subjects.specs import release_subject
-from harness.toolchain import Toolchain
 
 FAILURES = {
     "2.14.0": (
@@ -49,9 +47,7 @@ SAID = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", FAILURES)
-def test_a_script_shows_what_a_package_does_wrong(
-    version: str, toolchain: Toolchain, catalogue: Catalogue
-) -> None:
+def test_a_script_shows_what_a_package_does_wrong(version, toolchain, catalogue):
     release = catalogue.get(version)
     spec = release_subject(release, None, "its package is asked, and not its inliner alone")
     wanted = [
@@ -66,9 +62,7 @@ def test_a_script_shows_what_a_package_does_wrong(
 
 
 @pytest.mark.slow
-def test_what_does_not_fail_in_a_package_has_no_script(
-    toolchain: Toolchain, catalogue: Catalogue
-) -> None:
+def test_what_does_not_fail_in_a_package_has_no_script(toolchain, catalogue):
     release = catalogue.get("2.14.0")
     spec = release_subject(release, None, "its package is asked, and not its inliner alone")
     labels = (("completion", "error@compile"),)

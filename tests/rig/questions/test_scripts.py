@@ -22,7 +22,6 @@ from harness.toolchain.rig_client import graph_lane
 from harness.wire.records import SubjectSpec
 from harness.wire.vocabulary import SubjectKind
 from tests.commands import python
-from tests.rig.conftest import Ask
 
 Specs = dict[str, SubjectSpec]
 OURS = frozenset({"corpus", "harness", "tests"})
@@ -69,8 +68,8 @@ def labelled(oracle: str, label: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("failure", [VALUES, ASSERTION], ids=lambda each: each[0])
 def test_a_script_shows_its_failure_in_the_release_that_has_it_alone(
-    failure: tuple[str, ...], library: Path, release_specs: Specs, trials: Trials
-) -> None:
+    failure, library, release_specs, trials
+):
     case, route, bad, good, symptom, words = failure
     answered = answer(library, release_specs[bad], case, routes=[route])
     assert answered["why_not"] == ""
@@ -82,9 +81,7 @@ def test_a_script_shows_its_failure_in_the_release_that_has_it_alone(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("failure", [VALUES, *OTHERS], ids=lambda each: "-".join(each[:2]))
-def test_a_script_is_a_command_that_bisects(
-    failure: tuple[str, ...], library: Path, release_specs: Specs, tmp_path: Path
-) -> None:
+def test_a_script_is_a_command_that_bisects(failure, library, release_specs, tmp_path):
     """By itself, in a folder of its own: what it needs is torch and the wheel's file."""
     case, route, bad, good, symptom, words = failure
     answered = answer(library, release_specs[bad], case, routes=[route])
@@ -124,14 +121,8 @@ def run_away_from_the_checkout(script: str, wheel: str) -> tuple[str, object]:
     ],
 )
 def test_a_script_has_what_its_case_gives_to_save_and_what_it_imports(
-    case: str,
-    route: str,
-    words: str,
-    library: Path,
-    release_specs: Specs,
-    ask_torch: Ask,
-    tmp_path: Path,
-) -> None:
+    case, route, words, library, release_specs, ask_torch, tmp_path
+):
     spec = release_specs["2.14.0"]
     answered = answer(library, spec, case, routes=[route])
     assert answered["why_not"] == ""
@@ -142,9 +133,7 @@ def test_a_script_has_what_its_case_gives_to_save_and_what_it_imports(
     assert ended == 1
 
 
-def test_an_exporter_file_takes_the_place_of_the_wheels(
-    library: Path, release_specs: Specs, trials: Trials, tmp_path: Path
-) -> None:
+def test_an_exporter_file_takes_the_place_of_the_wheels(library, release_specs, trials, tmp_path):
     old, new = (release_specs[version] for version in ("2.13.0", "2.14.0"))
     answered = answer(library, old, VALUES[0])
     assert new.wheel_path is not None
@@ -155,8 +144,8 @@ def test_an_exporter_file_takes_the_place_of_the_wheels(
 
 
 def test_a_script_of_a_candidate_is_called_as_it_says_itself(
-    library: Path, release_specs: Specs, trials: Trials, tmp_path: Path
-) -> None:
+    library, release_specs, trials, tmp_path
+):
     like = release_specs["2.14.0"]
     assert like.wheel_path is not None
     source = zipfile.ZipFile(like.wheel_path).read("torch_tensorrt/dynamo/_exporter.py")
@@ -174,9 +163,7 @@ def test_a_script_of_a_candidate_is_called_as_it_says_itself(
     assert there
 
 
-def test_a_script_of_a_wheel_that_no_registry_has_names_its_file(
-    library: Path, release_specs: Specs
-) -> None:
+def test_a_script_of_a_wheel_that_no_registry_has_names_its_file(library, release_specs):
     nightly = dataclasses.replace(
         release_specs["2.13.0"], subject="2.15.0.dev1", kind=SubjectKind.FILE, release="2.14.0"
     )
@@ -186,9 +173,7 @@ def test_a_script_of_a_wheel_that_no_registry_has_names_its_file(
     assert "pip download" not in script
 
 
-def test_what_ends_before_the_failure_is_no_answer(
-    library: Path, release_specs: Specs, trials: Trials
-) -> None:
+def test_what_ends_before_the_failure_is_no_answer(library, release_specs, trials):
     answered = answer(library, release_specs["2.6.0"], VALUES[0], routes=["cross"])
     assert answered["label"].startswith("wrong-values")
     there, said = trials.shows(answered["script"], [str(release_specs["2.14.0"].wheel_path)])
@@ -196,9 +181,7 @@ def test_what_ends_before_the_failure_is_no_answer(
     assert said.startswith("cannot be told: it ended before that, at ")
 
 
-def test_a_recorded_split_has_the_metadata_that_the_global_partitioner_left(
-    library: Path, release_specs: Specs
-) -> None:
+def test_a_recorded_split_has_the_metadata_that_the_global_partitioner_left(library, release_specs):
     name = "recorded_chunk_halves_global_partitioner"
     answered = answer(library, release_specs["2.14.0"], name, routes=["export"])
     assert answered["label"] == "wrong-values@inline-fallbacks"
@@ -206,35 +189,31 @@ def test_a_recorded_split_has_the_metadata_that_the_global_partitioner_left(
     assert answered["script"].count("bare=True") == 1  # of two engines the one with one output
 
 
-def test_a_program_for_another_platform_that_is_not_saved_shows_its_wires(
-    library: Path, release_specs: Specs
-) -> None:
+def test_a_program_for_another_platform_that_is_not_saved_shows_its_wires(library, release_specs):
     wiring = labelled("wiring", "wrong-wiring@inline-fallbacks")
     answered = answer(library, release_specs["2.13.0"], VALUES[0], routes=["cross"], labels=wiring)
     assert answered["why_not"] == ""
     assert VALUES[-1] in answered["said"]
 
 
-def test_a_wheel_that_is_none_is_no_answer(
-    library: Path, release_specs: Specs, trials: Trials, tmp_path: Path
-) -> None:
+def test_a_wheel_that_is_none_is_no_answer(library, release_specs, trials, tmp_path):
     answered = answer(library, release_specs["2.13.0"], VALUES[0])
     there, said = trials.shows(answered["script"], [str(tmp_path / "no.whl")])
     assert not there
     assert said.startswith("cannot be told: the script itself fails")
 
 
-def test_a_script_that_falls_over_shows_nothing(trials: Trials) -> None:
+def test_a_script_that_falls_over_shows_nothing(trials):
     there, said = trials.shows("raise ValueError('planted')", [])
     assert (there, said) == (False, "ValueError: planted")
 
 
-def test_a_script_that_says_it_but_does_not_end_so_shows_nothing(trials: Trials) -> None:
+def test_a_script_that_says_it_but_does_not_end_so_shows_nothing(trials):
     there, _ = trials.shows("print('the defect is there: planted')", [])
     assert not there
 
 
-def test_what_does_not_fail_has_no_script(library: Path, release_specs: Specs) -> None:
+def test_what_does_not_fail_has_no_script(library, release_specs):
     answered = answer(
         library, release_specs["2.14.0"], VALUES[0], labels=labelled("values", "wrong-values@run")
     )
@@ -250,9 +229,7 @@ def imported(script: str) -> Iterator[str]:
             yield node.module or ""
 
 
-def test_a_script_imports_torch_and_the_standard_library_alone(
-    library: Path, release_specs: Specs
-) -> None:
+def test_a_script_imports_torch_and_the_standard_library_alone(library, release_specs):
     text = answer(library, release_specs["2.13.0"], VALUES[0])["script"]
     roots = {name.partition(".")[0] for name in imported(text)}
     assert "torch" in roots

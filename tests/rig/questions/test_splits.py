@@ -17,7 +17,7 @@ def split_of(name: str, mode: str = "nonstrict") -> GraphModule:
     return capture(find_case(name), mode).split()
 
 
-def test_names_of_nodes_and_parameters_are_no_part_of_a_shape() -> None:
+def test_names_of_nodes_and_parameters_are_no_part_of_a_shape():
     split = split_of("pr_4360")
     renamed = copy.deepcopy(split)
     for module in (renamed, *renamed.children()):
@@ -27,7 +27,7 @@ def test_names_of_nodes_and_parameters_are_no_part_of_a_shape() -> None:
     assert shape_of(renamed) == shape_of(split)
 
 
-def test_a_wire_to_another_node_is_another_shape() -> None:
+def test_a_wire_to_another_node_is_another_shape():
     split = split_of("pr_4360")
     other = copy.deepcopy(split)
     getitem = next(
@@ -37,7 +37,7 @@ def test_a_wire_to_another_node_is_another_shape() -> None:
     assert shape_of(other) != shape_of(split)
 
 
-def test_another_op_in_a_child_is_another_shape() -> None:
+def test_another_op_in_a_child_is_another_shape():
     split = split_of("relu_once")
     other = copy.deepcopy(split)
     for node in other.get_submodule("_run_on_gpu_1").graph.nodes:
@@ -46,14 +46,14 @@ def test_another_op_in_a_child_is_another_shape() -> None:
     assert shape_of(other) != shape_of(split)
 
 
-def test_ops_in_a_fallback_are_another_shape_than_the_same_in_an_engine() -> None:
+def test_ops_in_a_fallback_are_another_shape_than_the_same_in_an_engine():
     captured = capture(find_case("relu_once"), "nonstrict")
     fallback = split_module(captured.fresh_module(), captured.case.fallback, 1)
     engine = split_module(captured.fresh_module(), (), 1)
     assert shape_of(fallback) != shape_of(engine)
 
 
-def test_a_program_is_split_after_its_decompositions_where_that_is_asked() -> None:
+def test_a_program_is_split_after_its_decompositions_where_that_is_asked():
     def ops(mode: str) -> set[str]:
         exported = capture(find_case("relu_once"), mode).exported
         assert exported is not None

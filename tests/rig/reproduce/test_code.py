@@ -69,7 +69,7 @@ def lines(module: torch.nn.Module) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_a_written_split_module_is_the_same(name: str) -> None:
+def test_a_written_split_module_is_the_same(name):
     split = split_of(find_case(name))
     made = made_again(split)
     assert lines(made) == lines(split)
@@ -77,7 +77,7 @@ def test_a_written_split_module_is_the_same(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_nearly_every_case_can_be_written() -> None:
+def test_nearly_every_case_can_be_written():
     """Those that cannot are named: one more is a loss."""
     refused = {}
     for case in cases_of("graph"):
@@ -94,32 +94,32 @@ def test_nearly_every_case_can_be_written() -> None:
     assert refused == {}
 
 
-def test_two_names_of_one_tensor_stay_one() -> None:
+def test_two_names_of_one_tensor_stay_one():
     made = made_again(split_of(find_case("one_linear_in_two_fallbacks")))
     tensors = [*made.named_parameters(remove_duplicate=False)]
     assert len({id(value) for _, value in tensors}) < len(tensors)
 
 
-def test_a_child_that_computes_on_its_own_is_refused() -> None:
+def test_a_child_that_computes_on_its_own_is_refused():
     split = split_of(find_case("inputs_read_in_reverse"))
     split.add_module("planted", torch.nn.Linear(1, 1))
     with pytest.raises(Unwritable, match="split holds a Linear"):
         CaseWriter().graph(split, "split")
 
 
-def test_an_engine_in_a_model_is_refused() -> None:
+def test_an_engine_in_a_model_is_refused():
     split = split_of(find_case("inputs_read_in_reverse"))
     split.engine = numbered(0)
     with pytest.raises(Unwritable, match="split holds an engine as engine"):
         CaseWriter().graph(split, "split")
 
 
-def test_an_argument_without_a_plain_form_is_refused() -> None:
+def test_an_argument_without_a_plain_form_is_refused():
     with pytest.raises(Unwritable, match="an argument of type module"):
         CaseWriter().value(sys.modules[__name__])
 
 
-def test_a_node_may_be_named_as_the_code_around_it() -> None:
+def test_a_node_may_be_named_as_the_code_around_it():
     graph = torch.fx.Graph()
     inputs = [graph.placeholder(name) for name in ("node", "root", "t0")]
     graph.output(tuple(inputs))
