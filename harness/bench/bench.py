@@ -149,8 +149,8 @@ def like_recorded(options: BenchOptions, recorded: JudgedBench) -> BenchOptions:
 
 def refuse_unlike(options: BenchOptions, recorded: JudgedBench) -> None:
     """Raise UsageError if this machine is not like the one of a recorded bench."""
-    here = provenance_of(options, Corpus((), "", options.corpus), ())
-    differs = unlike(recorded.provenance, here)
+    now = provenance_of(options, Corpus((), "", options.corpus), ())
+    differs = unlike(recorded.provenance, now)
     if differs:
         raise UsageError(
             f"{recorded.folder.run_id} is of an unlike machine ({'; '.join(differs)}); "

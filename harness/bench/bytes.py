@@ -45,14 +45,14 @@ def judge_bytes(
 
     The intervals hold together with a probability of 1 - ``plan.alpha`` (Bonferroni).
     """
-    asked = [
+    measured = [
         (cell, size, of_arm)
         for cell in plan.cells
         for size in sizes
         if all(of_arm := _by_arm(samples.cells[cell.cell_id], size))
     ]
     return tuple(
-        _verdict(plan, cell, size, *of_arm, 1 / len(asked)) for cell, size, of_arm in asked
+        _verdict(plan, cell, size, *of_arm, 1 / len(measured)) for cell, size, of_arm in measured
     )
 
 

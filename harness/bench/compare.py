@@ -91,12 +91,12 @@ def _unlike(one: JudgedBench, other: JudgedBench) -> list[str]:
 
 def _gate(base: JudgedBench, cand: JudgedBench, rows: Sequence[Compared]) -> Gate:
     off = any(v.control_off for bench in (base, cand) for v in bench.report.stages if v.gates)
-    found = {row.change for row in rows}
+    changes = {row.change for row in rows}
     if off:
         return Gate.INCONCLUSIVE
-    if Change.REGRESSED in found:
+    if Change.REGRESSED in changes:
         return Gate.RED
-    return Gate.INCONCLUSIVE if Change.INCONCLUSIVE in found else Gate.GREEN
+    return Gate.INCONCLUSIVE if Change.INCONCLUSIVE in changes else Gate.GREEN
 
 
 def _baseline_id(bench: JudgedBench) -> str | None:
@@ -146,7 +146,7 @@ def trend(benches: Sequence[JudgedBench], *, allow_mismatch: bool = False) -> tu
         for cell in bench.plan.cells
         for stage in bench.plan.gating
     )
-    found = []
+    trends = []
     for cell_id, stage in keys:
         having = [
             bench
@@ -157,8 +157,8 @@ def trend(benches: Sequence[JudgedBench], *, allow_mismatch: bool = False) -> tu
             continue
         levels = [mean(_values(bench, cell_id, stage, anchored=anchored)) for bench in having]
         runs = tuple(bench.folder.run_id for bench in having)
-        found.append(Trend(cell_id, stage, runs, tuple(levels), change_points(levels)))
-    return tuple(found)
+        trends.append(Trend(cell_id, stage, runs, tuple(levels), change_points(levels)))
+    return tuple(trends)
 
 
 def comparison_to_json(comparison: Comparison) -> dict[str, object]:

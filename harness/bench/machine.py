@@ -50,29 +50,29 @@ def look() -> MachineState:
 
 def _hottest() -> float | None:
     sensors: Mapping[str, Any] = getattr(psutil, "sensors_temperatures", dict)()
-    found = [reading.current for readings in sensors.values() for reading in readings]
-    return max(found, default=None)
+    readings_c = [reading.current for readings in sensors.values() for reading in readings]
+    return max(readings_c, default=None)
 
 
 def flags(states: Sequence[Mapping[str, Any]], cores: int) -> list[str]:
     """Warnings for a reader of the times. ``states`` are in order of time."""
-    told = []
+    warnings = []
     loads = [state["load"] for state in states if state["load"] is not None]
     # The bench itself keeps one core busy.
     busy = (max(loads, default=0.0) - 1) / cores
     if busy > LOAD_FLAG:
-        told.append(
+        warnings.append(
             f"the machine was loaded: {max(loads):.1f} runnable processes on {cores} cores at worst"
         )
     frequencies = [s["frequency_mhz"] for s in states if s["frequency_mhz"]]
     if frequencies and min(frequencies) < 0.9 * max(frequencies):
-        told.append(f"its clock went from {min(frequencies):.0f} to {max(frequencies):.0f} MHz")
+        warnings.append(f"its clock went from {min(frequencies):.0f} to {max(frequencies):.0f} MHz")
     hottest = max((s["temperature_c"] for s in states if s["temperature_c"] is not None), default=0)
     if hottest > HOT_C:
-        told.append(f"it was hot: {hottest:.0f} degrees Celsius")
+        warnings.append(f"it was hot: {hottest:.0f} degrees Celsius")
     if states and states[0]["governor"] not in (None, "performance"):
-        told.append(f"its frequency governor is {states[0]['governor']}, not performance")
-    return told
+        warnings.append(f"its frequency governor is {states[0]['governor']}, not performance")
+    return warnings
 
 
 def stolen(states: Sequence[Mapping[str, Any]], wall_s: float) -> list[str]:

@@ -57,8 +57,8 @@ def check(options: BenchOptions) -> None:
     measures = measures_of(options.lane)
     foreign = _OF_THE_OTHER_LANE[measures.lane](options)
     if any(foreign.values()):
-        asked = ", ".join(name for name, given in foreign.items() if given)
-        raise UsageError(f"--lane {options.lane} has no {asked}; it is for the other lane")
+        options_given = ", ".join(name for name, given in foreign.items() if given)
+        raise UsageError(f"--lane {options.lane} has no {options_given}; it is for the other lane")
     plans.bands(options.max_slowdown)
     for text in (options.stages, options.gating):
         measures.choose(text)
@@ -92,8 +92,8 @@ def make_plan(
         routes = _routes(options, measures, (baseline, candidate))
         cases = _cases(options, measures, corpus)
         cells = (*plans.make_cells(cases, routes, options.sweeps, full=options.full), *cells)
-    asked = measures.choose(options.gating) if options.gating else measures.gating
-    gating = tuple(stage for stage in metrics if stage in asked)
+    wanted = measures.choose(options.gating) if options.gating else measures.gating
+    gating = tuple(stage for stage in metrics if stage in wanted)
     return BenchPlan(
         baseline=baseline.subject,
         candidate=candidate.subject,
@@ -116,7 +116,7 @@ def _routes(
     had = {spec.subject: _routes_of(spec, measures.lane) for spec in specs}
     if not options.routes:
         return tuple(
-            route for route in measures.routes if all(route in each for each in had.values())
+            route for route in measures.routes if all(route in routes for routes in had.values())
         )
     for subject, routes in had.items():
         missing = [route for route in options.routes if route not in routes]
@@ -164,11 +164,11 @@ def subjects_of(
     )
     by_name = {spec.subject: spec for spec in chosen}
     files = [spec for spec in chosen if spec.kind is SubjectKind.FILE]
-    found = (by_name[options.baseline], files[0] if files else by_name[names[-1]])
-    for spec in found:
+    pair = (by_name[options.baseline], files[0] if files else by_name[names[-1]])
+    for spec in pair:
         if spec.unavailable:
             raise SurroundingsError(f"{spec.subject} cannot be measured: {spec.unavailable}")
-    return found
+    return pair
 
 
 def provenance_of(

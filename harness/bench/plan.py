@@ -88,10 +88,10 @@ class Bands:
 
     def of(self, family: str, stage: str) -> float:
         """The band of a stage of a case, as a log-ratio."""
-        found = dict(self.particular)
+        by_key = dict(self.particular)
         for key in (f"{family}/{stage}", stage):
-            if key in found:
-                return log_ratio(found[key])
+            if key in by_key:
+                return log_ratio(by_key[key])
         return log_ratio(self.default)
 
 
@@ -156,8 +156,8 @@ def make_cells(
     cells = [
         BenchCell(BenchCase(case.name), route, case.family) for case in cases for route in routes
     ]
-    for asked in sweeps:
-        sweep, sizes = _sizes(asked, full=full)
+    for text in sweeps:
+        sweep, sizes = _sizes(text, full=full)
         cells += [
             BenchCell(BenchCase(f"{sweep}@{size}", sweep, size), route, "sweep")
             for size in sizes
@@ -187,14 +187,14 @@ def bands(text: str) -> Bands:
     """``5%``, ``5%,fsync=50%`` or ``5%,real architectures/save=3%``."""
     default, particular = Bands.default, []
     for part in (piece.strip() for piece in text.split(",") if piece.strip()):
-        found = _BAND.fullmatch(part)
-        if found is None or not float(found["percent"]) > 0:
+        match = _BAND.fullmatch(part)
+        if match is None or not float(match["percent"]) > 0:
             raise UsageError(f"--max-slowdown {part!r}: per cent above zero, such as 5% or save=3%")
-        if found["key"] is None:
-            default = float(found["percent"])
+        if match["key"] is None:
+            default = float(match["percent"])
         else:
-            stage = found["key"].strip().rpartition("/")[2]
+            stage = match["key"].strip().rpartition("/")[2]
             if stage not in ALL_STAGES:
                 raise UsageError(f"--max-slowdown {part!r}: no stage is named {stage!r}")
-            particular.append((found["key"].strip(), float(found["percent"])))
+            particular.append((match["key"].strip(), float(match["percent"])))
     return Bands(default, tuple(particular))

@@ -209,9 +209,9 @@ class WholePackages:
         self._setups = setups
         self._stations = stations
         first, *_ = stations.values()
-        told = {name: {**each.ready, "start_s": each.start_s} for name, each in stations.items()}
-        self.ready: dict[str, Any] = {**first.ready, "stations": told}
-        self.start_s = sum(each.start_s for each in stations.values())
+        ready = {name: {**one.ready, "start_s": one.start_s} for name, one in stations.items()}
+        self.ready: dict[str, Any] = {**first.ready, "stations": ready}
+        self.start_s = sum(station.start_s for station in stations.values())
 
     def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]:
         """Have a job done: `prepare`, `block`, or `alone` in a process that is not forked."""
@@ -220,18 +220,18 @@ class WholePackages:
         arms = [arm_of(arm) for arm in fields["arms"]]
         with ExitStack() as ended:
             start = functools.partial(self._start, ended, case, fields["passes"], do == "alone")
-            found = take_turns(
+            samples = take_turns(
                 arms,
                 start,
                 random.Random(fields["seed"]),
                 warm_up=fields["warm_up"],
                 calls=fields["calls"],
             )
-        return {"arms": {name: dataclasses.asdict(arm) for name, arm in found.items()}}
+        return {"arms": {name: dataclasses.asdict(arm) for name, arm in samples.items()}}
 
     def _prepare(self, case: BenchCase) -> dict[str, Any]:
         """Prepare a case in every release; steps and bytes are the baseline's, which is first."""
-        answers = {name: each.ask("prepare", case) for name, each in self._stations.items()}
+        answers = {name: station.ask("prepare", case) for name, station in self._stations.items()}
         first, *_ = answers.values()
         seconds = {
             f"{stage} {name}": spent

@@ -47,11 +47,11 @@ class CellSamples:
         """The metrics that every worker of every block measured."""
         if not self.blocks:
             return ()
-        found = [set(arm["seconds"]) for block in self.blocks for arm in block["arms"].values()]
+        of_arms = [set(arm["seconds"]) for block in self.blocks for arm in block["arms"].values()]
         return tuple(
             name
             for name in self.blocks[0]["arms"][BASELINE]["seconds"]
-            if all(name in each for each in found)
+            if all(name in of_arm for of_arm in of_arms)
         )
 
     def of(self, metric: str) -> list[Block]:

@@ -174,8 +174,8 @@ class Sampling:
 
     def _sizes(self, cell: BenchCell, arm: str) -> None:
         began = time.perf_counter()
-        (asked,) = (found for found in self._plan.arms(cell.route) if found.name == arm)
-        answer = self._zygote.ask("sizes", cell.case, arm=asdict(asked))
+        (chosen,) = (one for one in self._plan.arms(cell.route) if one.name == arm)
+        answer = self._zygote.ask("sizes", cell.case, arm=asdict(chosen))
         self._write(
             "sizes",
             cell=cell.cell_id,
@@ -210,21 +210,23 @@ class Sampling:
     def _samples_of(
         self, cell: BenchCell, *, warm_up: int, calls: int, seed: int
     ) -> dict[str, Any]:
-        asked = {"passes": self._plan.passes, "warm_up": warm_up, "calls": calls, "seed": seed}
+        settings = {"passes": self._plan.passes, "warm_up": warm_up, "calls": calls, "seed": seed}
         arms = [asdict(arm) for arm in self._plan.arms(cell.route)]
         if not self._plan.spawn:
-            return self._zygote.ask("block", cell.case, arms=arms, together=cell.together, **asked)
+            return self._zygote.ask(
+                "block", cell.case, arms=arms, together=cell.together, **settings
+            )
         drawn = random.Random(seed).sample(arms, len(arms))
-        found = {}
+        samples = {}
         for arm in drawn:
-            answer = self._zygote.ask("alone", cell.case, arms=[arm], together=False, **asked)
-            found.update(answer["arms"])
-        return {"arms": found}
+            answer = self._zygote.ask("alone", cell.case, arms=[arm], together=False, **settings)
+            samples.update(answer["arms"])
+        return {"arms": samples}
 
     def _is_decided(self, cell: BenchCell, known: CellSamples) -> bool:
         gating = [metric for metric in known.measured if metric in self._plan.gating]
         # All cells are corrected together, and another cell may have more gating stages.
-        hypotheses = len(self._plan.gating) * sum(each.gates for each in self._plan.cells)
+        hypotheses = len(self._plan.gating) * sum(other.gates for other in self._plan.cells)
         return bool(gating) and all(
             decided_early(
                 [block.effect for block in known.of(metric)],
@@ -264,5 +266,5 @@ def chosen_calls(arms: Mapping[str, Mapping[str, Any]], gating: Sequence[str]) -
 
 
 def _any_series(arm: Mapping[str, Any]) -> Sequence[float]:
-    found: Sequence[float] = next(iter(arm["seconds"].values()))
-    return found
+    series: Sequence[float] = next(iter(arm["seconds"].values()))
+    return series

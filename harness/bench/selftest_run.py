@@ -97,6 +97,6 @@ def go_on(
             campaigns, zygote, journal.append, lambda: time.monotonic() > end
         ):
             progress(campaign)
-    told = list(lines(campaigns, result_of(campaigns)))
-    folder.write("selftest.md", "\n".join(told) + "\n")
-    return told
+    table = list(lines(campaigns, result_of(campaigns)))
+    folder.write("selftest.md", "\n".join(table) + "\n")
+    return table

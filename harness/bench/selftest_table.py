@@ -82,8 +82,8 @@ def result_of(campaigns: Campaigns) -> SelftestResult:
 
 def _load(campaigns: Sequence[Campaign]) -> float | None:
     """Median system-wide load; other cores contend for cache and memory."""
-    found = [block["machine"]["load"] for each in campaigns for block in each.cell.blocks]
-    return median(known) if (known := [load for load in found if load is not None]) else None
+    loads = [block["machine"]["load"] for campaign in campaigns for block in campaign.cell.blocks]
+    return median(known) if (known := [load for load in loads if load is not None]) else None
 
 
 def _counted(campaigns: Sequence[Campaign], says: Callable[[Campaign], bool]) -> tuple[int, int]:
@@ -95,12 +95,12 @@ def _detectable(campaigns: Sequence[Campaign]) -> Iterator[float]:
     taken: list[Campaign] = []
     for campaign in campaigns:
         taken.append(campaign)
-        if sum(each.samples.spent_s for each in taken) < CELL_S:
+        if sum(one.samples.spent_s for one in taken) < CELL_S:
             continue
         plan = campaign.plan
         level = plan.alpha / 2 / len(plan.gating)  # the share of the last look
         for metric in plan.metrics:
-            effects = [block.effect for each in taken for block in each.cell.of(metric)]
+            effects = [block.effect for one in taken for block in one.cell.of(metric)]
             yield smallest_detectable(effects, level)
         taken = []
 
@@ -153,10 +153,10 @@ def share(called: int, of: int) -> Estimate | None:
 
 
 def _share(called: int, of: int) -> str:
-    found = share(called, of)
-    if found is None:
+    estimate = share(called, of)
+    if estimate is None:
         return "not measured"
-    return f"{called} of {of} ({found.low:.1%} to {found.high:.1%})"
+    return f"{called} of {of} ({estimate.low:.1%} to {estimate.high:.1%})"
 
 
 def _smallest(detectable: Sequence[float]) -> str:

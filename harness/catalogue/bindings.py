@@ -88,19 +88,20 @@ def choose(
         wanted: take exactly this version instead.
     """
     fitting = sorted(
-        (each for each in known if each.python == python), key=lambda each: Version(each.version)
+        (version for version in known if version.python == python),
+        key=lambda version: Version(version.version),
     )
     if not fitting:
-        pythons = ", ".join(sorted({each.python for each in known}))
+        pythons = ", ".join(sorted({version.python for version in known}))
         raise Unavailable(f"no TensorRT bindings for {python}; there are some for {pythons}")
     if wanted is not None:
-        exact = [each for each in fitting if each.version == wanted]
+        exact = [version for version in fitting if version.version == wanted]
         if not exact:
-            versions = ", ".join(each.version for each in fitting)
+            versions = ", ".join(version.version for version in fitting)
             raise UsageError(f"no TensorRT bindings {wanted} for {python}; known: {versions}")
         return exact[0]
-    same = [each for each in fitting if _numbers(each.version) == _numbers(pinned)]
-    above = [each for each in fitting if _numbers(each.version) > _numbers(pinned)]
+    same = [version for version in fitting if _numbers(version.version) == _numbers(pinned)]
+    above = [version for version in fitting if _numbers(version.version) > _numbers(pinned)]
     return same[-1] if same else above[0] if above else fitting[-1]
 
 

@@ -44,8 +44,8 @@ def installed_bytes(prefix: Path) -> int:
     """The bytes on the disk below a folder; a file with several names counts once."""
     seen: dict[tuple[int, int], int] = {}
     for entry in _files(prefix):
-        found = entry.stat(follow_symlinks=False)
-        seen[found.st_dev, found.st_ino] = found.st_blocks * 512
+        status = entry.stat(follow_symlinks=False)
+        seen[status.st_dev, status.st_ino] = status.st_blocks * 512
     return sum(seen.values())
 
 

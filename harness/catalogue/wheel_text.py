@@ -108,16 +108,16 @@ class WheelText:
 
     def constants(self, name: str) -> dict[str, str]:
         """The strings that a module binds at its top level."""
-        found = {}
+        strings = {}
         for statement in self.tree(name).body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=bound)], value=ast.Constant(value=str(value))):
-                    found[bound] = value
+                    strings[bound] = value
                 case ast.AnnAssign(target=ast.Name(id=bound), value=ast.Constant(value=str(value))):
-                    found[bound] = value
+                    strings[bound] = value
                 case _:
                     continue
-        return found
+        return strings
 
     def required(self, constants: dict[str, str], bound: str, name: str) -> str:
         if bound not in constants:
@@ -145,15 +145,15 @@ class WheelText:
 
     def loaded_with(self, name: str) -> tuple[str, ...]:
         """A file of the wheel and those that its import loads, if the rig has no stand-in."""
-        found: set[str] = set()
+        loaded: set[str] = set()
         waiting = [name]
         while waiting:
             file = waiting.pop()
-            if file not in found:
-                found.add(file)
+            if file not in loaded:
+                loaded.add(file)
                 for module in _imported(self.tree(file), package=file.split("/")[:-1]):
                     waiting += [path for path in _files_of(module) if path in self.texts]
-        return tuple(sorted(found))
+        return tuple(sorted(loaded))
 
 
 def _files_of(module: str) -> tuple[str, ...]:

@@ -109,13 +109,13 @@ def _told(case: str, seen: Mapping[str, SplitSeen], releases: Sequence[str]) -> 
 
 def _seen(row: Mapping[str, str], releases: Sequence[str]) -> dict[str, SplitSeen]:
     """The inverse of `_told`. Raises ValueError for a release that was not asked."""
-    found: dict[str, SplitSeen] = {}
+    seen: dict[str, SplitSeen] = {}
     for one in SplitSeen:
         for part in filter(None, row.get(one, "").split(", ")):
             first, _, last = part.partition(" to ")
             run = releases[releases.index(first) : releases.index(last or first) + 1]
-            found |= dict.fromkeys(run, one)
-    return found
+            seen |= dict.fromkeys(run, one)
+    return seen
 
 
 def differences(locked: CorpusLock, now: CorpusLock) -> Iterator[LockDifference]:

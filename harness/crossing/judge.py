@@ -116,9 +116,9 @@ class FailureClass:
             and (
                 not self.loader_torch or selects_subject(self.loader_torch, pair.loader_torch or "")
             )
-            and any(selects_subject(each, pair.saver) for each in self.savers)
-            and any(selects_subject(each, pair.loader) for each in self.loaders)
-            and any(selects_case(each, pair.case) for each in self.cases)
+            and any(selects_subject(selector, pair.saver) for selector in self.savers)
+            and any(selects_subject(selector, pair.loader) for selector in self.loaders)
+            and any(selects_case(selector, pair.case) for selector in self.cases)
         )
 
     def expects(self, pair: Pair) -> bool:
@@ -265,9 +265,9 @@ def judge_pairs(
     """
     judged, doubles = [], dict[str, None]()
     for pair in pairs:
-        covering = [each for each in classes if each.covers(pair)]
+        covering = [listed for listed in classes if listed.covers(pair)]
         if len(covering) > 1 and pair.outcome != UNSUPPORTED:
-            ids = " and ".join(each.id for each in covering)
+            ids = " and ".join(listed.id for listed in covering)
             doubles[f"{ids} both list {pair.name}, and others maybe; narrow one"] = None
         judged.append(_judged(pair, covering[0] if covering else None))
     return JudgedCrossing(tuple(judged), (*doubles, *faults))
@@ -290,14 +290,14 @@ def idle_parts(
     classes: Iterable[FailureClass], versions: Collection[str], cases: Collection[str]
 ) -> Iterator[str]:
     """A sentence for each selector of the classes that selects nothing."""
-    for each in classes:
+    for listed in classes:
         selectors = [
-            *((name, selects_subject, versions) for name in (*each.savers, *each.loaders)),
-            *((name, selects_case, cases) for name in each.cases),
+            *((name, selects_subject, versions) for name in (*listed.savers, *listed.loaders)),
+            *((name, selects_case, cases) for name in listed.cases),
         ]
         for selector, selects, known in selectors:
             if not any(selects(selector, name) for name in known):
-                yield f"{each.id}: {selector!r} selects nothing; take it out"
+                yield f"{listed.id}: {selector!r} selects nothing; take it out"
 
 
 @functools.cache

@@ -41,7 +41,7 @@ def attributed(
     likes: Mapping[str, str] | None = None,
 ) -> list[Attributed]:
     """Every failure of the judged cells, each fact with its defect."""
-    found = []
+    facts = []
     for record in records:
         if record.hypothetical or record.state is not CellState.ENDED or not record.failures:
             continue
@@ -51,13 +51,13 @@ def attributed(
         for fact in facts_of(record):
             entry = known.get(fact.seen)
             if entry is not None and entry.defect in register.by_id:
-                found.append(Attributed(key, fact, entry.defect, expected=True))
+                facts.append(Attributed(key, fact, entry.defect, expected=True))
                 continue
             like = (likes or {}).get(key.subject, "")
             found_out = due_to(place, fact, key.subject, table, register, like)
             named = found_out[0].id if len(found_out) == 1 else ""
-            found.append(Attributed(key, fact, named, expected=False))
-    return found
+            facts.append(Attributed(key, fact, named, expected=False))
+    return facts
 
 
 def defects_told(
@@ -79,7 +79,7 @@ def defects_told(
     for fact in facts:
         if fact.seen not in expected:
             named = due_to(place, fact, finding.subject, table, register, like or "")
-            seen |= dict.fromkeys(UNKNOWN + each.id for each in named)
+            seen |= dict.fromkeys(UNKNOWN + defect.id for defect in named)
     return dataclasses.replace(finding, defects=tuple(seen))
 
 
@@ -131,15 +131,15 @@ def deviation(
     chosen = [record for record in records if record.key.subject == subject]
     for record in chosen:
         if record.state is CellState.ENDED and not record.hypothetical:
-            too_old = {each.oracle for each in record.verdicts if each.message == TOO_OLD}
+            too_old = {v.oracle for v in record.verdicts if v.message == TOO_OLD}
             mine[record.key] = {}
             theirs[record.key] = {
                 seen: entry.defect
                 for seen, entry in table.expected(place_of(record.key), whose).items()
                 if seen[0] not in (*too_old, UNSUPPORTED)
             }
-    for each in attributed(chosen, table, register):
-        mine[each.key][each.fact.seen] = each.defect or each.fact.text
+    for due in attributed(chosen, table, register):
+        mine[due.key][due.fact.seen] = due.defect or due.fact.text
     return _difference(mine, theirs, register, subject, whose)
 
 
@@ -148,11 +148,11 @@ def _difference(
 ) -> Difference:
     """What shows in one and not in the other, in the places that both have."""
     # The register knows that these are mended, even if their cells end earlier now.
-    mended = {each.id for each in register.defects if not each.alive_in(subject)}
+    mended = {defect.id for defect in register.defects if not defect.alive_in(subject)}
     fixed = {
-        each.id: f"{each.id} (fixed in {each.fixed_in})"
-        for each in register.defects
-        if each.fixed_in and not each.alive_in(like)
+        defect.id: f"{defect.id} (fixed in {defect.fixed_in})"
+        for defect in register.defects
+        if defect.fixed_in and not defect.alive_in(like)
     }
     gone, hidden, otherwise, left, new = (defaultdict[str, set[CellKey]](set) for _ in range(5))
     for place in mine.keys() & theirs.keys():
@@ -206,9 +206,9 @@ def shown_lines(shown: Iterable[Attributed], releases: Sequence[str]) -> list[st
         releases: the oldest first.
     """
     of: dict[str, dict[str, list[Attributed]]] = {name: defaultdict(list) for name in releases}
-    for each in shown:
-        if each.key.subject in of:
-            of[each.key.subject][each.defect].append(each)
+    for due in shown:
+        if due.key.subject in of:
+            of[due.key.subject][due.defect].append(due)
     lines = []
     for told, group in itertools.groupby(releases, key=lambda name: _shown(of[name])):
         names = list(group)
@@ -221,9 +221,9 @@ def _shown(defects: Mapping[str, Sequence[Attributed]]) -> str:
     """``wired-by-name in 3 cells (silent), one-output-list in 1 cell (cosmetic)``."""
     parts = []
     for name in sorted(defects, key=lambda name: (not name, name)):  # what is unknown comes last
-        harms = [Harm(each.fact.harm) for each in defects[name] if each.fact.harm]
+        harms = [Harm(due.fact.harm) for due in defects[name] if due.fact.harm]
         worst = min(harms, key=lambda harm: harm.severity, default=None)
-        cells = len({each.key for each in defects[name]})
+        cells = len({due.key for due in defects[name]})
         counted = f"{name or 'what is none of these for sure'}{_in_cells(cells)}"
         parts.append(f"{counted} ({worst.word})" if worst else counted)
     return ", ".join(parts)
@@ -232,9 +232,9 @@ def _shown(defects: Mapping[str, Sequence[Attributed]]) -> str:
 def _listed(cells: Mapping[str, int], *, counted: bool = True) -> str:
     """The names with the most cells, and how many more there are."""
     most = sorted(cells, key=lambda name: -cells[name])[:_MOST]
-    told = [f"{name}{_in_cells(cells[name]) if counted else ''}" for name in most]
+    named = [f"{name}{_in_cells(cells[name]) if counted else ''}" for name in most]
     more = len(cells) - len(most)
-    return ", ".join(told) + (f" and {more} more" if more else "")
+    return ", ".join(named) + (f" and {more} more" if more else "")
 
 
 def _in_cells(count: int) -> str:
@@ -258,8 +258,8 @@ def due_to(
     """
     if table.stands_for(subject, like) == subject:
         return tuple(register.candidates(place, fact, [subject]))
-    told = [table.expected(place, release).get(fact.seen) for release in table.releases]
-    shown = {entry.defect for entry in told if entry is not None}
+    entries = [table.expected(place, release).get(fact.seen) for release in table.releases]
+    shown = {entry.defect for entry in entries if entry is not None}
     signed = [defect for defect in register.defects if defect.signed(place, fact)]
     same = [defect for defect in signed if defect.id in shown]
     if same or not like or not _tells_no_cause(fact):

@@ -197,8 +197,8 @@ def exit_code(report: GateReport, places: Places) -> ExitCode:
 
 def mistakes(report: GateReport, places: Places) -> tuple[str, ...]:
     """What a user has to change in his own cases, one line for each case."""
-    found = (mistake(finding, places) for finding in report.findings)
-    return tuple(dict.fromkeys(filter(None, found)))
+    lines = (mistake(finding, places) for finding in report.findings)
+    return tuple(dict.fromkeys(filter(None, lines)))
 
 
 def mistake(finding: Finding, places: Places) -> str:
@@ -251,8 +251,8 @@ def _mistake(case: str, reason: str, declared_at: str) -> str:
         reason: why its cells could not be asked, which begins with the stage that it ended at.
         declared_at: its file and line.
     """
-    found = _AT.match(reason)
-    if found is None:
+    match = _AT.match(reason)
+    if match is None:
         return ""
-    instead = _INSTEAD_OF.get(found["error"]) or _INSTEAD[Stage(found["stage"])]
+    instead = _INSTEAD_OF.get(match["error"]) or _INSTEAD[Stage(match["stage"])]
     return f"{declared_at}: {case} cannot be asked, {reason}; instead, {instead}"

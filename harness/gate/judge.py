@@ -195,8 +195,8 @@ def _judge_by_table(record: CellRecord, expected: _Expected) -> Comparison:
             deviation = _judge_verdict(record.key, verdict, entries)
             if deviation is not None:
                 findings.append(deviation)
-    told = {finding.oracle for finding in findings}
-    findings.extend(finding for finding in _unasked(record) if finding.oracle not in told)
+    known = {finding.oracle for finding in findings}
+    findings.extend(finding for finding in _unasked(record) if finding.oracle not in known)
     if unknown and not findings:
         names = ", ".join(verdict.oracle for verdict in unknown)
         return _undecided(record, f"{names}: {TOO_OLD}")
@@ -207,8 +207,8 @@ def _judge_by_table(record: CellRecord, expected: _Expected) -> Comparison:
 
 def _without_cosmetic(result: Comparison, record: CellRecord) -> Comparison:
     """A cell's judgement, with its cosmetic failures told as notes."""
-    notes = tuple(each for each in result.findings if each.is_cosmetic)
-    findings = tuple(each for each in result.findings if not each.is_cosmetic)
+    notes = tuple(finding for finding in result.findings if finding.is_cosmetic)
+    findings = tuple(finding for finding in result.findings if not finding.is_cosmetic)
     cell_class = result.cell_class if findings else _class_unjudged(record)
     return Comparison(cell_class, findings, notes) if notes else result
 

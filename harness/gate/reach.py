@@ -76,7 +76,7 @@ def asked_for(subject: str, releases: Sequence[str]) -> str:
     Of releases before the first package it is the oldest, and of what is no release the newest.
     """
     version = _version(subject)
-    older = [each for each in releases if version is None or Version(each) <= version]
+    older = [release for release in releases if version is None or Version(release) <= version]
     return older[-1] if older else releases[0]
 
 

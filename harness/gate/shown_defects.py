@@ -49,20 +49,20 @@ def shown_defects(
     """
     of: dict[str, dict[str, list[Attributed]]] = defaultdict(lambda: defaultdict(list))
     speaking: dict[tuple[CellKey, str], set[str]] = defaultdict(set)
-    for each in shown:
-        if each.defect:
-            of[each.defect][each.key.subject].append(each)
-            speaking[each.key, each.fact.oracle].add(each.defect)
+    for due in shown:
+        if due.defect:
+            of[due.defect][due.key.subject].append(due)
+            speaking[due.key, due.fact.oracle].add(due.defect)
     order = [spec.subject for spec in ordered_subjects(subjects)]
-    found = []
+    rows = []
     for name, by_subject in of.items():
         names = sorted(by_subject, key=order.index)
         last = by_subject[names[-1]]
         # A verdict has one harm, the worst of what it found: what it found of others may be that.
-        alone = [each for each in last if len(speaking[each.key, each.fact.oracle]) == 1]
+        alone = [due for due in last if len(speaking[due.key, due.fact.oracle]) == 1]
         defect = register.by_id[name]
-        found.append(_shown(defect, last, alone or last, by_subject, names, reach_of))
-    return sorted(found, key=_badness)
+        rows.append(_shown(defect, last, alone or last, by_subject, names, reach_of))
+    return sorted(rows, key=_badness)
 
 
 def _shown(
@@ -73,16 +73,16 @@ def _shown(
     names: Sequence[str],
     reach_of: ReachOf,
 ) -> DefectShown:
-    keys = {each.key for each in last}
+    keys = {due.key for due in last}
     routes = {key.route for key in keys}
     return DefectShown(
         id=defect.id,
         title=defect.title,
-        harm=worst_harm((each.fact.harm for each in judged), defect),
+        harm=worst_harm((due.fact.harm for due in judged), defect),
         reach=min(map(reach_of, keys), key=list(Reach).index),
         calls=tuple(route for route in Route if route in routes),
         cells=len(keys),
-        releases={name: len({each.key for each in by_subject[name]}) for name in names},
+        releases={name: len({due.key for due in by_subject[name]}) for name in names},
     )
 
 

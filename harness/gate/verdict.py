@@ -107,11 +107,11 @@ def counts_by_lane(
     Args:
         classes, lane_of: by ``cell_id``; both of every planned cell.
     """
-    found = {lane: Counter[str]() for lane in Lane if lane in lane_of.values()}
-    each = Counter((lane, classes[cell]) for cell, lane in lane_of.items())
-    for (lane, name), count in each.items():
-        found[lane].update({"planned": count, str(name): count})
-    return found
+    counts = {lane: Counter[str]() for lane in Lane if lane in lane_of.values()}
+    classed = Counter((lane, classes[cell]) for cell, lane in lane_of.items())
+    for (lane, name), count in classed.items():
+        counts[lane].update({"planned": count, str(name): count})
+    return counts
 
 
 def verdict_words(gate: str, counts: Mapping[Lane, Mapping[str, int]], faults: int) -> str:
@@ -127,7 +127,7 @@ def verdict_words(gate: str, counts: Mapping[Lane, Mapping[str, int]], faults: i
     if gate == "inconclusive":
         return _inconclusive(counts)
     if gate == "failed":
-        lost = sum(each["missing"] for each in counts.values())
+        lost = sum(of_lane["missing"] for of_lane in counts.values())
         what = f", {plural(lost, 'cell')} missing" if lost else ""
         return f"Failed: the harness broke{what}{_where(counts, 'missing')}"
     parts = []
@@ -135,7 +135,7 @@ def verdict_words(gate: str, counts: Mapping[Lane, Mapping[str, int]], faults: i
         ("unexpected_failure", "unexpected failure", ""),
         ("unexpected_pass", "unexpected pass", "unexpected passes"),
     ):
-        count = sum(each[name] for each in counts.values())
+        count = sum(of_lane[name] for of_lane in counts.values())
         if count:
             parts.append(f"{plural(count, one, several)}{_where(counts, name)}")
     if faults:
@@ -147,16 +147,16 @@ def _where(counts: Mapping[Lane, Mapping[str, int]], name: str) -> str:
     """In which lane the cells of a class are; nothing where there was the graph lane alone."""
     if set(counts) <= {Lane.GRAPH}:
         return ""
-    inside = {lane: each[name] for lane, each in counts.items() if each[name]}
+    inside = {lane: of_lane[name] for lane, of_lane in counts.items() if of_lane[name]}
     if len(inside) == 1:
         return f" in the {next(iter(inside))} lane"
-    told = " and ".join(f"{count:,} in the {lane} lane" for lane, count in inside.items())
-    return f" ({told})" if told else ""
+    listed = " and ".join(f"{count:,} in the {lane} lane" for lane, count in inside.items())
+    return f" ({listed})" if listed else ""
 
 
 def _inconclusive(counts: Mapping[Lane, Mapping[str, int]]) -> str:
-    planned = sum(each["planned"] for each in counts.values())
-    unasked = sum(each["unsupported"] for each in counts.values())
+    planned = sum(of_lane["planned"] for of_lane in counts.values())
+    unasked = sum(of_lane["unsupported"] for of_lane in counts.values())
     where = _where(counts, "unsupported")
     if not planned:
         return "Inconclusive: nothing was asked"

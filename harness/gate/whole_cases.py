@@ -26,24 +26,24 @@ def whole_cases(
         unlisted: the ids of the cells that the table does not expect to be unsupported.
         subjects: what one of them lacks on this machine is no fault of a case.
     """
-    here = {reason for spec in subjects for reason in _reasons_here(spec)}
+    lacking_here = {reason for spec in subjects for reason in _reasons_here(spec)}
     of_case: dict[tuple[str, str], list[PlannedCell]] = defaultdict(list)
     for cell in plan:
-        if _reason(records.get(cell.key.cell_id)) not in here:
+        if _reason(records.get(cell.key.cell_id)) not in lacking_here:
             of_case[cell.key.lane, cell.key.case].append(cell)
-    found: dict[str, Finding | None] = {}
+    findings: dict[str, Finding | None] = {}
     for cells in of_case.values():
         reasons = {_reason(records.get(cell.key.cell_id)) for cell in cells}
-        told = [cell for cell in cells if cell.key.cell_id in unlisted]
+        new = [cell for cell in cells if cell.key.cell_id in unlisted]
         reason = reasons.pop() if len(reasons) == 1 else ""
-        if not reason or not told or reason.startswith(NOT_COMPILED):
+        if not reason or not new or reason.startswith(NOT_COMPILED):
             continue
-        found |= dict.fromkeys([cell.key.cell_id for cell in told])
-        key = told[0].key
-        count = plural(len(told), "cell")
+        findings |= dict.fromkeys([cell.key.cell_id for cell in new])
+        key = new[0].key
+        count = plural(len(new), "cell")
         said_of = f"the case cannot be asked ({count}): {reason}"
-        found[key.cell_id] = Finding(key, CellClass.UNSUPPORTED, said_of, of_case=reason)
-    return found
+        findings[key.cell_id] = Finding(key, CellClass.UNSUPPORTED, said_of, of_case=reason)
+    return findings
 
 
 def _reason(record: CellRecord | None) -> str:

@@ -70,12 +70,12 @@ def absorb(
                 inherited = base.expected(place, subject, inherited=True)
                 seen = {fact.seen: fact for fact in facts}
                 for key, fact in seen.items():
-                    told = inherited.get(key)
-                    if told is None or (fact.harm and fact.harm != told.fact.harm):
+                    known = inherited.get(key)
+                    if known is None or (fact.harm and fact.harm != known.fact.harm):
                         matcher.new(place, subject, fact)
-                for key, told in inherited.items():
+                for key, known in inherited.items():
                     if key not in seen:
-                        gone = Entry(place, told.fact, told.defect, removed=True)
+                        gone = Entry(place, known.fact, known.defect, removed=True)
                         entries[gone] = entries.get(gone, frozenset()) | {subject}
         for entry, names in matcher.decided().items():
             entries[entry] = entries.get(entry, frozenset()) | names
@@ -98,8 +98,8 @@ def _observed(
 ) -> tuple[_Cells, list[Entry]]:
     """The facts of each cell, and the cases about which nothing could be asked."""
     candidates = {spec.subject for spec in subjects if spec.kind is SubjectKind.FILE}
-    here = {spec.unavailable for spec in subjects}
-    here |= {package.unavailable for spec in subjects for package in spec.packages}
+    lacking_here = {spec.unavailable for spec in subjects}
+    lacking_here |= {package.unavailable for spec in subjects for package in spec.packages}
     cells: _Cells = defaultdict(dict)
     unasked: dict[Place, list[str]] = defaultdict(list)  # reasons, by a place of all routes
     asked: set[Place] = set()
@@ -109,7 +109,7 @@ def _observed(
         place = place_of(record.key)
         case = dataclasses.replace(place, route=ALL)
         if record.state is CellState.UNSUPPORTED:
-            if record.reason in here:
+            if record.reason in lacking_here:
                 continue
             if record.rests_on_compile:
                 cells[place][record.key.subject] = None
@@ -178,9 +178,13 @@ def _without_idle(table: Table) -> Table:
             continue
         rest = set()
         for subject in subjects:
-            told = table.expected(entry.place, subject, inherited=True).get(entry.fact.seen)
-            same = told is not None and told.fact == entry.fact and told.defect == entry.defect
-            if (told is not None) if entry.removed else not same:
+            inherited = table.expected(entry.place, subject, inherited=True).get(entry.fact.seen)
+            same = (
+                inherited is not None
+                and inherited.fact == entry.fact
+                and inherited.defect == entry.defect
+            )
+            if (inherited is not None) if entry.removed else not same:
                 rest.add(subject)
         if rest:
             entries[entry] = frozenset(rest)
@@ -216,23 +220,25 @@ class _Matcher:
         if defect and defect in signed and defect.may_show(subject):
             self._of[place, subject, fact] = defect.id
             return
-        found = tuple(defect for defect in signed if defect.may_show(subject))
-        steps = [[each for each in found if each.id in near] for near in self._nearby(place, fact)]
-        alone = next((left for left in [*steps, found] if len(left) == 1), None)
+        possible = tuple(defect for defect in signed if defect.may_show(subject))
+        steps = [
+            [each for each in possible if each.id in near] for near in self._nearby(place, fact)
+        ]
+        alone = next((left for left in [*steps, possible] if len(left) == 1), None)
         if alone is not None:
             named = alone[0].id
             self._of[place, subject, fact] = UNKNOWN + named
             self._alone[place.case].add(named)
         else:
-            self._open[place, subject, fact] = found
+            self._open[place, subject, fact] = possible
 
     def decided(self) -> Entries:
         """The new entries; facts are forgotten once they are returned."""
         of_cell: dict[tuple[Place, str], set[str]] = defaultdict(set)
         for (place, subject, _), named in self._of.items():
             of_cell[place, subject].add(named.removeprefix(UNKNOWN))
-        for (place, subject, fact), found in self._open.items():
-            named = self._likely(place, subject, found, of_cell[place, subject])
+        for (place, subject, fact), possible in self._open.items():
+            named = self._likely(place, subject, possible, of_cell[place, subject])
             self._of[place, subject, fact] = UNKNOWN + named
         entries: Entries = {}
         for (place, subject, fact), named in self._of.items():
@@ -285,7 +291,7 @@ class _Matcher:
         key = (place, fact.seen)
         if key not in self._signed:
             defects = self._register.defects
-            self._signed[key] = tuple(each for each in defects if each.signed(place, fact))
+            self._signed[key] = tuple(defect for defect in defects if defect.signed(place, fact))
         return self._signed[key]
 
 

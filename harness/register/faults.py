@@ -46,18 +46,18 @@ def faults_of(
     for entry, names in table.entries.items():
         if entry.fact.oracle != UNSUPPORTED and not entry.removed:
             of_defect[entry.defect][entry] = names
-    found = list(_of_rows(register, table))
+    faults = list(_of_rows(register, table))
     standings = Standings(register, table)
     for defect in register.defects:
         entries = of_defect.get(defect.id, {})
-        found += _of_defect(defect, entries, table)
+        faults += _of_defect(defect, entries, table)
         if entries:
-            found += _of_releases(defect, standings)
-            found += _of_fix(defect, entries, table)
-    found += _of_invisible(register, table)
+            faults += _of_releases(defect, standings)
+            faults += _of_fix(defect, entries, table)
+    faults += _of_invisible(register, table)
     if judged:
-        found += _never_asked(table, judged)
-    return tuple(found)
+        faults += _never_asked(table, judged)
+    return tuple(faults)
 
 
 def _of_rows(register: Register, table: Table) -> Iterator[Fault]:
@@ -65,10 +65,10 @@ def _of_rows(register: Register, table: Table) -> Iterator[Fault]:
         place = entry.place
         where = f"{place.case} [{place.lane} {place.route}]"
         if entry.removed:
-            told = [
+            inherited = [
                 table.expected(place, name, inherited=True).get(entry.fact.seen) for name in names
             ]
-            if any(each is None or each.defect != entry.defect for each in told):
+            if any(other is None or other.defect != entry.defect for other in inherited):
                 wrong = f"takes away {entry.fact.text}, which it does not inherit; delete the row"
                 yield Fault(place.case, f"{where}: {wrong}")
         elif entry.fact.oracle == UNSUPPORTED:
@@ -98,8 +98,8 @@ def _wrong_defect(entry: Entry, names: frozenset[str], register: Register, table
         return f"{defect.id} has no sign for {entry.fact.text}; add one, or name another defect"
     dead = [name for name in names if not defect.may_show(name)]
     if dead:
-        told = ranges(dead, table.releases)
-        return f"{defect.id} is not alive in {told}; correct since or fixed_in"
+        releases = ranges(dead, table.releases)
+        return f"{defect.id} is not alive in {releases}; correct since or fixed_in"
     return ""
 
 
@@ -142,7 +142,7 @@ def _is_route(place: Place, route: str) -> bool:
 
 def _avoided(entry: Entry, names: frozenset[str], route: str, table: Table) -> bool:
     """Whether a case that shows a defect completes by another route."""
-    places = [dataclasses.replace(entry.place, route=each) for each in Route]
+    places = [dataclasses.replace(entry.place, route=other) for other in Route]
     return any(
         _asked(place, name, table) and not table.ends(place, name)
         for place in places
@@ -179,8 +179,8 @@ def _of_fix(defect: Defect, entries: dict[Entry, frozenset[str]], table: Table) 
     of_case: dict[str, bool] = {}
     for entry in entries if fixed else ():
         of_case[entry.place.case] = of_case.get(entry.place.case, False) or any(
-            _asked(dataclasses.replace(entry.place, environment=each), fixed, table)
-            for each in environments
+            _asked(dataclasses.replace(entry.place, environment=environment), fixed, table)
+            for environment in environments
         )
     if of_case and not any(of_case.values()):
         first = min(of_case)
@@ -204,12 +204,12 @@ def _never_asked(table: Table, judged: Collection[CellKey]) -> Iterator[Fault]:
     for key in judged:
         asked[place_of(key)].add(key.subject)
     known = {place.case for place in asked}
-    told: Collection[str] = set()
+    reported: Collection[str] = set()
     for entry, names in table.entries.items():
         place = entry.place
         if place.case not in known:
-            if place.case not in told:
-                told = {*told, place.case}
+            if place.case not in reported:
+                reported = {*reported, place.case}
                 yield Fault(place.case, f"{place.case}: the corpus has no such case; write the "
                             "table anew from a run")  # fmt: skip
             continue

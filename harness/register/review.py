@@ -96,8 +96,8 @@ def _by_release(before: Table, after: Table, register: Register) -> Iterator[str
         previous = standings.before(release)
         if release in before.releases or previous is None or not before.releases:
             continue
-        shown = {each.defect.id for each in standings.having(release, State.SHOWN)}
-        had = {each.defect.id for each in standings.having(previous, State.SHOWN)}
+        shown = {standing.defect.id for standing in standings.having(release, State.SHOWN)}
+        had = {standing.defect.id for standing in standings.having(previous, State.SHOWN)}
         hidden = {e.defect.id: e for e in standings.having(release, State.HIDDEN)}
         yield ""
         yield f"{previous} -> {release}:"

@@ -98,9 +98,9 @@ class Standings:
         at = self.releases.index(release)
         asked = [entry for entry in entries if self._asked(entry, release)]
         for other in (*reversed(self.releases[:at]), *self.releases[at + 1 :]):
-            found = [entry for entry in asked if other in self._table.entries[entry]]
-            if found:
-                return found
+            showing = [entry for entry in asked if other in self._table.entries[entry]]
+            if showing:
+                return showing
         return asked
 
     def shown_by(self, name: str, release: str) -> list[Entry]:
@@ -144,10 +144,10 @@ class Standings:
 
     def having(self, release: str, *states: State) -> list[Standing]:
         """The defects that are in one of these states there, the worst first."""
-        found = (self.of(defect.id, release) for defect in self.register.defects)
+        standings = (self.of(defect.id, release) for defect in self.register.defects)
         return sorted(
-            (each for each in found if each.state in states),
-            key=lambda each: (_badness(each.harm), -each.cells, each.defect.id),
+            (standing for standing in standings if standing.state in states),
+            key=lambda standing: (_badness(standing.harm), -standing.cells, standing.defect.id),
         )
 
     def before(self, release: str) -> str | None:

@@ -83,12 +83,12 @@ class Table:
 
     @functools.cached_property
     def _by_case(self) -> dict[tuple[str, str], list[Entry]]:
-        found: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+        by_case: dict[tuple[str, str], list[Entry]] = defaultdict(list)
         for entry in self.entries:
-            found[entry.place.lane, entry.place.case].append(entry)
-        for entries in found.values():
+            by_case[entry.place.lane, entry.place.case].append(entry)
+        for entries in by_case.values():
             entries.sort(key=lambda entry: specificity(entry.place))
-        return found
+        return by_case
 
     def stands_for(self, subject: str, like: str = "") -> str:
         """The release whose rows hold for a subject: its own, its like, or the one before."""
@@ -110,7 +110,7 @@ class Table:
         Args:
             inherited: leave out the entries of the place's own settings.
         """
-        found: dict[tuple[str, str, str], Entry] = {}
+        shown: dict[tuple[str, str, str], Entry] = {}
         for entry in self._by_case.get((place.lane, place.case), ()):
             own = entry.place.settings == place.settings
             if (own and inherited) or not _inherits(place, entry.place):
@@ -119,28 +119,28 @@ class Table:
             if subject not in subjects and ALL not in subjects:
                 continue
             if entry.removed:
-                found.pop(entry.fact.seen, None)
+                shown.pop(entry.fact.seen, None)
             else:
-                found[entry.fact.seen] = entry
+                shown[entry.fact.seen] = entry
         # An entry that cannot be asked replaces all that is inherited from plainer settings.
-        unasked = [specificity(e.place) for s, e in found.items() if s[0] == UNSUPPORTED]
+        unasked = [specificity(e.place) for s, e in shown.items() if s[0] == UNSUPPORTED]
         least = max(unasked, default=0)
-        return {s: e for s, e in found.items() if specificity(e.place) >= least} if least else found
+        return {s: e for s, e in shown.items() if specificity(e.place) >= least} if least else shown
 
     def ends(self, place: Place, subject: str) -> list[Entry]:
         """The entries that end a cell, so that other defects may be hidden behind them."""
-        here = [*self.expected(place, subject).values()]
+        entries = [*self.expected(place, subject).values()]
         if place.lane == Lane.PACKAGE and place.route != Route.COMPILE:
             compiled = dataclasses.replace(place, route=Route.COMPILE)
-            here += self.expected(compiled, subject).values()
-        return [each for each in here if each.fact.oracle in (Oracle.COMPLETION, UNSUPPORTED)]
+            entries += self.expected(compiled, subject).values()
+        return [entry for entry in entries if entry.fact.oracle in (Oracle.COMPLETION, UNSUPPORTED)]
 
     def with_defects(self, of: Mapping[Entry, str]) -> Table:
         """The same table with other defects for some entries."""
         entries: Entries = {}
         for entry, subjects in self.entries.items():
-            told = dataclasses.replace(entry, defect=of.get(entry, entry.defect))
-            entries[told] = entries.get(told, frozenset()) | subjects
+            renamed = dataclasses.replace(entry, defect=of.get(entry, entry.defect))
+            entries[renamed] = entries.get(renamed, frozenset()) | subjects
         return dataclasses.replace(self, entries=entries)
 
     @property
@@ -178,17 +178,17 @@ def filled(place: Place, subjects: frozenset[str], table: Table) -> frozenset[st
     if ALL in subjects or place.environment != PINNED:  # where each has its own releases
         return subjects
     asked = table.asked.get(asked_of(place), ())
-    found, waiting = set(subjects), list[str]()
+    wider, waiting = set(subjects), list[str]()
     holds = False
     for release in table.releases:
         if release in subjects:
-            found.update(waiting)
+            wider.update(waiting)
             waiting, holds = [], True
         elif release in asked:
             waiting, holds = [], False
         elif holds:
             waiting.append(release)
-    return frozenset(found.union(waiting))
+    return frozenset(wider.union(waiting))
 
 
 # ---------------------------------------------------------------------------------- as text
@@ -389,20 +389,20 @@ def ranges(subjects: Collection[str], releases: Sequence[str]) -> str:
 def _subjects(text: str, releases: Sequence[str]) -> frozenset[str]:
     if text == ALL:
         return frozenset((ALL,))
-    found: set[str] = set()
+    subjects: set[str] = set()
     for part in text.split(" "):
         first, dots, last = part.partition("..")
         if part in NAMED_SUBJECTS:
-            found.add(part)
+            subjects.add(part)
         elif first in releases and (last in releases or not last):
             start = releases.index(first)
             end = (releases.index(last) if last else len(releases) - 1) if dots else start
-            found.update(releases[start : end + 1])
+            subjects.update(releases[start : end + 1])
         else:
             raise ValueError(
                 f"releases {part!r}: a release, a range of two such as 2.3.0..2.10.0, one without "
                 f"an end such as 2.11.0.., or one of {', '.join(NAMED_SUBJECTS)}"
             )
-    if ranges(found, releases) != text:
-        raise ValueError(f"releases {text!r}: write {ranges(found, releases)!r}")
-    return frozenset(found)
+    if ranges(subjects, releases) != text:
+        raise ValueError(f"releases {text!r}: write {ranges(subjects, releases)!r}")
+    return frozenset(subjects)

@@ -61,5 +61,5 @@ def verdicts_of(record: CellRecord | None) -> tuple[str, ...]:
     """All that a record says of its subject; not its times and sizes, and who was measured."""
     if record is None:
         return ("no record",)
-    verdicts = (f"{each.oracle} {each.label} {each.message}".rstrip() for each in record.verdicts)
+    verdicts = (f"{v.oracle} {v.label} {v.message}".rstrip() for v in record.verdicts)
     return (f"{record.state} {record.reason}".rstrip(), *verdicts)

@@ -121,10 +121,10 @@ def _missing(
 def bindings_finding(toolchain: Toolchain, releases: Sequence[Release]) -> Finding:
     """Whether the TensorRT bindings that the package lane imports can be had."""
     try:
-        wanted = {toolchain.bindings(each).wheel: toolchain.bindings(each) for each in releases}
+        wanted = {toolchain.bindings(wheel).wheel: toolchain.bindings(wheel) for wheel in releases}
     except Unavailable as error:
         return Finding("bindings", False, str(error), "run with a Python that has some")
-    missing = [each.version for each in wanted.values() if not toolchain.wheel_at_hand(each)]
+    missing = [wheel.version for wheel in wanted.values() if not toolchain.wheel_at_hand(wheel)]
     detail = f"TensorRT's: {len(wanted) - len(missing)} of {len(wanted)} at hand"
     real = toolchain.python_env().real_tensorrt
     if real:
@@ -163,15 +163,15 @@ def cores_finding(cores: int) -> Finding:
 def engine_lane_finding(python: str, driver: str = DRIVER) -> Finding:
     """Whether real engines could run. Most machines have no GPU, and that is not a fault."""
     try:
-        found = preflight(python, driver)
+        installed = preflight(python, driver)
     except (SurroundingsError, Unavailable) as error:
         detail, advice = _detail_and_advice(error)
         return Finding("engine lane", True, f"not here: {detail}", advice)
     return Finding(
         "engine lane",
         True,
-        f"torch_tensorrt {found.release} with {found.builder} {found.tensorrt} on "
-        f"{found.device.name} ({found.device.architecture})",
+        f"torch_tensorrt {installed.release} with {installed.builder} {installed.tensorrt} on "
+        f"{installed.device.name} ({installed.device.architecture})",
     )
 
 

@@ -180,11 +180,11 @@ def _lanes_of_cases(lanes: Sequence[str]) -> set[Lane]:
 
 def _builders(subjects: Sequence[SubjectSpec], lane: Lane) -> dict[str, list[Builder]]:
     """The builders of each subject's packages in a lane; without those that have none."""
-    found = {
-        spec.subject: [each.builder for each in spec.packages if each.lane is lane]
+    by_subject = {
+        spec.subject: [package.builder for package in spec.packages if package.lane is lane]
         for spec in subjects
     }
-    return {subject: builders for subject, builders in found.items() if builders}
+    return {subject: builders for subject, builders in by_subject.items() if builders}
 
 
 def _provenance(options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectSpec]) -> Provenance:

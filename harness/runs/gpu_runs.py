@@ -30,7 +30,7 @@ class GpuRun:
 
 def last_gpu_run(places: Iterable[Path]) -> tuple[GpuRun | None, tuple[str, ...]]:
     """The newest such run below some results folders, and messages about unreadable runs."""
-    found: list[tuple[float, GpuRun]] = []
+    runs: list[tuple[float, GpuRun]] = []
     unread: list[str] = []
     for folder in _runs(places):
         try:
@@ -42,8 +42,8 @@ def last_gpu_run(places: Iterable[Path]) -> tuple[GpuRun | None, tuple[str, ...]
             unread.append(str(error))
             continue
         if records:
-            found.append(_run(folder.run_id, provenance, records))
-    newest = max(found, default=None, key=lambda each: each[0])
+            runs.append(_run(folder.run_id, provenance, records))
+    newest = max(runs, default=None, key=lambda each: each[0])
     return (newest[1] if newest else None), tuple(unread)
 
 
@@ -54,8 +54,8 @@ def on_gpu(record: CellRecord) -> bool:
 
 def _runs(places: Iterable[Path]) -> Iterator[RunFolder]:
     """The runs in results folders, and the published ones below them."""
-    asked = [folder for place in places for folder in (place, place / PUBLISHED)]
-    files = [file.resolve() for folder in asked for file in folder.glob("*/run.json")]
+    folders = [folder for place in places for folder in (place, place / PUBLISHED)]
+    files = [file.resolve() for folder in folders for file in folder.glob("*/run.json")]
     for file in dict.fromkeys(files):
         yield RunFolder(file.parent)
 

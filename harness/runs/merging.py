@@ -97,24 +97,24 @@ def _refuse_unfinished(part: Part) -> None:
 
 def _agreed(parts: Sequence[Part]) -> dict[CellKey, Cell]:
     """Every cell once, from the run with the most detailed record."""
-    found: dict[CellKey, tuple[str, Cell]] = {}
+    best_of: dict[CellKey, tuple[str, Cell]] = {}
     unlike: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         for planned in part.plan:
             cell = planned, part.records[planned.key.cell_id]
-            other, known = found.setdefault(planned.key, (part.name, cell))
+            other, known = best_of.setdefault(planned.key, (part.name, cell))
             if _said(known[1]) != _said(cell[1]):
-                told = f"{_named(planned.key)}: {known[1].label} against {cell[1].label}"
-                unlike.setdefault((other, part.name), []).append(told)
+                text = f"{_named(planned.key)}: {known[1].label} against {cell[1].label}"
+                unlike.setdefault((other, part.name), []).append(text)
             if cell != known:
                 best = min((other, known), (part.name, cell), key=lambda each: _rank(each[1]))
-                found[planned.key] = best
+                best_of[planned.key] = best
     for (one, two), cells in unlike.items():
         raise UsageError(
             f"cannot merge {one} and {two}: they disagree in {plural(len(cells), 'cell')}: "
             f"{_first(cells)}; leave one of them out, or run both anew"
         )
-    return {key: cell for key, (_, cell) in found.items()}
+    return {key: cell for key, (_, cell) in best_of.items()}
 
 
 def _said(record: CellRecord) -> tuple[Any, ...]:
@@ -143,31 +143,33 @@ def _flattened(parts: Iterable[Part]) -> tuple[Source, ...]:
 
 def _mismatches(sources: Sequence[Source]) -> tuple[str, ...]:
     """Sentences about properties that should agree among the sources and do not."""
-    found = _unlike("corpora", {source.run.run_id: source.run.corpus_digest for source in sources})
+    sentences = _unlike(
+        "corpora", {source.run.run_id: source.run.corpus_digest for source in sources}
+    )
     for environment in sorted({name for source in sources for name in source.environments}):
         torches = {
             source.run.run_id: f"{source.run.torch_version} ({source.run.torch_build})"
             for source in sources
             if environment in source.environments
         }
-        found += _unlike(f"torch builds in environment {environment}", torches)
-    return tuple(found)
+        sentences += _unlike(f"torch builds in environment {environment}", torches)
+    return tuple(sentences)
 
 
 def _unlike(what: str, values: Mapping[str, str]) -> list[str]:
     if len(set(values.values())) < 2:
         return []
-    told = ", ".join(f"{value} in {name}" for name, value in sorted(values.items()))
-    return [f"unlike {what}: {told}"]
+    listed = ", ".join(f"{value} in {name}" for name, value in sorted(values.items()))
+    return [f"unlike {what}: {listed}"]
 
 
 def _subjects(sources: Sequence[Source]) -> tuple[SubjectSpec, ...]:
     """Every subject once, with all packages that any run had of it."""
-    found: dict[str, dict[SubjectSpec, str]] = {}
+    by_name: dict[str, dict[SubjectSpec, str]] = {}
     for source in sources:
         for spec in source.run.subjects:
-            found.setdefault(spec.subject, {}).setdefault(spec, source.run.run_id)
-    for name, specs in found.items():
+            by_name.setdefault(spec.subject, {}).setdefault(spec, source.run.run_id)
+    for name, specs in by_name.items():
         inliners = {
             run_id: f"{spec.kind} with inliner {spec.inliner_id}, like {spec.release}"
             for spec, run_id in specs.items()
@@ -175,7 +177,7 @@ def _subjects(sources: Sequence[Source]) -> tuple[SubjectSpec, ...]:
         unlike = _unlike(f"subjects of the name {name}", inliners)
         if unlike:
             raise UsageError(f"cannot merge: {unlike[0]}")
-    return ordered_subjects(_one_subject(list(specs)) for specs in found.values())
+    return ordered_subjects(_one_subject(list(specs)) for specs in by_name.values())
 
 
 def _one_subject(specs: Sequence[SubjectSpec]) -> SubjectSpec:

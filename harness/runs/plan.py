@@ -115,17 +115,17 @@ def derived(
     Args:
         records: the ended cells by ``cell_id``.
     """
-    found = []
+    missing = []
     for cell in plan:
         if cell.executed or cell.key.cell_id in records:
             continue
         if cell.unsupported:
-            found.append(unsupported_record(cell))
+            missing.append(unsupported_record(cell))
             continue
         original = records.get(dataclasses.replace(cell.key, subject=cell.measured_as).cell_id)
         if original is not None:
-            found.append(copied_record(original, cell))
-    return tuple(found)
+            missing.append(copied_record(original, cell))
+    return tuple(missing)
 
 
 def copied_record(original: CellRecord, cell: PlannedCell) -> CellRecord:

@@ -231,15 +231,15 @@ def _installed_torch() -> tuple[str | None, str | None]:
         return installed, None
     try:
         source = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
-        said = _assigned_constants(source)
+        constants = _assigned_constants(source)
     except (OSError, SyntaxError, ValueError):
         return installed, None
     build = ", ".join(
-        f"{name} {said[name]}"
+        f"{name} {constants[name]}"
         for name in ("git_version", "cuda", "hip", "debug")
-        if said.get(name) is not None
+        if constants.get(name) is not None
     )
-    return str(said.get("__version__", installed)), build or None
+    return str(constants.get("__version__", installed)), build or None
 
 
 def _assigned_constants(source: str) -> dict[str, object]:
@@ -298,12 +298,12 @@ def _gpus() -> tuple[str | None, tuple[Gpu, ...]]:
 
 def _clock_source() -> str:
     clock = time.get_clock_info("perf_counter")
-    told = f"{clock.implementation}, resolution {clock.resolution:g} s"
+    clock_text = f"{clock.implementation}, resolution {clock.resolution:g} s"
     source = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     try:
-        return f"{told}, {source.read_text(encoding='ascii').strip()}"
+        return f"{clock_text}, {source.read_text(encoding='ascii').strip()}"
     except OSError:
-        return told
+        return clock_text
 
 
 def with_fresh_id(provenance: Provenance) -> Provenance:

@@ -54,8 +54,8 @@ def looks(blocks: int, final: bool) -> tuple[Look, ...]:
 
 def p_over_looks(values: Sequence[float], final: bool) -> float:
     """The p-value of a hypothesis over all looks so far."""
-    found = (t_p_value(values[: look.blocks]) / look.share for look in looks(len(values), final))
-    return min([1.0, *found])
+    p_values = (t_p_value(values[: look.blocks]) / look.share for look in looks(len(values), final))
+    return min([1.0, *p_values])
 
 
 def decided_early(values: Sequence[float], band: float, alpha: float, hypotheses: int) -> bool:
@@ -135,13 +135,13 @@ def divisors(p_values: Sequence[float], alpha: float) -> list[int]:
     interval excludes zero exactly if Holm rejects.
     """
     order = sorted(range(len(p_values)), key=lambda at: p_values[at])
-    found = [1] * len(p_values)
+    divided = [1] * len(p_values)
     divisor = len(order)
     for rank, at in enumerate(order):
         divisor = len(order) - rank
-        found[at] = divisor
+        divided[at] = divisor
         if p_values[at] > alpha / divisor:
             for rest in order[rank:]:
-                found[rest] = divisor
+                divided[rest] = divisor
             break
-    return found
+    return divided

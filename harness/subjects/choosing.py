@@ -91,29 +91,29 @@ def _exporter(toolchain: Toolchain, path: Path, like: Release) -> SubjectSpec:
 
 def _wheel(path: Path, catalogue: Catalogue, like: Release) -> SubjectSpec:
     """A wheel that is not a release, such as a nightly."""
-    found = subject_for_wheel(path, catalogue)
-    if found in tuple(catalogue):
+    release = subject_for_wheel(path, catalogue)
+    if release in tuple(catalogue):
         raise UsageError(
-            f"{path} is release {found.version} as it is in the catalogue; "
-            f"ask for it with --releases {found.version}"
+            f"{path} is release {release.version} as it is in the catalogue; "
+            f"ask for it with --releases {release.version}"
         )
-    return wheel_subject(found, path, like)
+    return wheel_subject(release, path, like)
 
 
 def found_again(
     before: Provenance, toolchain: Toolchain, catalogue: Catalogue
 ) -> tuple[SubjectSpec, ...]:
     """The subjects of an earlier run, as they are today. Raises as `choose_subjects`."""
-    found: list[SubjectSpec] = []
+    specs: list[SubjectSpec] = []
     for spec in before.subjects:
         if spec.kind is SubjectKind.RELEASE:
-            found.append(_release(toolchain, catalogue.get(spec.subject)))
+            specs.append(_release(toolchain, catalogue.get(spec.subject)))
         elif spec.kind is SubjectKind.FILE:
             like = catalogue.get(spec.release or "")
             if spec.exporter_path is not None:
-                found.append(_exporter(toolchain, Path(spec.exporter_path), like))
+                specs.append(_exporter(toolchain, Path(spec.exporter_path), like))
             else:
-                found.append(_wheel(Path(spec.wheel_path or ""), catalogue, like))
+                specs.append(_wheel(Path(spec.wheel_path or ""), catalogue, like))
         else:
-            found.append(spec)
-    return tuple(found)
+            specs.append(spec)
+    return tuple(specs)

@@ -43,10 +43,10 @@ def release_subject(
     """
     _check_either(wheel_path, unavailable)
     if wheel_path is not None:
-        found = inliner_id(wheel_path, release.modules)
-        if found != release.inliner_id:
+        identity = inliner_id(wheel_path, release.modules)
+        if identity != release.inliner_id:
             raise SurroundingsError(
-                f"{wheel_path}: inliner id {found}, but {CATALOGUE_FILE.name} says "
+                f"{wheel_path}: inliner id {identity}, but {CATALOGUE_FILE.name} says "
                 f"{release.inliner_id} for {release.version}; correct the catalogue"
             )
     return SubjectSpec(

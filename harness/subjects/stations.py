@@ -56,9 +56,9 @@ def toolchains_of(
             raise UsageError(f"--python {text!r}: RELEASE=PATH, the path of a Python that is there")
         # Not resolved: a virtual environment's Python is known by the place of its link.
         own[catalogue.get(release).version] = str(Path(path).absolute())
-    made = {path: dataclasses.replace(toolchain, python=path) for path in own.values()}
+    by_python = {path: dataclasses.replace(toolchain, python=path) for path in own.values()}
     return {
-        release.version: made[own[release.version]] if release.version in own else toolchain
+        release.version: by_python[own[release.version]] if release.version in own else toolchain
         for release in chosen
     }
 
