@@ -11,7 +11,7 @@ from typing import Final
 
 from harness.base.words import plural, span
 from harness.gate.findings import CellClass, Finding
-from harness.gate.pairs import compare, side_of, without_subject
+from harness.gate.pairs import both_asked, compare, side_of, without_subject
 from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED, Fact, Place, facts_in, facts_of, place_of
 from harness.register.table import UNKNOWN, Table
@@ -111,9 +111,8 @@ def difference(
 ) -> Difference:
     """Compare a candidate with a release of the same run, in defects."""
     chosen = [record for record in records if record.key.subject in (candidate, like)]
-    pairs = compare(side_of(like, chosen), side_of(candidate, chosen))
-    both = [place for place, pair in pairs.items() if pair.both_asked]
-    named: dict[str, _Named] = {name: {place: {} for place in both} for name in (candidate, like)}
+    asked = both_asked(compare(side_of(like, chosen), side_of(candidate, chosen)))
+    named: dict[str, _Named] = {name: {place: {} for place in asked} for name in (candidate, like)}
     for fact in attributed(chosen, table, register, {candidate: like}):
         of_cell = named[fact.key.subject].get(without_subject(fact.key))
         if of_cell is not None:

@@ -43,7 +43,7 @@ def judge_candidate(pair: Pair) -> Comparison:
     if like is None:
         reason = "the release that it is held against has no such cell"
         return _undecided(candidate, CellClass.MISSING, reason)
-    if pair.both_asked:
+    if pair.asked:
         return _compare_verdicts(candidate, like)
     if candidate.state is CellState.ENDED:
         reason = f"{like.key.subject} could not be asked, so it is held against nothing"

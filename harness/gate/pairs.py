@@ -21,14 +21,22 @@ class Pair:
     after: CellRecord | None
 
     @property
-    def both_asked(self) -> bool:
-        """Whether both could be asked, so that what they say can be compared."""
-        return all(side and side.state is CellState.ENDED for side in (self.before, self.after))
+    def asked(self) -> tuple[CellRecord, CellRecord] | None:
+        """Both records, if both could be asked, so that what they say can be compared."""
+        if self.before is None or self.after is None:
+            return None
+        ended = {self.before.state, self.after.state} == {CellState.ENDED}
+        return (self.before, self.after) if ended else None
 
 
 def compare(before: Mapping[K, CellRecord], after: Mapping[K, CellRecord]) -> dict[K, Pair]:
-    """Every cell of either side, by what names it on both; those that ``before`` has come first."""
-    return {cell: Pair(before.get(cell), after.get(cell)) for cell in {**before, **after}}
+    """Every cell of either side, by what names it on both; those that ``after`` has come first."""
+    return {cell: Pair(before.get(cell), after.get(cell)) for cell in {**after, **before}}
+
+
+def both_asked(pairs: Mapping[K, Pair]) -> dict[K, tuple[CellRecord, CellRecord]]:
+    """The cells that both sides were asked, each as it was before and is after."""
+    return {cell: pair.asked for cell, pair in pairs.items() if pair.asked}
 
 
 def side_of(subject: str, records: Iterable[CellRecord]) -> dict[CellKey, CellRecord]:

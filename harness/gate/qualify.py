@@ -15,7 +15,6 @@ alone leaves the question open.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +24,7 @@ from typing import Final
 
 from harness.base.words import plural
 from harness.gate.attribution import Attributed
+from harness.gate.pairs import Pair, both_asked, compare, side_of, without_subject
 from harness.gate.verdict import ReachOf, by_lane
 from harness.register.defects import Defect, Register
 from harness.runs.commands import explain_command
@@ -201,6 +201,10 @@ class Qualification:
         return Decision.SHIP
 
 
+_Asked = Mapping[CellKey, tuple[CellRecord, CellRecord]]
+"""The cells that both were asked, by their place: the baseline's record and the candidate's."""
+
+
 def qualify(
     records: Iterable[CellRecord],
     cases: Iterable[CaseInfo],
@@ -221,36 +225,23 @@ def qualify(
         reach_of: who makes the split of a cell.
     """
     described = {case.name: case for case in cases}
-    mine: dict[CellKey, CellRecord] = {}
-    theirs: dict[CellKey, CellRecord] = {}
-    for record in records:
-        if record.hypothetical:
-            continue
-        place = dataclasses.replace(record.key, subject="")
-        if record.key.subject == candidate.subject:
-            mine[place] = record
-        elif record.key.subject == baseline.subject:
-            theirs[place] = record
-    both = [place for place in mine if place in theirs]
-    asked = [
-        place
-        for place in both
-        if mine[place].state is CellState.ENDED and theirs[place].state is CellState.ENDED
-    ]
     known, names = register or Register(), (candidate.subject, baseline.subject)
+    every = list(records)
+    pairs = compare(side_of(baseline.subject, every), side_of(candidate.subject, every))
+    asked = both_asked(pairs)
     return Qualification(
         baseline=baseline,
         candidate=candidate,
         compared=len(asked),
         lanes=tuple(sorted({place.lane for place in asked})),
-        executed_once=sum(mine[place].measured_as == theirs[place].measured_as for place in asked),
-        changes=tuple(_changes(asked, theirs, mine, described, options, reach_of)),
-        not_asked=_not_asked(mine, theirs),
-        only=_only(mine, theirs, candidate.subject, baseline.subject),
-        measured=tuple(_measured(asked, theirs, mine)),
+        executed_once=sum(one.measured_as == other.measured_as for one, other in asked.values()),
+        changes=tuple(_changes(asked, described, options, reach_of)),
+        not_asked=_not_asked(pairs),
+        only=_only(pairs, *names),
+        measured=tuple(_measured(asked)),
         causes_gone=_defects_of(shown, known, *names[::-1], asked),
         causes_new=_defects_of(shown, known, *names, asked),
-        tallies=_tallies(asked, theirs, mine, reach_of),
+        tallies=_tallies(asked, reach_of),
     )
 
 
@@ -262,16 +253,10 @@ def harm_of(record: CellRecord) -> Harm:
 
 
 def _changes(
-    places: Iterable[CellKey],
-    before: Mapping[CellKey, CellRecord],
-    after: Mapping[CellKey, CellRecord],
-    cases: Mapping[str, CaseInfo],
-    options: str,
-    reach_of: ReachOf,
+    asked: _Asked, cases: Mapping[str, CaseInfo], options: str, reach_of: ReachOf
 ) -> list[Change]:
-    found = []
-    for place in places:
-        one, other = before[place], after[place]
+    changes = []
+    for place, (one, other) in asked.items():
         was, is_now = harm_of(one), harm_of(other)
         if was is is_now:
             continue
@@ -280,23 +265,18 @@ def _changes(
         assert told is not None
         family, reach = cases[place.case].family, reach_of(other.key)
         message = f"{told.label}: {told.message}"
-        found.append(Change(other.key, family, reach, was, is_now, message, options))
+        changes.append(Change(other.key, family, reach, was, is_now, message, options))
     order = list(Reach)
-    return sorted(found, key=lambda change: (-change.after, order.index(change.reach), change.key))
+    return sorted(
+        changes, key=lambda change: (-change.after, order.index(change.reach), change.key)
+    )
 
 
-def _tallies(
-    places: Iterable[CellKey],
-    before: Mapping[CellKey, CellRecord],
-    after: Mapping[CellKey, CellRecord],
-    reach_of: ReachOf,
-) -> dict[tuple[bool, Reach], Tally]:
+def _tallies(asked: _Asked, reach_of: ReachOf) -> dict[tuple[bool, Reach], Tally]:
     counts: dict[tuple[bool, Reach], Counter[str]] = {}
-    for place in places:
-        key = after[place].key
-        counted = counts.setdefault((key.lane is not Lane.GRAPH, reach_of(key)), Counter())
-        counted["asked"] += 1
-        counted[_fate(harm_of(before[place]), harm_of(after[place]))] += 1
+    for one, other in asked.values():
+        where = other.key.lane is not Lane.GRAPH, reach_of(other.key)
+        counts.setdefault(where, Counter()).update(["asked", _fate(harm_of(one), harm_of(other))])
     return {
         where: Tally(**{name: count for name, count in of.items() if name != "right"})
         for where, of in counts.items()
@@ -314,50 +294,37 @@ def _fate(before: Harm, after: Harm) -> str:
     return "louder" if after < before else "otherwise"
 
 
-def _not_asked(
-    mine: Mapping[CellKey, CellRecord], theirs: Mapping[CellKey, CellRecord]
-) -> tuple[tuple[str, int], ...]:
+def _not_asked(pairs: Mapping[CellKey, Pair]) -> tuple[tuple[str, int], ...]:
     """Why which cells could not be asked, and how many.
 
     Not told: what rests on a failed `compile`, which is compared itself; and what ends before any
     inliner, for both alike: that is a fact about the case, and none about one of the two.
     """
     reasons: Counter[str] = Counter()
-    for own, others in ((mine, theirs), (theirs, mine)):
-        for place, record in own.items():
-            other = others.get(place)
-            alike = other is not None and (other.state, other.reason) == (
-                record.state,
-                record.reason,
-            )
-            if record.state is CellState.UNSUPPORTED and not (record.rests_on_compile or alike):
-                reasons[f"{record.key.subject}, {record.key.lane} lane: {record.reason}"] += 1
+    sides = [(pair.after, pair.before) for pair in pairs.values()]
+    for record, other in (*sides, *((other, own) for own, other in sides)):
+        if record is None or record.state is not CellState.UNSUPPORTED:
+            continue
+        alike = other and (other.state, other.reason) == (record.state, record.reason)
+        if not record.rests_on_compile and not alike:
+            reasons[f"{record.key.subject}, {record.key.lane} lane: {record.reason}"] += 1
     return tuple(reasons.items())
 
 
 def _only(
-    mine: Mapping[CellKey, CellRecord],
-    theirs: Mapping[CellKey, CellRecord],
-    candidate: str,
-    baseline: str,
+    pairs: Mapping[CellKey, Pair], candidate: str, baseline: str
 ) -> tuple[tuple[str, str, str, int], ...]:
-    counts: dict[tuple[str, str, str], int] = {}
-    for whose, has, has_not in ((candidate, mine, theirs), (baseline, theirs, mine)):
-        for place in has:
-            if place not in has_not:
-                where = (whose, place.lane, place.route)
-                counts[where] = counts.get(where, 0) + 1
+    counts = Counter(
+        (candidate if pair.after else baseline, place.lane, place.route)
+        for place, pair in pairs.items()
+        if pair.before is None or pair.after is None
+    )
     return tuple((*where, count) for where, count in counts.items())
 
 
-def _measured(
-    places: Iterable[CellKey],
-    before: Mapping[CellKey, CellRecord],
-    after: Mapping[CellKey, CellRecord],
-) -> list[Measured]:
+def _measured(asked: _Asked) -> list[Measured]:
     ways: dict[tuple[str, str], list[tuple[CellRecord, CellRecord]]] = {}
-    for place in places:
-        pair = before[place], after[place]
+    for place, pair in asked.items():
         if all(not record.verdict(Oracle.COMPLETION).failed for record in pair):
             ways.setdefault((place.lane, place.route), []).append(pair)
     found = []
@@ -385,15 +352,14 @@ def _medians(
 
 
 def _defects_of(
-    shown: Iterable[Attributed], register: Register, of: str, not_of: str, asked: Sequence[CellKey]
+    shown: Iterable[Attributed], register: Register, of: str, not_of: str, asked: _Asked
 ) -> tuple[ShownDefect, ...]:
     """The defects that one subject shows in cells that both were asked, and the other in none."""
     places: dict[str, dict[str, set[CellKey]]] = {of: {}, not_of: {}}
-    both = set(asked)
-    for each in shown:
-        place = dataclasses.replace(each.key, subject="")
-        if each.defect and each.key.subject in places and place in both:
-            places[each.key.subject].setdefault(each.defect, set()).add(place)
+    for due in shown:
+        place = without_subject(due.key)
+        if due.defect and due.key.subject in places and place in asked:
+            places[due.key.subject].setdefault(due.defect, set()).add(place)
     return tuple(
         ShownDefect(register.by_id[name], len(cells))
         for name, cells in sorted(places[of].items())
