@@ -6,8 +6,7 @@ import pytest
 
 from harness.catalogue.releases import Catalogue
 from harness.register.facts import Place
-from harness.register.reading import read_expectations
-from harness.register.standing import Standing, Standings, State
+from harness.register.standing import Standing, Standings, State, read_expectations
 from harness.register.table import Entry
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script

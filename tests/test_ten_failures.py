@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.register.reading import read_expectations
+from harness.register.standing import read_expectations
 
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "docs" / "ten-failures"

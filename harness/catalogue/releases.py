@@ -23,7 +23,9 @@ from packaging.version import InvalidVersion, Version
 from harness.base.errors import SurroundingsError, UsageError
 from harness.base.program import PROGRAM
 from harness.base.toml_table import TomlTable
+from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import SubjectKind
 
 CATALOGUE_FILE: Final = Path(__file__).with_name("releases.toml")
 CATALOGUE_SCHEMA: Final = 1
@@ -280,3 +282,21 @@ def is_linux_wheel(name: str) -> bool:
     except InvalidWheelFilename:
         return False
     return any(re.fullmatch(r"(many)?linux.*_x86_64", tag.platform) for tag in tags)
+
+
+def ordered_subjects(subjects: Iterable[SubjectSpec]) -> tuple[SubjectSpec, ...]:
+    """Releases by version, then files, then built-ins, then torch."""
+    kinds = list(SubjectKind)
+
+    def order(spec: SubjectSpec) -> tuple[int, Version, str]:
+        return kinds.index(spec.kind), version_of(spec.release or spec.subject), spec.subject
+
+    return tuple(sorted(subjects, key=order))
+
+
+def version_of(text: str) -> Version:
+    """A version to sort by. Text that is no version sorts first."""
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return Version("0")

@@ -16,8 +16,7 @@ from harness.expectations import EXPECTATIONS
 from harness.gate.known import changes_in
 from harness.register.defects import Defect
 from harness.register.facts import NONSTRICT
-from harness.register.reading import read_expectations
-from harness.register.standing import Standing, Standings, State, is_ordinary
+from harness.register.standing import Standing, Standings, State, is_ordinary, read_expectations
 from harness.wire.routes import USER_CALLS, Route
 
 

@@ -17,8 +17,8 @@ from harness.register.absorb import absorb, accepted
 from harness.register.defects import DEFECTS_FILE, read_register
 from harness.register.facts import place_of
 from harness.register.faults import faults_of
-from harness.register.reading import TABLE_FOLDER
 from harness.register.review import review
+from harness.register.standing import TABLE_FOLDER
 from harness.register.table import Table, read_table, write_table
 from harness.runs.run_folder import RunFolder
 

@@ -19,7 +19,7 @@ from harness.cli import options as option
 from harness.cli.common import captures, cases_here, out, tell, toolchain_for
 from harness.register.defects import read_register
 from harness.register.facts import Place
-from harness.register.reading import read_expectations
+from harness.register.standing import read_expectations
 from harness.run import doctor as checks
 from harness.runs.case_filter import select_cases
 from harness.runs.run_directory import LATEST

@@ -11,8 +11,7 @@ import typer
 from rich.table import Table
 
 from harness.base.errors import ExitCode
-from harness.catalogue.releases import load_catalogue
-from harness.catalogue.subject_order import ordered_subjects
+from harness.catalogue.releases import load_catalogue, ordered_subjects
 from harness.cli import options as option
 from harness.cli.common import out, say_error, tell, toolchain_for
 from harness.gate.findings import exit_code, mistakes
@@ -23,7 +22,7 @@ from harness.report.reproduction import with_scripts
 from harness.report.run_report import read_summary, write_run_report
 from harness.run.defect_lines import screen_of
 from harness.run.judged_run import JudgedRun, reopen, summary_of
-from harness.runs.spent import read_spent
+from harness.runs.costs import read_costs
 
 
 def summary_command(
@@ -92,7 +91,7 @@ def current_summary(judged: JudgedRun) -> dict[str, Any]:
 
 
 def summary_now(judged: JudgedRun) -> dict[str, Any]:
-    spent = read_spent(judged.folder.path)
+    spent = read_costs(judged.folder.path)
     return summary_of(judged, judged.folder.state(), wall_s=None, spent=spent)
 
 

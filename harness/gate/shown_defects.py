@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.catalogue.subject_order import ordered_subjects
+from harness.catalogue.releases import ordered_subjects
 from harness.gate.attribution import Attributed
 from harness.gate.verdict import ReachOf
 from harness.register.defects import Defect, Register

@@ -9,9 +9,9 @@ from typing import Any
 
 from harness.gate.findings import CellClass, GateReport
 from harness.gate.shown_defects import DefectShown
+from harness.runs.costs import Cost
 from harness.runs.plan import PlannedCell
 from harness.runs.provenance import Provenance, environment_bytes_in, tensorrt_in, torch_in
-from harness.runs.spent import Spent
 from harness.wire.record_json import SCHEMA
 from harness.wire.records import CaseInfo, CellRecord, SubjectSpec
 from harness.wire.routes import Lane
@@ -31,7 +31,7 @@ def summarise(
     provenance: Provenance,
     defects: Sequence[DefectShown],
     wall_s: float | None,
-    spent: Spent | None,
+    spent: Cost | None,
     controller_peak_bytes: int | None,
 ) -> dict[str, Any]:
     """The summary of a run, as JSON data.
@@ -143,7 +143,7 @@ def _stage_seconds(
     """Seconds of each stage as the records tell them; what shared stages took, once a case.
 
     Copied records count nothing. Of work that equal programs shared, each record tells the time, so
-    these sums are more than was spent: `Spent` is not.
+    these sums are more than was spent: `Cost` is not.
     """
     totals: dict[str, float] = dict.fromkeys(Stage, 0.0)
     shared: dict[tuple[str, ...], float] = {}

@@ -1,4 +1,7 @@
-"""What the table says of a defect in a release: shown, hidden behind another, or absent."""
+"""The register and the table of a folder, and what they say of a defect in a release.
+
+A defect is shown there, hidden behind another one, or absent.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ import functools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
-from harness.register.defects import Defect, Register
+from harness.base.errors import UsageError
+from harness.expectations import EXPECTATIONS
+from harness.register.defects import DEFECTS_FILE, Defect, Register, read_register
 from harness.register.facts import UNSUPPORTED
-from harness.register.table import Entry, Table, asked_of
+from harness.register.table import Entry, Table, asked_of, read_table
 from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.oracles import Harm
 
@@ -171,3 +178,36 @@ def _badness(harm: str) -> int:
 def is_ordinary(entry: Entry) -> bool:
     """Whether an entry is about the pinned environment with segments for engines."""
     return entry.place.environment == PINNED and entry.place.builder == SEGMENT
+
+
+TABLE_FOLDER: Final = "expected"
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """What is known to be broken, and what each cell is expected to show."""
+
+    register: Register
+    table: Table
+
+
+def read_expectations(
+    folder: Path = EXPECTATIONS, corpus: Sequence[str] = (), *, undecided: bool = False
+) -> Expectations:
+    """The expectations of a folder: ``defects.toml``, and the table in ``expected/``.
+
+    The project's own table speaks of the project's cases, and of nobody else's; its register speaks
+    of upstream, so that a folder without one has the project's.
+
+    Args:
+        corpus: places of cases that take the place of the project's own.
+        undecided: accept rows whose defect is not decided yet.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder; name one that `expected --update` wrote")
+    own = folder / DEFECTS_FILE.name
+    register = read_register(own if own.is_file() else DEFECTS_FILE)
+    rows = folder / TABLE_FOLDER
+    alien = bool(corpus) and folder.resolve() == EXPECTATIONS
+    table = Table() if alien or not rows.is_dir() else read_table(rows, undecided=undecided)
+    return Expectations(register, table)

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import pandas as pd
 
-from harness.catalogue.subject_order import ordered_subjects
+from harness.catalogue.releases import ordered_subjects
 from harness.gate.defect_table import DefectTable
 from harness.gate.known import Changes
 from harness.gate.qualify import Qualification

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.files import replace_file
-from harness.base.fork import beside
 from harness.base.program import PROGRAM
 from harness.gate.findings import Finding, mistake
 from harness.gate.judge import GateReport, judge
@@ -16,7 +15,7 @@ from harness.gate.reach import reach_in
 from harness.register.defects import Defect
 from harness.register.facts import Fact
 from harness.register.faults import Fault
-from harness.register.reading import read_expectations
+from harness.register.standing import read_expectations
 from harness.report.model import ReportModel
 from harness.report.pages.junit import junit
 from harness.report.reported_run import (
@@ -28,7 +27,7 @@ from harness.report.reported_run import (
 )
 from harness.report.run_frames import RunFrames, run_frames
 from harness.report.sections.standing import standing
-from harness.report.write import write_report
+from harness.report.write import in_a_fork, write_report
 from harness.run.defect_lines import defect_lines
 from harness.run.judged_run import JudgedRun
 from harness.runs.commands import Places, explain_command
@@ -52,7 +51,7 @@ def write_run_report(
         with_evidence: adds pictures and scripts of causes; None for a report without them.
     """
     folder = judged.folder.path
-    with beside(lambda: _write_tables(judged)):
+    with in_a_fork(lambda: _write_tables(judged)):
         model = report_model(judged, summary)
         model = with_evidence(model) if with_evidence else model
     written = write_report(folder, model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from harness.base.program import PROGRAM
-from harness.catalogue.subject_order import ordered_subjects, version_of
+from harness.catalogue.releases import ordered_subjects, version_of
 from harness.gate.attribution import (
     deviation,
     difference,

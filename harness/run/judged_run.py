@@ -25,13 +25,12 @@ from harness.gate.shown_defects import shown_defects
 from harness.gate.summary import summarise
 from harness.gate.verdict import ReachOf
 from harness.register.faults import faults_of
-from harness.register.reading import Expectations, read_expectations
-from harness.register.standing import Standings
+from harness.register.standing import Expectations, Standings, read_expectations
 from harness.runs.commands import Places
+from harness.runs.costs import Cost
 from harness.runs.plan import PlannedCell, judged_cells
 from harness.runs.provenance import Provenance
 from harness.runs.run_folder import RunFolder, RunState
-from harness.runs.spent import Spent
 from harness.subjects.choosing import likes
 from harness.subjects.specs import known_subjects
 from harness.toolchain import Toolchain
@@ -212,7 +211,7 @@ def summary_of(
     state: RunState,
     *,
     wall_s: float | None,
-    spent: Spent | None = None,
+    spent: Cost | None = None,
     controller_peak_bytes: int | None = None,
 ) -> dict[str, Any]:
     """The content of summary.json, as `summarise` says."""

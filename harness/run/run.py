@@ -16,13 +16,13 @@ from harness.base.errors import UsageError
 from harness.catalogue.environments import installed_bytes, matched_name, releases_in
 from harness.catalogue.releases import Catalogue
 from harness.expectations import EXPECTATIONS
-from harness.register.reading import read_expectations
+from harness.register.standing import read_expectations
 from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
 from harness.runs.case_filter import select_cases
+from harness.runs.costs import cost_log, own_peak_bytes, read_costs
 from harness.runs.plan import PlannedCell, derived, make_plan, shard
 from harness.runs.provenance import Provenance, collect_provenance
 from harness.runs.run_folder import RunFolder, RunState
-from harness.runs.spent import own_peak_bytes, read_spent, spent_log
 from harness.subjects.choosing import choose_subjects, found_again
 from harness.subjects.packages import Sites, preflight, with_installed, with_packages
 from harness.toolchain import Toolchain
@@ -237,7 +237,7 @@ def _execute(
         judged,
         RunState.COMPLETE,
         wall_s=time.perf_counter() - started,
-        spent=read_spent(folder.path),
+        spent=read_costs(folder.path),
         controller_peak_bytes=own_peak_bytes(),
     )
     folder.write_results(summary, judged.cases, records)
@@ -294,12 +294,12 @@ def _run_missing(
 
     groups = _package_groups(missing, package_setup, subjects)
     broken: dict[str, str] = {}
-    with spent_log(folder.path) as on_spent:
+    with cost_log(folder.path) as on_cost:
         how: Any = {
             "count": options.jobs,
             "timeout_s": options.timeout_s,
             "on_record": add,
-            "on_spent": on_spent,
+            "on_cost": on_cost,
         }
         if jobs:
             setup = _worker_setup(folder, options, toolchain, subjects)

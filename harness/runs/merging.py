@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 from harness.base.errors import UsageError
 from harness.base.program import PROGRAM
 from harness.base.words import plural
-from harness.catalogue.subject_order import ordered_subjects
+from harness.catalogue.releases import ordered_subjects
 from harness.runs.plan import PlannedCell
 from harness.runs.provenance import (
     Provenance,

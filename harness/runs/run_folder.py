@@ -3,7 +3,7 @@
     results/<run id>/run.json          provenance; a folder is a run once this is there
                      plan.jsonl        every cell, written before the first one starts
                      journal.jsonl     one line an ended cell, appended and fsynced
-                     spent.jsonl       one line a job that ended: what it took (harness.runs.spent)
+                     spent.jsonl       one line a job that ended: what it took (harness.runs.costs)
                      state.json        how far the run is
                      lock              held by the one process that writes
                      failures/         at the end: one text file a failing cell

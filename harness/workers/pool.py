@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.base.errors import SurroundingsError, UsageError
-from harness.runs.spent import Spent
+from harness.runs.costs import Cost
 from harness.wire.oracles import Symptom
 from harness.wire.record_json import cell_from_json
 from harness.wire.records import CellRecord
@@ -32,21 +32,21 @@ async def run_jobs(
     count: int,
     timeout_s: float,
     on_record: Callable[[CellRecord], None],
-    on_spent: Callable[[Spent], None],
+    on_cost: Callable[[Cost], None],
 ) -> dict[str, str]:
     """Run every job; at most ``count`` workers, ``timeout_s`` for each cell.
 
     Returns the cells without a record because the harness itself failed, each with its traceback.
 
     Args:
-        on_spent: gets what each job took, second attempts included.
+        on_cost: gets what each job took, second attempts included.
     """
     queue: asyncio.Queue[Job] = asyncio.Queue()
     for job in jobs:
         queue.put_nowait(job)
     broken: dict[str, str] = {}
     lanes = [
-        _Lane(number, queue, setup, timeout_s, on_record, on_spent, broken)
+        _Lane(number, queue, setup, timeout_s, on_record, on_cost, broken)
         for number in range(min(count, len(jobs)))
     ]
     try:
@@ -64,7 +64,7 @@ async def run_groups(
     count: int,
     timeout_s: float,
     on_record: Callable[[CellRecord], None],
-    on_spent: Callable[[Spent], None],
+    on_cost: Callable[[Cost], None],
 ) -> dict[str, str]:
     """Run groups of jobs, each with a setup and so with a worker of its own, ``count`` at a time.
 
@@ -75,7 +75,7 @@ async def run_groups(
 
     async def run_group(jobs: list[Job], setup: Setup) -> None:
         async with free:
-            how: Any = {"timeout_s": timeout_s, "on_record": on_record, "on_spent": on_spent}
+            how: Any = {"timeout_s": timeout_s, "on_record": on_record, "on_cost": on_cost}
             broken.update(await run_jobs(jobs, setup, count=1, **how))
 
     try:
@@ -104,7 +104,7 @@ class _Lane:
     setup: Setup
     timeout_s: float
     on_record: Callable[[CellRecord], None]
-    on_spent: Callable[[Spent], None]
+    on_cost: Callable[[Cost], None]
     broken: dict[str, str]
     worker: Worker | None = None
 
@@ -173,7 +173,7 @@ class _Lane:
                 event = await worker.next_event(max(0.0, deadline - clock()))
                 match event["event"]:
                     case "done":
-                        self.on_spent(Spent(**event["spent"]))
+                        self.on_cost(Cost(**event["spent"]))
                         return ended, None
                     case "stage":
                         if event["cell"] != cell_id:

@@ -16,8 +16,7 @@ from harness.gate.defect_table import (
     Part,
     defect_table,
 )
-from harness.register.reading import read_expectations
-from harness.register.standing import Standings, State
+from harness.register.standing import Standings, State, read_expectations
 from harness.wire.oracles import Harm
 from harness.wire.vocabulary import Reach
 

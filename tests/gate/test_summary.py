@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from harness.gate.judge import judge
 from harness.gate.shown_defects import DefectShown
 from harness.gate.summary import summarise
+from harness.runs.costs import Cost
 from harness.runs.plan import PlannedCell, make_plan
-from harness.runs.spent import Spent
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellRecord
@@ -43,7 +43,7 @@ PLAN = make_plan(CASES, SUBJECTS, ["nonstrict"])
 def summary(
     records: dict[str, CellRecord],
     *rows: Row,
-    spent: Spent | None = None,
+    spent: Cost | None = None,
     plan: Sequence[PlannedCell] = PLAN,
 ) -> dict:
     return summarise(
@@ -144,7 +144,7 @@ def test_each_environment_captures_by_itself():
 
 def test_the_share_of_stages_is_of_what_workers_spent_and_null_where_they_told_nothing():
     copies = by_id(*(record(cell.key, seconds={"save": 100.0}) for cell in PLAN))
-    seconds = summary(copies, spent=Spent(worker_s=20.0, stages_s=16.0))["seconds"]
+    seconds = summary(copies, spent=Cost(worker_s=20.0, stages_s=16.0))["seconds"]
     assert (seconds["workers"], seconds["in_stages"], seconds["stage_share"]) == (20.0, 16.0, 0.8)
     untold = summary(copies)["seconds"]
     assert [untold[name] for name in ("workers", "in_stages", "stage_share")] == [None] * 3
@@ -173,9 +173,9 @@ def test_the_classes_partition_the_plan_and_each_row_sums_to_its_cells(records):
 
 
 def test_memory_is_each_worker_s_most_summed_and_null_where_none_told():
-    told = Spent(1.0, 1.0, {"7": 300}) + Spent(1.0, 1.0, {"7": 500}) + Spent(1.0, 1.0, {"8": 100})
+    told = Cost(1.0, 1.0, {"7": 300}) + Cost(1.0, 1.0, {"7": 500}) + Cost(1.0, 1.0, {"8": 100})
     assert summary({}, spent=told)["memory"] == {
         "workers_peak_bytes": 600,
         "controller_peak_bytes": 2**20,
     }
-    assert summary({}, spent=Spent(1.0, 1.0))["memory"]["workers_peak_bytes"] is None
+    assert summary({}, spent=Cost(1.0, 1.0))["memory"]["workers_peak_bytes"] is None

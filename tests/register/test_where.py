@@ -18,7 +18,7 @@ import pytest
 
 from harness.catalogue.releases import Catalogue
 from harness.register.defects import Defect
-from harness.register.reading import read_expectations
+from harness.register.standing import read_expectations
 from harness.toolchain import Toolchain
 
 REGISTER = read_expectations(undecided=True).register

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from harness.catalogue.subject_order import ordered_subjects
+from harness.catalogue.releases import ordered_subjects
 from harness.gate.verdict import by_lane
 from harness.report.pages.report_page import markdown
 from harness.report.sections.changes import CHANGES

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from harness.base.errors import SurroundingsError
+from harness.runs.costs import Cost
 from harness.runs.plan import PlannedCell
-from harness.runs.spent import Spent
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Route
@@ -56,7 +56,7 @@ def run(
     cells: list[PlannedCell],
     timeout_s: float = 30.0,
     count: int = 2,
-    spent: list[Spent] | None = None,
+    spent: list[Cost] | None = None,
 ) -> tuple[dict[tuple[str, str], CellRecord], dict[str, str]]:
     records: dict[tuple[str, str], CellRecord] = {}
 
@@ -72,7 +72,7 @@ def run(
             count=count,
             timeout_s=timeout_s,
             on_record=keep,
-            on_spent=(spent if spent is not None else []).append,
+            on_cost=(spent if spent is not None else []).append,
         )
     )
     return records, result
@@ -139,9 +139,9 @@ def test_a_fault_of_the_harness_leaves_no_record_and_its_traceback(setup):
 
 
 def test_each_job_tells_what_it_spent_and_one_that_died_tells_nothing(setup):
-    spent: list[Spent] = []
+    spent: list[Cost] = []
     run(setup, plan("fine", "other"), spent=spent)
-    assert spent == [Spent(worker_s=2.0, stages_s=1.5)] * 2
+    assert spent == [Cost(worker_s=2.0, stages_s=1.5)] * 2
     spent.clear()
     run(setup, plan("crash-once"), spent=spent)  # died, alone again, then nothing was left
     assert len(spent) == 1
@@ -171,7 +171,7 @@ def test_no_worker_outlives_the_pool(setup):
                 count=1,
                 timeout_s=60.0,
                 on_record=lambda record: None,
-                on_spent=lambda spent: None,
+                on_cost=lambda spent: None,
             )
         )
         async with asyncio.timeout(30):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.catalogue.subject_order import ordered_subjects
+from harness.catalogue.releases import ordered_subjects
 from harness.wire.oracles import Harm, Oracle, gates
 from harness.wire.record_json import KEY, key_words
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec, Verdict

@@ -11,7 +11,7 @@ from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from harness.catalogue.subject_order import ordered_subjects
+from harness.catalogue.releases import ordered_subjects
 from harness.report.frames.environments import torch_running
 from harness.wire.builders import PINNED
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from harness.catalogue.subject_order import version_of
+from harness.catalogue.releases import version_of
 from harness.report import text
 from harness.report.frames import tables
 from harness.report.frames.environments import builder_kind, kind_of

@@ -1,4 +1,4 @@
-"""Time and memory that the workers of a run spent, kept beside its journal.
+"""The time and memory that the workers of a run took, kept beside its journal.
 
 A worker reports them at the end of each job, in seconds of its own clock since torch was imported.
 Work that cells share counts once. A job whose worker or controller was killed is in no sum.
@@ -15,11 +15,11 @@ from harness.runs.journal import Journal, read_journal
 from harness.runs.run_directory import foreign_or_damaged
 from harness.wire.record_json import decode, to_json
 
-SPENT_FILE = "spent.jsonl"
+COSTS_FILE = "spent.jsonl"
 
 
 @dataclass(frozen=True)
-class Spent:
+class Cost:
     """Seconds that workers spent on jobs, in all and inside of stages, and their memory.
 
     ``peak_bytes`` is the peak of resident memory of each worker by its process id. Older runs did
@@ -30,11 +30,11 @@ class Spent:
     stages_s: float
     peak_bytes: Mapping[str, int] = field(default_factory=dict)
 
-    def __add__(self, other: Spent) -> Spent:
+    def __add__(self, other: Cost) -> Cost:
         peaks = {**self.peak_bytes}
         for worker, held in other.peak_bytes.items():
             peaks[worker] = max(held, peaks.get(worker, 0))
-        return Spent(self.worker_s + other.worker_s, self.stages_s + other.stages_s, peaks)
+        return Cost(self.worker_s + other.worker_s, self.stages_s + other.stages_s, peaks)
 
     @property
     def workers_peak_bytes(self) -> int | None:
@@ -58,17 +58,17 @@ def own_peak_bytes() -> int:
 
 
 @contextmanager
-def spent_log(folder: Path) -> Iterator[Callable[[Spent], None]]:
+def cost_log(folder: Path) -> Iterator[Callable[[Cost], None]]:
     """Yields a function that adds a job to a run's log. The caller holds the run's lock."""
-    with Journal(folder / SPENT_FILE) as log:
+    with Journal(folder / COSTS_FILE) as log:
         yield lambda spent: log.append(to_json(spent))
 
 
-def read_spent(folder: Path) -> Spent | None:
+def read_costs(folder: Path) -> Cost | None:
     """The sum over all jobs, including those before a resume; None if there are none."""
-    path = folder / SPENT_FILE
+    path = folder / COSTS_FILE
     if not path.exists():  # a run of before this was kept, or one that did not get to a job
         return None
     with foreign_or_damaged(path, "start a new run"):
-        found = [decode(Spent, payload) for payload in read_journal(path).payloads]
+        found = [decode(Cost, payload) for payload in read_journal(path).payloads]
     return sum(found[1:], found[0]) if found else None
