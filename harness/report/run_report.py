@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.files import replace_file
+from harness.base.fork import beside
 from harness.base.program import PROGRAM
 from harness.gate.findings import Finding, mistake
 from harness.gate.judge import GateReport, judge
@@ -27,7 +28,7 @@ from harness.report.reported_run import (
 )
 from harness.report.run_frames import RunFrames, run_frames
 from harness.report.sections.standing import standing
-from harness.report.write import in_a_fork, write_report
+from harness.report.write import write_report
 from harness.run.defect_lines import defect_lines
 from harness.run.judged_run import JudgedRun
 from harness.runs.commands import Places, explain_command
@@ -51,7 +52,7 @@ def write_run_report(
         with_evidence: adds pictures and scripts of causes; None for a report without them.
     """
     folder = judged.folder.path
-    with in_a_fork(lambda: _write_tables(judged)):
+    with beside(lambda: _write_tables(judged)):
         model = report_model(judged, summary)
         model = with_evidence(model) if with_evidence else model
     written = write_report(folder, model)
