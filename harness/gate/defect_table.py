@@ -77,11 +77,6 @@ class DefectRow:
     marks: tuple[Mark, ...]
     standings: tuple[Standing, ...]
 
-    @property
-    def changed_in(self) -> str:
-        """The release that mended it, or the one that brought it; empty if it always was."""
-        return self.defect.fixed_in or self.defect.since
-
 
 @dataclass(frozen=True)
 class DefectTable:

@@ -1,4 +1,4 @@
-"""A run as five frames: for a notebook, and as CSV and Parquet files in the run's folder."""
+"""A run as six frames: for a notebook, and as CSV and Parquet files in the run's folder."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 
 from harness.base.errors import UsageError
 from harness.base.program import PROGRAM
+from harness.gate.defect_table import DefectTable
 from harness.report.frames.frames import STANDINGS
 from harness.report.frames.tables import LATENCY_STAGES, UNEXPECTED, WORST_FIRST, Quartiles
 from harness.report.reported_run import ReportedRun
@@ -29,6 +30,10 @@ _SUMMARY_COLUMNS = [
     "subject", "kind", "torch", "tensorrt", "inliner", "lane", "route", "hypothetical",
     "measured_as", *_CELL_COLUMNS, *(f"{name}_s" for name in LATENCY_STAGES),
     "archive_bytes", "engine_bytes",
+]  # fmt: skip
+_DEFECT_COLUMNS = [
+    "defect", "title", "part", "reach", "calls", "since", "fixed_in", "fixed_by",
+    "release", "state", "harm", "cells", "behind",
 ]  # fmt: skip
 
 
@@ -65,6 +70,13 @@ class RunFrames:
         ``load_s`` in seconds, ``archive_bytes`` and ``engine_bytes``, all over the cases that every
         subject finished by that route; missing where nothing was measured, of hypothetical routes,
         and of whole packages.
+    defects: a row a known ``defect``, with its ``title``, and ``release``, as the table has it and
+        not as this run saw it. ``state`` is shown, hidden, absent or not asked; ``cells`` show it;
+        ``harm`` is what it does there by itself, and ``behind`` which defects hide it. ``part`` is
+        that of the page's table; ``reach`` says who makes the splits, and ``calls`` are those of a
+        user that meet it, in the newest release that has it. It has been there ``since`` a release,
+        or always, and is gone in ``fixed_in`` by upstream's ``fixed_by``. Empty for a user's own
+        cases.
     """
 
     cells: pd.DataFrame
@@ -72,6 +84,7 @@ class RunFrames:
     timings: pd.DataFrame
     matrix: pd.DataFrame
     summary: pd.DataFrame
+    defects: pd.DataFrame
 
 
 def run_frames(run: ReportedRun) -> RunFrames:
@@ -83,6 +96,7 @@ def run_frames(run: ReportedRun) -> RunFrames:
         timings=run.all_timings,
         matrix=matrix_frame(run.view(MATRIX)),
         summary=summary_frame(run.cells_of_lanes, run.ordered, measures or ()),
+        defects=defects_frame(run.defect_table),
     )
 
 
@@ -181,6 +195,30 @@ def summary_frame(
         )
     frame = pd.DataFrame(rows, columns=_SUMMARY_COLUMNS)
     return _in_order(frame, "subject", "route")
+
+
+def defects_frame(table: DefectTable | None) -> pd.DataFrame:
+    """The table of defects in long form: a row a (defect, release)."""
+    rows = [
+        {
+            "defect": row.defect.id,
+            "title": row.defect.title,
+            "part": row.part.value,
+            "reach": row.reach.value,
+            "calls": ", ".join(row.calls),
+            "since": row.defect.since,
+            "fixed_in": row.defect.fixed_in,
+            "fixed_by": row.defect.fixed_by,
+            "release": each.release,
+            "state": each.state.value,
+            "harm": each.harm,
+            "cells": each.cells,
+            "behind": ", ".join(each.behind),
+        }
+        for row in (table.rows if table else ())
+        for each in row.standings
+    ]
+    return pd.DataFrame(rows, columns=_DEFECT_COLUMNS)
 
 
 def _in_order(frame: pd.DataFrame, *names: str) -> pd.DataFrame:

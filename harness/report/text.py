@@ -68,6 +68,11 @@ def breakable(name: str) -> str:
     )
 
 
+def reference(upstream: str) -> str:
+    """A reference to upstream's own repository without its name: ``#4446``."""
+    return upstream.replace("pytorch/TensorRT#", "#")
+
+
 def symptom(label: str) -> str:
     """What a label says happened, without the stage: ``wrong-values@run`` is ``wrong values``."""
     return label.partition("@")[0].replace("-", " ")

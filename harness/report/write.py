@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.base.files import replace_file, written_to
 from harness.base.fork import beside
 from harness.report.draw import plots, version_plot
+from harness.report.draw.defects_plot import defects_figure
 from harness.report.model import ReportModel
+from harness.report.osv import osv_text
 from harness.report.pages.report_page import draw, markdown, page
 from harness.report.run_frames import FRAMES_FOLDER, frame_files
+from harness.report.sections.defects import DEFECTS
 from harness.report.sections.matrix import MATRIX
 from harness.report.sections.version_csv import version_csv
 from harness.report.sections.version_matrix import VERSIONS
 
 SCRIPTS_FOLDER = "reproduce"
 PICTURES = ("matrix.svg", "matrix.png", "version-matrix.png")
+DEFECTS_PICTURE = "defects.png"
 
 
 def write_report(folder: Path, model: ReportModel) -> list[Path]:
@@ -26,7 +31,8 @@ def write_report(folder: Path, model: ReportModel) -> list[Path]:
             (folder / name).mkdir(exist_ok=True)
     with beside(lambda: _write(folder, _pictures(model))):
         written = _write(folder, _page_and_data(model))
-    return [*written, *(folder / name for name in PICTURES)]
+    pictures = [*PICTURES, *([DEFECTS_PICTURE] if model[DEFECTS] else [])]
+    return [*written, *(folder / name for name in pictures)]
 
 
 def _write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
@@ -41,7 +47,10 @@ def _pictures(model: ReportModel) -> dict[str, bytes]:
     matrix = plots.matrix_figure(model[MATRIX], model.headline.words)
     versions = version_plot.version_figure(blocks)
     made = (plots.svg(matrix).encode(), plots.png(matrix), plots.png(versions))
-    return dict(zip(PICTURES, made, strict=True))
+    pictures = dict(zip(PICTURES, made, strict=True))
+    if known := model[DEFECTS]:
+        pictures[DEFECTS_PICTURE] = plots.png(defects_figure(known.table))
+    return pictures
 
 
 def _page_and_data(model: ReportModel) -> dict[str, bytes]:
@@ -52,6 +61,11 @@ def _page_and_data(model: ReportModel) -> dict[str, bytes]:
         "latency.svg": drawn.latency.encode(),
         "version-matrix.csv": version_csv(blocks).encode(),
         "version-matrix.svg": drawn.versions.encode(),
+        **(
+            {"defects.json": osv_text(known.table, datetime.now(UTC)).encode()}
+            if (known := model[DEFECTS])
+            else {}
+        ),
         **{f"{FRAMES_FOLDER}/{name}": data for name, data in frame_files(model.frames).items()},
         **{
             f"{SCRIPTS_FOLDER}/{id}.py": script.text.encode()

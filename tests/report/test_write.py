@@ -1,11 +1,15 @@
 """Writing: every form of the report, each whole or not at all."""
 
+import json
+
 import pytest
 
 from harness.base.errors import SurroundingsError
+from harness.report.model import ReportModel
 from harness.report.write import write_report
+from tests.gate.test_defect_table import made
 
-NAMES = ["cells", "verdicts", "timings", "matrix", "summary"]
+NAMES = ["cells", "verdicts", "timings", "matrix", "summary", "defects"]
 FILES = [
     "report.html", "report.md", "latency.svg",
     "version-matrix.csv", "version-matrix.svg",
@@ -20,6 +24,13 @@ def test_every_form_is_written_and_nothing_else_is_left(model, tmp_path):
     left = (path for path in tmp_path.rglob("*") if path.is_file())
     assert sorted(str(path.relative_to(tmp_path)) for path in left) == sorted(FILES)
     assert all(path.stat().st_size for path in written)
+
+
+def test_a_run_of_known_cases_has_the_register_as_records_and_as_a_picture(run, tmp_path):
+    known = ReportModel(run.reported(defect_table=made()))
+    written = {path.name for path in write_report(tmp_path, known)}
+    assert {"defects.json", "defects.png"} <= written
+    assert len(json.loads((tmp_path / "defects.json").read_text())) == len(made().rows)
 
 
 def test_a_folder_that_cannot_be_written_is_told_in_words(model, tmp_path):

@@ -29,7 +29,7 @@ from harness.report.draw import plots
 from harness.report.draw.drawing import caption, drawing
 from harness.report.frames import limits
 from harness.report.run_frames import file_of
-from harness.report.sections.defects import BRIEF_CALLS, mark_note, mark_sign, mark_words, short
+from harness.report.sections.defects import BRIEF_CALLS, mark_note, mark_sign, mark_words
 from harness.report.sections.findings import together
 from harness.report.sections.matrix import MatrixGroup
 from harness.wire.oracles import Harm
@@ -119,7 +119,7 @@ class Linked:
 
 def upstream_links(words: str) -> list[Linked]:
     """Words with each ``#1234`` made a link to upstream's issue or pull request."""
-    parts = re.split(r"((?<![\w/])#\d+)", short(words))
+    parts = re.split(r"((?<![\w/])#\d+)", text.reference(words))
     return [
         Linked(
             part, f"{UPSTREAM}/issues/{part[1:]}" if part[:1] == "#" and part[1:].isdigit() else ""

@@ -96,9 +96,4 @@ def mark_words(mark: Mark, column: Column) -> str:
     return f"{names}: {told}"
 
 
-def short(reference: str) -> str:
-    """A reference to upstream's own repository without its name: ``#4446``."""
-    return reference.replace("pytorch/TensorRT#", "#")
-
-
 DEFECTS: Final = Section("defects", build_defects, template="defects", link="Defects")

@@ -21,7 +21,6 @@ from harness.report.frames.environments import kind_of
 from harness.report.frames.frames import MISSING
 from harness.report.reported_run import EXPECTATIONS, FindingView, ReportedRun
 from harness.report.sections.calls import call_records, safest
-from harness.report.sections.defects import short
 from harness.report.sections.matrix import MATRIX
 from harness.report.sections.package_lane import PACKAGES
 from harness.wire.builders import EMULATED, PINNED, SEGMENT
@@ -32,7 +31,6 @@ from harness.wire.vocabulary import NOT_COMPILED, SubjectKind
 
 MOST_REASONS: Final = 3  # why cells were not asked, spelled out
 MOST_TITLES: Final = 3  # of defects that came or went
-MOST_SILENT: Final = 8
 _SILENT_IN: Final[Mapping[Part, str]] = {
     Part.PRODUCT: "",
     Part.ELSEWHERE: "; by design or torch's",
@@ -155,7 +153,7 @@ def _evidence(q: Qualification, gate: str) -> str:
 
 
 def _with(title: str, reference: str) -> str:
-    return f"{title} ({short(reference)})" if reference else title
+    return f"{title} ({text.reference(reference)})" if reference else title
 
 
 def _advice(gate: str, summary: Mapping[str, Any], noted: bool) -> str:
