@@ -17,7 +17,6 @@ import pytest
 
 from harness.runs.run_folder import RunFolder
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.wire.record_json import cell_from_json
 from harness.wire.records import SubjectSpec
 
 RELEASES = "2.10.0,2.13.0,2.14.0"
@@ -103,11 +102,9 @@ def test_the_records_are_a_table_for_pandas(finished):
     assert set(wrong.subject) == {"2.10.0", "2.13.0", "name-matching"}
 
 
-def test_summary_prints_the_gate_and_exits_with_its_code(finished):
-    code, printed, _ = harness("summary", finished)
-    assert code == 0
-    assert printed.startswith("gate: green")
+def test_summary_prints_what_the_run_wrote_and_exits_with_its_code(finished):
     code, printed, _ = harness("summary", finished, "--json")
+    assert code == 0
     assert json.loads(printed) == json.loads((finished / "summary.json").read_text())
 
 
@@ -115,16 +112,6 @@ def test_a_green_run_changes_nothing_in_the_table(finished):
     code, printed, err = harness("expected", "--review", finished)
     assert code == 0, printed + err
     assert "expected/*.csv: 0 lines out, 0 in" in printed
-
-
-def test_explain_tells_what_was_wired_and_what_should_have_been(finished):
-    code, printed, err = harness(
-        "explain", "named_like_an_earlier_getitem", "--subject", "2.13.0", "--route", "export"
-    )
-    assert code == 0, err
-    assert "wrong-values@inline-fallbacks" in printed
-    assert "should read" in printed
-    assert "first wrong value at" in printed
 
 
 def _exporter(spec: SubjectSpec, path: Path, change: tuple[str, str] | None = None) -> Path:
@@ -248,8 +235,8 @@ def test_without_registry_and_wheelhouse_the_built_in_inliners_run_and_nothing_i
     cache.mkdir()
     (cache / "native").symlink_to(library.parent)
     code, printed, err = harness(
-        "run", "--offline", "-k", "relu_once", "--releases", RELEASES, "--out", tmp_path / "out",
-        INLINER_REGRESS_CACHE=str(cache),
+        "run", "--offline", "-k", "relu_once", "--releases", RELEASES, *ONE,
+        "--out", tmp_path / "out", INLINER_REGRESS_CACHE=str(cache),
     )  # fmt: skip
     assert code == 3, printed + err
     assert "inconclusive" in printed
@@ -257,9 +244,3 @@ def test_without_registry_and_wheelhouse_the_built_in_inliners_run_and_nothing_i
     assert summary["cells"]["unsupported"] == 9  # three releases by legacy, export and cross
     built_in = [r for r in summary["inliners"] if r["subject"] in {"name-matching", "positional"}]
     assert [row["ok"] for row in built_in] == [1, 1]
-
-
-def test_every_line_of_the_journal_is_a_record(finished):
-    for line in (finished / "journal.jsonl").read_text().splitlines():
-        _, _, payload = line.split(" ", 2)
-        assert cell_from_json(json.loads(payload)).key.case

@@ -351,13 +351,6 @@ def test_clean_removes_what_can_be_made_again(harness, tmp_path, monkeypatch):
     assert not (tmp_path / "wheels").exists()
 
 
-def test_doctor_says_what_is_missing(harness, monkeypatch):
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    code, printed = harness("doctor")
-    assert code == 4
-    assert "NOT compiler" in printed
-
-
 def test_a_damaged_run_is_exit_code_2(harness, tmp_path):
     run = tmp_path / "run"
     run.mkdir()

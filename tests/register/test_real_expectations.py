@@ -24,7 +24,7 @@ from harness.register.faults import faults_of
 from harness.register.standing import read_expectations
 from harness.register.table import ALL, UNKNOWN, Entry, Table, asked_of, table_texts
 from harness.runs.plan import PlannedCell, judged_cells
-from harness.runs.run_folder import RunFolder, RunState
+from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import likes
 from harness.subjects.specs import known_subjects
 from harness.toolchain.environment import PROJECT_ROOT
@@ -124,11 +124,8 @@ def as_told(place: Place, name: str) -> CellRecord:
 
 
 def newest() -> Published:
-    """The newest complete run of the pinned environment."""
-    runs = [RunFolder.open(path.parent) for path in PUBLISHED.glob("*/run.json")]
-    complete = [run for run in runs if run.state() is RunState.COMPLETE]
-    fitting = [run for run in complete if run.plan()[0].key.environment == PINNED]
-    return Published(max(fitting, key=lambda run: run.provenance().started_at))
+    """The newest run of all releases in the pinned environment."""
+    return Published(RunFolder.open(sorted(PUBLISHED.glob("*-all-releases"))[-1]))
 
 
 @pytest.fixture(scope="module")
