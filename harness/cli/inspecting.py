@@ -193,7 +193,6 @@ def clean_command(
 
 
 def known_case(name: str, places: Sequence[str]) -> CaseInfo:
-    """The case of that name."""
     corpus = cases_here(places)
     if name not in corpus.names:
         near = difflib.get_close_matches(name, corpus.names, n=3)

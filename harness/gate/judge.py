@@ -2,7 +2,7 @@
 
 Green: every planned cell ended, and shows exactly the facts that the expected table has of it.
 Red: a fact that the table does not expect, or one that it expects and that does not show, or a
-table and a register that contradict each other (`expectations.faults`). Inconclusive: something
+table and a register that contradict each other (`harness.register.faults`). Inconclusive: something
 could not be asked, and the table does not know it (a row too many is red). Failed: a cell is
 missing, a fault of the harness that says nothing of the subjects. Failed wins over red, and red
 over inconclusive.

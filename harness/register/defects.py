@@ -134,7 +134,6 @@ class Register:
 
 
 def read_register(path: Path = DEFECTS_FILE) -> Register:
-    """Read a register."""
     return Register(tuple(map(_defect, TomlTable.all_of_file(path, DEFECTS_SCHEMA, "defect"))))
 
 

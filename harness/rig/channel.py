@@ -116,14 +116,12 @@ def _keep_out_of_collections() -> None:
 def die_with_parent() -> None:
     """Have the kernel end this process with its controller, even in the middle of a cell.
 
-    The end of stdin would be noticed between two jobs only. On other systems than Linux that has
-    to do.
+    The end of stdin would be noticed between two jobs only.
     """
-    if sys.platform == "linux":
-        parent = os.getppid()
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died in between
-            os._exit(1)
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died in between
+        os._exit(1)
 
 
 def private_channel() -> TextIO:

@@ -6,8 +6,8 @@ which a user would fix them.
 
 from __future__ import annotations
 
+import platform
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,6 @@ from harness.toolchain import Toolchain
 from harness.toolchain.cache import workspace
 from harness.toolchain.wheels import mismatch
 
-MIN_PYTHON: Final = (3, 11)
 MIN_DISK_BYTES: Final = 2 * 1024**3  # wheels, a build, and the archives of a few runs
 MIN_MEMORY_BYTES: Final = 2 * 1024**3  # two workers, each with torch and a program in memory
 MIN_CORES: Final = 2
@@ -44,7 +43,7 @@ class Finding:
 def examine(toolchain: Toolchain, releases: Sequence[Release]) -> list[Finding]:
     """Check everything; nothing is fetched or built, and a failed check raises nothing."""
     return [
-        python_finding(sys.version_info[:3]),
+        Finding("python", True, platform.python_version()),  # another one is refused at once
         pip_finding(toolchain.python),
         _asked("compiler", toolchain.compiler_version),
         _asked("torch", lambda: _torch_detail(toolchain)),
@@ -56,15 +55,6 @@ def examine(toolchain: Toolchain, releases: Sequence[Release]) -> list[Finding]:
         cores_finding(len(psutil.Process().cpu_affinity() or [])),
         engine_lane_finding(toolchain.python),
     ]
-
-
-def python_finding(version: Sequence[int]) -> Finding:
-    """The controller's own Python."""
-    shown = ".".join(str(part) for part in version)
-    if tuple(version[:2]) >= MIN_PYTHON:
-        return Finding("python", True, shown)
-    needed = ".".join(str(part) for part in MIN_PYTHON)
-    return Finding("python", False, shown, f"run with Python {needed} or newer")
 
 
 def pip_finding(python: str) -> Finding:

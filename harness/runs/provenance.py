@@ -110,7 +110,7 @@ def collect_provenance(
         python=f"{platform.python_implementation()} {platform.python_version()}",
         os=platform.platform(),
         cpu_model=_cpu_model(),
-        cpu_cores=_cpu_cores(),
+        cpu_cores=len(os.sched_getaffinity(0)),
         memory_bytes=int(psutil.virtual_memory().total),
         clock_source=_clock_source(),
         gpu=gpu,
@@ -279,12 +279,6 @@ def _cpu_model() -> str:
         if name.strip() == "model name":
             return value.strip()
     return platform.processor() or platform.machine() or _UNKNOWN
-
-
-def _cpu_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _gpus() -> tuple[str | None, tuple[Gpu, ...]]:

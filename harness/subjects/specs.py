@@ -70,7 +70,7 @@ def wheel_subject(found: Release, wheel_path: Path, like: Release) -> SubjectSpe
     Its id is its version. It is of the same kind as an exporter file, because no table knows it.
 
     Args:
-        found: the wheel, as `catalogue_entry.subject_for_wheel` reads it.
+        found: the wheel, as `harness.catalogue.entry.subject_for_wheel` reads it.
         like: the release that it is compared with.
     """
     itself = release_subject(found, wheel_path)

@@ -50,7 +50,6 @@ def test_a_machine_that_lacks_everything_is_told_what_to_do_about_each(tmp_path,
 
 
 def test_a_good_finding_of_a_number_advises_nothing():
-    assert doctor.python_finding((3, 11, 0)) == Finding("python", True, "3.11.0")
     assert doctor.cores_finding(2) == Finding("cores", True, "2")
     assert doctor.disk_finding(doctor.MIN_DISK_BYTES).ok
     assert doctor.memory_finding(doctor.MIN_MEMORY_BYTES).ok
@@ -60,7 +59,6 @@ def test_a_good_finding_of_a_number_advises_nothing():
 @pytest.mark.parametrize(
     "finding",
     [
-        doctor.python_finding((3, 10, 9)),
         doctor.cores_finding(1),
         doctor.disk_finding(doctor.MIN_DISK_BYTES - 1),
         doctor.memory_finding(doctor.MIN_MEMORY_BYTES - 1),

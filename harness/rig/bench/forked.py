@@ -107,7 +107,7 @@ def refuse_if_unfit() -> None:
     """Raise `UnfitToFork` if a fork of this process would not be sound."""
     if torch.cuda.is_initialized():
         raise UnfitToFork("CUDA is in use in this process; measure with fresh workers: --spawn")
-    threads = len(list(_THREADS.iterdir())) if _THREADS.is_dir() else 1
+    threads = len(list(_THREADS.iterdir()))
     if threads > 1:
         raise UnfitToFork(
             f"this process has {threads} threads, and a fork would keep one; measure with fresh "

@@ -43,7 +43,6 @@ class NoInliner:
 
 
 def load_inliner(spec: SubjectSpec) -> Inliner:
-    """The inliner of one subject."""
     if spec.kind is SubjectKind.TORCH:
         return NoInliner()
     if spec.kind is SubjectKind.BUILTIN:

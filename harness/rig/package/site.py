@@ -28,7 +28,6 @@ class Site:
 
 
 def read_site(folder: Path, engines: Path | None = None) -> Site:
-    """The site in a folder."""
     fields = json.loads((folder / SITE_FILE).read_text(encoding="utf-8"))
     return Site(
         folder=folder,
