@@ -107,8 +107,8 @@ def test_qualify_ships_what_is_the_same_and_nothing_else(as_release, tmp_path):
         "--out", str(tmp_path),
     )  # fmt: skip
     assert code == (ExitCode.RED if as_release else ExitCode.GREEN), told
-    ship = "Do not ship" if as_release else "Ship"
-    assert f"{ship} {CANDIDATE} in the place of {LIKE}" in told
+    decision = "do not ship" if as_release else "ship"
+    assert f"{CANDIDATE} in place of {LIKE}: {decision}" in told
     _told_in_defects(told, as_release)
     page = (tmp_path / "latest" / "qualify.md").read_text(encoding="utf-8")
     assert next(line for line in told.splitlines() if line.startswith(f"{CANDIDATE}: ")) in page

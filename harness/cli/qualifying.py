@@ -48,6 +48,7 @@ from harness.runs.provenance import provenance_to_json
 from harness.subjects.choosing import found_again, likes
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.builders import SEGMENT, BuilderKind
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
 
@@ -96,6 +97,7 @@ def qualify_command(
         expression=expression,
         full=full,
         lanes=(Lane.GRAPH,) if files else (Lane.GRAPH, Lane.PACKAGE),
+        builders=(SEGMENT, BuilderKind.RTX),
         jobs=jobs,
         timeout_s=timeout,
         out=out_dir,

@@ -17,17 +17,18 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
 from harness.base.words import plural
 from harness.gate.attribution import Attributed
-from harness.gate.pairs import Pair, both_asked, compare, side_of, without_subject
+from harness.gate.pairs import Pair, both_asked, compare, of_one_version, side_of, without_subject
 from harness.gate.verdict import ReachOf, by_lane
 from harness.register.defects import Defect, Register
 from harness.runs.commands import explain_command
+from harness.wire.builders import BuilderKind
 from harness.wire.oracles import Harm as Graded
 from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
@@ -227,7 +228,10 @@ def qualify(
     described = {case.name: case for case in cases}
     known, names = register or Register(), (candidate.subject, baseline.subject)
     every = list(records)
-    pairs = compare(side_of(baseline.subject, every), side_of(candidate.subject, every))
+    loose = of_one_version(names, every)
+    pairs = compare(
+        side_of(baseline.subject, every, loose), side_of(candidate.subject, every, loose)
+    )
     asked = both_asked(pairs)
     return Qualification(
         baseline=baseline,
@@ -239,8 +243,8 @@ def qualify(
         not_asked=_not_asked(pairs),
         only=_only(pairs, *names),
         measured=tuple(_measured(asked)),
-        causes_gone=_defects_of(shown, known, *names[::-1], asked),
-        causes_new=_defects_of(shown, known, *names, asked),
+        causes_gone=_defects_of(shown, known, *names[::-1], asked, loose),
+        causes_new=_defects_of(shown, known, *names, asked, loose),
         tallies=_tallies(asked, reach_of),
     )
 
@@ -352,12 +356,17 @@ def _medians(
 
 
 def _defects_of(
-    shown: Iterable[Attributed], register: Register, of: str, not_of: str, asked: _Asked
+    shown: Iterable[Attributed],
+    register: Register,
+    of: str,
+    not_of: str,
+    asked: _Asked,
+    loose: Collection[BuilderKind],
 ) -> tuple[ShownDefect, ...]:
     """The defects that one subject shows in cells that both were asked, and the other in none."""
     places: dict[str, dict[str, set[CellKey]]] = {of: {}, not_of: {}}
     for due in shown:
-        place = without_subject(due.key)
+        place = without_subject(due.key, loose)
         if due.defect and due.key.subject in places and place in asked:
             places[due.key.subject].setdefault(due.defect, set()).add(place)
     return tuple(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +10,24 @@ from typing import Any
 from harness.base.program import PROGRAM
 from harness.bench import words
 from harness.bench.at_sizes import AtSize, AtSizes
-from harness.gate.qualify import FORBIDDING, MADE, Change, Decision, Harm, Measured, Qualification
+from harness.gate.qualify import (
+    FORBIDDING,
+    MADE,
+    Change,
+    Decision,
+    Harm,
+    Measured,
+    Qualification,
+    decision_words,
+    evidence_words,
+    tally_lines,
+)
 from harness.report.pages.rendering import render
 from harness.runs.gpu_runs import GpuRun
 from harness.stats import intervals
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import Reach, SubjectKind
+from harness.wire.vocabulary import SubjectKind
 
 MOST = 25  # rows of a table in the Markdown form, which has to fit a ticket
 ID_SHOWN = 12  # digits of a hash
@@ -70,22 +80,23 @@ class Verdict:
 
 def verdict_of(q: Qualification, beside: Beside = Beside()) -> Verdict:
     """The decision in words; a decision to ship names the lanes and cases that it covers."""
-    pair = f"{q.candidate.subject} in the place of {q.baseline.subject}"
+    evidence = evidence_words(q)
+    evidence = f"{evidence[:1].upper()}{evidence[1:]}."
     silent, warned, errors = (len(q.worse(harm, *MADE)) for harm in FORBIDDING)
     if q.decision is Decision.DO_NOT_SHIP:
         announced = f", {warned} do so with a warning" if warned else ""
         ended = f"{errors} newly end in an error."
         why = f"{silent} cells newly compute something else{announced}, {ended}"
-        return Verdict(f"Do not ship {pair}", why, "red")
+        return Verdict(decision_words(q), f"{evidence} {why}", "red")
     better = f"{len(q.better)} cells do less harm than they did, {len(q.lesser)} a lesser new one."
     if q.decision is Decision.OPEN:
         why = f"{_not_asked(q)}{q.compared:,} were asked. {better}"
-        return Verdict(f"Open: whether to ship {pair}", why, "inconclusive")
+        return Verdict(decision_words(q), f"{evidence} {why}", "inconclusive")
     told = f" {len(q.warnings)} handmade cells are newly worse: see below." if q.warnings else ""
     why = f"No new silent harm and no new error in {q.compared:,} cells. {better}{told}"
     limited = beside.expression or len(q.lanes) == 1
     so_far = f" (only: {_scope(q, beside)})" if limited else ""
-    return Verdict(f"Ship {pair}{so_far}", why, "green")
+    return Verdict(f"{decision_words(q)}{so_far}", f"{evidence} {why}", "green")
 
 
 def same_inliner(q: Qualification) -> str:
@@ -152,8 +163,7 @@ def _rendered(
         same_inliner=same_inliner(q),
         defects=beside.defects,
         scope=_scope(q, beside),
-        counts=_counts(q),
-        reaches=list(Reach),
+        tallies=tally_lines(q),
         worse=_worse(q),
         fixed=list(_fixed(q)),
         sizes=beside.sizes,
@@ -180,16 +190,6 @@ def _worse(q: Qualification) -> list[tuple[str, str, Sequence[Change]]]:
     return [
         (title, advice, rows) for (title, advice), rows in zip(ADVICE.items(), found, strict=True)
     ]
-
-
-def _counts(q: Qualification) -> list[tuple[str, list[int]]]:
-    """Counts of what changed, by who makes the splits of the cells."""
-    rows = [
-        (f"newly {HARMS[harm]}", [len(q.worse(harm, reach)) for reach in Reach])
-        for harm in (*FORBIDDING, Harm.LESSER)
-    ]
-    better = Counter(change.reach for change in q.better)
-    return [*rows, ("less harm than before", [better[reach] for reach in Reach])]
 
 
 def _fixed(q: Qualification) -> Iterator[tuple[str, str, str, int, int]]:
