@@ -1,7 +1,5 @@
 """Two benches against one another, and many as a trend."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

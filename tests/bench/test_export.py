@@ -1,7 +1,5 @@
 """The export, read back by pyperf."""
 
-from __future__ import annotations
-
 import json
 from statistics import mean
 

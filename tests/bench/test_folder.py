@@ -1,7 +1,5 @@
 """A bench's folder."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow.parquet as pq

@@ -1,7 +1,5 @@
 """A bench's verdicts in words."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A matched environment's name, its releases, and what it takes on the disk."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

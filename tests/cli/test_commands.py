@@ -1,7 +1,5 @@
 """Every command is found by its name, loads no more than it needs, and tells a job what it did."""
 
-from __future__ import annotations
-
 import pytest
 from typer.testing import CliRunner
 

@@ -87,6 +87,8 @@ def one_error(printed: str) -> str:
         (["defects", "--release", "1.0"], "1.0: the table knows 2.3.0"),
         (["defects", "--call", "nothing"], "--call 'nothing': compile, save"),
         (["defects", "--new-in", "2.3.0"], "2.3.0 is the oldest release here"),
+        (["record", "recorded_nothing"], "no recording is named recorded_nothing; "),
+        (["record", "--release", "1.0.0"], "1.0.0"),
         (["crossing", "--releases", "2.5.0,2.14.0"], "whole package of 2.5.0 cannot be run here"),
         (["crossing", "--routes", "legacy"], "--routes 'legacy': no-retrace, retrace, no-retrace-"),
         (["crossing", "--routes", "compile"], "--routes 'compile': no-retrace, retrace"),

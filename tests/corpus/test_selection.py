@@ -1,7 +1,5 @@
 """Which cases go through which lane, and which of them only in a full run."""
 
-from __future__ import annotations
-
 import pytest
 
 from corpus.case import Origin, all_cases, find_case

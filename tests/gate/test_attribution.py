@@ -1,7 +1,5 @@
 """What a candidate does otherwise than a release, told in defects."""
 
-from __future__ import annotations
-
 from harness.gate.attribution import difference, difference_line
 from harness.register.defects import Sign
 from harness.wire.oracles import Oracle

@@ -1,7 +1,5 @@
 """What the CUDA driver is asked before anything is installed, of a driver of a few lines."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.base.errors import Unavailable

@@ -1,7 +1,5 @@
 """What NVML tells of the GPUs, of a library of a few lines; and that only an absent one is none."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.machine.nvml import Gpu, NvmlError, read_gpus

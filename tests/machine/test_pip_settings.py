@@ -1,7 +1,5 @@
 """The registry that pip is told of, uv is told of too."""
 
-from __future__ import annotations
-
 from harness.machine.pip_settings import left_out, uv_variables
 
 LISTED = r"""WARNING: something that pip has to say

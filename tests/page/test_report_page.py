@@ -1,7 +1,5 @@
 """The report's page as a person meets it, in a real browser."""
 
-from __future__ import annotations
-
 import re
 from typing import TYPE_CHECKING
 

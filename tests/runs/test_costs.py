@@ -1,7 +1,5 @@
 """What workers spent: summed over jobs and over a resume, and never guessed."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.base.errors import UsageError

@@ -58,34 +58,20 @@ def test_all_cells_of_a_plan_are_of_one_environment():
 def test_a_case_with_a_capture_mode_of_its_own_is_tried_in_that_one_alone():
     own = dataclasses.replace(case("b"), capture="functional")
     plan = make_plan([own, case("a")], [TORCH], ["nonstrict", "strict"], {"plain"})
-    assert [(cell.key.case, cell.key.capture) for cell in plan] == [
-        ("b", "functional"),
-        ("a", "nonstrict"),
-        ("a", "strict"),
-    ]
+    tried = [(cell.key.case, cell.key.capture) for cell in plan]
+    assert tried == [("b", "functional"), ("a", "nonstrict"), ("a", "strict")]
 
 
-def test_the_cross_route_is_for_the_cases_that_ask_for_it():
-    crossing = dataclasses.replace(case("b"), cross=True)
-    subjects = [subject("2.14.0", "legacy", "cross")]
-    plan = make_plan([crossing, case("a")], subjects, ["nonstrict"])
-    assert [(cell.key.case, cell.key.route) for cell in plan] == [
-        ("b", "legacy"),
-        ("b", "cross"),
-        ("a", "legacy"),
-    ]
-
-
-def test_routes_of_dynamic_dimensions_are_for_the_cases_that_have_some():
-    moving = dataclasses.replace(case("b"), dynamic=True)
-    subjects = [subject("2.14.0", "legacy", "legacy-no-inputs", "legacy-dynamic")]
-    plan = make_plan([moving, case("a")], subjects, ["nonstrict"])
-    assert [(cell.key.case, cell.key.route) for cell in plan] == [
-        ("b", "legacy"),
-        ("b", "legacy-no-inputs"),
-        ("b", "legacy-dynamic"),
-        ("a", "legacy"),
-    ]
+@pytest.mark.parametrize(
+    ("what", "routes"),
+    [("cross", ["cross"]), ("dynamic", ["legacy-no-inputs", "legacy-dynamic"])],
+)
+def test_some_routes_are_for_the_cases_that_ask_for_them(what, routes):
+    asking = dataclasses.replace(case("b"), **{what: True})
+    subjects = [subject("2.14.0", "legacy", *routes)]
+    plan = make_plan([asking, case("a")], subjects, ["nonstrict"])
+    found = [(cell.key.case, cell.key.route) for cell in plan]
+    assert found == [*(("b", route) for route in ("legacy", *routes)), ("a", "legacy")]
 
 
 def test_subjects_with_one_inliner_are_measured_as_the_first_of_them():

@@ -1,7 +1,5 @@
 """A block's contrasts."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Change points of a trend."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

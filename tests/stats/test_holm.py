@@ -1,7 +1,5 @@
 """Holm's correction."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The other rules, as they are used in the field."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from harness.bench.selftest import pooled_t_differs, pyperf_differs, slower, threshold_differs

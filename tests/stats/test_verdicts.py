@@ -1,7 +1,5 @@
 """Four words, and which interval gets which."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A recorded split is built again as it was, node for node, and runs."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.utils._pytree as pytree

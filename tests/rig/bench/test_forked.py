@@ -1,7 +1,5 @@
 """When a process may be forked, and what becomes of a child that fails."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

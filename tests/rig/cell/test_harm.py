@@ -1,7 +1,5 @@
 """Harm: graded by what a person who saves and loads sees, and not by which oracle found it."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 

@@ -1,7 +1,5 @@
 """Stand-ins are what the catalogue's reader takes for granted, and take no part in inlining."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -43,10 +43,6 @@ def kinds(
     return {finding.kind for finding in found}
 
 
-def test_a_correct_signature_has_no_finding():
-    assert kinds(exported(), specs()) == set()
-
-
 def test_keywords_in_another_order_are_no_finding_since_torch_binds_them_by_name():
     program = exported()
     turned = Inputs(EXAMPLE.args, dict(reversed(EXAMPLE.kwargs.items())))
@@ -55,64 +51,61 @@ def test_keywords_in_another_order_are_no_finding_since_torch_binds_them_by_name
     assert kinds(program, specs(turned)) == set()
 
 
+ONE = torch.ones(2)
+OTHER_INPUTS = {"input structure differs"}
+MORE_INPUTS = {"another number of inputs", *OTHER_INPUTS}
+
+
 @pytest.mark.parametrize(
-    "call",
+    ("call", "found"),
     [
-        Inputs((*EXAMPLE.args, torch.ones(2)), {"b": torch.ones(2)}),
-        Inputs((), {"x": torch.ones(3, 2), **EXAMPLE.kwargs}),
-        Inputs(EXAMPLE.args, {"a": {"b": torch.ones(2)}, "b": torch.ones(2)}),
+        (EXAMPLE, set()),
+        (Inputs((*EXAMPLE.args, ONE), {"b": ONE}), OTHER_INPUTS),
+        (Inputs((), {"x": torch.ones(3, 2), **EXAMPLE.kwargs}), OTHER_INPUTS),
+        (Inputs(EXAMPLE.args, {"a": {"b": ONE}, "b": ONE}), OTHER_INPUTS),
+        (Inputs((*EXAMPLE.args, torch.ones(1)), EXAMPLE.kwargs), MORE_INPUTS),
     ],
 )
-def test_keywords_that_are_none_or_others_are_found(call):
-    assert kinds(exported(), specs(call)) == {"input structure differs"}
+def test_another_call_than_the_programs_own_is_found(call, found):
+    assert kinds(exported(), specs(call)) == found
 
 
 def test_an_input_structure_that_is_no_call_is_found():
     program = exported()
     program.module_call_graph[0].signature.in_spec = pytree.tree_structure([1, 2, 3])
-    assert kinds(program, specs()) == {"input structure differs"}
+    assert kinds(program, specs()) == OTHER_INPUTS
 
 
-def test_another_number_of_inputs_is_found():
-    more = Inputs((*EXAMPLE.args, torch.ones(1)), EXAMPLE.kwargs)
-    assert kinds(exported(), specs(more)) == {
-        "another number of inputs",
-        "input structure differs",
-    }
+@pytest.mark.parametrize(
+    ("outputs", "found"),
+    [((1, 2), "output structure differs"), ((1, 2, 3), "another number of outputs")],
+)
+def test_other_outputs_are_found(outputs, found):
+    assert found in kinds(exported(), (specs()[0], pytree.tree_structure(outputs)))
 
 
-def test_a_flattened_output_is_found():
-    flat = pytree.tree_structure((1, 2))
-    assert kinds(exported(), (specs()[0], flat)) == {"output structure differs"}
+@pytest.mark.parametrize(
+    ("high", "bounds", "found"),
+    [
+        (9, BOUNDS, {"another upper bound"}),
+        (BOUNDS[1], (2, None), {"another upper bound"}),  # one that the user did not state
+        (None, BOUNDS, {"the dynamic dimension became static"}),
+        (None, None, set()),  # of a static program none is asked
+    ],
+)
+def test_another_bound_is_found(high, bounds, found):
+    assert kinds(exported(high), specs(), bounds) == found
 
 
-def test_another_number_of_outputs_is_found():
-    flat = pytree.tree_structure((1, 2, 3))
-    assert "another number of outputs" in kinds(exported(), (specs()[0], flat))
-
-
-def test_a_lost_range_constraint_is_found():
+def test_a_lost_range_constraint_is_found_and_one_that_nobody_stated_is_not_missed():
     program = exported()
     program.range_constraints.clear()
     assert kinds(program, specs()) == {"a range constraint is lost"}
-
-
-def test_another_upper_bound_is_found():
-    assert kinds(exported(high=9), specs()) == {"another upper bound"}
-
-
-def test_a_bound_that_the_user_did_not_state_is_found():
     shapes = {"x": {0: torch.export.Dim("n")}, "a": None, "b": None}
     unbounded = torch.export.export(
         Model(), EXAMPLE.args, dict(EXAMPLE.kwargs), dynamic_shapes=shapes
     )
-    assert not list(signature.check_program(unbounded, specs(), (2, None), Stage.LOAD))
-    found = signature.check_program(exported(), specs(), (2, None), Stage.LOAD)
-    assert [finding.kind for finding in found] == ["another upper bound"]
-
-
-def test_a_dimension_that_became_static_is_found():
-    assert kinds(exported(high=None), specs()) == {"the dynamic dimension became static"}
+    assert kinds(unbounded, specs(), (2, None)) == set()
 
 
 def test_a_program_that_takes_a_size_above_its_bound_is_found():
@@ -120,7 +113,3 @@ def test_a_program_that_takes_a_size_above_its_bound_is_found():
     assert list(signature.check_refusal(exported().module(), over)) == []
     found = list(signature.check_refusal(Model(), over))
     assert [finding.kind for finding in found] == ["takes a size above the bound"]
-
-
-def test_a_static_program_is_not_asked_for_bounds():
-    assert kinds(exported(high=None), specs(), bounds=None) == set()

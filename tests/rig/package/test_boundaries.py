@@ -1,7 +1,5 @@
 """Sizes, doubles and caches at an engine's boundary, as a release has them and as TensorRT does."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rig.package.boundaries import boundaries, cache_written_in_one_engine

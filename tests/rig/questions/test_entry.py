@@ -1,7 +1,5 @@
 """The one entry point for what the controller asks the rig."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

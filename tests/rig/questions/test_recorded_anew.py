@@ -18,7 +18,6 @@ from corpus.recorded.recording import FOLDER, to_text
 from corpus.recorded.to_record import TO_RECORD
 from harness.rig.questions.recording import partitioning_seen, record
 from harness.toolchain.rig_client import ask_rig, package_lane
-from tests.commands import harness
 
 FEW = ["recorded_pr_4360", "recorded_chunk_halves_global_partitioner"]
 
@@ -77,18 +76,3 @@ def test_a_package_has_its_own_partitioners_back_whatever_happens():
     with pytest.raises(ValueError, match="no converter"), partitioning_seen(package):
         fail()
     assert partitioning.fast_partition is partitioning.global_partition is fail
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["recorded_nothing"], 2, "no recording is named recorded_nothing; "),
-        (["--release", "1.0.0"], 2, "1.0.0"),
-    ],
-)
-def test_what_cannot_be_recorded_is_told_in_one_message(tmp_path, arguments, code, message):
-    done = harness("record", "--out", tmp_path, *arguments)
-    assert done.returncode == code
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not list(tmp_path.iterdir())

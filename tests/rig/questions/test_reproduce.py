@@ -1,7 +1,5 @@
 """Scripts of a user's calls, each tried in the release's package: they show what fails there."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.report.reproduction import Wanted, package_scripts_for
