@@ -61,6 +61,25 @@ def inlined(case: PreparedCase, by: str = "positional") -> GraphModule:
     return BuiltinInliner(by).transform(case.split)
 
 
+class Tampering(BuiltinInliner):
+    """As `positional`, with its work changed from its first transform on, or from a later one."""
+
+    def __init__(self, tamper: Callable[[GraphModule], None], since: int = 1) -> None:
+        super().__init__("positional")
+        self.name = "tampering"
+        self._tamper = tamper
+        self._since = since
+        self._transforms = 0
+
+    def _transform(self, *arguments: Any) -> GraphModule:
+        module = super()._transform(*arguments)
+        self._transforms += 1
+        if self._transforms >= self._since:
+            self._tamper(module)
+            module.recompile()
+        return module
+
+
 def reloaded(module: torch.nn.Module, case: PreparedCase) -> ExportedProgram:
     """A module's program, exported with a case's inputs, as it comes back from an archive."""
     archive = io.BytesIO()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles.values import observe
 from harness.wire.oracles import Oracle
-from tests.rig.conftest import cell_record
+from tests.rig.conftest import Tampering, cell_record
 
 BOUNDS = (1, 8)
 
@@ -85,19 +84,6 @@ def test_bounds_that_leave_no_two_sizes_are_no_error():
     assert shapes((found,)) == [[(2, 2)]]
 
 
-class SwapsSizes(BuiltinInliner):
-    """An inliner that takes one dimension of a tensor for the other, in its wires or metadata."""
-
-    def __init__(self, spoil: Callable[[GraphModule], None]) -> None:
-        super().__init__("positional")
-        self._spoil = spoil
-
-    def inline_torch_modules(self, gm: GraphModule) -> GraphModule:
-        inlined = super().inline_torch_modules(gm)
-        self._spoil(inlined)
-        return inlined
-
-
 def swap_the_wires(module: GraphModule) -> None:
     for node in module.graph.nodes:
         if str(node.target) == "aten.sym_size.int":
@@ -107,7 +93,7 @@ def swap_the_wires(module: GraphModule) -> None:
 def test_an_inliner_that_swaps_two_sizes_is_seen_by_values():
     prepared = prepare(CASE, "nonstrict", 0, StageClock())
     assert not cell_record(prepared, BuiltinInliner("positional")).verdict(Oracle.VALUES).failed
-    assert cell_record(prepared, SwapsSizes(swap_the_wires)).verdict(Oracle.VALUES).failed
+    assert cell_record(prepared, Tampering(swap_the_wires)).verdict(Oracle.VALUES).failed
 
 
 def test_before_all_sizes_were_one_and_nothing_was_seen():
@@ -117,7 +103,7 @@ def test_before_all_sizes_were_one_and_nothing_was_seen():
     before = dataclasses.replace(
         prepared, captured=alike, reference=observe(prepared.split, alike.calls)
     )
-    record = cell_record(before, SwapsSizes(swap_the_wires))
+    record = cell_record(before, Tampering(swap_the_wires))
     assert [record.verdict(each).label for each in (Oracle.COMPLETION, Oracle.VALUES)] == ["ok"] * 2
 
 

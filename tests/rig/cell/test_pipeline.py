@@ -21,42 +21,13 @@ from harness.rig.engines.builder import payload_digest
 from harness.rig.engines.emulated import engine_payload, run_counts
 from harness.rig.engines.module import engine_children
 from harness.rig.inliners.builtin import BuiltinInliner
-from harness.rig.inliners.protocol import Inlining
 from harness.rig.oracles import structure
 from harness.rig.oracles.wiring import check_inlined
 from harness.wire.oracles import Oracle
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import Outcome, Stage
+from harness.wire.vocabulary import Outcome
 from tests.chosen import quick_first
-from tests.rig.conftest import cell_record
-
-
-class Tampering:
-    """The built-in positional inliner, with its work changed before it is exported."""
-
-    name = "tampering"
-
-    def __init__(self, tamper: Callable[[GraphModule], None]) -> None:
-        self._tamper = tamper
-
-    def produce(
-        self,
-        split: GraphModule,
-        route: Route,
-        example: Any,
-        dynamic_shapes: Any,
-        clock: StageClock,
-        result: Inlining,
-    ) -> ExportedProgram:
-        clock.enter(Stage.CLEAN)
-        module = BuiltinInliner("positional").transform(split)
-        self._tamper(module)
-        module.recompile()
-        result.keep(module)
-        clock.enter(Stage.EXPORT)
-        result.exported = torch.export.export(module, example.args, dict(example.kwargs))
-        return result.exported
-
+from tests.rig.conftest import Tampering, cell_record
 
 # The defects that the positional form was written against: what 2.13.0 does, and where it shows.
 OLD_SYMPTOMS = {
@@ -156,15 +127,12 @@ def test_every_engine_of_a_program_really_ran(prepared, name):
     assert all(run_counts[digest] > before[digest] for digest in digests)
 
 
-class Raising(Tampering):
-    name = "raising"
-
-    def __init__(self) -> None:
-        super().__init__(lambda module: (_ for _ in ()).throw(LookupError("planted")))
+def raises(module: GraphModule) -> None:
+    raise LookupError("planted")
 
 
 def test_what_an_inliner_raises_is_a_verdict_at_its_stage(prepared):
-    record = cell_record(prepared("relu_once"), Raising())
+    record = cell_record(prepared("relu_once"), Tampering(raises))
     verdict = record.verdict(Oracle.COMPLETION)
     assert (verdict.label, verdict.message) == ("error@clean", "LookupError: planted")
     assert record.verdict(Oracle.VALUES).outcome is Outcome.NOT_APPLICABLE

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import re
-from typing import Any
 
 import pytest
 import torch
@@ -13,11 +12,10 @@ from torch.fx import GraphModule
 
 from corpus.structures import NamedPair
 from harness.rig.cell.sharing import Shared, graph_lines, module_identity, program_identity
-from harness.rig.inliners.builtin import BuiltinInliner
 from harness.wire.oracles import Oracle
 from harness.wire.vocabulary import Outcome
 from tests.chosen import quick_first
-from tests.rig.conftest import cell_record, inlined, said
+from tests.rig.conftest import Tampering, cell_record, inlined, said
 
 # A correct one, each way for 2.13.0 to be wrong, weights, a dynamic dimension, an effect.
 NAMES = [
@@ -136,30 +134,14 @@ def test_nothing_is_shared_once_the_split_is_damaged(inliners, prepared):
     assert (case.shared.inlined, case.shared.programs) == ({}, {})
 
 
-class Fickle(BuiltinInliner):
-    """As `positional` at first, and otherwise when it is asked again."""
-
-    def __init__(self) -> None:
-        super().__init__("positional")
-        self.name = "fickle"
-        self.calls = 0
-
-    def _transform(self, *args: Any) -> GraphModule:
-        module = super()._transform(*args)
-        self.calls += 1
-        if self.calls > 1:
-            rename(module)
-        return module
-
-
 def test_an_inliner_whose_first_work_is_known_is_still_asked_for_a_second(inliners, prepared):
     case = copy.copy(prepared("linear_in_fallback"))
     case.shared = Shared()
-    said = {}
-    for inliner in (inliners["positional"], Fickle()):
-        said[inliner.name] = cell_record(case, inliner).verdict(Oracle.DETERMINISM)
-    assert said["positional"].outcome is Outcome.OK
-    assert said["fickle"].message == "two transforms give other graphs"
+    verdicts = {}
+    for inliner in (inliners["positional"], Tampering(rename, since=2)):
+        verdicts[inliner.name] = cell_record(case, inliner).verdict(Oracle.DETERMINISM)
+    assert verdicts["positional"].outcome is Outcome.OK
+    assert verdicts["tampering"].message == "two transforms give other graphs"
 
 
 class TakesAPair(torch.nn.Module):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,42 +12,12 @@ from torch.fx import GraphModule
 
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import Shared
-from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
-from harness.rig.inliners.protocol import Inliner, Inlining
+from harness.rig.inliners.protocol import Inliner
 from harness.rig.oracles.determinism import check_saves, check_transform
 from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict
-from harness.wire.routes import Route
-from harness.wire.vocabulary import Stage
-from tests.rig.conftest import cell_record
-
-
-class Fickle:
-    """The built-in positional inliner; from its second transform on its work is changed."""
-
-    name = "fickle"
-
-    def __init__(self, change: Callable[[GraphModule], None]) -> None:
-        self._change = change
-        self._transforms = 0
-
-    def produce(
-        self,
-        split: GraphModule,
-        route: Route,
-        example: Any,
-        dynamic_shapes: Any,
-        clock: StageClock,
-        result: Inlining,
-    ) -> ExportedProgram:
-        module = BuiltinInliner("positional").transform(split)
-        self._transforms += 1
-        if self._transforms > 1:
-            self._change(module)
-        result.keep(module)
-        clock.enter(Stage.EXPORT)
-        return torch.export.export(module, example.args, dict(example.kwargs))
+from tests.rig.conftest import Tampering, cell_record
 
 
 def rename(module: GraphModule) -> None:
@@ -82,12 +51,14 @@ def test_a_transform_that_comes_out_otherwise_the_second_time_is_found(
 ):
     case = copy.copy(prepared("linears_in_two_fallbacks"))
     case.shared = Shared() if shared else None
-    found = verdict(Fickle(change), case)
+    found = verdict(Tampering(change, since=2), case)
     assert (found.label, found.message) == ("nondeterministic@inline-fallbacks", message)
 
 
 def test_a_transform_that_comes_out_the_same_has_no_finding(prepared):
-    assert verdict(Fickle(lambda module: None), prepared("linears_in_two_fallbacks")).label == "ok"
+    assert (
+        verdict(Tampering(lambda module: None), prepared("linears_in_two_fallbacks")).label == "ok"
+    )
 
 
 def test_an_archive_that_comes_out_otherwise_the_second_time_is_found(prepared, monkeypatch):
