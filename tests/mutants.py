@@ -69,11 +69,7 @@ MUTANTS = (
     ),
     Mutant("one_engine_for_all", 'engine_name = f"{name}_engine"', 'engine_name = "engine"'),
     # outputs
-    Mutant(
-        "one_output_more_counts_as_one",
-        "if num_outputs == 1:",
-        "if num_outputs <= 2:",
-    ),
+    Mutant("one_output_more_counts_as_one", "if num_outputs == 1:", "if num_outputs <= 2:"),
     Mutant(
         "fallback_outputs_reversed",
         "user.replace_all_uses_with(submodule_output[idx])",
@@ -85,21 +81,11 @@ MUTANTS = (
         "user.replace_all_uses_with(submodule_output[getitem_users.index(user)])",
     ),
     Mutant(
-        "tuple_of_a_fallback_kept_whole",
-        "if isinstance(submodule_output, tuple):",
-        "if False:",
+        "tuple_of_a_fallback_kept_whole", "if isinstance(submodule_output, tuple):", "if False:"
     ),
     # state
-    Mutant(
-        "parameters_forgotten",
-        "_assign_attr(value, gm, key, _AttrKind.PARAMETER)",
-        "pass",
-    ),
-    Mutant(
-        "buffers_forgotten",
-        "_assign_attr(value, gm, key, _AttrKind.BUFFER)",
-        "pass",
-    ),
+    Mutant("parameters_forgotten", "_assign_attr(value, gm, key, _AttrKind.PARAMETER)", "pass"),
+    Mutant("buffers_forgotten", "_assign_attr(value, gm, key, _AttrKind.BUFFER)", "pass"),
     Mutant(
         "a_buffer_lifted_as_a_constant",
         "input_kind = InputKind.BUFFER\n                        break",

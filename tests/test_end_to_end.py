@@ -46,9 +46,7 @@ def harness(*arguments: str | Path, **environment: str) -> tuple[int, str, str]:
 
 @pytest.fixture(scope="module")
 def finished(
-    tmp_path_factory: pytest.TempPathFactory,
-    library: Path,
-    release_specs: dict[str, SubjectSpec],
+    tmp_path_factory: pytest.TempPathFactory, library: Path, release_specs: dict[str, SubjectSpec]
 ) -> Path:
     """A finished run of a few cases through everything."""
     out = tmp_path_factory.mktemp("results")

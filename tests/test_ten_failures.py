@@ -30,7 +30,7 @@ MENDED = {
     ],
     "size-into-engine": [("+ x.shape[0]", "+ 1")],
     "tuple-for-a-tensor": [
-        ("self.keys.index_copy_(2, position, torch.relu(x))", "x = torch.relu(x) + position"),
+        ("self.keys.index_copy_(2, position, torch.relu(x))", "x = torch.relu(x) + position")
     ],
     "cache-read-twice": [("torch.matmul(torch.relu(scores), self.keys)", "torch.relu(scores) + 1")],
     "star-arguments-shapes": [("dynamic_shapes=shapes, use_", "dynamic_shapes=shapes[0], use_")],

@@ -11,17 +11,9 @@ import pytest
 from harness.base.errors import UsageError
 from harness.bench.measures import GRAPH, PACKAGE
 from harness.bench.options import BenchOptions, check, make_plan
-from harness.bench.plan import (
-    IMPORT_CELL,
-    BenchCell,
-    BenchPlan,
-    bands,
-    make_cells,
-)
+from harness.bench.plan import IMPORT_CELL, BenchCell, BenchPlan, bands, make_cells
 from harness.toolchain.rig_client import Corpus
-from harness.wire.bench_records import (
-    BenchCase,
-)
+from harness.wire.bench_records import BenchCase
 from harness.wire.record_json import decode, to_json
 from harness.wire.records import CaseInfo, PackageSpec, SubjectSpec
 from harness.wire.routes import Route

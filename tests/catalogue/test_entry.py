@@ -25,10 +25,7 @@ EMPTY = Catalogue(())
 
 
 def wheel(
-    folder: Path,
-    version: str = "9.1.0",
-    exporter: bytes = FULL_EXPORTER,
-    **changes: bytes | None,
+    folder: Path, version: str = "9.1.0", exporter: bytes = FULL_EXPORTER, **changes: bytes | None
 ) -> Path:
     """A whole wheel of a few bytes; a change of None leaves the file out."""
     others = {**full_wheel(version), **changes}
@@ -70,9 +67,7 @@ def test_a_wheel_is_read_whole(tmp_path):
         inliner_id=release.inliner_id,
         reachable=("legacy", "export", "cross"),
         api=dataclasses.replace(
-            made.api,
-            transform=("cross_compile_module",),
-            create_trt_exp_program=("arg_inputs",),
+            made.api, transform=("cross_compile_module",), create_trt_exp_program=("arg_inputs",)
         ),
     )
 

@@ -6,13 +6,7 @@ import dataclasses
 
 from harness.cli import defects, expecting
 from harness.expectations import EXPECTATIONS
-from harness.gate.attribution import (
-    attributed,
-    deviation,
-    difference,
-    difference_line,
-    shown_lines,
-)
+from harness.gate.attribution import attributed, deviation, difference, difference_line, shown_lines
 from harness.register.defects import Sign
 from harness.register.review import review
 from harness.register.standing import worst_harm

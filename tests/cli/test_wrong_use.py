@@ -140,10 +140,7 @@ def test_a_case_of_the_projects_own_that_cannot_be_asked_and_is_not_listed_is_ex
 
 @pytest.mark.parametrize(
     ("source", "message"),
-    [
-        ("def transform(:\n", "line 1"),
-        ("def transform(gm): ...\n", "inline_trt_modules"),
-    ],
+    [("def transform(:\n", "line 1"), ("def transform(gm): ...\n", "inline_trt_modules")],
 )
 def test_an_exporter_file_that_is_none_is_exit_code_2(harness, tmp_path, source, message):
     path = tmp_path / "_exporter.py"

@@ -71,7 +71,7 @@ def test_a_dynamic_model_is_not_specialised_and_a_static_one_is_not_told_shapes(
         "no-retrace-export",
     }
     assert {each.route for each in planned if each.case == "dynamic"} == {
-        *saving_routes(newest[0]),
+        *saving_routes(newest[0])
     } - {"retrace"}
 
 

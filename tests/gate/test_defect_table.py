@@ -8,14 +8,7 @@ import functools
 import pytest
 
 from harness.catalogue.releases import load_catalogue
-from harness.gate.defect_table import (
-    ABSENT,
-    HIDDEN,
-    NOT_ASKED,
-    DefectTable,
-    Part,
-    defect_table,
-)
+from harness.gate.defect_table import ABSENT, HIDDEN, NOT_ASKED, DefectTable, Part, defect_table
 from harness.register.standing import Standings, State, read_expectations
 from harness.wire.oracles import Harm
 from harness.wire.vocabulary import Reach

@@ -307,8 +307,7 @@ def test_a_case_that_was_asked_though_a_row_says_that_it_cannot_be_is_red():
 
 
 @pytest.mark.parametrize(
-    "more",
-    [entry(), entry(UNSUPPORTED, "another reason", route=ALL, subjects=(ALL,), defect="")],
+    "more", [entry(), entry(UNSUPPORTED, "another reason", route=ALL, subjects=(ALL,), defect="")]
 )
 def test_a_row_of_which_a_case_that_cannot_be_asked_shows_nothing_is_red(more):
     """A row too few of what cannot be asked is inconclusive; a row too many is red."""
@@ -555,9 +554,7 @@ def gating(cell: CellKey) -> list[Oracle]:
     return [oracle for oracle in Oracle if gates(oracle, cell.route)]
 
 
-def green_run(
-    run: dict[CellKey, list[Verdict]],
-) -> tuple[list[CellRecord], tuple[Row, ...]]:
+def green_run(run: dict[CellKey, list[Verdict]]) -> tuple[list[CellRecord], tuple[Row, ...]]:
     records = [record(each, *found) for each, found in run.items()]
     return records, tuple(absorb(Table(), register(), records).entries.items())
 

@@ -26,16 +26,7 @@ from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, Verdict
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import NOT_COMPILED, Reach, SubjectKind
-from tests.record_builders import (
-    case,
-    defect,
-    failed,
-    key,
-    record,
-    register,
-    subject,
-    unsupported,
-)
+from tests.record_builders import case, defect, failed, key, record, register, subject, unsupported
 
 Form = Callable[..., str]
 OLD, NEW = subject("2.13.0", "legacy"), subject("2.14.0", "legacy")

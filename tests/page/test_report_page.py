@@ -57,9 +57,7 @@ def test_the_page_is_whole_without_scripts(browser, html):
 
 
 @pytest.mark.parametrize(
-    "how",
-    [{}, {"color_scheme": "dark"}, {"viewport": PHONE}],
-    ids=["light", "dark", "phone"],
+    "how", [{}, {"color_scheme": "dark"}, {"viewport": PHONE}], ids=["light", "dark", "phone"]
 )
 def test_axe_objects_to_nothing(browser, html, how):
     with visit(browser, html, **how) as opened:

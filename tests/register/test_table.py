@@ -63,11 +63,7 @@ def test_a_file_that_has_no_row_any_more_goes(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (
-            "known",
-            "?",
-            r"graph.csv, line 2: a: the defect of .* is not decided \(\?\); write",
-        ),
+        ("known", "?", r"graph.csv, line 2: a: the defect of .* is not decided \(\?\); write"),
         ("known", "?one|other", r"not decided \(\?one\|other\)"),
         ("known", "", "a row without a defect; write its id"),
         ("2.10.0..", "2.10.0..2.14.0", r"write '2\.10\.0\.\.'"),

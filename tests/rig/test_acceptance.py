@@ -53,10 +53,7 @@ def test_subjects_that_keep_to_their_own_end_alike_in_every_order(three):
 def test_a_subject_that_writes_to_what_it_was_given_shows_in_those_after_it(three):
     planted = {**three, "name-matching": WritesToWhatItWasGiven("positional")}
     found = [*whole_run_differences([*planted], lambda names: records_of(planted, names))]
-    assert {each.run for each in found} == {
-        "in the opposite order",
-        "alone",
-    }
+    assert {each.run for each in found} == {"in the opposite order", "alone"}
     assert any("positional" in each.cell and "wrong-values" in each.normal for each in found)
 
 

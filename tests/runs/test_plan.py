@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
 from harness.runs.case_filter import select_cases
-from harness.runs.plan import (
-    PlannedCell,
-    derived,
-    make_plan,
-    plan_from_jsonl,
-    plan_to_jsonl,
-    shard,
-)
+from harness.runs.plan import PlannedCell, derived, make_plan, plan_from_jsonl, plan_to_jsonl, shard
 from harness.wire.oracles import Oracle
 from harness.wire.records import PackageSpec
 from harness.wire.routes import Lane, Route
@@ -63,8 +56,7 @@ def test_a_case_with_a_capture_mode_of_its_own_is_tried_in_that_one_alone():
 
 
 @pytest.mark.parametrize(
-    ("what", "routes"),
-    [("cross", ["cross"]), ("dynamic", ["legacy-no-inputs", "legacy-dynamic"])],
+    ("what", "routes"), [("cross", ["cross"]), ("dynamic", ["legacy-no-inputs", "legacy-dynamic"])]
 )
 def test_some_routes_are_for_the_cases_that_ask_for_them(what, routes):
     asking = dataclasses.replace(case("b"), **{what: True})

@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.stats.intervals import (
-    clopper_pearson,
-    t_interval,
-    t_p_value,
-    welch_interval,
-)
+from harness.stats.intervals import clopper_pearson, t_interval, t_p_value, welch_interval
 
 numbers = st.lists(st.floats(-100, 100, allow_subnormal=False), min_size=2, max_size=30)
 

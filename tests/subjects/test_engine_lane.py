@@ -39,11 +39,7 @@ def test_it_says_what_engines_will_be_built_and_run_with():
             L4,
             r"torch 2.13.0 cannot use the NVIDIA L4 here: it is a CPU build; `nox -s engine`",
         ),
-        (
-            {"no_gpu": "driver too old"},
-            L4,
-            r"too old; install a torch build that this driver",
-        ),
+        ({"no_gpu": "driver too old"}, L4, r"too old; install a torch build that this driver"),
         (
             {"package": None},
             L4,

@@ -44,7 +44,7 @@ from harness.rig.oracles.finding import Finding
 
 def check(program, stage):
     yield Finding(stage, "the program has nodes", str(len(program.graph.nodes)))
-""",
+"""
     },
     "harness/rig/cell/judging.py": {
         "from harness.rig.oracles.copied_back": (
@@ -68,7 +68,7 @@ ROUTE: Edits = {
             '        save={"retrace": True, "use_legacy_exporter": True},\n'
             "    ),\n"
         ),
-    },
+    }
 }
 BUILDER: Edits = {
     "harness/wire/builders.py": {
@@ -79,7 +79,7 @@ BUILDER: Edits = {
             "BUILDERS: Final[Mapping[BuilderKind, BuilderRow]] = {\n"
             '    BuilderKind.SKETCH: BuilderRow("a sketch", real=False),\n'
         ),
-    },
+    }
 }
 ADDITIONS = {"oracle": ORACLE, "route": ROUTE, "builder": BUILDER}
 

@@ -108,10 +108,7 @@ def test_our_code_that_nobody_called_is_no_stand_in():
             "        import tensorrt\n",
             "what stands around the exporter lacks a part: No module named 'tensorrt'",
         ),
-        (
-            "        ENABLED_FEATURES.windows\n",
-            "the emulated EnabledFeatures lacks windows",
-        ),
+        ("        ENABLED_FEATURES.windows\n", "the emulated EnabledFeatures lacks windows"),
         (
             "        from torch_tensorrt._Input import Input; Input()\n",
             "what stands in for upstream's raised NotImplementedError: Input is a stand-in",

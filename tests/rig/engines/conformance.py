@@ -257,9 +257,7 @@ def answers_of(package: ModuleType, device: str) -> dict[str, bool]:
         Resized().eval(),
         (torch.randn(4, 4, device=device),),
         dynamic_shapes=({0: torch.export.Dim("rows", min=1, max=LARGEST)},),
-        described=[
-            package.Input(min_shape=(1, 4), opt_shape=(4, 4), max_shape=(LARGEST, 4)),
-        ],
+        described=[package.Input(min_shape=(1, 4), opt_shape=(4, 4), max_shape=(LARGEST, 4))],
     )
     answers = {**asked(first, last, device), **asked_of_sizes(resized, device)}
     if has_aliased_io():

@@ -48,10 +48,7 @@ def test_what_an_engine_writes_to_is_marked_wherever_it_stands():
 def test_once_all_mutations_are_marked_none_stands_behind_the_outputs():
     made = module()
     mark(made, 1)
-    made.meta |= {
-        "_copyback_mutation_buffers": ["state"],
-        "_copyback_mutations_declared": True,
-    }
+    made.meta |= {"_copyback_mutation_buffers": ["state"], "_copyback_mutations_declared": True}
     assert returned_places(made) == [0, 2]
 
 

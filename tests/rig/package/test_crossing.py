@@ -6,7 +6,7 @@ import dataclasses
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,18 +27,18 @@ MADE = tuple(Program(SAVER, CASE, route) for route in ("no-retrace", "retrace"))
 TIMEOUT_S = 300.0
 
 
-def run(folder: Path, stations: list[Station], seed: int = 0, timeout_s: float = TIMEOUT_S) -> None:
+def run(
+    folder: Path,
+    stations: list[Station],
+    made: Sequence[Program] = MADE,
+    seed: int = 0,
+    timeout_s: float = TIMEOUT_S,
+) -> None:
     folder.mkdir(exist_ok=True)
+    named = {station.release: station for station in stations}
     with crossing_journal(folder) as journal:
-        cross(
-            {station.release: station for station in stations},
-            MADE,
-            journal,
-            folder,
-            seed=seed,
-            timeout_s=timeout_s,
-            tell=lambda _: None,
-        )
+        how = {"seed": seed, "timeout_s": timeout_s, "tell": lambda _: None}
+        cross(named, made, journal, folder, **how)
 
 
 def pairs(folder: Path) -> dict[tuple[str, str], Pair]:
@@ -111,37 +111,17 @@ def test_a_runtime_of_another_abi_refuses_the_program(saved, station, tmp_path):
         )
 
 
-def test_a_program_with_other_weights_has_other_values(saved, station, tmp_path):
+def test_a_program_with_other_weights_has_other_values(station, tmp_path):
     case = "linears_in_two_fallbacks"
-    places = []
-    for seed in (0, 1):
-        folder = tmp_path / f"seed-{seed}"
-        folder.mkdir()
-        made = Program(SAVER, case, "retrace")
-        with crossing_journal(folder) as journal:
-            cross(
-                {SAVER: station(SAVER)},
-                [made],
-                journal,
-                folder,
-                seed=seed,
-                timeout_s=TIMEOUT_S,
-                tell=lambda _: None,
-            )
-        places.append(folder / PROGRAMS / SAVER / f"{case}.retrace.pt2")
-    assert {pair.outcome for pair in pairs(tmp_path / "seed-0").values()} == {"ok"}
-    shutil.copy(places[1], places[0])
-    with crossing_journal(tmp_path / "seed-0") as journal:
-        cross(
-            {SAVER: station(SAVER), LOADER: station(LOADER)},
-            [made],
-            journal,
-            tmp_path / "seed-0",
-            seed=0,
-            timeout_s=TIMEOUT_S,
-            tell=lambda _: None,
-        )
-    other = pairs(tmp_path / "seed-0")["retrace", LOADER]
+    made = [Program(SAVER, case, "retrace")]
+    right, wrong = tmp_path / "right", tmp_path / "wrong"
+    for seed, folder in enumerate((right, wrong)):
+        run(folder, [station(SAVER)], made, seed)
+    assert {pair.outcome for pair in pairs(right).values()} == {"ok"}
+    file = Path(PROGRAMS) / SAVER / f"{case}.retrace.pt2"
+    shutil.copy(wrong / file, right / file)
+    run(right, [station(SAVER), station(LOADER)], made)
+    other = pairs(right)["retrace", LOADER]
     assert (other.outcome, other.message) == ("wrong-values", "numbers differ")
 
 

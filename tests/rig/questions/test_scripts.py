@@ -53,11 +53,7 @@ def answer(library: Path, spec: SubjectSpec, case: str, **wanted: Any) -> dict[s
         "labels": [],
         "what": "",
     }
-    asked |= {
-        "file": f"{case}.py",
-        "command": "the command by {route}",
-        "subject": spec.subject,
-    }
+    asked |= {"file": f"{case}.py", "command": "the command by {route}", "subject": spec.subject}
     (answered,) = scripts({**graph_lane(library, [spec]), "wanted": [asked | wanted]})
     return answered
 
