@@ -1,9 +1,13 @@
 """What a candidate does otherwise than a release, told in defects."""
 
-from harness.gate.attribution import difference, difference_line
+from __future__ import annotations
+
+import pytest
+
+from harness.gate.attribution import attributed, difference, difference_line, due_to
 from harness.register.defects import Sign
 from harness.wire.oracles import Oracle
-from tests.record_builders import defect, entry, failed, key, record, register, table
+from tests.record_builders import RELEASES, defect, entry, failed, key, record, register, table
 
 
 def test_a_defect_that_was_fixed_and_shows_again_is_brought_back():
@@ -19,3 +23,37 @@ def test_a_defect_that_was_fixed_and_shows_again_is_brought_back():
     )
     before = difference("file:1", "2.10.0", [record(key(name="2.10.0")), mine], rows, known)
     assert difference_line(before, "2.10.0").startswith("breaks: new in 1 cell, old in 1 cell")
+
+
+BOTH = (Sign("values", "boom"), Sign("completion", "boom"))
+OLD = defect("old", *BOTH, fixed_in="2.13.0")
+NEW = defect("new", *BOTH)
+ROW = entry(subjects=RELEASES[:1], defect="old")
+
+
+def named(
+    subject: str, case: str = "a", like: str = "", oracle: Oracle = Oracle.VALUES
+) -> list[str]:
+    place, fact = entry(case=case)[0].place, entry(oracle)[0].fact
+    return [each.id for each in due_to(place, fact, subject, table(ROW), register(OLD, NEW), like)]
+
+
+def test_a_release_that_is_known_has_what_is_alive_in_it():
+    assert named("2.10.0", "b") == ["old", "new"]
+    assert named("2.14.0", "b") == ["new"]
+
+
+@pytest.mark.parametrize(("subject", "like"), [("file:1a", "2.14.0"), ("2.15.0", "")])
+def test_a_candidate_and_a_release_to_come_bring_back_what_their_cell_showed(subject, like):
+    assert named(subject, like=like) == ["old"]
+    assert named(subject, "b", like, Oracle.COMPLETION) == ["old", "new"]  # openly ambiguous
+
+
+def test_wrong_numbers_that_no_release_showed_there_are_of_no_known_defect():
+    assert named("file:1a", "b", "2.14.0") == []
+
+
+def test_a_record_of_a_candidate_is_attributed_to_what_it_brings_back():
+    records = [record(key(name="file:1a"), failed(Oracle.VALUES))]
+    (told,) = attributed(records, table(ROW), register(OLD, NEW), {"file:1a": "2.14.0"})
+    assert (told.defect, told.expected) == ("old", False)

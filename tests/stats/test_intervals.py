@@ -1,5 +1,7 @@
 """An interval holds what it says, as often as it says."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -8,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.stats.intervals import clopper_pearson, t_interval, t_p_value, welch_interval
+from harness.stats.intervals import (
+    Change,
+    Estimate,
+    clopper_pearson,
+    judge,
+    t_interval,
+    t_p_value,
+    welch_interval,
+)
 
 numbers = st.lists(st.floats(-100, 100, allow_subnormal=False), min_size=2, max_size=30)
 
@@ -86,3 +96,36 @@ def test_the_exact_interval_covers_at_least_as_often_as_it_says():
         if (found := clopper_pearson(hits, trials, 0.95)).low <= share <= found.high
     )
     assert covered >= 0.95
+
+
+BAND = math.log(1.05)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "change"),
+    [
+        (-0.01, 0.01, Change.EQUIVALENT),
+        (0.002, 0.01, Change.EQUIVALENT),  # slower beyond doubt, by less than is allowed
+        (0.002, 0.08, Change.REGRESSED),
+        (0.20, 0.30, Change.REGRESSED),
+        (-0.30, -0.20, Change.IMPROVED),
+        (-0.09, -0.01, Change.IMPROVED),
+        (-0.01, 0.06, Change.INCONCLUSIVE),
+        (-math.inf, math.inf, Change.INCONCLUSIVE),
+    ],
+)
+def test_an_interval_has_its_word(low, high, change):
+    middle = 0.0 if math.isinf(low) else (low + high) / 2
+    assert judge(Estimate(middle, low, high, 0.99), BAND) is change
+
+
+@given(st.floats(-1, 1), st.floats(0, 1), st.floats(0.001, 0.5))
+def test_a_candidate_and_a_baseline_that_change_places_change_the_word(middle, reach, band):
+    there = judge(Estimate(middle, middle - reach, middle + reach, 0.99), band)
+    back = judge(Estimate(-middle, -middle - reach, -middle + reach, 0.99), band)
+    opposite = {Change.REGRESSED: Change.IMPROVED, Change.IMPROVED: Change.REGRESSED}
+    assert back is opposite.get(there, there)
+
+
+def test_only_inconclusive_is_undecided():
+    assert [change for change in Change if not change.decided] == [Change.INCONCLUSIVE]

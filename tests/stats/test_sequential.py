@@ -6,11 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.stats.intervals import Change
 from harness.stats.sequential import (
     INTERIM_LOOKS,
     decided_early,
+    divisors,
     effects,
     looks,
     p_over_looks,
@@ -99,3 +102,25 @@ def test_too_few_blocks_are_inconclusive_and_could_have_seen_nothing():
         (found,) = effects([values], [BAND], 0.002, [False])
         assert found.change is Change.INCONCLUSIVE or len(values) > 1
         assert found.smallest_detectable == math.inf or len(values) > 1
+
+
+p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
+
+
+def test_a_worked_example():
+    assert divisors([0.01, 0.04, 0.03, 0.005], 0.05) == [3, 2, 2, 4]
+
+
+@given(p_values, st.floats(0.001, 0.2))
+def test_an_interval_of_the_divided_alpha_excludes_zero_exactly_if_holm_rejects(values, alpha):
+    rejected = set()
+    for rank, at in enumerate(sorted(range(len(values)), key=lambda at: values[at])):
+        if values[at] > alpha / (len(values) - rank):
+            break
+        rejected.add(at)
+    divided = divisors(values, alpha)
+    assert rejected == {at for at in range(len(values)) if values[at] <= alpha / divided[at]}
+
+
+def test_one_hypothesis_is_not_corrected():
+    assert divisors([0.03], 0.05) == [1]
