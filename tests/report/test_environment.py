@@ -2,7 +2,11 @@
 
 import dataclasses
 
-from harness.report.frames.environments import compared_in, environments, torches_running
+from harness.report.frames.environments import (
+    compared_in,
+    environments,
+    torches_running,
+)
 from harness.report.pages.junit import junit
 from harness.report.sections.changes import CHANGES
 from harness.report.sections.latency import LATENCY

@@ -126,4 +126,7 @@ def test_a_frame_that_fits_no_spreadsheet_is_parquet_alone(run, monkeypatch):
     names = {field.name for field in dataclasses.fields(frames)}
     assert set(frame_files(frames)) == {f"{n}.{e}" for n in names for e in ("csv", "parquet")}
     monkeypatch.setattr(run_frames, "MOST_CSV_ROWS", len(frames.cells))
-    assert {f"{n}.csv" for n in names} - set(frame_files(frames)) == {"verdicts.csv", "timings.csv"}
+    assert {f"{n}.csv" for n in names} - set(frame_files(frames)) == {
+        "verdicts.csv",
+        "timings.csv",
+    }

@@ -90,7 +90,8 @@ def test_the_first_screen_says_whether_the_newest_release_may_take_the_place_of_
 def test_an_oracle_that_judged_nothing_is_named_as_not_checked(run):
     run.records = [
         dataclasses.replace(
-            record, verdicts=tuple(item for item in record.verdicts if item.oracle != "signature")
+            record,
+            verdicts=tuple(item for item in record.verdicts if item.oracle != "signature"),
         )
         for record in run.records
     ]
