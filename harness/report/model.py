@@ -17,12 +17,12 @@ from harness.report.frames.environments import torches_running
 from harness.report.reported_run import ReportedRun, Section, View
 from harness.report.run_frames import RunFrames, run_frames
 from harness.report.sections.causes import CAUSES, Script
-from harness.report.sections.changes import CHANGES
 from harness.report.sections.defects import DEFECTS
 from harness.report.sections.findings import FINDINGS
 from harness.report.sections.headline import Headline, headline, scope
 from harness.report.sections.latency import LATENCY
 from harness.report.sections.matrix import MATRIX
+from harness.report.sections.neighbours import CHANGES
 from harness.report.sections.package_lane import PACKAGES, PackageLane
 from harness.report.sections.provenance import PROVENANCE
 from harness.report.sections.short_tables import CONTROL, HYPOTHETICAL, UNFLATTEN

@@ -7,9 +7,9 @@ import pytest
 
 from harness.report.pages.report_page import markdown
 from harness.report.sections.causes import CAUSES
-from harness.report.sections.changes import CHANGES
 from harness.report.sections.latency import LATENCY
 from harness.report.sections.matrix import MATRIX
+from harness.report.sections.neighbours import CHANGES
 from harness.wire.oracles import Oracle, Symptom
 from harness.wire.routes import Lane
 from tests.report.conftest import Run, full_run, undrawn_page
@@ -95,7 +95,7 @@ def test_the_lane_alone_gives_a_page_with_a_matrix_of_its_own(alone):
     model = alone.model()
     assert model[MATRIX].families == ("packages",)
     assert [row.subject for row in model[MATRIX].rows] == ["2.13.0", "2.14.0"]
-    assert model[CHANGES].comparison.fixed_count == 2
+    assert model[CHANGES].neighbours[-1].fixed.cells == 2
     text = undrawn_page(model)
     assert text.index('id="package"') < text.index('id="matrix"')
     assert 'id="latency"' not in text

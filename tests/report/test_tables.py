@@ -7,7 +7,7 @@ from harness.report.frames.frames import cell_frame, sample_frame
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
 from harness.wire.routes import Route
-from tests.report.conftest import cells_of, verdicts_of
+from tests.report.conftest import cells_of
 
 
 def matrix_of(run):
@@ -92,25 +92,6 @@ def test_subjects_are_compared_on_the_cases_that_all_of_them_finished(run):
     row = latency_row(fair, "2.14.0", "legacy", "save")
     assert row["n"] == 6  # without the two on which 2.10.0 and 2.13.0 break
     assert row["median"] == pytest.approx(5 * 0.06)
-
-
-def test_fixed_and_newly_broken_are_what_changed_between_failed_and_ok(run):
-    verdicts = verdicts_of(run)
-    changes = tables.fixed_between(verdicts, "2.13.0", "2.14.0")
-    fixed = set(changes.fixed[["case", "route", "oracle"]].itertuples(index=False, name=None))
-    assert fixed == {
-        (case, route, oracle)
-        for route in ("legacy", "export")
-        for case, oracle in (
-            ("case_multi_output_engines", "values"),
-            ("case_name_collisions", "wiring"),
-            ("case_nested_getitems", "completion"),
-            ("case_shared_values", "completion"),
-            ("case_parameters", "structure"),
-        )
-    }
-    assert set(changes.broken["case"]) == {"case_dynamic_dims"}
-    assert changes.broken["label_after"].tolist() == ["wrong-signature@load"] * 2
 
 
 def test_sizes_are_of_those_cells_that_left_an_archive(run):

@@ -16,7 +16,7 @@ from harness.report.frames.frames import STANDINGS
 from harness.wire.oracles import Harm
 from harness.wire.record_json import KEY
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import Outcome, Stage
+from harness.wire.vocabulary import Stage
 
 BESIDE_SUBJECT = tuple(name for name in KEY if name != "subject")
 INLINE_STAGES = (Stage.INLINE_ENGINES, Stage.INLINE_FALLBACKS, Stage.CLEAN)
@@ -229,34 +229,3 @@ def quartiles_by(table: pd.DataFrame, *names: str) -> dict[tuple[str, ...], Quar
         )
         for row in table.to_dict("records")
     }
-
-
-@dataclass(frozen=True)
-class Changes:
-    """The verdicts that differ between two subjects, one row for each (cell, oracle)."""
-
-    fixed: pd.DataFrame
-    broken: pd.DataFrame
-
-
-def fixed_between(verdicts: pd.DataFrame, before: str, after: str) -> Changes:
-    """What failed in ``before`` and is ok in ``after``, and the reverse.
-
-    An oracle that was not asked in one of them is neither: its cell fails in another oracle,
-    which tells the change.
-    """
-    where = [*BESIDE_SUBJECT, "family", "oracle"]
-    gated = verdicts[~verdicts["hypothetical"]]
-
-    def of(subject: str) -> pd.DataFrame:
-        here = gated[gated["subject"] == subject]
-        return here[[*where, "outcome", "harm", "label", "message"]]
-
-    both = of(before).merge(of(after), on=where, suffixes=("_before", "_after"))
-    both = both.sort_values(["oracle", "case", "route"], ignore_index=True)
-
-    def went(old: Outcome, new: Outcome) -> pd.DataFrame:
-        match = (both["outcome_before"] == old.value) & (both["outcome_after"] == new.value)
-        return both[match].reset_index(drop=True)
-
-    return Changes(fixed=went(Outcome.FAILED, Outcome.OK), broken=went(Outcome.OK, Outcome.FAILED))

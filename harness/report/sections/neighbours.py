@@ -1,8 +1,7 @@
 """Fixed and broken between all neighbouring releases: what a user meets in each cell, compared.
 
-`tables.fixed_between` looks at one oracle at a time, and so cannot tell a program that failed aloud
-and now computes something else: its values were not asked before. Here a cell is what a user meets
-in it, and such a one has turned worse.
+A cell is as bad as the worst harm in it, as on the first screen: one whose numbers are right,
+however they are packed, counts as right.
 """
 
 from __future__ import annotations
@@ -11,15 +10,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
+from harness.report.frames.limits import MOST_ROWS, most_of_each
 from harness.report.frames.tables import BESIDE_SUBJECT
-from harness.wire.oracles import Oracle
+from harness.report.reported_run import ReportedRun, Section
+from harness.wire.oracles import Harm
 
-OK = len(Oracle)
-"""Stands where the severity of a failure would, and is milder than any."""
+OK = Harm.INTERFACE.severity
+"""The least severity of what counts as right."""
 
 JUDGED = ("ok", "failing")
 FATES = ("fixed", "milder", "worse", "broken")
@@ -52,7 +54,7 @@ class NeighbourView:
     """What changed between neighbouring inliners, by what a user meets in each cell.
 
     ``before`` and ``after`` each name the releases that were measured as one. ``milder`` and
-    ``worse`` fail in both, by another oracle. ``harm`` and ``label`` are those of the cell that
+    ``worse`` fail in both, with another harm. ``harm`` and ``label`` are those of the cell that
     harms most of those that broke or turned worse; empty where none did.
     """
 
@@ -109,7 +111,7 @@ def side_by_side(
     """
     told = cells[["subject", "case", "route", "label", "oracle", "harm"]].assign(
         place=cells.groupby(list(within), observed=True, sort=False).ngroup(),
-        severity=severities(cells["oracle"]),
+        severity=severities(cells["harm"]),
     )
     subject = cells["subject"].dtype
     one, other = (
@@ -139,9 +141,9 @@ def measured_once(cells: pd.DataFrame, releases: Sequence[str]) -> Iterator[tupl
         yield tuple(members)
 
 
-def severities(oracles: pd.Series[str]) -> pd.Series[int]:
-    """The severity of each oracle, 0 for the worst; ``OK`` where nothing fails."""
-    return oracles.cat.codes.astype("int64").replace(-1, OK)
+def severities(harms: pd.Series[str]) -> pd.Series[int]:
+    """The severity of each harm, 0 for the worst; ``OK`` where the numbers are right."""
+    return harms.cat.codes.astype("int64").replace(-1, OK).clip(upper=OK)
 
 
 def _moved(both: pd.DataFrame) -> dict[tuple[int, str], Moved]:
@@ -158,3 +160,25 @@ def _moved(both: pd.DataFrame) -> dict[tuple[int, str], Moved]:
         )
         found[where] = Moved(sum(count for _, count in of), changes)
     return found
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What every release changed against the one before it."""
+
+    neighbours: tuple[NeighbourView, ...]
+
+    @property
+    def most_moves(self) -> int:
+        """How many cases the page names of each way that cells went between two releases."""
+        pairs = self.neighbours[-MOST_ROWS:]
+        return most_of_each([len(getattr(pair, fate).moves) for pair in pairs for fate in FATES])
+
+
+def build_changes(run: ReportedRun) -> Changes | None:
+    """The comparison of all neighbours; None where less than two releases were asked."""
+    found = neighbours(run.cells, run.releases)
+    return Changes(found) if found else None
+
+
+CHANGES: Final = Section("changes", build_changes, template="changes", link="Changes")
