@@ -7,6 +7,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,10 @@ def changed(station: Station, place: Path, change: Callable[[Path], None]) -> St
     """A release whose package has something planted in it."""
     shutil.copytree(station.site.folder, place)
     change(place)
+    for source in place.rglob("*.py"):  # whose bytecode is taken without a look at it
+        bytecode = Path(cache_from_source(str(source)))
+        if bytecode.exists() and bytecode.stat().st_mtime < source.stat().st_mtime:
+            bytecode.unlink()
     return dataclasses.replace(station, site=dataclasses.replace(station.site, folder=place))
 
 
