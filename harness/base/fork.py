@@ -18,7 +18,7 @@ _work: list[Callable[[], object]] = []  # of a fork alone: to be handed over, it
 
 
 @contextmanager
-def beside(work: Callable[[], object]) -> Iterator[None]:
+def forked(work: Callable[[], object]) -> Iterator[None]:
     """Do ``work`` in a fork while the body runs; leaving the body waits for it."""
     with ProcessPoolExecutor(1, get_context("fork"), _work.append, (work,)) as pool:
         ended = pool.submit(_do)

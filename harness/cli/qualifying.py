@@ -32,7 +32,7 @@ from harness.gate.qualify import Decision, Qualification, qualify
 from harness.gate.reach import reach_in
 from harness.report.benching import write_bench
 from harness.report.pages.qualify_page import (
-    Beside,
+    Supplement,
     qualification_html,
     qualification_markdown,
     same_inliner,
@@ -115,7 +115,9 @@ def qualify_command(
     q = _qualified(judged, baseline, candidate, options)
     sizes = _measured(judged, q, toolchain, catalogue, budget) if budget else None
     gpu, unread = last_gpu_run((out_dir, PROJECT_ROOT / option.RESULTS))
-    return _told(judged, q, Beside(sizes, gpu, unread, expression, _in_defects(judged, q)))
+    return _written_verdict(
+        judged, q, Supplement(sizes, gpu, unread, expression, _in_defects(judged, q))
+    )
 
 
 def _qualified(judged: JudgedRun, baseline: str, candidate: str, options: str) -> Qualification:
@@ -170,16 +172,16 @@ def _measured(
     return at_sizes(bench)
 
 
-def _told(judged: JudgedRun, q: Qualification, beside: Beside) -> int:
+def _written_verdict(judged: JudgedRun, q: Qualification, supplement: Supplement) -> int:
     """Write the page, tell its first lines, and give the exit code."""
     folder, provenance = judged.folder.path, provenance_to_json(judged.provenance)
-    replace_file(folder / "qualify.md", qualification_markdown(q, provenance, beside).encode())
-    replace_file(folder / "qualify.html", qualification_html(q, provenance, beside).encode())
-    verdict = verdict_of(q, beside)
+    replace_file(folder / "qualify.md", qualification_markdown(q, provenance, supplement).encode())
+    replace_file(folder / "qualify.html", qualification_html(q, provenance, supplement).encode())
+    verdict = verdict_of(q, supplement)
     tell(verdict.words)
     tell(verdict.why)
-    tell(beside.defects)
-    tell(sizes_sentence(beside.sizes))
+    tell(supplement.defects)
+    tell(sizes_sentence(supplement.sizes))
     if same_inliner(q):
         tell(same_inliner(q))
     for change in (q.stoppers or q.warnings)[:_SHOWN]:

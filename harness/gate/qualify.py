@@ -265,10 +265,10 @@ def _changes(
         if was is is_now:
             continue
         worse = other if is_now > was else one
-        told = worse.met
-        assert told is not None
+        failure = worse.user_failure
+        assert failure is not None
         family, reach = cases[place.case].family, reach_of(other.key)
-        message = f"{told.label}: {told.message}"
+        message = f"{failure.label}: {failure.message}"
         changes.append(Change(other.key, family, reach, was, is_now, message, options))
     order = list(Reach)
     return sorted(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.files import replace_file
-from harness.base.fork import beside
+from harness.base.fork import forked
 from harness.base.program import PROGRAM
 from harness.gate.findings import Finding, mistake
 from harness.gate.judge import GateReport, judge
@@ -52,7 +52,7 @@ def write_run_report(
         with_evidence: adds pictures and scripts of causes; None for a report without them.
     """
     folder = judged.folder.path
-    with beside(lambda: _write_tables(judged)):
+    with forked(lambda: _write_tables(judged)):
         model = report_model(judged, summary)
         model = with_evidence(model) if with_evidence else model
     written = write_report(folder, model)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.base.files import replace_file, written_to
-from harness.base.fork import beside
+from harness.base.fork import forked
 from harness.report.draw import plots, version_plot
 from harness.report.draw.defects_plot import defects_figure
 from harness.report.model import ReportModel
@@ -29,7 +29,7 @@ def write_report(folder: Path, model: ReportModel) -> list[Path]:
     for name in (FRAMES_FOLDER, *([SCRIPTS_FOLDER] if model.scripts else [])):
         with written_to(folder / name):
             (folder / name).mkdir(exist_ok=True)
-    with beside(lambda: _write(folder, _pictures(model))):
+    with forked(lambda: _write(folder, _pictures(model))):
         written = _write(folder, _page_and_data(model))
     pictures = [*PICTURES, *([DEFECTS_PICTURE] if model[DEFECTS] else [])]
     return [*written, *(folder / name for name in pictures)]

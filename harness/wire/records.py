@@ -192,7 +192,7 @@ class CellRecord:
         return tuple(sorted(defects, key=lambda verdict: verdict.oracle.severity))
 
     @property
-    def met(self) -> Verdict | None:
+    def user_failure(self) -> Verdict | None:
         """The failure that a user meets: what stopped the program, or else the one that harms most.
 
         A wrong wire in a program that could not be saved harms nobody silently.
@@ -205,7 +205,7 @@ class CellRecord:
     @property
     def harm(self) -> Harm | None:
         """The worst that a user sees of the cell; None where nothing fails."""
-        return self.met.graded if self.met else None
+        return self.user_failure.graded if self.user_failure else None
 
     @property
     def right(self) -> bool:

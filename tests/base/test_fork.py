@@ -8,12 +8,12 @@ import signal
 import pytest
 
 from harness.base.errors import SurroundingsError
-from harness.base.fork import beside
+from harness.base.fork import forked
 
 
 def test_what_a_fork_writes_is_there_when_the_body_is_left(tmp_path):
     held = object()  # which could not be handed to another process
-    with beside(lambda: (tmp_path / "made").write_text(f"{os.getpid()} {id(held)}")):
+    with forked(lambda: (tmp_path / "made").write_text(f"{os.getpid()} {id(held)}")):
         body = os.getpid()
     made = (tmp_path / "made").read_text().split()
     assert int(made[0]) != body
@@ -22,7 +22,7 @@ def test_what_a_fork_writes_is_there_when_the_body_is_left(tmp_path):
 
 def test_one_after_another_each_does_its_own_work(tmp_path):
     for name in ("one", "two"):
-        with beside((tmp_path / name).touch):
+        with forked((tmp_path / name).touch):
             pass
     assert {path.name for path in tmp_path.iterdir()} == {"one", "two"}
 
@@ -31,12 +31,12 @@ def test_what_the_work_raises_is_raised_here():
     def fail() -> None:
         raise SurroundingsError("the disk is full")
 
-    with pytest.raises(SurroundingsError, match="the disk is full"), beside(fail):
+    with pytest.raises(SurroundingsError, match="the disk is full"), forked(fail):
         pass
 
 
 def test_a_failure_of_the_body_is_not_hidden_by_the_work(tmp_path):
-    with pytest.raises(ValueError, match="planted"), beside((tmp_path / "made").touch):
+    with pytest.raises(ValueError, match="planted"), forked((tmp_path / "made").touch):
         raise ValueError("planted")
     assert (tmp_path / "made").exists()
 
@@ -45,5 +45,5 @@ def test_a_killed_process_is_the_surroundings_fault():
     def die() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(SurroundingsError, match="was killed"), beside(die):
+    with pytest.raises(SurroundingsError, match="was killed"), forked(die):
         pass

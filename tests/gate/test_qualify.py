@@ -13,7 +13,7 @@ from harness.gate.attribution import Attributed
 from harness.gate.qualify import Decision, Harm, Qualification, harm_of, qualify, tally_lines
 from harness.register.facts import Fact
 from harness.report.pages.qualify_page import (
-    Beside,
+    Supplement,
     qualification_html,
     qualification_markdown,
     verdict_of,
@@ -272,8 +272,8 @@ def figure(effect: Estimate, change: Change, control: Estimate = EXACT) -> AtSiz
     return AtSize(20, "load time", "s", 0.01, 0.013, effect, control, off, change)
 
 
-def of(*rows: AtSize, missing: tuple[str, ...] = ()) -> Beside:
-    return Beside(AtSizes("legacy", 5.0, rows, missing, ("the machine was loaded",)))
+def of(*rows: AtSize, missing: tuple[str, ...] = ()) -> Supplement:
+    return Supplement(AtSizes("legacy", 5.0, rows, missing, ("the machine was loaded",)))
 
 
 @FORMS
@@ -283,11 +283,11 @@ def test_the_page_says_that_nothing_ever_ran_on_a_gpu(form):
 
 @FORMS
 def test_the_page_tells_the_last_run_on_a_gpu_and_whether_it_had_the_candidate(form):
-    text = form(held(*sound()), {}, Beside(gpu=SOME))
+    text = form(held(*sound()), {}, Supplement(gpu=SOME))
     assert "2026-09-21, 7 cells of 2.13.0 on NVIDIA L4" in text
     assert "the candidate is not among them" in text
     of_both = dataclasses.replace(SOME, subjects=("2.13.0", "2.14.0"))
-    assert "the candidate among them" in form(held(*sound()), {}, Beside(gpu=of_both))
+    assert "the candidate among them" in form(held(*sound()), {}, Supplement(gpu=of_both))
 
 
 @FORMS
@@ -362,7 +362,7 @@ def in_both_lanes() -> list[CellRecord]:
 
 def test_leave_to_ship_says_how_far_it_goes():
     words = "2.14.0 in place of 2.13.0: ship"
-    both, chosen = held(*in_both_lanes()), Beside(expression="residual")
+    both, chosen = held(*in_both_lanes()), Supplement(expression="residual")
     assert verdict_of(both).words == words
     assert verdict_of(both, chosen).words == (
         f'{words} (only: graph and package lane, cases of -k "residual")'
@@ -373,13 +373,13 @@ def test_leave_to_ship_says_how_far_it_goes():
 
 
 def test_the_cases_that_a_filter_left_out_are_not_checked():
-    def unchecked(beside: Beside) -> str:
-        return qualification_markdown(held(*sound()), {}, beside).partition("Not checked")[2]
+    def unchecked(supplement: Supplement) -> str:
+        return qualification_markdown(held(*sound()), {}, supplement).partition("Not checked")[2]
 
     assert 'every case that -k "residual" does not match' in unchecked(
-        Beside(expression="residual")
+        Supplement(expression="residual")
     )
-    assert "does not match" not in unchecked(Beside())
+    assert "does not match" not in unchecked(Supplement())
 
 
 @FORMS

@@ -194,7 +194,7 @@ def cell_frame(
 
 
 def _cell_row(record: CellRecord, case: CaseInfo, given_class: str | None) -> tuple[Any, ...]:
-    worst = None if record.right else record.met
+    worst = None if record.right else record.user_failure
     label = worst.label if worst else "ok" if record.right else record.label
     if record.state is CellState.UNSUPPORTED:
         standing, message = "unsupported", record.reason

@@ -59,7 +59,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Beside:
+class Supplement:
     """What is told beside the cells. ``sizes``: None where nobody asked for it."""
 
     sizes: AtSizes | None = None
@@ -78,7 +78,7 @@ class Verdict:
     tone: str
 
 
-def verdict_of(q: Qualification, beside: Beside = Beside()) -> Verdict:
+def verdict_of(q: Qualification, supplement: Supplement = Supplement()) -> Verdict:
     """The decision in words; a decision to ship names the lanes and cases that it covers."""
     evidence = evidence_words(q)
     evidence = f"{evidence[:1].upper()}{evidence[1:]}."
@@ -94,8 +94,8 @@ def verdict_of(q: Qualification, beside: Beside = Beside()) -> Verdict:
         return Verdict(decision_words(q), f"{evidence} {why}", "inconclusive")
     told = f" {len(q.warnings)} handmade cells are newly worse: see below." if q.warnings else ""
     why = f"No new silent harm and no new error in {q.compared:,} cells. {better}{told}"
-    limited = beside.expression or len(q.lanes) == 1
-    so_far = f" (only: {_scope(q, beside)})" if limited else ""
+    limited = supplement.expression or len(q.lanes) == 1
+    so_far = f" (only: {_scope(q, supplement)})" if limited else ""
     return Verdict(f"{decision_words(q)}{so_far}", f"{evidence} {why}", "green")
 
 
@@ -136,39 +136,39 @@ def sizes_sentence(sizes: AtSizes | None) -> str:
 
 
 def qualification_markdown(
-    q: Qualification, provenance: Mapping[str, Any], beside: Beside = Beside()
+    q: Qualification, provenance: Mapping[str, Any], supplement: Supplement = Supplement()
 ) -> str:
     """The page as Markdown, to be pasted into a release ticket."""
-    return _rendered("qualify.md", q, provenance, beside, most=MOST)
+    return _rendered("qualify.md", q, provenance, supplement, most=MOST)
 
 
 def qualification_html(
-    q: Qualification, provenance: Mapping[str, Any], beside: Beside = Beside()
+    q: Qualification, provenance: Mapping[str, Any], supplement: Supplement = Supplement()
 ) -> str:
     """The page as HTML: one file, no script, no network."""
-    return _rendered("qualify.html", q, provenance, beside, most=None)
+    return _rendered("qualify.html", q, provenance, supplement, most=None)
 
 
 def _rendered(
     template: str,
     q: Qualification,
     provenance: Mapping[str, Any],
-    beside: Beside,
+    supplement: Supplement,
     most: int | None,
 ) -> str:
     return render(
         template,
         q=q,
-        verdict=verdict_of(q, beside),
+        verdict=verdict_of(q, supplement),
         same_inliner=same_inliner(q),
-        defects=beside.defects,
-        scope=_scope(q, beside),
+        defects=supplement.defects,
+        scope=_scope(q, supplement),
         tallies=tally_lines(q),
         worse=_worse(q),
         fixed=list(_fixed(q)),
-        sizes=beside.sizes,
-        sizes_sentence=sizes_sentence(beside.sizes),
-        unchecked=list(_unchecked(q, beside)),
+        sizes=supplement.sizes,
+        sizes_sentence=sizes_sentence(supplement.sizes),
+        unchecked=list(_unchecked(q, supplement)),
         versions=list(_versions(q, provenance)),
         most=most or len(q.changes) + len(q.causes_gone) + len(q.causes_new),
         pins=_pins,
@@ -204,32 +204,32 @@ def _fixed(q: Qualification) -> Iterator[tuple[str, str, str, int, int]]:
         yield lane, route, HARMS[before], len(changes), cases
 
 
-def _scope(q: Qualification, beside: Beside) -> str:
+def _scope(q: Qualification, supplement: Supplement) -> str:
     lanes = f"{' and '.join(q.lanes) or 'no'} lane"
-    return f"{lanes}, cases of {_filter(beside)}" if beside.expression else lanes
+    return f"{lanes}, cases of {_filter(supplement)}" if supplement.expression else lanes
 
 
-def _filter(beside: Beside) -> str:
-    return f'-k "{beside.expression}"'
+def _filter(supplement: Supplement) -> str:
+    return f'-k "{supplement.expression}"'
 
 
-def _unchecked(q: Qualification, beside: Beside) -> Iterator[str]:
-    yield f"{EMULATED} The last run on a GPU: {_last_on_gpu(q, beside.gpu)}."
-    for run in beside.unread:
+def _unchecked(q: Qualification, supplement: Supplement) -> Iterator[str]:
+    yield f"{EMULATED} The last run on a GPU: {_last_on_gpu(q, supplement.gpu)}."
+    for run in supplement.unread:
         yield f"whether this was a run on a GPU: {run}"
     for reason, count in q.not_asked:
         yield f"{count} cells: {reason}"
     for whose, lane, route, count in q.only:
         yield f"{count} cells of {lane}: {route}: only {whose} can be asked"
-    if beside.expression:
-        yield f"every case that {_filter(beside)} does not match"
+    if supplement.expression:
+        yield f"every case that {_filter(supplement)} does not match"
     if Lane.PACKAGE.value not in q.lanes:
         yield f"the package lane: {_why_no_package(q.candidate)}"
-    if beside.sizes is None:
+    if supplement.sizes is None:
         yield "file size, peak memory and load time at three sizes: left out by --budget 0"
     else:
-        yield from beside.sizes.missing
-        yield f"size, memory and load time by other routes than {beside.sizes.route}"
+        yield from supplement.sizes.missing
+        yield f"size, memory and load time by other routes than {supplement.sizes.route}"
     yield "how long inlining, exporting and saving take, with intervals: nox -s bench"
 
 
