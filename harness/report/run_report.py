@@ -10,6 +10,7 @@ from typing import Any
 from harness.base.files import replace_file
 from harness.base.fork import forked
 from harness.base.program import PROGRAM
+from harness.catalogue.releases import load_catalogue
 from harness.gate.findings import Finding, mistake
 from harness.gate.judge import GateReport, judge
 from harness.gate.reach import reach_in
@@ -30,7 +31,7 @@ from harness.report.run_frames import RunFrames, run_frames
 from harness.report.sections.standing import standing
 from harness.report.write import write_report
 from harness.run.defect_lines import defect_lines
-from harness.run.judged_run import JudgedRun
+from harness.run.judged_run import JudgedRun, known_defects
 from harness.runs.commands import Places, explain_command
 from harness.runs.provenance import provenance_to_json
 from harness.runs.record_table import cases_in
@@ -109,11 +110,14 @@ def published_frames(folder: RunFolder) -> RunFrames:
     provenance, plan, records = folder.provenance(), folder.plan(), folder.records()
     subjects, known = provenance.subjects, read_expectations(undecided=True)
     report = judge(plan, records, known.table, subjects, likes(subjects), (), known.register)
+    cases = cases_in(folder.path / "records.parquet")
+    _, table = known_defects(subjects, known, load_catalogue(), cases)
     return run_frames(
         ReportedRun(
             plan=[cell.key for cell in plan],
             records=list(records.values()),
-            cases=cases_in(folder.path / "records.parquet"),
+            cases=cases,
+            defect_table=table,
             subjects=subjects,
             gate=report.gate.value,
             classes=_classes(report),

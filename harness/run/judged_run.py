@@ -23,7 +23,6 @@ from harness.gate.qualify import Qualification, qualify
 from harness.gate.reach import reach_in
 from harness.gate.shown_defects import shown_defects
 from harness.gate.summary import summarise
-from harness.gate.verdict import ReachOf
 from harness.register.faults import faults_of
 from harness.register.standing import Expectations, Standings, read_expectations
 from harness.runs.commands import Places
@@ -35,7 +34,7 @@ from harness.subjects.choosing import likes
 from harness.subjects.specs import known_subjects
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import Corpus, read_corpus
-from harness.wire.records import CaseInfo, CellRecord, SubjectSpec
+from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.wire.vocabulary import Reach, SubjectKind
 
 RESULTS: Final = "results"  # where the commands look for runs if they are not told
@@ -166,28 +165,40 @@ def judged_run(
         known.register,
         cosmetic_is_told=bool(provenance.corpus) and not known.table.entries,
     )
-    newest = _newest_release(subjects)
-    counted = table = None
-    if newest is not None and known.table.releases and not provenance.corpus:
-        standings = Standings(known.register, known.table)
-        reach_of = _reach_of_rows(expected.corpus)
-        counted = known_in(newest, standings, reach_of)
-        table = defect_table(
-            standings,
-            counted.release,
-            {release.version: release.inliner_id for release in expected.catalogue.releases},
-            reach_of,
-            {case.name: case.family for case in cases},
-        )
+    counted, table = (
+        (None, None)
+        if provenance.corpus
+        else known_defects(subjects, known, expected.catalogue, cases)
+    )
     return JudgedRun(
         folder, report, plan, records, chosen, subjects, known, provenance, counted, table
     )
 
 
-def _reach_of_rows(corpus: Corpus) -> ReachOf:
-    """Who makes the split of a row's case; one that the corpus lacks is nobody's, and a fault."""
-    reach_of, names = reach_in(corpus.cases, ()), frozenset(corpus.names)
-    return lambda key: reach_of(key) if key.case in names else Reach.HANDMADE
+def known_defects(
+    subjects: Iterable[SubjectSpec],
+    known: Expectations,
+    catalogue: Catalogue,
+    cases: Iterable[CaseInfo],
+) -> tuple[Known, DefectTable] | tuple[None, None]:
+    """What the newest release of some subjects is known to have, and every known defect up to it.
+
+    Args:
+        cases: those whose splits the lock knows; of a row of any other case the split is nobody's.
+    """
+    newest = _newest_release(subjects)
+    if newest is None or not known.table.releases:
+        return None, None
+    families = {case.name: case.family for case in cases}
+    observed = reach_in(cases, ())
+
+    def reach_of(key: CellKey) -> Reach:
+        return observed(key) if key.case in families else Reach.HANDMADE
+
+    standings = Standings(known.register, known.table)
+    counted = known_in(newest, standings, reach_of)
+    inliners = {release.version: release.inliner_id for release in catalogue.releases}
+    return counted, defect_table(standings, counted.release, inliners, reach_of, families)
 
 
 def _newest_release(subjects: Iterable[SubjectSpec]) -> str | None:
