@@ -60,6 +60,13 @@ def execute(engine: torch.ScriptObject, *inputs: torch.Tensor) -> list[torch.Ten
     return torch.ops.tensorrt.execute_engine(list(inputs), engine)
 
 
+def test_outputs_alias_neither_inputs_nor_each_other(engine):
+    # create_output_tensors: fresh memory, but for declared aliased I/O
+    x = torch.randn(3, 4)
+    first, second = execute(engine, x)  # the segment's first output is a view of its input
+    assert len({tensor.untyped_storage().data_ptr() for tensor in (x, first, second)}) == 3
+
+
 def test_an_output_said_to_lie_where_an_input_lies_is_written_there(engine):
     # create_output_tensors: outputs[pyt_idx] = aliased_input; in the slot that 2.14 added
     slots: list[str | bytes] = [*engine_slots(engine)]
