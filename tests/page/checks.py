@@ -26,6 +26,7 @@ UNFOLD = """
 BROKEN_LINKS = """
 () => [...document.querySelectorAll("a")]
   .map((each) => each.getAttribute("href"))
+  .filter((to) => !to || !to.startsWith("https://github.com/"))
   .filter((to) => !to || !to.startsWith("#") || !document.getElementById(to.slice(1)))
   .map((to) => `a link leads to ${to}, which is not there`)
 """
