@@ -4,19 +4,15 @@ Both come from the project's own cache, which they share with `nox -s regress`; 
 builds and fetches. A machine that can do neither fails these tests: to skip them would be a pass.
 """
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from harness.catalogue.releases import Catalogue, load_catalogue
+from harness.catalogue.releases import load_catalogue
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.wire.records import SubjectSpec
 from tests.fetched import FETCHED
 
 # A machine that does other work too is slow, and no claim of ours is wrong for that.
@@ -25,23 +21,23 @@ settings.load_profile("any")
 
 
 @pytest.fixture(scope="session")
-def toolchain() -> Toolchain:
+def toolchain():
     return Toolchain(cache=PROJECT_ROOT / ".cache", python=sys.executable)
 
 
 @pytest.fixture(scope="session")
-def catalogue() -> Catalogue:
+def catalogue():
     return load_catalogue()
 
 
 @pytest.fixture(scope="session")
-def library(toolchain: Toolchain) -> Path:
+def library(toolchain):
     """The emulated runtime's native half."""
     return toolchain.emulated_runtime()
 
 
 @pytest.fixture(scope="session")
-def release_specs(toolchain: Toolchain, catalogue: Catalogue) -> dict[str, SubjectSpec]:
+def release_specs(toolchain, catalogue):
     """A release of each inliner, its wheel at hand."""
     releases = [catalogue.get(version) for version in FETCHED]
     return {

@@ -45,9 +45,7 @@ def harness(*arguments: str | Path, **environment: str) -> tuple[int, str, str]:
 
 
 @pytest.fixture(scope="module")
-def finished(
-    tmp_path_factory: pytest.TempPathFactory, library: Path, release_specs: dict[str, SubjectSpec]
-) -> Path:
+def finished(tmp_path_factory, library, release_specs):
     """A finished run of a few cases through everything."""
     out = tmp_path_factory.mktemp("results")
     code, printed, err = harness("run", "-k", CASES, "--releases", RELEASES, *ONE, "--out", out)

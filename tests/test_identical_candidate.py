@@ -13,7 +13,6 @@ from harness.catalogue.releases import CATALOGUE_FILE, EXPORTER_MODULE, load_cat
 from harness.cli import qualifying, running
 from harness.toolchain.cache import WHEELS
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.wire.records import SubjectSpec
 from tests.cli.test_bench import invoke
 
 LIKE, CANDIDATE = "2.14.0", "2.15.0rc1"
@@ -41,18 +40,14 @@ def renamed(released: Path, folder: Path, *, broken: bool = False) -> Path:
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["identical", "broken"])
-def made(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    release_specs: dict[str, SubjectSpec],
-) -> tuple[Path, bool]:
+def made(request, tmp_path_factory, release_specs):
     """A candidate's wheel, and whether it has the fault."""
     released = Path(str(release_specs[LIKE].wheel_path))
     return renamed(released, tmp_path_factory.mktemp("made"), broken=request.param), request.param
 
 
 @pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_cache(tmp_path, monkeypatch):
     """A cache that has what the project's has, and keeps what a test puts into it to itself."""
     cache = tmp_path / "cache"
     for part in (PROJECT_ROOT / ".cache").iterdir():
@@ -68,9 +63,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def as_release(
-    made: tuple[Path, bool], own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> bool:
+def as_release(made, own_cache, tmp_path, monkeypatch):
     """The candidate in a copy of the catalogue, put there by `add-release`: is it broken?"""
     wheel, broken = made
     catalogue = tmp_path / "releases.toml"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -84,14 +83,14 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory):
     file = tmp_path_factory.mktemp("ours") / "our_cases.py"
     file.write_text(CASES)
     return file
 
 
 @pytest.fixture(scope="module")
-def told(place: Path, library: Path) -> Callable[..., Told]:
+def told(place, library):
     """A run of cases of the user's own through two releases, by name; each is made once."""
     known: dict[tuple[str, ...], Told] = {}
 

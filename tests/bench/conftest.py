@@ -1,22 +1,15 @@
 """A real zygote, shared by the tests that need one: it takes seconds to start."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from harness.bench.process import Zygote
-from harness.wire.records import SubjectSpec
 from harness.workers.process import WorkerSetup
 
 
 @pytest.fixture(scope="session")
-def setup(
-    library: Path, release_specs: dict[str, SubjectSpec], tmp_path_factory: pytest.TempPathFactory
-) -> WorkerSetup:
+def setup(library, release_specs, tmp_path_factory):
     return WorkerSetup(
         python=sys.executable,
         library=library,
@@ -28,6 +21,6 @@ def setup(
 
 
 @pytest.fixture(scope="session")
-def zygote(setup: WorkerSetup) -> Iterator[Zygote]:
+def zygote(setup):
     with Zygote(setup, timeout_s=120) as running:
         yield running

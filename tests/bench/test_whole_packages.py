@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psutil
@@ -15,8 +15,6 @@ from harness.bench import process
 from harness.bench.options import BenchOptions
 from harness.bench.process import JobFailed
 from harness.bench.workers import Running, workers_for
-from harness.catalogue.releases import Catalogue
-from harness.toolchain import Toolchain
 from harness.wire.bench_records import IMPORTED, Arm, BenchCase, UserMetric
 from harness.wire.bench_turns import take_turns
 from tests.bench.simulated import plan_of, provenance_of
@@ -24,7 +22,6 @@ from tests.bench.simulated import plan_of, provenance_of
 CASE = BenchCase("relu_once@full-compilation")
 NOT_SAVED = BenchCase("two_mutated_buffers")  # by no release
 PER_CASE = {UserMetric.SAVE.value, UserMetric.LOAD_COLD.value, UserMetric.LOAD_WARM.value}
-Open = Callable[..., AbstractContextManager[Running]]
 
 
 def arms_of(baseline: str, candidate: str, route: str = "no-retrace") -> tuple[Arm, ...]:
@@ -49,9 +46,7 @@ def block(
 
 
 @pytest.fixture(scope="module")
-def opened(
-    toolchain: Toolchain, catalogue: Catalogue, tmp_path_factory: pytest.TempPathFactory
-) -> Open:
+def opened(toolchain, catalogue, tmp_path_factory):
     """Opens two releases as a bench does; with the Python that is named, if one is."""
 
     @contextmanager
@@ -71,7 +66,7 @@ def opened(
 
 
 @pytest.fixture(scope="module")
-def newest(opened: Open) -> Iterator[Running]:
+def newest(opened):
     """2.14.0 against itself, which is one process; it takes seconds to start."""
     with opened("2.14.0", "2.14.0") as running:
         yield running

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness import cli
 from harness.cli import corpus
-
-Run = Callable[..., tuple[int, str]]
 
 EXTRACTION: dict[str, Any] = {
     "axes": [
@@ -41,9 +37,7 @@ class Rig:
 
 
 @pytest.fixture
-def coverage(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> Run:
+def coverage(monkeypatch, capfd, tmp_path):
     monkeypatch.setenv("INLINER_REGRESS_CACHE", str(tmp_path))
 
     def run(rig: Rig, *arguments: str, with_errors: bool = False) -> tuple[int, str]:

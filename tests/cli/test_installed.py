@@ -1,13 +1,10 @@
 """The wheel holds all that the harness needs, and runs beside folders of the same names."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +12,7 @@ from harness.toolchain.environment import PROJECT_ROOT, rig_command
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     source = tmp_path_factory.mktemp("source")
     for name in ("harness", "corpus"):
         shutil.copytree(
@@ -31,7 +28,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(wheel, tmp_path_factory):
     target = tmp_path_factory.mktemp("installed")
     install = ["install", "--quiet", "--no-deps", "--no-index", "--target", str(target)]
     subprocess.run([sys.executable, "-m", "pip", *install, str(wheel)], check=True)
@@ -39,7 +36,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def foreign(tmp_path: Path) -> Path:
+def foreign(tmp_path):
     """A user's folder that holds a `corpus` and a `harness` of its own, which end whoever asks."""
     for name in ("corpus", "harness"):
         (tmp_path / name).mkdir()

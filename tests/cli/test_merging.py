@@ -6,7 +6,6 @@ import dataclasses
 import json
 import re
 import sys
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -22,13 +21,9 @@ from tests.record_builders import failed, planned, provenance
 PUBLISHED = sorted((Path(__file__).parents[2] / "results" / "published").glob("*/run.json"))
 CASES = ("relu_once", "two_outputs")
 
-Merge = Callable[..., tuple[int, str]]
-
 
 @pytest.fixture
-def merge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Merge:
+def merge(tmp_path, monkeypatch, capfd):
     """`python -m harness merge` into ``tmp_path``: exit code, and all that was printed."""
 
     def merge(*arguments: str | Path) -> tuple[int, str]:

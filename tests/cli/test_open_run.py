@@ -1,7 +1,5 @@
 """`harness.open_run`, as `docs/reports.md` shows it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -22,7 +20,7 @@ PUBLISHED = [path.parent for path in (ROOT / "results/published").glob("*-all-*/
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Path:
+def results(tmp_path):
     """`results/` with one run in it, and no report yet."""
     plan = [PlannedCell(key, False, key.subject) for key in full_run().plan]
     with RunFolder.create(tmp_path / "results", provenance(*full_run().subjects), plan):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,9 @@ from harness.toolchain import Toolchain
 from harness.wire.vocabulary import SubjectKind
 from tests.record_builders import key, planned, provenance, subject
 
-Run = Callable[..., tuple[int, str]]
-
 
 @pytest.fixture
-def harness(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+def harness(monkeypatch, capfd):
     """`python -m harness`, in this process: exit code, and all that was printed."""
 
     def run(*arguments: str | Path) -> tuple[int, str]:
@@ -263,7 +260,7 @@ def test_releases_are_listed_with_what_they_pin(harness):
 
 
 @pytest.fixture
-def catalogue(tmp_path: Path) -> Path:
+def catalogue(tmp_path):
     """A copy of the catalogue without its newest release."""
     text, cut, _ = CATALOGUE_FILE.read_text().partition(
         f'[release."{load_catalogue().newest.version}"]'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -32,7 +31,7 @@ CHANGED = OWN_CASES.replace("* 2", "* 3")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     (tmp_path / "our_cases.py").write_text(OWN_CASES)
     return tmp_path
 

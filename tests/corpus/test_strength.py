@@ -13,7 +13,6 @@ import itertools
 import random
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import torch
@@ -45,7 +44,7 @@ SYMMETRIC: dict[tuple[str, str, str], str] = {
 
 
 @pytest.fixture(autouse=True)
-def runtime(library: Path) -> None:
+def runtime(library):
     """Terms of a program know the engine's op."""
     torch.set_num_threads(1)
     load_runtime(library)

@@ -74,7 +74,7 @@ def test_what_needs_no_torch_prints_what_the_docs_show(transcript, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder for all transcripts, which go on with each other's files, with wheels at hand."""
     made = tmp_path_factory.mktemp("docs")
     for wheel in (ROOT / ".cache" / "wheels").glob("*.whl"):

@@ -28,7 +28,7 @@ def made(newest: str = NEWEST, reach: Reach = Reach.PRODUCT) -> DefectTable:
 
 
 @pytest.fixture(scope="module")
-def table() -> DefectTable:
+def table():
     return made()
 
 

@@ -421,13 +421,13 @@ def rtx(subject: str, version: str, *verdicts: Verdict) -> CellRecord:
     return record(made, *verdicts)
 
 
-def test_releases_are_compared_with_the_tensorrt_rtx_that_each_brings() -> None:
+def test_releases_are_compared_with_the_tensorrt_rtx_that_each_brings():
     q = held(rtx("2.13.0", "1.5.0.114", ERROR), rtx("2.14.0", "1.6.1.120"))
     assert dict(tally_lines(q)) == {"1 user call": "0 regressed, 1 fixed, 0 broken before, 0 right"}
     assert q.only == ()
 
 
-def test_where_a_release_has_several_tensorrt_rtx_only_equal_versions_are_compared() -> None:
+def test_where_a_release_has_several_tensorrt_rtx_only_equal_versions_are_compared():
     several = [rtx("2.14.0", version) for version in ("1.5.0.114", "1.6.1.120")]
     q = held(rtx("2.13.0", "1.5.0.114", ERROR), *several)
     assert q.compared == 1

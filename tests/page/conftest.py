@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from harness.base.errors import ExitCode
 from harness.toolchain.environment import PROJECT_ROOT
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 PUBLISHED = PROJECT_ROOT / "results" / "published"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -46,7 +45,7 @@ def browser_program(asked: str, own: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+def browser(request):
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
@@ -62,13 +61,13 @@ def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def published() -> Path:
+def published():
     """The page of the newest published run, with its pictures and scripts."""
     return sorted(PUBLISHED.glob("*-all-releases"))[-1] / "report.html"
 
 
 @pytest.fixture(scope="session")
-def fresh(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fresh(published, tmp_path_factory):
     """The same run's page as these templates write it."""
     run = tmp_path_factory.mktemp("run") / published.parent.name
     shutil.copytree(published.parent, run)
@@ -78,7 +77,7 @@ def fresh(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["published", "fresh"])
-def html(request: pytest.FixtureRequest) -> Path:
+def html(request):
     """A report's page; each test sees both."""
     file: Path = request.getfixturevalue(request.param)
     return file

@@ -1,16 +1,12 @@
 """Which browser is taken, and what is said where there is none."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.page.conftest import browser_program
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own(tmp_path, monkeypatch):
     """The driver's own browser, and a search path on which there is a chromium."""
     for name in ("own", "chromium"):
         (tmp_path / name).write_text("#!/bin/sh\n")

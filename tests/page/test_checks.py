@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def plant(fresh: Path, tmp_path: Path) -> Callable[..., Path]:
+def plant(fresh, tmp_path):
     """The fresh page with what a pattern finds first replaced."""
 
     def planted(old: str, new: str) -> Path:

@@ -65,7 +65,7 @@ MADE = {
 
 
 @pytest.fixture(params=MADE)
-def html(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+def html(request, tmp_path):
     file = tmp_path / "page.html"
     file.write_text(MADE[request.param](tmp_path))
     return file

@@ -129,12 +129,12 @@ def newest() -> Published:
 
 
 @pytest.fixture(scope="module")
-def published() -> Published:
+def published():
     return newest()
 
 
 @pytest.fixture(scope="module")
-def every(published: Published) -> EveryCell:
+def every(published):
     return EveryCell(published)
 
 

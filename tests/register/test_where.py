@@ -54,7 +54,7 @@ class Sources:
 
 
 @pytest.fixture(scope="module")
-def sources(toolchain: Toolchain, catalogue: Catalogue) -> Sources:
+def sources(toolchain, catalogue):
     return Sources(toolchain, catalogue)
 
 

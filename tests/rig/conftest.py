@@ -7,10 +7,10 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 import torch
@@ -18,7 +18,6 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from corpus.case import find_case
-from harness.catalogue.releases import Catalogue
 from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase, prepare
 from harness.rig.clock import StageClock
@@ -27,7 +26,6 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.inliners.release import ReleaseInliner
-from harness.toolchain import Toolchain
 from harness.wire.builders import SEGMENT
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Route
@@ -36,7 +34,7 @@ from tests.mutants import Mutant
 
 
 @pytest.fixture(scope="session", autouse=True)
-def runtime(library: Path) -> None:
+def runtime(library):
     """`tensorrt::Engine` and its op, emulated."""
     torch.set_num_threads(1)
     load_runtime(library)
@@ -93,16 +91,13 @@ def said(record: CellRecord) -> list[tuple[str, str, str]]:
     return [(each.oracle.value, each.label, each.message) for each in record.verdicts]
 
 
-Prepared = Callable[[str], PreparedCase]
-
-
 @pytest.fixture(scope="session")
-def prepared() -> Prepared:
+def prepared():
     return prepared_case
 
 
 @pytest.fixture(scope="session")
-def inliners(release_specs: dict[str, SubjectSpec]) -> dict[str, Inliner]:
+def inliners(release_specs):
     """A real release of each inliner, the two built-in inliners, and none."""
     loaded: dict[str, Inliner] = {
         version: load_inliner(spec) for version, spec in release_specs.items()
@@ -115,12 +110,10 @@ def inliners(release_specs: dict[str, SubjectSpec]) -> dict[str, Inliner]:
     return loaded
 
 
-Load = Callable[..., ReleaseInliner]
-"""`load(mutant, field=value)` is 2.14.0 with a text replaced, as a candidate of these fields."""
-
-
 @pytest.fixture
-def load_mutant(release_specs: dict[str, SubjectSpec], tmp_path: Path) -> Load:
+def load_mutant(release_specs, tmp_path):
+    """`load_mutant(mutant, field=value)` is 2.14.0 with a text replaced, as a candidate so made."""
+
     def load(mutant: Mutant, **fields: Any) -> ReleaseInliner:
         spec = release_specs["2.14.0"]
         path = mutant.write(Path(str(spec.wheel_path)), tmp_path)
@@ -130,22 +123,6 @@ def load_mutant(release_specs: dict[str, SubjectSpec], tmp_path: Path) -> Load:
         return loaded
 
     return load
-
-
-Ask = Callable[..., Any]
-"""`ask(function, *arguments)` is what a function returns in a process of its own, with torch."""
-
-
-class AskPackage(Protocol):
-    """What `function(package, *arguments)` returns in a process of its own; all are JSON's.
-
-    The package is that of a release, opened as ``setup`` changes what `open_package` takes, and it
-    is as it was imported: nothing was compiled, loaded or planted before.
-    """
-
-    def __call__(
-        self, release: str, function: Callable[..., Any], *arguments: Any, **setup: str
-    ) -> Any: ...
 
 
 class QuestionFailed(AssertionError):
@@ -173,7 +150,7 @@ def _ask(
 
 
 @pytest.fixture(scope="session")
-def answering() -> Iterator[subprocess.Popen[str]]:
+def answering():
     """The process that imports torch, and every package, once for all tests of a session."""
     with subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("answering.py"))],
@@ -185,14 +162,19 @@ def answering() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture(scope="session")
-def ask_torch(answering: subprocess.Popen[str]) -> Ask:
+def ask_torch(answering):
+    """`ask_torch(function, *arguments)` is what it returns in a process of its own, with torch."""
     return partial(_ask, answering, None)
 
 
 @pytest.fixture(scope="session")
-def ask_package(
-    answering: subprocess.Popen[str], toolchain: Toolchain, catalogue: Catalogue
-) -> AskPackage:
+def ask_package(answering, toolchain, catalogue):
+    """`ask_package(release, function, *arguments)`: likewise, with that release's package first.
+
+    The package is opened as ``setup`` changes what `open_package` takes, and it is as it was
+    imported: nothing was compiled, loaded or planted before. Arguments and answers are JSON's.
+    """
+
     def ask(release: str, function: Callable[..., Any], *arguments: Any, **setup: str) -> Any:
         opened = {"release": release, "builder": SEGMENT} | setup
         if "site" not in opened:

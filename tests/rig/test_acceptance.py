@@ -41,7 +41,7 @@ def records_of(inliners: Mapping[str, Inliner], subjects: Sequence[str]) -> dict
 
 
 @pytest.fixture
-def three(inliners: dict[str, Inliner]) -> dict[str, Inliner]:
+def three(inliners):
     names = ("2.14.0", "name-matching", "positional")
     return {name: inliners[name] for name in names}
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from harness.base.errors import Unavailable
-from harness.catalogue.releases import Release, load_catalogue
+from harness.catalogue.releases import load_catalogue
 from harness.machine.cuda import Device
 from harness.run import doctor
 from harness.run.doctor import Finding
@@ -18,7 +17,7 @@ from tests.fake_releases import make_release, script
 
 
 @pytest.fixture
-def release(tmp_path: Path) -> Release:
+def release(tmp_path):
     return make_release(tmp_path / "house")
 
 

@@ -15,13 +15,11 @@ import pytest
 
 import harness.run.run
 from harness.base.errors import ExitCode, UsageError
-from harness.catalogue.releases import Catalogue
 from harness.gate.findings import Gate
 from harness.machine.cuda import Device
 from harness.report.run_report import write_run_report
 from harness.run.run import RunOptions, resume, run
 from harness.subjects.packages import Installed
-from harness.toolchain import Toolchain
 from harness.workers.process import PackageSetup
 from tests import commands
 
@@ -40,7 +38,7 @@ class Silent:
 
 
 @pytest.fixture
-def on_the_cpu(toolchain: Toolchain, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def on_the_cpu(toolchain, catalogue, monkeypatch):
     site = toolchain.package_site(catalogue.get(FOUND.release))
 
     def setup(**given: Any) -> PackageSetup:

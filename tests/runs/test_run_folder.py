@@ -1,7 +1,5 @@
 """Run folders: made, found, resumed, and written by one process at a time."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -9,15 +7,13 @@ import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from harness.base.errors import SurroundingsError, UsageError
 from harness.runs.journal import Journal
-from harness.runs.plan import PlannedCell, make_plan
-from harness.runs.provenance import Provenance
+from harness.runs.plan import make_plan
 from harness.runs.run_folder import RunFolder, RunState
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.record_json import SCHEMA, to_json
@@ -30,17 +26,17 @@ CASES = [case("a"), case("b", "other", "handmade"), case("c")]
 
 
 @pytest.fixture
-def plan() -> tuple[PlannedCell, ...]:
+def plan():
     return make_plan(CASES, [SUBJECT], ["nonstrict"])
 
 
 @pytest.fixture
-def origin() -> Provenance:
+def origin():
     return provenance(SUBJECT)
 
 
 @pytest.fixture
-def run(tmp_path: Path, origin: Provenance, plan: tuple[PlannedCell, ...]) -> RunFolder:
+def run(tmp_path, origin, plan):
     return RunFolder.create(tmp_path / "results", origin, plan)
 
 

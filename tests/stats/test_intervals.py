@@ -1,7 +1,5 @@
 """An interval holds what it says, as often as it says."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +24,7 @@ class Rig:
 
 
 @pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def source(tmp_path, monkeypatch):
     """A source in a folder of sources that take the place of the project's own."""
     folder = tmp_path / "sources"
     (folder / "families").mkdir(parents=True)

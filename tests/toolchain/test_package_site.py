@@ -92,7 +92,7 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
+def house(tmp_path):
     release = make_release(
         tmp_path / "house",
         others={
@@ -244,7 +244,7 @@ class TestRealLibraries:
     """Builder tensorrt-rtx: TensorRT-RTX whole, as a distribution torch-tensorrt-rtx asks."""
 
     @pytest.fixture
-    def bindings(self, house: House) -> Bindings:
+    def bindings(self, house):
         name = "tensorrt_rtx_cu13_bindings-9.0.0.7-cp311-none-manylinux_2_28_x86_64.whl"
         bound = {
             "tensorrt_rtx_bindings/__init__.py": b"import tensorrt_rtx_libs",

@@ -60,7 +60,7 @@ class Registry:
 
 
 @pytest.fixture
-def registry(tmp_path: Path) -> Registry:
+def registry(tmp_path):
     return Registry(tmp_path)
 
 

@@ -13,7 +13,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import filelock
@@ -68,17 +67,17 @@ class Registry:
 
 
 @pytest.fixture
-def release(tmp_path: Path) -> Release:
+def release(tmp_path):
     return make_release(tmp_path / "registry")
 
 
 @pytest.fixture
-def registry(tmp_path: Path, release: Release) -> Registry:
+def registry(tmp_path, release):
     return Registry(tmp_path, release)
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Path:
+def cache(tmp_path):
     return tmp_path / "cache"
 
 
@@ -175,7 +174,7 @@ class TestWheelFromTheRegistry:
 
 class TestCorruptCachedWheel:
     @pytest.fixture
-    def corrupt(self, cache: Path, release: Release) -> Path:
+    def corrupt(self, cache, release):
         path = cache / "wheels" / release.wheel
         path.parent.mkdir(parents=True)
         path.write_bytes(b"damaged")
@@ -371,7 +370,7 @@ ANSWER = 'extern "C" int answer() { return 42 + _GLIBCXX_USE_CXX11_ABI; }\n'
 
 class TestNativeBuild:
     @pytest.fixture
-    def facts(self, tmp_path: Path) -> EnvironmentFacts:
+    def facts(self, tmp_path):
         """A torch of three empty libraries, which any linker takes."""
         libraries = tmp_path / "lib"
         libraries.mkdir()
@@ -380,15 +379,13 @@ class TestNativeBuild:
         return dataclasses.replace(NO_TORCH, library_path=str(libraries))
 
     @pytest.fixture
-    def source(self, tmp_path: Path) -> Path:
+    def source(self, tmp_path):
         path = tmp_path / "answer.cpp"
         path.write_text(ANSWER)
         return path
 
     @pytest.fixture
-    def build(
-        self, cache: Path, source: Path, facts: EnvironmentFacts
-    ) -> Callable[..., tuple[Path, list[str]]]:
+    def build(self, cache, source, facts):
         def _build(**changes: object) -> tuple[Path, list[str]]:
             told: list[str] = []
             toolchain = Toolchain(cache, sys.executable, notify=told.append)

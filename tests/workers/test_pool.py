@@ -27,7 +27,7 @@ STUB = Path(__file__).with_name("stub_worker.py")
 
 
 @pytest.fixture
-def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkerSetup:
+def setup(tmp_path, monkeypatch):
     """A `python` that starts the stub whatever module it is asked for."""
     monkeypatch.setenv("STUB_MEMORY", str(tmp_path / "memory"))
     python = tmp_path / "python"

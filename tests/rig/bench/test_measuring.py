@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from harness.rig.bench.measuring import Worker, drop_from_cache, resident_share
-from harness.rig.bench.prepared import Measured, make_ready
+from harness.rig.bench.prepared import make_ready
 from harness.rig.cell.sharing import program_identity
 from harness.wire.bench_records import INLINE_PARTS, Arm, BenchCase, Metric
 
@@ -18,7 +18,7 @@ ARM = Arm("baseline", "2.14.0", "export")
 
 
 @pytest.fixture(scope="module")
-def measured() -> Measured:
+def measured():
     return make_ready(BenchCase("relu_once"), 0)
 
 

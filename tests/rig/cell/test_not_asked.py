@@ -15,13 +15,13 @@ from harness.rig.inliners.builtin import BuiltinInliner
 from harness.wire.routes import Route
 from harness.wire.vocabulary import CellState
 from tests.mutants import Mutant
-from tests.rig.conftest import Prepared, cell_record
+from tests.rig.conftest import cell_record
 
 TAKES_CHILD = "        trt_module = getattr(gm, name)\n"
 
 
 @pytest.fixture
-def engine(prepared: Prepared) -> EngineModule:
+def engine(prepared):
     (child, *_) = engine_children(prepared("relu_once").split).values()
     assert isinstance(child, EngineModule)
     return child

@@ -44,7 +44,7 @@ CELLS = (("2.4.0", "legacy"), ("2.5.0", "legacy"), ("2.14.0", "export"), ("torch
 
 
 @pytest.fixture
-def fresh() -> PreparedCase:
+def fresh():
     return prepare(CASE, "nonstrict", 0, StageClock())
 
 

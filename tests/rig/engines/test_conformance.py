@@ -13,19 +13,15 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import Unavailable
-from harness.catalogue.releases import Catalogue
 from harness.subjects.packages import preflight
 from harness.wire.builders import CUDA, EMULATED
-from tests.rig.conftest import AskPackage
 from tests.rig.engines.conformance import ALIASED_FACTS, FACTS, answers_of
 
 PROGRAM = Path(__file__).with_name("conformance.py")
 
 
 @pytest.fixture(scope="module", params=[EMULATED, pytest.param(CUDA, marks=pytest.mark.cuda)])
-def answers(
-    request: pytest.FixtureRequest, ask_package: AskPackage, catalogue: Catalogue
-) -> dict[str, bool]:
+def answers(request, ask_package, catalogue):
     """What engines that an executor runs answer, each built by a release's real package."""
     told: dict[str, bool]
     if request.param == EMULATED:

@@ -47,12 +47,12 @@ def doubling() -> GraphModule:
 
 
 @pytest.fixture(scope="module")
-def engine() -> torch.ScriptObject:
+def engine():
     return make_engine(build_segment_engine("_run_on_acc_0", segment()))
 
 
 @pytest.fixture(scope="module")
-def dynamic_engine() -> torch.ScriptObject:
+def dynamic_engine():
     return make_engine(build_segment_engine("_run_on_acc_0", segment(dynamic=True)))
 
 

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from harness.rig.package.compile_hooks import lost
-from tests.rig.conftest import AskPackage
 from tests.rig.package.asked_cases import asked_cases
 
 
 @pytest.fixture(scope="module")
-def answers(ask_package: AskPackage) -> dict[str, Any]:
+def answers(ask_package):
     found: dict[str, Any] = ask_package("2.14.0", asked_cases, "2.14.0")
     return found
 

@@ -1,22 +1,16 @@
 """A cell of the package lane with the newest release: sound, and with faults planted in it."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from functools import cache
 
 import pytest
 
-from tests.rig.conftest import AskPackage
 from tests.rig.package.faulty_cells import RELEASE, faulty_cell
 
 LIST_FOR_TENSOR = "element of an engine: a list for a tensor"  # listed: every release has it
 
-Failures = Callable[[str], dict[str, list[str]]]
-
 
 @pytest.fixture(scope="module")
-def failures(ask_package: AskPackage) -> Failures:
+def failures(ask_package):
     """What is not ok of the cell, saved with retrace=False, with a fault planted."""
     return cache(lambda fault: ask_package(RELEASE, faulty_cell, "no-retrace", "emulated", fault))
 

@@ -18,7 +18,7 @@ LOWERING_S, CONVERTING_S = 0.02, 0.05
 
 
 @pytest.fixture
-def compiler(monkeypatch: pytest.MonkeyPatch) -> Any:
+def compiler(monkeypatch):
     """A module like a release's: `compile` lowers, and calls `compile_module` by its name."""
     module: Any = ModuleType(COMPILER)
     exec(

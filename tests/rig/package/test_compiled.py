@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.rig.conftest import AskPackage
 from tests.rig.package.asked_cases import compiled_cases
 
 EAGER = "split module against eager"
@@ -21,7 +20,7 @@ Answers = dict[str, dict[str, dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def answers(ask_package: AskPackage) -> Answers:
+def answers(ask_package):
     """By case and route the state, the reason and what failed."""
     found: Answers = ask_package("2.14.0", compiled_cases, "2.14.0", RAISES, PACKS, FORGETS)
     return found

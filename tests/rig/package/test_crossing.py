@@ -13,12 +13,10 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import SurroundingsError, UsageError
-from harness.catalogue.releases import Catalogue
 from harness.crossing.folder import crossing_journal
 from harness.crossing.judge import Pair, Program
 from harness.crossing.run import PROGRAMS, cross
 from harness.subjects.stations import Station
-from harness.toolchain import Toolchain
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +47,7 @@ def pairs(folder: Path) -> dict[tuple[str, str], Pair]:
 
 
 @pytest.fixture(scope="module")
-def station(toolchain: Toolchain, catalogue: Catalogue) -> Callable[[str], Station]:
+def station(toolchain, catalogue):
     def station(release: str) -> Station:
         found = catalogue.get(release)
         site = toolchain.package_site(found)
@@ -59,7 +57,7 @@ def station(toolchain: Toolchain, catalogue: Catalogue) -> Callable[[str], Stati
 
 
 @pytest.fixture(scope="module")
-def sound(station: Callable[[str], Station], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sound(station, tmp_path_factory):
     """A crossing with nothing wrong."""
     folder = tmp_path_factory.mktemp("crossing") / "sound"
     run(folder, [station(SAVER), station(LOADER)])
@@ -67,7 +65,7 @@ def sound(station: Callable[[str], Station], tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture
-def saved(sound: Path, tmp_path: Path) -> Path:
+def saved(sound, tmp_path):
     """The same programs, not loaded by anybody yet."""
     folder = tmp_path / "saved"
     shutil.copytree(sound, folder)

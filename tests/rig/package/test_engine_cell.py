@@ -4,23 +4,19 @@ Everything is as on a GPU but for the device, and for the engines, which are emu
 moved, TF32 is off, the module in memory is asked twice, and archives are loaded in new processes.
 """
 
-from __future__ import annotations
-
 import pytest
 
-from tests.rig.conftest import AskPackage
 from tests.rig.package.faulty_cells import RELEASE, faulty_cell
-from tests.rig.package.test_cell import Failures
 
 
 @pytest.fixture(scope="module")
-def failures(ask_package: AskPackage) -> Failures:
+def failures(ask_package):
     """What is not ok of the cell with a fault planted, saved with retrace=False."""
     return lambda fault: ask_package(RELEASE, faulty_cell, "no-retrace", "cuda-forking", fault)
 
 
 @pytest.fixture(scope="module")
-def compiled(ask_package: AskPackage) -> Failures:
+def compiled(ask_package):
     """Likewise of the compiled module in memory."""
     return lambda fault: ask_package(RELEASE, faulty_cell, "compile", "cuda-forking", fault)
 

@@ -6,13 +6,14 @@ Every release is asked in processes of its own (see `hybrid`): a process has one
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.rig.package.patches import PATCHES, patches_for
-from tests.rig.conftest import AskPackage, QuestionFailed
+from tests.rig.conftest import QuestionFailed
 from tests.rig.package import hybrid
 
 RTX = "tensorrt-rtx"
@@ -58,7 +59,7 @@ def test_a_release_candidate_and_a_nightly_need_the_patches_of_their_release(ver
 
 
 def compiled_and_loaded(
-    ask_package: AskPackage, release: str, archive: Path, **setup: str
+    ask_package: Callable[..., Any], release: str, archive: Path, **setup: str
 ) -> dict[str, Any]:
     """What a release compiles, after it was held to load what it saved in a fresh process."""
     compiled: dict[str, Any] = ask_package(release, hybrid.compiled, str(archive), **setup)

@@ -1,12 +1,7 @@
 """Split graphs as boxes and wires, and the wires that an inliner got wrong."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import pytest
 
-from harness.rig.cell.prepare import PreparedCase
 from harness.rig.oracles.reading import Reading
 from harness.rig.oracles.wiring import reference_reading
 from harness.rig.questions.picture import RETURNS, BoxReader, picture, split_graph
@@ -16,7 +11,7 @@ CASE = "inputs_read_in_reverse"
 
 
 @pytest.fixture
-def case(prepared: Callable[[str], PreparedCase]) -> PreparedCase:
+def case(prepared):
     return prepared(CASE)
 
 

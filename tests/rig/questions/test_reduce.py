@@ -47,7 +47,7 @@ def request(library: Path, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def blueprint(monkeypatch: pytest.MonkeyPatch) -> Blueprint:
+def blueprint(monkeypatch):
     made = residual()
     case = Case("residual", Family.FOUND, Origin.HANDMADE, "", lambda: build(made))
     monkeypatch.setattr(reducing, "find_case", lambda name: case)

@@ -23,7 +23,6 @@ from harness.wire.records import SubjectSpec
 from harness.wire.vocabulary import SubjectKind
 from tests.commands import python
 
-Specs = dict[str, SubjectSpec]
 OURS = frozenset({"corpus", "harness", "tests"})
 
 VALUES = ("inputs_read_in_reverse", "legacy", "2.13.0", "2.14.0", "wrong-values", "should be -")
@@ -41,7 +40,7 @@ OTHERS = (
 
 
 @pytest.fixture(scope="module")
-def trials() -> Trials:
+def trials():
     return Trials()
 
 
