@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from harness.base.errors import SurroundingsError, UsageError
-from harness.catalogue.releases import load_catalogue
+from harness.catalogue.releases import Release, load_catalogue
 from harness.runs.plan import make_plan
 from harness.subjects.specs import (
     REQUIRED_CALLS,
@@ -112,58 +113,49 @@ def test_every_subject_survives_json(tmp_path, maker):
     assert subject_from_json(json.loads(json.dumps(to_json(subject)))) == subject
 
 
+ROUTES = {"reachable": ("legacy",), "hypothetical": ("export",)}
+
+
+def file_subject(
+    folder: Path, content: bytes = EXPORTER, modules: Sequence[str] = (), **how: str
+) -> tuple[SubjectSpec, Release]:
+    """The subject of a file with this content, and the release that it is held against."""
+    made = make_release(folder / "wheels", others=dict.fromkeys(modules, b"1"))
+    release = with_changes(made, **ROUTES)
+    path = folder / "my exporter.py"
+    path.write_bytes(content)
+    wheel = None if how else folder / "wheels" / release.wheel
+    return exporter_subject(path, release, wheel, **how), release
+
+
 class TestExporterFile:
-    def test_its_id_holds_its_stem_and_the_start_of_its_inliner_id(self, tmp_path):
-        release = make_release(tmp_path, others={"other.py": b"1"})
-        path = tmp_path / "my exporter.py"
-        path.write_bytes(EXPORTER + b"# changed\n")
-        subject = exporter_subject(path, release, tmp_path / release.wheel)
+    def test_it_is_named_by_its_stem_and_its_inliner_and_takes_its_routes_from_the_release(
+        self, tmp_path
+    ):
+        subject, release = file_subject(tmp_path, EXPORTER + b"# changed\n", ["other.py"])
         assert subject.inliner_id is not None
         assert subject.subject == f"file:my_exporter-{subject.inliner_id[:8]}"
         assert subject.kind is SubjectKind.FILE
         assert subject.release == release.version
-        assert subject.exporter_path == str(path.resolve())
+        assert subject.exporter_path == str((tmp_path / "my exporter.py").resolve())
         assert subject.exporter_sha256 == hashlib.sha256(EXPORTER + b"# changed\n").hexdigest()
         assert subject.inliner_id != release.inliner_id
+        assert subject.hypothetical_routes == ("export",)
 
     def test_a_byte_identical_file_has_the_releases_inliner_id(self, tmp_path):
-        release = make_release(tmp_path, others={"other.py": b"1"})
-        path = tmp_path / "_exporter.py"
-        path.write_bytes(EXPORTER)
-        subject = exporter_subject(path, release, tmp_path / release.wheel)
+        subject, release = file_subject(tmp_path, modules=["other.py"])
         assert subject.inliner_id == release.inliner_id
 
     def test_without_a_wheel_it_is_unavailable_under_the_same_name(self, tmp_path):
-        release = make_release(tmp_path)
-        path = tmp_path / "_exporter.py"
-        path.write_bytes(EXPORTER)
-        without = exporter_subject(path, release, None, unavailable="no registry")
-        assert without.subject == exporter_subject(path, release, tmp_path / release.wheel).subject
+        without, _ = file_subject(tmp_path, unavailable="no registry")
+        assert without.subject == file_subject(tmp_path)[0].subject
         assert (without.unavailable, without.inliner_id) == ("no registry", None)
-
-    def test_it_takes_its_routes_from_the_release_it_is_like(self, tmp_path):
-        release = with_changes(
-            make_release(tmp_path), reachable=("legacy",), hypothetical=("export",)
-        )
-        path = tmp_path / "_exporter.py"
-        path.write_bytes(EXPORTER)
-        subject = exporter_subject(path, release, tmp_path / release.wheel)
-        assert subject.hypothetical_routes == ("export",)
 
     @pytest.mark.parametrize("missing", REQUIRED_CALLS)
     def test_a_missing_call_is_named(self, tmp_path, missing):
-        path = tmp_path / "_exporter.py"
-        path.write_bytes(EXPORTER.replace(f"def {missing}(".encode(), b"def other("))
-        with pytest.raises(UsageError, match=rf"_exporter\.py: does not define {missing};"):
-            self.subject(path)
-
-    def test_a_call_inside_a_class_or_a_function_does_not_count(self, tmp_path):
-        path = tmp_path / "_exporter.py"
-        path.write_bytes(
-            EXPORTER.replace(b"def transform(gm): ...", b"class A:\n def transform(): 0")
-        )
-        with pytest.raises(UsageError, match="does not define transform;"):
-            self.subject(path)
+        content = EXPORTER.replace(f"def {missing}(".encode(), b"def other(")
+        with pytest.raises(UsageError, match=rf"exporter\.py: does not define {missing};"):
+            file_subject(tmp_path, content)
 
     @pytest.mark.parametrize(
         "binding",
@@ -176,32 +168,30 @@ class TestExporterFile:
         ],
     )
     def test_a_call_may_be_bound_in_other_ways_than_by_def(self, tmp_path, binding):
-        path = tmp_path / "_exporter.py"
-        path.write_bytes(EXPORTER.replace(b"def transform(gm): ...", binding))
-        assert self.subject(path).kind is SubjectKind.FILE
+        content = EXPORTER.replace(b"def transform(gm): ...", binding)
+        assert file_subject(tmp_path, content)[0].kind is SubjectKind.FILE
 
     @pytest.mark.parametrize(
         ("content", "complaint"),
         [
-            (EXPORTER + b"def broken(:\n", r"_exporter\.py, line 5: not valid Python"),
-            (EXPORTER + b"x = '\xff'\n", r"_exporter\.py, line \d+: not valid Python"),
+            (EXPORTER + b"def broken(:\n", r"exporter\.py, line 5: not valid Python"),
+            (EXPORTER + b"x = '\xff'\n", r"exporter\.py, line \d+: not valid Python"),
+            (
+                EXPORTER.replace(b"def transform(gm): ...", b"class A:\n def transform(): 0"),
+                "does not define transform;",
+            ),
         ],
     )
-    def test_a_file_that_does_not_parse_is_refused_with_its_line(
+    def test_a_file_that_does_not_parse_or_lacks_a_call_is_refused(
         self, tmp_path, content, complaint
     ):
-        path = tmp_path / "_exporter.py"
-        path.write_bytes(content)
         with pytest.raises(UsageError, match=complaint):
-            self.subject(path)
+            file_subject(tmp_path, content)
 
-    def test_a_file_that_cannot_be_read_is_refused_with_the_reason(self, tmp_path):
-        with pytest.raises(UsageError, match=r"absent\.py: cannot be read \(No such file"):
-            self.subject(tmp_path / "absent.py")
-        with pytest.raises(UsageError, match=r"cannot be read \(Is a directory"):
-            self.subject(tmp_path)
-
-    @staticmethod
-    def subject(path: Path) -> SubjectSpec:
-        release = make_release(path.parent / "wheels")
-        return exporter_subject(path, release, path.parent / "wheels" / release.wheel)
+    @pytest.mark.parametrize(
+        ("path", "reason"), [("absent.py", "No such file"), (".", "Is a directory")]
+    )
+    def test_a_file_that_cannot_be_read_is_refused_with_the_reason(self, tmp_path, path, reason):
+        release = make_release(tmp_path)
+        with pytest.raises(UsageError, match=rf"cannot be read \({reason}"):
+            exporter_subject(tmp_path / path, release, tmp_path / release.wheel)
