@@ -26,7 +26,7 @@ _MOST: Final = 3
 def screen_of(judged: JudgedRun) -> list[str]:
     """The first screen of a run, as the console shows it."""
     lines = defect_lines(judged)
-    if judged.known is not None:
+    if judged.known is not None and not likes(judged.subjects):
         lines[-1] += f"; all: {PROGRAM} defects --release {judged.known.release}"
     return first_screen(judged.report, lines, run=judged.folder.run_id, places=judged.places)
 
@@ -34,6 +34,8 @@ def screen_of(judged: JudgedRun) -> list[str]:
 def defect_lines(judged: JudgedRun) -> list[str]:
     """What stands between the gate and the cells, on the console and on the page alike."""
     lines = [*_upgrades(judged), *_candidates(judged), *_releases(judged)]
+    if likes(judged.subjects):
+        return lines  # what releases have is not the question
     if judged.known is not None:
         return [*lines, *known_lines(judged.known)]
     return [*lines, *_own_cases(judged)]

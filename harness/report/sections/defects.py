@@ -11,6 +11,7 @@ from harness.gate.defect_table import Column, DefectRow, DefectTable, Mark, Part
 from harness.report import style, text
 from harness.report.reported_run import ReportedRun, Section
 from harness.report.sections.causes import CAUSES, LiveCause
+from harness.wire.vocabulary import SubjectKind
 
 TITLES: Final[Mapping[Part, str]] = {
     Part.PRODUCT: "In {newest}, and met by models as the product splits them",
@@ -59,15 +60,29 @@ def build_defects(run: ReportedRun) -> DefectsView | None:
     shown = run.view(CAUSES)
     return DefectsView(
         table=run.defect_table,
-        parts=parts_of(run.defect_table),
+        parts=parts_of(run.defect_table, folded=_has_candidate(run)),
         causes={cause.id: cause for cause in (*shown.live, *shown.gone)},
     )
 
 
-def parts_of(table: DefectTable) -> tuple[PartView, ...]:
-    """The parts that have a row, in their order."""
+def _has_candidate(run: ReportedRun) -> bool:
+    """Whether the page is about a candidate, so that what releases have is quiet."""
+    return any(spec.kind is SubjectKind.FILE for spec in run.subjects)
+
+
+def parts_of(table: DefectTable, *, folded: bool = False) -> tuple[PartView, ...]:
+    """The parts that have a row, in their order.
+
+    Args:
+        folded: whether all of them are, and not only those that few readers need.
+    """
     return tuple(
-        PartView(part.value, title.format(newest=table.newest), table.of(part), part in _FOLDED)
+        PartView(
+            part.value,
+            title.format(newest=table.newest),
+            table.of(part),
+            folded or part in _FOLDED,
+        )
         for part, title in TITLES.items()
         if table.of(part)
     )

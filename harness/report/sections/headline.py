@@ -13,7 +13,6 @@ from typing import Any, Final
 import pandas as pd
 
 from harness.gate.defect_table import DefectTable, Part
-from harness.gate.known import Changes
 from harness.gate.qualify import Qualification, decision_words, evidence_words, tally_lines
 from harness.gate.verdict import counts_by_lane, verdict_words
 from harness.report import text
@@ -81,7 +80,7 @@ def headline(run: ReportedRun) -> Headline:
     )
     faults = sum(finding.tone == EXPECTATIONS for finding in run.findings)
     words = verdict_words(gate, counts, faults)
-    first = run.upgrades[0] if run.upgrades and gate == "green" else None
+    first = _decided(run)
     return Headline(
         state=gate,
         sign=SIGNS[gate],
@@ -97,23 +96,37 @@ def headline(run: ReportedRun) -> Headline:
     )
 
 
+def _decided(run: ReportedRun) -> Qualification | None:
+    """What the page is about: a candidate, whatever the gate says; a release where it is green."""
+    for q in run.upgrades[:1]:
+        about = q.candidate.kind is SubjectKind.FILE and run.gate == "red"
+        return q if about or run.gate == "green" else None
+    return None
+
+
 def answers(run: ReportedRun) -> Iterator[Answer]:
     """What a reader asks first, a line each: what changed, what is silent, which call is safest."""
-    for number, q in enumerate(run.upgrades):
-        if number or run.gate != "green":
+    first = _decided(run)
+    for q in run.upgrades:
+        if q is not first:
             yield Answer(q.candidate.subject, f"{decision_words(q)}, {evidence_words(q)}")
         yield from (Answer(asked, told) for asked, told in tally_lines(q))
-        yield from _changes(q, run.changes)
-    if run.defect_table:
+        yield from _in_defects(q, run)
+    if run.defect_table and not any(spec.kind is SubjectKind.FILE for spec in run.subjects):
         yield from _silent(run.defect_table)
     releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
     if told := safest(call_records(run.cells_of_lanes, releases)):
         yield Answer("Safest call", f"{told}.")
 
 
-def _changes(q: Qualification, changes: Changes | None) -> Iterator[Answer]:
-    """The defects that went and came, by their titles."""
-    if changes and changes.before == q.baseline.subject and changes.release == q.candidate.subject:
+def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
+    """What the candidate does otherwise: in the console's words, or the defects by their titles."""
+    name, changes = q.candidate.subject, run.changes
+    told = [line.removeprefix(f"{name}: ") for line in run.defects if line.startswith(f"{name}: ")]
+    if told:
+        yield Answer("In defects", items=tuple(told[0].split("; ")))
+        return
+    if changes and changes.before == q.baseline.subject and changes.release == name:
         of = {
             "Mended": [_with(each.defect.title, each.defect.fixed_by) for each in changes.mended],
             "New": [each.defect.title for each in changes.new],
