@@ -76,7 +76,7 @@ def test_the_page_of_a_large_run_fits_a_mail_and_tells_what_it_leaves_out(tmp_pa
     assert rows > MOST_ROWS
     assert f"{rows - MOST_ROWS} older rows are not on this page" in html
     files = set(re.findall(r"<code>([^<]+\.csv)</code>", html))
-    assert files >= {"frames/cells.csv", "frames/matrix.csv", "version-matrix.csv"}
+    assert files >= {"frames/matrix.csv", "version-matrix.csv"}
     assert all((run / name).is_file() for name in files)
 
 

@@ -134,5 +134,5 @@ def test_a_run_asks_an_added_oracle_by_an_added_route_with_an_added_builder(tmp_
     assert said["retrace-legacy", "sketch"]["completion"] is None
     for page in ("report.html", "report.md"):
         text = (run / page).read_text()
-        assert "brevity" in text
+        assert "wordy" in text
         assert "save(use_legacy_exporter=True)" in text
