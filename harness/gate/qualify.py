@@ -163,6 +163,7 @@ class Qualification:
     causes_new: tuple[ShownDefect, ...]
     tallies: Mapping[tuple[bool, Reach], Tally] = field(default_factory=dict)
     """By whether the whole package was called, and by who makes the splits."""
+    scope: str = ""  # what alone was asked, where it was not the whole corpus in both lanes
 
     def worse(self, harm: Harm, *reaches: Reach) -> tuple[Change, ...]:
         """The cells of splits of these reaches that now do this harm, and did a smaller one."""
@@ -385,8 +386,9 @@ _MADE_BY: Final[Mapping[tuple[bool, Reach], str]] = {
 
 
 def decision_words(q: Qualification) -> str:
-    """``2.14.0 in place of 2.13.0: ship``."""
-    return f"{q.candidate.subject} in place of {q.baseline.subject}: {q.decision}"
+    """``2.14.0 in place of 2.13.0: ship``, and in brackets what alone that is said of."""
+    only = f" (only: {q.scope})" if q.scope else ""
+    return f"{q.candidate.subject} in place of {q.baseline.subject}: {q.decision}{only}"
 
 
 def evidence_words(q: Qualification) -> str:

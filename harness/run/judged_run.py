@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from collections.abc import Iterable
@@ -35,6 +36,7 @@ from harness.subjects.specs import known_subjects
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import Corpus, read_corpus
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
+from harness.wire.routes import Lane
 from harness.wire.vocabulary import Reach, SubjectKind
 
 RESULTS: Final = "results"  # where the commands look for runs if they are not told
@@ -45,7 +47,8 @@ class JudgedRun:
     """A run's records with everything that explains them.
 
     ``known`` is what its newest release is known to have, and ``table`` every known defect up to
-    it; None where no release is known or asked, or the cases are a user's own.
+    it; None where no release is known or asked, or the cases are a user's own. ``scope`` says what
+    alone was asked, where that is not every case of both lanes that an ordinary run asks.
     """
 
     folder: RunFolder
@@ -58,6 +61,7 @@ class JudgedRun:
     provenance: Provenance
     known: Known | None = None
     table: DefectTable | None = None
+    scope: str = ""
     broken: dict[str, str] = field(default_factory=dict)
 
     @functools.cached_property
@@ -87,7 +91,7 @@ class JudgedRun:
             )
             for one, other in pairs
         )
-        return tuple(q for q in compared if q.compared)
+        return tuple(dataclasses.replace(q, scope=self.scope) for q in compared if q.compared)
 
     @property
     def places(self) -> Places:
@@ -171,8 +175,37 @@ def judged_run(
         else known_defects(subjects, known, expected.catalogue, cases)
     )
     return JudgedRun(
-        folder, report, plan, records, chosen, subjects, known, provenance, counted, table
+        folder,
+        report,
+        plan,
+        records,
+        chosen,
+        subjects,
+        known,
+        provenance=provenance,
+        known=counted,
+        table=table,
+        scope=scope_of(plan, cases),
     )
+
+
+def scope_of(plan: Iterable[PlannedCell], cases: Iterable[CaseInfo]) -> str:
+    """The lanes and how many of their cases were planned, if that is less than in an ordinary run.
+
+    The engine lane needs a GPU, and is no part of one.
+    """
+    planned: dict[Lane, set[str]] = {}
+    for cell in plan:
+        planned.setdefault(cell.key.lane, set()).add(cell.key.case)
+    limits = []
+    for lane in (Lane.GRAPH, Lane.PACKAGE):
+        ordinary = {case.name for case in cases if lane in case.lanes and lane not in case.full}
+        asked = planned.get(lane, set())
+        if ordinary - asked and asked:
+            limits.append(f"{len(asked)} of {len(ordinary)} cases in the {lane} lane")
+        elif asked and ordinary and not planned.keys() >= {Lane.GRAPH, Lane.PACKAGE}:
+            limits.append(f"the {lane} lane")
+    return ", ".join(limits)
 
 
 def known_defects(
