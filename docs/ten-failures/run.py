@@ -4,7 +4,9 @@
 
 The package is the release's own Python out of its wheel; CUDA is stood in for, and engines are
 emulated. Nothing else of the harness takes part, and the scripts name nothing of it: where there
-is a GPU and `pip install torch-tensorrt==2.14.0`, they run without this file.
+is a GPU and `pip install torch-tensorrt==2.14.0`, they run without this file. Another release is
+named behind the script. A folder of tests, as `defects --export-tests` writes it, is given to
+pytest, and the exit code is pytest's.
 
 Exit code 1: the failure is there. 0: it is not. 125: the script itself came to grief.
 """
@@ -16,6 +18,8 @@ import sys
 import traceback
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.catalogue.releases import load_catalogue
@@ -26,10 +30,12 @@ RELEASE = "2.14.0"
 CANNOT_BE_TOLD = 125
 
 
-def main(script: str) -> int:
-    """Run a script as if the release were installed here, and give its exit code."""
-    site = toolchain_for().package_site(load_catalogue().get(RELEASE))
-    open_package({"site": str(site.folder), "release": RELEASE, "builder": site.builder})
+def main(script: str, release: str = RELEASE) -> int:
+    """Run a script or tests as if the release were installed here, and give the exit code."""
+    site = toolchain_for().package_site(load_catalogue().get(release))
+    open_package({"site": str(site.folder), "release": release, "builder": site.builder})
+    if Path(script).is_dir():
+        return pytest.main([script, "--rootdir", script, "-rA", "-p", "no:cacheprovider"])
     try:
         runpy.run_path(script, run_name="__main__")
     except SystemExit as ended:
@@ -42,4 +48,4 @@ def main(script: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

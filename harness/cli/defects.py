@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import difflib
 import json
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from harness.base.errors import ExitCode, UsageError
+from harness.base.files import replace_file, written_to
 from harness.base.program import PROGRAM
+from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import tell
+from harness.cli.common import tell, toolchain_for
 from harness.expectations import EXPECTATIONS
 from harness.gate.known import changes_in
 from harness.register.defects import Defect
 from harness.register.facts import NONSTRICT
 from harness.register.standing import Standing, Standings, State, is_ordinary, read_expectations
+from harness.toolchain import Toolchain
 from harness.wire.routes import USER_CALLS, Route
 
 
@@ -31,12 +35,34 @@ def defects_command(
         bool, typer.Option("--alive", help="Those that the newest release has or hides.")
     ] = False,
     all_of_them: Annotated[bool, typer.Option("--all", help="Those of any release.")] = False,
+    issue: Annotated[
+        bool,
+        typer.Option(
+            "--issue", help="An issue for upstream on the one defect, with a script; needs torch."
+        ),
+    ] = False,
+    export_tests: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write upstream a strict-xfail pytest of each defect to this folder; needs torch."
+        ),
+    ] = None,
     as_json: option.Json = False,
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
     folder: option.ExpectationsFolder = EXPECTATIONS,
 ) -> int:
-    """List the known defects of releases, from committed data alone: needs no torch."""
+    """List the known defects of releases, from committed data alone: needs no torch.
+
+    With --issue and --export-tests scripts are made and tried, which takes torch and a wheel.
+    """
     known = read_expectations(folder, undecided=True)
     standings = Standings(known.register, known.table)
+    if issue or export_tests is not None:
+        toolchain = toolchain_for(wheelhouse, offline)
+        if export_tests is not None:
+            return _export_tests(export_tests, release, name, standings, toolchain)
+        return _issue(name, release, standings, toolchain)
     if name:
         return _one(name, standings, as_json=as_json)
     if not standings.releases:
@@ -64,6 +90,39 @@ def defects_command(
         more = f", and {len(hidden)} that others hide" if hidden else ""
         tell(f"{which}: {len(shown)} known defects{met}{more}; `defects ID` tells all of one")
     return ExitCode.GREEN
+
+
+def _issue(name: str, release: str, standings: Standings, toolchain: Toolchain) -> int:
+    from harness.report import upstream
+
+    defect = _known(name, standings)
+    asked = _release(release, standings) if release else _latest(defect, standings).release
+    print(upstream.issue_text(defect, standings, toolchain, load_catalogue().get(asked)), end="")
+    return ExitCode.GREEN
+
+
+def _export_tests(
+    place: Path, release: str, name: str, standings: Standings, toolchain: Toolchain
+) -> int:
+    """Write the tests, and tell of which defects there is none, and why."""
+    from harness.report import upstream
+
+    asked = load_catalogue().get(_release(release or standings.releases[-1], standings))
+    shown = upstream.to_export(standings, asked.version)
+    if name:
+        shown = [each for each in shown if each.defect.id == _known(name, standings).id]
+    found = upstream.findings(shown, standings, toolchain, asked)
+    files = upstream.files_of_tests(found, asked)
+    with written_to(place):
+        place.mkdir(parents=True, exist_ok=True)
+    for file, text in files.items():
+        replace_file(place / file, text.encode())
+    for each in found:
+        if not each.script.test:
+            tell(f"no test: {each.standing.defect.title} ({each.standing.defect.id})")
+            tell(f"    {each.script.why_not}")
+    tell(f"{place}: tests of {len(files) - 1} of the {len(found)} defects of {asked.version}")
+    return ExitCode.GREEN if len(files) > 1 else ExitCode.INCONCLUSIVE
 
 
 def _release(text: str, standings: Standings) -> str:
@@ -111,12 +170,19 @@ def _latest(defect: Defect, standings: Standings) -> Standing:
     return next((each for each in found if each.state is State.SHOWN), found[0])
 
 
-def _one(name: str, standings: Standings, *, as_json: bool) -> int:
+def _known(name: str, standings: Standings) -> Defect:
     defect = standings.register.by_id.get(name)
     if defect is None:
         near = difflib.get_close_matches(name, standings.register.by_id, n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
-        raise UsageError(f"no defect is called {name}{hint} `{PROGRAM} defects` lists them")
+        raise UsageError(
+            f"no defect is called {name or 'nothing'}{hint} `{PROGRAM} defects` lists them"
+        )
+    return defect
+
+
+def _one(name: str, standings: Standings, *, as_json: bool) -> int:
+    defect = _known(name, standings)
     if as_json:
         print(json.dumps(_as_json(_latest(defect, standings))))
         return ExitCode.GREEN
@@ -144,6 +210,8 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         behind = f" behind {', '.join(each.behind)}" if each.behind else ""
         cells = f" by {each.cells} cells" if each.cells else ""
         tell(f"  {release + ':':12} {each.state}{cells}{behind}")
+    if latest.state is State.SHOWN:
+        tell(f"  {'issue:':12} {PROGRAM} defects {name} --issue")
     cell = _cell(latest, standings)
     if cell:
         tell(f"  {'show it:':12} {PROGRAM} explain {cell}")

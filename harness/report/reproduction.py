@@ -23,7 +23,12 @@ from harness.wire.records import SubjectSpec
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """A failure to be shown. ``labels`` are pairs of oracle and label; none for any that fails."""
+    """A failure to be shown. ``labels`` are pairs of oracle and label; none for any that fails.
+
+    Of the package lane ``says`` are the findings that are meant, of several in one verdict. With a
+    ``name``, a defect's, it is for upstream: a script of a user's calls alone, which says nothing
+    of here, and the same as a test, which is expected to fail for this ``reason``.
+    """
 
     case: str
     capture: str
@@ -33,6 +38,9 @@ class Wanted:
     file: str = ""
     labels: tuple[tuple[str, str], ...] = ()
     options: str = ""  # what the command needs beside, to find the case and the candidate
+    says: tuple[str, ...] = ()
+    name: str = ""
+    reason: str = ""
 
 
 def scripts_for(
@@ -78,6 +86,9 @@ def script_from_json(data: Mapping[str, Any], command: str) -> Script:
         said=data["said"],
         why_not=data["why_not"],
         command=command,
+        printed=data["printed"],
+        test=data["test"],
+        expected=data["expected"],
     )
 
 
@@ -180,5 +191,9 @@ def _to_json(wanted: Wanted) -> dict[str, Any]:
         "what": wanted.what,
         "file": wanted.file or f"{wanted.case}.py",
         "labels": [list(pair) for pair in wanted.labels],
-        "command": reproduce_command(wanted, "{route}"),
+        "command": "" if wanted.name else reproduce_command(wanted, "{route}"),
+        "says": list(wanted.says),
+        "user_alone": bool(wanted.name),
+        "name": wanted.name,
+        "reason": wanted.reason,
     }

@@ -143,7 +143,9 @@ def test_the_command_names_all_that_makes_the_cell():
 
 def test_a_script_is_read_as_the_rig_prints_it():
     data = {"script": "code", "label": "a@b", "said": "so", "why_not": "", "route": "legacy"}
-    assert script_from_json(data, "again") == Script("code", "a@b", "so", "", "again")
+    data |= {"printed": "so and more", "test": "def test", "expected": "It."}
+    script = Script("code", "a@b", "so", "", "again", "so and more", "def test", "It.")
+    assert script_from_json(data, "again") == script
 
 
 def test_a_script_is_in_the_page_beside_it_and_named_in_the_comment(tmp_path):

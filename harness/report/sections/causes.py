@@ -66,7 +66,9 @@ class LiveCause:
 class Script:
     """A script that shows a cause with torch and a wheel alone, or why there is none.
 
-    ``said`` is the line that it ended with when it was tried, ``label`` the verdict that it shows.
+    ``said`` is the line by which it answered when it was tried, ``printed`` that and all after it,
+    ``label`` the verdict that it shows. ``test`` is the same as a test, where that was asked for;
+    ``expected`` is a sentence on what a user expects instead, of a script of a user's calls.
     """
 
     text: str
@@ -74,6 +76,9 @@ class Script:
     said: str
     why_not: str
     command: str
+    printed: str = ""
+    test: str = ""
+    expected: str = ""
 
 
 @dataclass(frozen=True)

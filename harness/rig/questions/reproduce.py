@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from corpus.case import Case, find_case
 from harness.rig.capture.capture import CannotAsk, CapturedProgram, capture
@@ -15,15 +15,25 @@ from harness.rig.lanes import GraphLane, Lane, PackageLane, lane_of
 from harness.rig.package.compiling import named_by_a_user, op_as_text
 from harness.rig.reproduce.code import Unwritable
 from harness.rig.reproduce.script import Shown, package_script, script
-from harness.rig.reproduce.trial import Trials, shows_here
+from harness.rig.reproduce.trial import Trials, Tried, shows_here
+from harness.rig.reproduce.user_calls import user_calls
+from harness.rig.reproduce.user_script import docstring_of, failures_of, user_script, user_test
 from harness.wire.records import CellRecord, Verdict
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage, SubjectKind
 
-Write = Callable[[CapturedProgram, Route, Verdict], str]
-"""The script of a captured case, a route and a verdict."""
-Shows = Callable[[str], tuple[bool, str]]
-"""Whether a script shows its failure, and the last line that it prints."""
+Write = Callable[[CapturedProgram, Route, Verdict], Iterator["Written"]]
+"""The scripts of a captured case, a route and a verdict: what a reader likes best comes first."""
+Shows = Callable[[str], Tried]
+"""Whether a script shows its failure, and what it prints."""
+
+
+class Written(NamedTuple):
+    """A script, and the same as a test where it was asked for."""
+
+    script: str
+    test: str = ""
+    expected: str = ""  # what a user expects instead, in a sentence
 
 
 def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -33,10 +43,14 @@ def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         request: the setup of a lane, and ``wanted``: a list of ``case``, ``capture``, ``routes``
             (the first that fails is shown), ``subject`` (its name), ``labels`` (pairs of oracle and
             label of which one is to be shown; empty for any), ``what``, ``file`` and ``command``
-            (as of `Shown`).
+            (as of `Shown`); of the package lane also ``says`` (of a verdict of several findings
+            those that are meant), ``user_alone`` (whether only a script of a user's calls will do),
+            ``name`` and ``reason`` (of a test; empty where none is wanted).
 
     Yields:
-        ``script``, ``route``, ``label``, ``said`` (its last line when it was tried), ``why_not``.
+        ``script``, ``route``, ``label``, ``said`` (the line by which it answered when it was
+        tried), ``printed`` (that and what came after it), ``test``,
+        ``expected`` (in a sentence), ``why_not``.
     """
     trials = Trials()
     with lane_of(request) as lane:
@@ -58,7 +72,7 @@ def _of_inliner(
     files = [spec.wheel_path, *([spec.exporter_path] if spec.exporter_path else [])]
     own_wheel = spec.kind is SubjectKind.FILE and not spec.exporter_path
 
-    def write(captured: CapturedProgram, route: Route, verdict: Verdict) -> str:
+    def write(captured: CapturedProgram, route: Route, verdict: Verdict) -> Iterator[Written]:
         shown = _shown(
             case,
             wanted,
@@ -67,31 +81,62 @@ def _of_inliner(
             wheel=Path(spec.wheel_path or "").name if own_wheel else "",
             exporter=Path(spec.exporter_path or "").name,
         )
-        return script(shown, verdict, captured.split(), captured)
+        if not verdict.oracle.row.script_check:
+            return
+        yield Written(script(shown, verdict, captured.split(), captured))
 
     return write, lambda text: trials.shows(text, files)
 
 
 def _writer_of_package(case: Case, wanted: Mapping[str, Any]) -> Write:
-    """What writes a script of a user's calls of the whole package."""
+    """What writes scripts of a user's calls of the whole package."""
 
-    def write(captured: CapturedProgram, route: Route, verdict: Verdict) -> str:
-        if captured.program.after_compile is not None:
-            raise Unwritable("its user changes the compiled module before saving it")
-        saving = None
-        if route is not Route.COMPILE:
-            saving = {**route.row.save, **dict(case.save_keywords)}
-            if captured.program.dynamic_shapes is not None and route.row.gives_shapes:
-                saving["dynamic_shapes"] = True
-        settings = {
-            "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
-            "min_block_size": case.min_block_size,
-            **dict(case.settings),
-        }
+    def write(captured: CapturedProgram, route: Route, verdict: Verdict) -> Iterator[Written]:
         shown = _shown(case, wanted, route, release=wanted["subject"])
-        return package_script(shown, verdict, captured, settings, saving)
+        yield from _of_user(captured, route, verdict, shown, wanted)
+        if not wanted.get("user_alone") and verdict.oracle.row.script_check:
+            yield Written(_with_checks(captured, route, verdict, shown))
 
     return write
+
+
+def _of_user(
+    captured: CapturedProgram,
+    route: Route,
+    verdict: Verdict,
+    shown: Shown,
+    wanted: Mapping[str, Any],
+) -> Iterator[Written]:
+    """Short scripts of a user's calls, one for each way in which a user may meet the failure."""
+    failures = [*failures_of(verdict, wanted.get("says", ()))]
+    if not failures:
+        return
+    calls = user_calls(captured, route, wanted["capture"])
+    for failure in failures:
+        docstring = docstring_of(shown.paragraphs(verdict))
+        test = ""
+        if wanted.get("name"):
+            said = docstring_of(wanted["what"].split("\n\n"))
+            test = user_test(calls, failure, said, wanted["name"], wanted["reason"])
+        yield Written(user_script(calls, failure, docstring), test, failure.expected)
+
+
+def _with_checks(captured: CapturedProgram, route: Route, verdict: Verdict, shown: Shown) -> str:
+    """A script that looks into the exported program, for what no call of a user tells."""
+    case = captured.case
+    if captured.program.after_compile is not None:
+        raise Unwritable("its user changes the compiled module before saving it")
+    saving = None
+    if route is not Route.COMPILE:
+        saving = {**route.row.save, **dict(case.save_keywords)}
+        if captured.program.dynamic_shapes is not None and route.row.gives_shapes:
+            saving["dynamic_shapes"] = True
+    settings = {
+        "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
+        "min_block_size": case.min_block_size,
+        **dict(case.settings),
+    }
+    return package_script(shown, verdict, captured, settings, saving)
 
 
 def _shown(case: Case, wanted: Mapping[str, Any], route: Route, **of_subject: str) -> Shown:
@@ -135,18 +180,25 @@ def _script(
         else:
             record = ended_before_routes(key, not_compiled.cause, not_compiled.stage)
         for verdict in _failures(record, wanted["labels"]):
-            if not verdict.oracle.row.script_check:
-                without_script.append(verdict.label)
-                continue
+            asked = False
             try:
-                text = write(captured, route, verdict)
+                for written in write(captured, route, verdict):
+                    asked = True
+                    there, said, printed = shows(written.script)
+                    if there:
+                        return {
+                            **written._asdict(),
+                            "route": route,
+                            "label": verdict.label,
+                            "said": said,
+                            "printed": printed,
+                            "why_not": "",
+                        }
+                    refusals.append(f"{verdict.label}: {said}")
             except Unwritable as reason:
                 return _none(f"the case has no plain form: {reason}")
-            there, said = shows(text)
-            if there:
-                label = verdict.label
-                return {"script": text, "route": route, "label": label, "said": said, "why_not": ""}
-            refusals.append(f"{verdict.label}: {said}")
+            if not asked:
+                without_script.append(verdict.label)
     if refusals:
         return _none(f"a script alone does not show it: {'; '.join(refusals)}")
     if without_script:
@@ -156,7 +208,8 @@ def _script(
 
 def _none(why_not: str) -> dict[str, str]:
     """The answer where there is no script."""
-    return {"script": "", "route": "", "label": "", "said": "", "why_not": why_not}
+    names = ("route", "label", "said", "printed")
+    return {**Written("")._asdict(), **dict.fromkeys(names, ""), "why_not": why_not}
 
 
 def _failures(record: CellRecord, labels: Sequence[Sequence[str]]) -> list[Verdict]:

@@ -166,7 +166,7 @@ class CaseWriter:
             assert nodes is not None
             return nodes[value]
         if isinstance(value, torch.Tensor):
-            return tensor(value)
+            return self.given(value)
         if type(value) in (tuple, torch.Size):
             inside = ", ".join(self.value(item, nodes) for item in value)
             return f"({inside}{',' if len(value) == 1 else ''})"
@@ -188,6 +188,10 @@ class CaseWriter:
         if type(value).__module__ == structures.__name__:
             return self._own(value, lambda item: self.value(item, nodes))
         raise Unwritable(f"an argument of type {type(value).__name__}")
+
+    def given(self, value: torch.Tensor) -> str:
+        """A tensor among the arguments of a call, or in a graph."""
+        return tensor(value)
 
     def _own(self, value: Any, write: Callable[[Any], str]) -> str:
         """One of the corpus's containers, whose classes the script then has to hold."""
@@ -218,7 +222,8 @@ class CaseWriter:
             return self._own(shapes, self.shapes)
         if isinstance(shapes, tuple | list):
             inside = ", ".join(self.shapes(item) for item in shapes)
-            return f"({inside},)" if isinstance(shapes, tuple) else f"[{inside}]"
+            one = "," if len(shapes) == 1 else ""
+            return f"({inside}{one})" if isinstance(shapes, tuple) else f"[{inside}]"
         root = getattr(shapes, "root", None)
         if root is not None:  # such as 2 * rows + 1
             offset = shapes.fn(0)
@@ -240,12 +245,14 @@ def tensor(value: torch.Tensor, *, positive: bool = False) -> str:
     """
     size, dtype = list(value.shape), value.dtype
     if dtype.is_floating_point or dtype.is_complex:
-        drawn = f"torch.randn({size})"
+        sizes = ", ".join(map(str, size)) or "()"
+        drawn = f"torch.randn({sizes})"
         if positive and not dtype.is_complex and value.numel() and bool((value > 0).all()):
-            drawn = f"torch.rand({size}) + 0.5"
+            drawn = f"torch.rand({sizes}) + 0.5"
         code = drawn if dtype is torch.float32 else f"({drawn}).to({dtype})"
     elif value.numel() <= _LITERAL:
-        code = f"torch.tensor({value.tolist()}, dtype={dtype})"
+        plain = dtype in (torch.int64, torch.bool)  # as torch takes the numbers by itself
+        code = f"torch.tensor({value.tolist()}{'' if plain else f', dtype={dtype}'})"
         if value.numel() == 0:
             code = f"torch.empty({size}, dtype={dtype})"
     else:

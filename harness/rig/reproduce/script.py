@@ -85,6 +85,22 @@ class Shown:
     wheel: str = ""  # the name of a wheel's file that no registry has
     exporter: str = ""  # the name of a file that takes the place of the wheel's _exporter.py
 
+    def paragraphs(self, verdict: Verdict) -> tuple[str, ...]:
+        """What a script of a user's calls says of itself; nothing of here without a command."""
+        said = (
+            *self.what.split("\n\n"),
+            f"    pip install torch-tensorrt=={self.release}\n    python {self.file}",
+            "Exit code 1: the failure is there. 0: it is not.",
+        )
+        if not self.command:
+            return said
+        return (
+            *said,
+            f"Seen of case {self.case} by route {self.route}, {verdict.label}, with emulated "
+            f"engines on a CPU and torch {torch.__version__}; not run on a GPU. "
+            f"Made by `{self.command}`.",
+        )
+
     @property
     def usage(self) -> str:
         """What shows it, from nothing: two commands, or one where the wheel is the user's own."""

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import runpy
 import sys
 import tempfile
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from harness.rig.reproduce.attempt import THERE
 
 TIMEOUT_S: Final = 120.0
+FELL_OVER: Final = 124
 
 
 class Trials:
@@ -26,40 +29,62 @@ class Trials:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["harness.rig.reproduce.warm"])
 
-    def shows(self, script: str, arguments: Sequence[str]) -> tuple[bool, str]:
-        """Whether a script says that its failure is there, and the last line that it prints."""
+    def shows(self, script: str, arguments: Sequence[str]) -> Tried:
+        """Run a script, with nothing but torch imported before."""
         return _tried(self._context, script, arguments)
 
 
-def shows_here(script: str) -> tuple[bool, str]:
+def shows_here(script: str) -> Tried:
     """Do as `Trials.shows` does, in a fork of this process, with everything it has imported."""
     return _tried(multiprocessing.get_context("fork"), script, [])
 
 
-def _tried(context: Any, script: str, arguments: Sequence[str]) -> tuple[bool, str]:
+class Tried(NamedTuple):
+    """Whether a script says that its failure is there, and the line that says so, or why not.
+
+    ``printed`` is that line and all that the script printed after it.
+    """
+
+    there: bool
+    said: str
+    printed: str = ""
+
+
+def _tried(context: Any, script: str, arguments: Sequence[str]) -> Tried:
     with tempfile.TemporaryDirectory(prefix="reproduce-") as folder:
-        file, printed = Path(folder) / "script.py", Path(folder) / "printed"
+        file, printed, beside = (Path(folder) / name for name in ("script.py", "out", "err"))
         file.write_text(script, encoding="utf-8")
-        process = context.Process(target=_run, args=(file, [*arguments], printed))
+        process = context.Process(target=_run, args=(file, [*arguments], printed, beside))
         process.start()
         process.join(TIMEOUT_S)
         if process.is_alive():
             process.kill()
             process.join()
-            return False, f"it did not end in {TIMEOUT_S:.0f} s"
-        lines = printed.read_text(encoding="utf-8").strip().splitlines()
+            return Tried(False, f"it did not end in {TIMEOUT_S:.0f} s")
+        said, wrong = (each.read_text(encoding="utf-8").strip() for each in (printed, beside))
+    answer = SAYS.search(said)
+    if answer is None:
+        last = [*said.splitlines(), f"it ended by {process.exitcode}", *wrong.splitlines()][-1]
+        return Tried(False, last)
     # A traceback ends a process by 1 too, but then a script has said nothing.
-    answers = [line for line in lines if line.startswith((SAYS, "cannot be told"))]
-    there = process.exitcode == THERE and bool(answers)
-    return there, (answers or lines or [f"it ended by {process.exitcode}"])[-1]
+    return Tried(process.exitcode == THERE, answer[0].strip(), said[answer.start() :])
 
 
-SAYS: Final = "the defect is there"
+#: A line by which a script answers; what a package prints is none.
+SAYS: Final = re.compile(
+    r"^(the (defect|compiled module|loaded program)|cannot be told|compile:|save:|load:).*",
+    re.MULTILINE,
+)
 
 
-def _run(file: Path, arguments: list[str], printed: Path) -> None:
-    with printed.open("wb") as stream:
-        os.dup2(stream.fileno(), sys.stdout.fileno())
-        os.dup2(stream.fileno(), sys.stderr.fileno())
+def _run(file: Path, arguments: list[str], printed: Path, beside: Path) -> None:
+    for stream, path in ((sys.stdout, printed), (sys.stderr, beside)):
+        with path.open("wb") as opened:
+            os.dup2(opened.fileno(), stream.fileno())
     sys.argv = [str(file), *arguments]
-    runpy.run_path(str(file), run_name="__main__")
+    try:
+        runpy.run_path(str(file), run_name="__main__")
+    except Exception:  # noqa: BLE001 - it has said nothing
+        # Python's own exit code for this is 1, which would say that the failure is there.
+        traceback.print_exc()
+        sys.exit(FELL_OVER)

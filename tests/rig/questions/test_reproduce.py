@@ -10,11 +10,11 @@ FAILURES = {
         ("two_mutated_buffers@relu", "compile", "completion", "error@compile",
          "compile: RuntimeError: Tried to erase Node"),
         ("input_written_whole", "compile", "values", "wrong-values@compile",
-         "compiled module: call 0, input afterwards 0: at"),
+         "the compiled module leaves its inputs otherwise: "),
         ("keywords_in_another_order_at_save", "retrace", "values", "wrong-values@run",
-         "reloaded program: call 0, output 0: at"),
+         "the loaded program is wrong: "),
         ("rows_by_item", "no-retrace", "completion", "error@load",
-         "load: RuntimeError: We ran into an error when deserializing"),
+         "load: ValueError: "),
         ("cache_written_after_reading", "retrace", "unflatten", "not-unflattenable@run",
          "unflattened: call"),
         ("inputs_read_in_reverse", "no-retrace", "metadata", "wrong-metadata@export",
@@ -24,11 +24,11 @@ FAILURES = {
     ),
     "2.13.0": (
         ("inputs_read_in_reverse", "no-retrace", "values", "wrong-values@inline-fallbacks",
-         "inlined module: call 0"),
+         "the loaded program is wrong: "),
         ("two_mutated_buffers@relu", "compile", "values", "wrong-values@compile",
-         "compiled module: call"),
+         "the compiled module "),
         ("no_output_at_all@relu", "compile", "values", "wrong-values@compile",
-         "compiled module: call"),
+         "the compiled module "),
         ("gru_linear_dynamic", "no-retrace", "structure", "wrong-structure@export",
          "duplicate argument"),
     ),
@@ -46,10 +46,12 @@ def test_a_script_shows_what_a_package_does_wrong(version, toolchain, catalogue)
         for case, route, oracle, label, _ in FAILURES[version]
     ]
     scripts = package_scripts_for(wanted, toolchain, release)
-    for (case, _, _, label, said), script in zip(FAILURES[version], scripts, strict=True):
+    for (case, _, oracle, label, said), script in zip(FAILURES[version], scripts, strict=True):
         assert (case, script.label, script.why_not) == (case, label, "")
         assert said in script.said
         assert f"pip install torch-tensorrt=={version}" in script.text
+        short = oracle in ("values", "completion")
+        assert (len(script.text.splitlines()) < 90) == short
 
 
 @pytest.mark.slow

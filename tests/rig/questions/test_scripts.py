@@ -70,7 +70,7 @@ def test_a_script_shows_its_failure_in_the_release_that_has_it_alone(
     assert answered["why_not"] == ""
     assert answered["label"].startswith(symptom)
     assert words in answered["said"]
-    there, said = trials.shows(answered["script"], [str(release_specs[good].wheel_path)])
+    there, said, _ = trials.shows(answered["script"], [str(release_specs[good].wheel_path)])
     assert (there, said) == (False, "the defect is not there")
 
 
@@ -134,7 +134,7 @@ def test_an_exporter_file_takes_the_place_of_the_wheels(library, release_specs, 
     assert new.wheel_path is not None
     file = tmp_path / "_exporter.py"
     file.write_bytes(zipfile.ZipFile(new.wheel_path).read("torch_tensorrt/dynamo/_exporter.py"))
-    there, said = trials.shows(answered["script"], [str(old.wheel_path), str(file)])
+    there, said, _ = trials.shows(answered["script"], [str(old.wheel_path), str(file)])
     assert (there, said) == (False, "the defect is not there")
 
 
@@ -154,7 +154,7 @@ def test_a_script_of_a_candidate_is_called_as_it_says_itself(
     (call,) = [line for line in answered["script"].splitlines() if line.startswith("    python ")]
     (*_, wheel, exporter) = call.split()
     assert (wheel, exporter) == ("torch_tensorrt-2.14.0-*.whl", "my_exporter.py")
-    there, _ = trials.shows(answered["script"], [like.wheel_path, str(tmp_path / exporter)])
+    there, *_ = trials.shows(answered["script"], [like.wheel_path, str(tmp_path / exporter)])
     assert there
 
 
@@ -171,7 +171,7 @@ def test_a_script_of_a_wheel_that_no_registry_has_names_its_file(library, releas
 def test_what_ends_before_the_failure_is_no_answer(library, release_specs, trials):
     answered = answer(library, release_specs["2.6.0"], VALUES[0], routes=["cross"])
     assert answered["label"].startswith("wrong-values")
-    there, said = trials.shows(answered["script"], [str(release_specs["2.14.0"].wheel_path)])
+    there, said, _ = trials.shows(answered["script"], [str(release_specs["2.14.0"].wheel_path)])
     assert not there
     assert said.startswith("cannot be told: it ended before that, at ")
 
@@ -193,18 +193,18 @@ def test_a_program_for_another_platform_that_is_not_saved_shows_its_wires(librar
 
 def test_a_wheel_that_is_none_is_no_answer(library, release_specs, trials, tmp_path):
     answered = answer(library, release_specs["2.13.0"], VALUES[0])
-    there, said = trials.shows(answered["script"], [str(tmp_path / "no.whl")])
+    there, said, _ = trials.shows(answered["script"], [str(tmp_path / "no.whl")])
     assert not there
     assert said.startswith("cannot be told: the script itself fails")
 
 
 def test_a_script_that_falls_over_shows_nothing(trials):
-    there, said = trials.shows("raise ValueError('planted')", [])
+    there, said, _ = trials.shows("raise ValueError('planted')", [])
     assert (there, said) == (False, "ValueError: planted")
 
 
 def test_a_script_that_says_it_but_does_not_end_so_shows_nothing(trials):
-    there, _ = trials.shows("print('the defect is there: planted')", [])
+    there, *_ = trials.shows("print('the defect is there: planted')", [])
     assert not there
 
 

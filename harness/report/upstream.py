@@ -1,0 +1,271 @@
+"""Findings that leave the house: the text of an upstream issue, and a failing test of each defect.
+
+Both are of a user's calls of one release's package, and name nothing of this project but a
+defect's id. The rig writes each script and tries it over emulated engines before it is given out.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final
+
+from harness.base.errors import UsageError
+from harness.catalogue.releases import Release
+from harness.register.defects import Defect
+from harness.register.facts import NONSTRICT, Place
+from harness.register.standing import Standing, Standings, State, is_ordinary
+from harness.register.table import Entry
+from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
+from harness.report.sections.causes import Script
+from harness.subjects.specs import release_subject
+from harness.toolchain import Toolchain
+from harness.wire.oracles import Oracle
+from harness.wire.records import SubjectSpec
+from harness.wire.routes import Lane, Route
+
+BY_DESIGN: Final = "by design"
+_TRIED: Final = 4  # cells of a defect that are tried, the one that shows it best first
+_TOLD_BY_CALLS: Final = (Oracle.VALUES, Oracle.COMPLETION, Oracle.STRUCTURE, Oracle.WIRING)
+_ASKED: Final = "its package is asked, and not its inliner alone"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A place where a defect shows, and the facts by which it does."""
+
+    place: Place
+    facts: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A defect in a release, and the script of a user's calls that shows it, if there is one."""
+
+    standing: Standing
+    script: Script
+    place: Place | None = None
+
+
+def findings(
+    shown: Sequence[Standing], standings: Standings, toolchain: Toolchain, release: Release
+) -> list[Finding]:
+    """Each defect with a script of a user's calls that was seen to show it, or why there is none.
+
+    Raises:
+        Unavailable: the package cannot be had here.
+        SurroundingsError: the rig cannot be asked.
+    """
+    spec = release_subject(release, None, _ASKED)
+    cells = {each.defect.id: _cells(each, standings) for each in shown}
+    found = {
+        each.defect.id: Finding(each, _without("no call of a user tells it apart"))
+        for each in shown
+    }
+    for turn in range(_TRIED):
+        asked = [
+            (each, cells[each.defect.id][turn])
+            for each in shown
+            if not found[each.defect.id].script.text and turn < len(cells[each.defect.id])
+        ]
+        wanted = [_wanted(each.defect, cell, spec) for each, cell in asked]
+        scripts = package_scripts_for(wanted, toolchain, release) if wanted else []
+        for (each, cell), script in zip(asked, scripts, strict=True):
+            found[each.defect.id] = Finding(each, script, cell.place)
+    return list(found.values())
+
+
+def _cells(standing: Standing, standings: Standings) -> list[Cell]:
+    """The cells of the package lane that show a defect, what a user sees at once first."""
+    places: dict[Place, list[Entry]] = {}
+    for entry in standings.shown_by(standing.defect.id, standing.release):
+        told = Oracle(entry.fact.oracle) in _TOLD_BY_CALLS
+        if told and is_ordinary(entry) and entry.place.lane == Lane.PACKAGE:
+            places.setdefault(entry.place, []).append(entry)
+
+    def order(place: Place) -> tuple[int, bool]:
+        oracles = (Oracle(entry.fact.oracle) for entry in places[place])
+        return min(each.row.script_place for each in oracles), place.capture != NONSTRICT
+
+    # Stable: the defect's smallest case stays first, and then what harms most.
+    return [Cell(place, tuple(places[place])) for place in sorted(places, key=order)]
+
+
+def _wanted(defect: Defect, cell: Cell, spec: SubjectSpec) -> Wanted:
+    return Wanted(
+        case=cell.place.case,
+        capture=cell.place.capture,
+        routes=(cell.place.route,),
+        subject=spec,
+        what="\n\n".join(_told(defect)),
+        file=f"{defect.id.replace('-', '_')}.py",
+        labels=tuple((entry.fact.oracle, entry.fact.fails) for entry in cell.facts),
+        says=tuple(entry.fact.says for entry in cell.facts),
+        name=defect.id,
+        reason=f"{defect.title} ({defect.id})",
+    )
+
+
+def _told(defect: Defect) -> list[str]:
+    """What a script and a test say of a defect, as paragraphs."""
+    where = f"Upstream's lines: {'; '.join(defect.where)}."
+    return [f"{_sentence(defect.title)}", defect.why, where]
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _without(why: str) -> Script:
+    return Script("", "", "", why, "")
+
+
+def issue_text(
+    defect: Defect,
+    standings: Standings,
+    toolchain: Toolchain,
+    release: Release,
+) -> str:
+    """The text of an upstream issue, in the sections of upstream's own template for bugs.
+
+    Raises:
+        UsageError: the release does not have the defect.
+        Unavailable: the package cannot be had here.
+        SurroundingsError: the rig cannot be asked.
+    """
+    standing = standings.of(defect.id, release.version)
+    if standing.state is not State.SHOWN:
+        raise UsageError(f"{release.version} does not show {defect.id}: {standing.state}")
+    (found,) = findings([standing], standings, toolchain, release)
+    if not found.script.text:
+        found = _by_cell(standing, standings, toolchain, release)
+    return "\n\n".join(_sections(found, standings, release)) + "\n"
+
+
+def _by_cell(
+    standing: Standing, standings: Standings, toolchain: Toolchain, release: Release
+) -> Finding:
+    """A defect that no call of a user shows, with a script that looks into what `save` made."""
+    shown = standings.shown_by(standing.defect.id, standing.release)
+    entry = next(filter(is_ordinary, shown), None)
+    if entry is None:
+        return Finding(standing, _without("only another environment shows it"))
+    spec = release_subject(release, toolchain.wheel(release))
+    labels = ((entry.fact.oracle, entry.fact.fails),)
+    place = entry.place
+    wanted = Wanted(
+        place.case, place.capture, (place.route,), spec, standing.defect.title, labels=labels
+    )
+    if place.lane == Lane.PACKAGE:
+        (script,) = package_scripts_for([wanted], toolchain, release)
+    else:
+        (script,) = scripts_for([wanted], toolchain)
+    return Finding(standing, script, place)
+
+
+def _sections(found: Finding, standings: Standings, release: Release) -> Iterator[str]:
+    defect, script = found.standing.defect, found.script
+    yield f"# {defect.title}"
+    yield f"## Bug Description\n\n{_description(found)}"
+    if script.text:
+        yield f"## To Reproduce\n\n```python\n{script.text.strip()}\n```"
+        yield f"It prints:\n\n```text\n{_shortened(script.printed or script.said)}\n```"
+    else:
+        yield f"## To Reproduce\n\nThere is no script: {script.why_not}."
+    if script.expected:
+        yield f"## Expected behavior\n\n{script.expected}"
+    lines = "\n".join(f"- {each}" for each in _lines(defect))
+    yield f"## Cause\n\n{defect.why}\n\n{lines}"
+    yield f"## Environment\n\n{_environment(release)}"
+    yield "## Additional context\n\n" + "\n".join(_context(found.standing, standings))
+
+
+def _description(found: Finding) -> str:
+    """How a user meets it."""
+    harms = {
+        "silent": "There is neither an error nor a warning.",
+        "warned": "There is a warning and no error.",
+        "error": "It ends in an exception.",
+        "interface": "The numbers are right; how they are packed, or what may be given, is not.",
+        "cosmetic": "Only who reads the exported program's metadata sees it.",
+    }
+    call = Route(found.place.route).row.call if found.place else ""
+    met = f"The user's call that meets it below is `{call}`. " if call else ""
+    return f"{_sentence(found.standing.defect.title)} {met}{harms.get(found.standing.harm, '')}"
+
+
+def _lines(defect: Defect) -> tuple[str, ...]:
+    return tuple(re.sub(r"^([\w.]+) \(", r"`\1` (", each) for each in defect.where)
+
+
+def _environment(release: Release) -> str:
+    pins = release.pins
+    return (
+        f"- torch-tensorrt {release.version} (its wheel pins torch {pins.torch} and TensorRT "
+        f"{pins.tensorrt})\n"
+        f"- torch {version('torch')}, Python {platform.python_version()}, Linux x86-64\n"
+        "- Seen with emulated engines on a CPU; not run on a GPU. All Python that ran is the "
+        "release's own."
+    )
+
+
+def _context(standing: Standing, standings: Standings) -> Iterator[str]:
+    defect = standing.defect
+    having = [
+        release
+        for release in standings.releases
+        if standings.of(defect.id, release).state is State.SHOWN
+    ]
+    yield f"- Releases that were seen to have it: {', '.join(having)}."
+    if defect.since:
+        yield f"- The first one is {defect.since}; it is not in the release before."
+    else:
+        yield f"- It is as old as the first release that was tried, {standings.releases[0]}."
+    if defect.fixed_in:
+        by = f" by {defect.fixed_by}" if defect.fixed_by else ""
+        yield f"- It is fixed in {defect.fixed_in}{by}."
+    if defect.upstream:
+        related = ", ".join(defect.upstream).replace("pytorch/TensorRT#", "#")  # as upstream says
+        yield f"- Related: {related}."
+    if defect.documented:
+        yield f"- Documented: {_sentence(defect.documented)}"
+    if defect.workaround:
+        yield f"- Workaround: {_sentence(defect.workaround)}"
+
+
+def _shortened(text: str, lines: int = 12) -> str:
+    found = text.strip().splitlines()
+    return "\n".join([*found[:lines], *(["..."] if len(found) > lines else [])])
+
+
+def to_export(standings: Standings, release: str) -> list[Standing]:
+    """The defects that a release shows by a user's calls, but for what is so by design."""
+    return [
+        each
+        for each in standings.having(release, State.SHOWN)
+        if Lane.PACKAGE in each.lanes and each.defect.blame != BY_DESIGN
+    ]
+
+
+def files_of_tests(found: Collection[Finding], release: Release) -> dict[str, str]:
+    """A test a defect, by the name of its file, and a README that says what they are."""
+    files = {
+        f"test_{each.standing.defect.id.replace('-', '_')}.py": each.script.test
+        for each in found
+        if each.script.test
+    }
+    return {**files, "README.md": _readme(len(files), release)}
+
+
+def _readme(tests: int, release: Release) -> str:
+    return (
+        f"# {tests} known defects of torch-tensorrt {release.version}\n\n"
+        "Each test makes a user's calls of one known defect and is expected to fail, strictly.\n"
+        "When the defect is mended the test turns red, and its reason says which defect is gone.\n"
+        "They need torch, torch_tensorrt, pytest and a GPU: put them into `tests/py/dynamo/`.\n"
+        f"They were tried with torch {version('torch')}, the release's own Python and emulated "
+        "engines on a CPU;\nno GPU has run them.\n"
+    )

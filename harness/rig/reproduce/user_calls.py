@@ -1,0 +1,253 @@
+"""A user's calls of the whole package on a case, as lines of Python.
+
+The calls are those that `harness.rig.package` makes (`compiling`, `saving`), in a user's words.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import textwrap
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import torch
+
+from corpus.case import Inputs
+from harness.rig.capture.capture import CapturedProgram
+from harness.rig.package.compiling import described_inputs, named_by_a_user, op_as_text
+from harness.rig.reproduce.code import WHOLE, CaseWriter, Unwritable
+from harness.rig.reproduce.source import NoSource, Source, model_source, without_model
+from harness.wire.routes import Route
+
+WIDTH: Final = 92  # of a line that is indented once more
+_AS_A_GRAPH: Final = f"{WHOLE}()"
+_DECOMPOSED: Final = "decomposed"
+_NOT_A_CALL: Final = "functional"  # torch's tracer is set for it, which no user does
+
+
+@dataclass(frozen=True)
+class UserCalls:
+    """What a user writes.
+
+    Attributes:
+        imports: whole statements, beside those of torch and of the package.
+        definitions: classes and functions, and what else stands before any call.
+        model: the lines that make ``model``.
+        one: the lines that make ``inputs``, and ``keywords`` where there are any.
+        several: the lines that make ``calls``, of which ``inputs`` are the first.
+        keywords: whether there are any.
+        stateful: whether a call writes to a buffer, on which what the next one returns depends.
+        dynamic: whether the second of the calls has other sizes.
+        packed: whether it returns anything but one tensor.
+        export: the lines that make ``program``; ``compile``, those that make ``compiled``; ``save``
+            those that write ``file``.
+    """
+
+    imports: tuple[str, ...]
+    definitions: tuple[str, ...]
+    model: tuple[str, ...]
+    one: tuple[str, ...]
+    several: tuple[str, ...]
+    keywords: bool
+    stateful: bool
+    dynamic: bool
+    packed: bool
+    export: tuple[str, ...]
+    compile: tuple[str, ...]
+    save: tuple[str, ...]
+
+    @property
+    def given(self) -> str:
+        """What a module is called with."""
+        return "*inputs, **keywords" if self.keywords else "*inputs"
+
+
+def user_calls(captured: CapturedProgram, route: Route, mode: str) -> UserCalls:
+    """The calls of a user who takes a case by a route.
+
+    Args:
+        mode: how it is captured, as of `capture`.
+
+    Raises:
+        Unwritable: the case holds something that has no plain form.
+    """
+    program, case, exported = captured.program, captured.case, captured.exported
+    if program.after_compile is not None:
+        raise Unwritable("its user changes the compiled module before saving it")
+    assert exported is not None
+    writer = _UserWriter()
+    shapes = writer.shapes(program.dynamic_shapes)
+    mode = case.capture or mode
+    calls = _told_apart(captured)
+    keywords = bool(captured.example.kwargs)
+    written = [writer.call(each) if keywords else writer.value(each.args) for each in calls]
+    names = "inputs, keywords" if keywords else "inputs"
+    one = [_tuple("inputs", captured.example.args, writer)]
+    if keywords:
+        given = (
+            f"{json.dumps(name)}: {writer.value(x)}" for name, x in captured.example.kwargs.items()
+        )
+        one.append(block("keywords = {", list(given), "}"))
+    compiling = _compiling(captured, writer)
+    saving = _saving(captured, route, writer)
+    source = _source(captured, mode, writer)
+    as_graph = source.made == _AS_A_GRAPH
+    dims = [f"{name} = {dim}" for name, dim in writer.dims.items()]
+    return UserCalls(
+        imports=(*source.imports, *(f"import {name}" for name in sorted(writer.modules))),
+        definitions=source.definitions,
+        model=(*source.before, f"model = {source.made}.eval().cuda()"),
+        one=tuple(one),
+        several=(
+            block("calls = [", written, "]"),
+            f"{names} = calls[0]",
+        ),
+        keywords=keywords,
+        stateful=_writes_to_state(captured),
+        dynamic=program.dynamic_shapes is not None,
+        packed=not exported.call_spec.out_spec.is_leaf(),
+        export=(
+            *dims,
+            *([f"shapes = {shapes}"] if program.dynamic_shapes is not None else []),
+            _exporting(captured, "" if as_graph else mode, keywords=keywords),
+        ),
+        compile=(block("compiled = torch_tensorrt.dynamo.compile(", compiling, ")"),),
+        save=() if saving is None else (block("torch_tensorrt.save(", saving, ")"),),
+    )
+
+
+def block(opening: str, items: Sequence[str], closing: str) -> str:
+    """A call or a list in one line, or with a line an item where that is too long."""
+    line = f"{opening}{', '.join(items)}{closing}"
+    if len(line) <= WIDTH and "\n" not in line:
+        return line
+    return "\n".join([opening, *(textwrap.indent(f"{item},", "    ") for item in items), closing])
+
+
+class _UserWriter(CaseWriter):
+    """Writes the arguments of a user's calls: tensors are on the GPU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.classes: dict[str, type] = {}  # of containers, which the script has to hold
+
+    def value(self, value: Any, nodes: Any = None) -> str:
+        if isinstance(value, _Described):
+            given = ", ".join(f"{name}={item}" for name, item in value.keywords.items())
+            return f"torch_tensorrt.Input({given})"
+        if type(value) is str:
+            return json.dumps(value, ensure_ascii=False)
+        if type(value) is dict:
+            pairs = (f"{self.value(key)}: {self.value(item)}" for key, item in value.items())
+            return f"{{{', '.join(pairs)}}}"
+        if type(value) in (set, frozenset):
+            items = sorted(self.value(item, nodes) for item in value)
+            return f"{{{', '.join(items)}}}" if items else "set()"
+        return super().value(value, nodes)
+
+    def given(self, value: Any) -> str:
+        return f"{super().given(value)}.cuda()"
+
+    def _own(self, value: Any, write: Any) -> str:
+        self.classes[type(value).__name__] = type(value)
+        return super()._own(value, write)
+
+
+def _tuple(name: str, items: Sequence[Any], writer: _UserWriter) -> str:
+    written = [writer.value(item) for item in items]
+    return (
+        block(f"{name} = (", written, ")")
+        if len(written) > 1
+        else f"{name} = {writer.value((*items,))}"
+    )
+
+
+@dataclass(frozen=True)
+class _Described:
+    """In the place of the package's `Input`."""
+
+    keywords: Mapping[str, Any]
+
+
+def _told_apart(captured: CapturedProgram) -> tuple[Inputs, ...]:
+    """Calls that show a lost write or a size that was fixed: of other inputs, or other sizes."""
+    first, second, last = captured.calls
+    return (first, last) if captured.program.dynamic_shapes is not None else (first, second)
+
+
+def _writes_to_state(captured: CapturedProgram) -> bool:
+    """Whether a call of the model changes a buffer, which the exported graph need not declare."""
+    model, call = copy.deepcopy((captured.eager, captured.example))
+    before = copy.deepcopy(list(model.buffers()))
+    with torch.no_grad():
+        model(*call.args, **call.kwargs)
+    pairs = zip(before, model.buffers(), strict=True)
+    return any(not torch.equal(old, new) for old, new in pairs)
+
+
+def _source(captured: CapturedProgram, mode: str, writer: _UserWriter) -> Source:
+    """The model as its own source, or as the graph that was exported."""
+    model = captured.program.model
+    try:
+        if model is None or captured.program.before_compile is not None or mode == _NOT_A_CALL:
+            raise NoSource("what is compiled is another program than the model's own")
+        return model_source(captured.case, model, writer.classes.values())
+    except NoSource:
+        made = writer.graph(captured.fresh_module(), WHOLE)
+        assert made == _AS_A_GRAPH
+        source = without_model(captured.case, writer.classes.values(), (), made)
+        drawn = ["\n".join(["torch.manual_seed(0)", *writer.tensors])] if writer.tensors else []
+        definitions = (*source.definitions, *drawn, *writer.functions)
+        return dataclasses.replace(source, definitions=definitions)
+
+
+def _exporting(captured: CapturedProgram, mode: str, *, keywords: bool) -> str:
+    given = ["model", "inputs", *(["keywords"] if keywords else [])]
+    if captured.program.dynamic_shapes is not None:
+        given.append("dynamic_shapes=shapes")
+    if mode == "strict":
+        given.append("strict=True")
+    behind = ".run_decompositions()" if mode == _DECOMPOSED else ""
+    return block("program = torch.export.export(", given, f"){behind}")
+
+
+def _compiling(captured: CapturedProgram, writer: _UserWriter) -> list[str]:
+    """What is given to `torch_tensorrt.dynamo.compile`."""
+    case = captured.case
+    given = ["arg_inputs=inputs", *(["kwarg_inputs=keywords"] if captured.example.kwargs else [])]
+    if captured.program.bounds is not None:
+        package: Any = types.SimpleNamespace(Input=lambda **keywords: _Described(keywords))
+        described = described_inputs(cast(types.ModuleType, package), captured)
+        given = [block("arg_inputs=[", [writer.value(each) for each in described.args], "]")]
+        if described.kwargs:
+            given.append(f"kwarg_inputs={writer.value(dict(described.kwargs))}")
+    settings: dict[str, Any] = {
+        "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
+        "min_block_size": case.min_block_size,
+        **dict(case.settings),
+    }
+    return ["program", *given, *(f"{key}={writer.value(item)}" for key, item in settings.items())]
+
+
+def _saving(captured: CapturedProgram, route: Route, writer: _UserWriter) -> list[str] | None:
+    """What is given to `torch_tensorrt.save`; None where nothing is saved."""
+    if route is Route.COMPILE:
+        return None
+    args, kwargs = "list(inputs)", "keywords" if captured.example.kwargs else ""
+    if captured.program.given_to_save is not None:
+        given = captured.given_to_save
+        args = writer.value(list(given.args))
+        kwargs = writer.value(dict(given.kwargs)) if given.kwargs else ""
+    keywords = {"arg_inputs": args, **({"kwarg_inputs": kwargs} if kwargs else {})}
+    for name, value in {**route.row.save, **dict(captured.case.save_keywords)}.items():
+        if value is None:
+            keywords.pop(name, None)
+        else:
+            keywords[name] = writer.value(value)
+    if route.row.gives_shapes and captured.program.dynamic_shapes is not None:
+        keywords["dynamic_shapes"] = "shapes"
+    return ["compiled", "file", *(f"{name}={value}" for name, value in keywords.items())]

@@ -1,0 +1,386 @@
+"""A short script of a user's calls that shows a failure, and the same as a test that has to fail.
+
+Neither has anything of this project: torch, the package, the model, the calls, and one question.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harness.rig.reproduce.user_calls import UserCalls, block
+from harness.wire.oracles import Oracle
+from harness.wire.records import Verdict
+from harness.wire.vocabulary import Stage
+
+_WIDTH: Final = 98
+_PYTREE: Final = "import torch.utils._pytree as pytree"
+_TOLERANCE: Final = "rtol=1e-2, atol=1e-2"  # an engine that really runs differs by less
+#: What a finding says of which part of what a call does; else it is about numbers.
+_KINDS: Final = {
+    "inputs": "an input is left otherwise",
+    "state": "state is left otherwise",
+    "structure": "structure differs",
+}
+_NAMES: Final = {"compiled": "the compiled module", "loaded": "the loaded program"}
+
+
+@dataclass(frozen=True)
+class Raises:
+    """A user's call ends by an exception.
+
+    ``call`` is the attribute of `UserCalls` or the name of the module that raises: "compile",
+    "compiled", "save", "load" or "loaded". ``error`` is the name of the exception's class.
+    """
+
+    call: str
+    error: str
+
+    @property
+    def expected(self) -> str:
+        """What a user expects instead, in a sentence."""
+        return {
+            "compile": "`torch_tensorrt.dynamo.compile` compiles the model: it runs in eager "
+            "PyTorch, and torch.export takes it.",
+            "compiled": "The compiled module runs, as the eager model does.",
+            "save": "`torch_tensorrt.save` writes the compiled module.",
+            "load": "`torch_tensorrt.load` reads the file that `torch_tensorrt.save` has written.",
+            "loaded": "The loaded program runs, as the eager model does.",
+        }[self.call]
+
+
+@dataclass(frozen=True)
+class Differs:
+    """What a module (``compiled`` or ``loaded``) does is another thing than what eager does.
+
+    ``what`` is "numbers", "structure", "inputs" or "state". ``leaves`` says that numbers are
+    compared without how they are packed.
+    """
+
+    module: str
+    what: str
+    leaves: bool = False
+
+    @property
+    def expected(self) -> str:
+        """What a user expects instead, in a sentence."""
+        does = {
+            "numbers": "returns the numbers that the eager model returns, call after call",
+            "structure": "returns what the eager model returns, packed in the same way",
+            "inputs": "leaves its inputs as the eager model leaves them",
+            "state": "writes to its buffers what the eager model writes",
+        }[self.what]
+        return f"{_NAMES[self.module].capitalize()} {does}."
+
+
+Failure = Raises | Differs
+
+
+def failures_of(verdict: Verdict, says: Sequence[str] = ()) -> Iterator[Failure]:
+    """The failures in a user's words that a verdict may stand for, the most likely first.
+
+    Args:
+        says: of a verdict of several findings those that are meant; any if there are none.
+
+    Yields:
+        Nothing where no call of a user shows it, as of metadata.
+    """
+    message = "; ".join(says) or verdict.message
+    if verdict.oracle is Oracle.COMPLETION:
+        error = verdict.message.partition(":")[0].partition(" ")[0]
+        yield from (Raises(call, _caught(error, call)) for call in _raising(verdict.stage))
+        return
+    if verdict.oracle not in (Oracle.VALUES, Oracle.WIRING, Oracle.SIGNATURE, Oracle.STRUCTURE):
+        return
+    module = "compiled" if verdict.stage is Stage.COMPILE else "loaded"
+    kinds = dict.fromkeys(map(_kind, message.split("; ")))
+    yield from (Differs(module, kind) for kind in ("inputs", "structure", "state") if kind in kinds)
+    if verdict.oracle is Oracle.WIRING or (verdict.oracle is Oracle.VALUES and "numbers" in kinds):
+        packed = "structure" in map(_kind, verdict.message.split("; "))
+        yield Differs(module, "numbers", packed)
+
+
+def _kind(finding: str) -> str:
+    if finding == "another number of outputs":
+        return "structure"
+    return next((kind for kind, says in _KINDS.items() if says in finding), "numbers")
+
+
+def _raising(stage: Stage | None) -> tuple[str, ...]:
+    if stage is Stage.COMPILE:
+        return "compile", "compiled"
+    if stage in (Stage.LOAD, Stage.RUN):
+        return ("load",) if stage is Stage.LOAD else ("loaded",)
+    return ("save",)
+
+
+def _caught(error: str, call: str) -> str:
+    """What a user sees of an exception: `torch_tensorrt.load` turns every one into this one."""
+    if call == "load":
+        return "ValueError"
+    return "RuntimeError" if error == "EngineRefusal" else error  # the emulated engine's own
+
+
+def user_script(calls: UserCalls, failure: Failure, docstring: str) -> str:
+    """A script that ends by exit code 1 where the failure is there, and by 0 where it is not."""
+    body = _Body(calls, failure)
+    lines = [*body.before(), *body.asked()]
+    imports = {"import sys", *body.imports()}
+    if body.saves:
+        imports |= {"import tempfile", "from pathlib import Path"}
+        head, inside = lines[: body.first_on_disk], lines[body.first_on_disk :]
+        lines = [*head, "with tempfile.TemporaryDirectory() as folder:"]
+        lines += [_indented(each) for each in ('file = str(Path(folder, "model.pt2"))', *inside)]
+    lines.append("sys.exit(0)")
+    return _module(docstring, imports, [*calls.definitions, *body.helpers()], "\n".join(lines))
+
+
+def user_test(calls: UserCalls, failure: Failure, docstring: str, name: str, reason: str) -> str:
+    """A pytest that fails as long as the failure is there, and is red where it is gone.
+
+    Args:
+        name: of the defect, which the test's name has.
+        reason: why it is expected to fail.
+    """
+    body = _Body(calls, failure)
+    lines = [*body.before(), *body.asserted()]
+    if body.saves:
+        lines.insert(body.first_on_disk, 'file = str(tmp_path / "model.pt2")')
+    raised = failure.error if isinstance(failure, Raises) else "AssertionError"
+    said = reason.replace("\\", "\\\\").replace('"', '\\"')
+    mark = block(
+        "@pytest.mark.xfail(", ["strict=True", f"raises={raised}", f'reason="{said}"'], ")"
+    )
+    given = "tmp_path" if body.saves else ""
+    test = f"{mark}\ndef test_{re.sub(r'[^a-z0-9]+', '_', name)}({given}):\n"
+    test += "\n".join(_indented(each) for each in lines)
+    imports = {"import pytest", *body.imports()}
+    return _module(docstring, imports, [*calls.definitions, *body.helpers(), test], "")
+
+
+class _Body:
+    """The lines of a failure, without what is around them."""
+
+    def __init__(self, calls: UserCalls, failure: Failure) -> None:
+        self._calls, self._failure = calls, failure
+        self._at = failure.call if isinstance(failure, Raises) else failure.module
+        self.saves = self._at in ("save", "load", "loaded")
+        by_numbers = isinstance(failure, Differs) and failure.what in ("numbers", "state")
+        self._many = (by_numbers and (calls.stateful or calls.dynamic)) or (
+            self._at in ("compiled", "loaded") and isinstance(failure, Raises) and calls.dynamic
+        )
+        self._expected = tuple(self._eager())
+        self.first_on_disk = len(self._made()) + len(self._expected) + len(self._compiled())
+
+    def imports(self) -> set[str]:
+        named = {*self._calls.imports}
+        if isinstance(self._failure, Raises):
+            named |= _import_of(self._failure.error)
+        return named
+
+    def helpers(self) -> list[str]:
+        if not self._many:
+            return []
+        returned = f"module({self._calls.given.replace('inputs', 'args')})"
+        names = "args, keywords" if self._calls.keywords else "args"
+        if self._leaves:
+            returned = f"pytree.tree_leaves({returned})"
+        return [
+            "@torch.no_grad()\n"
+            "def run(module, calls):\n"
+            f"    return [copy.deepcopy({returned}) for {names} in copy.deepcopy(calls)]"
+        ]
+
+    @property
+    def _leaves(self) -> bool:
+        failure = self._failure
+        return isinstance(failure, Differs) and (failure.leaves or self._calls.packed)
+
+    def before(self) -> list[str]:
+        """All lines before the one that raises or asks."""
+        lines = [*self._made(), *self._expected, *self._compiled()]
+        if isinstance(self._failure, Raises):
+            order = ["compile", "save", "load"]
+            here = order.index(self._at) if self._at in order else None
+            behind = {"compiled": ["compile"], "loaded": ["compile", "save", "load"]}
+            done = behind[self._at] if here is None else order[:here]
+            more = {"save": self._calls.save, "load": (_LOADED,)}
+            return [*lines, *(line for name in done[1:] for line in more[name])]
+        return [*lines, *((*self._calls.save, _LOADED) if self.saves else ())]
+
+    def _made(self) -> list[str]:
+        calls = self._calls
+        given = calls.several if self._many else calls.one
+        return ["torch.manual_seed(0)", *calls.model, *given, *calls.export]
+
+    def _compiled(self) -> tuple[str, ...]:
+        raises = isinstance(self._failure, Raises) and self._at == "compile"
+        return () if raises else self._calls.compile
+
+    def _eager(self) -> Iterator[str]:
+        if isinstance(self._failure, Raises):
+            return
+        calls, what = self._calls, self._failure.what
+        if what == "inputs":
+            given = "(inputs, keywords)" if calls.keywords else "inputs"
+            yield f"expected, given = copy.deepcopy({given}), copy.deepcopy({given})"
+            yield self._on("model", "expected")
+        elif self._many:
+            if what == "state":
+                yield "eager = copy.deepcopy(model)"
+                yield "before = copy.deepcopy(list(eager.buffers()))"
+                yield "run(eager, calls)"
+            else:
+                yield "expected = run(copy.deepcopy(model), calls)"
+        else:
+            eager = "copy.deepcopy(model)" if calls.stateful else "model"
+            yield f"expected = {self._packed(f'{eager}({calls.given})')}"
+
+    def _on(self, module: str, given: str) -> str:
+        unpacked = f"*{given}[0], **{given}[1]" if self._calls.keywords else f"*{given}"
+        return f"{module}({unpacked})"
+
+    def _packed(self, returned: str) -> str:
+        failure = self._failure
+        if isinstance(failure, Differs) and failure.what == "structure":
+            return f"pytree.tree_map(type, {returned})"
+        return f"pytree.tree_leaves({returned})" if self._leaves else returned
+
+    def _call(self) -> str:
+        """The call of the module that is asked."""
+        failure, calls = self._failure, self._calls
+        if isinstance(failure, Raises):
+            if self._at in ("compile", "save"):
+                return "\n".join(getattr(calls, self._at))
+            if self._at == "load":
+                return _LOADED
+            return f"run({self._at}, calls)" if self._many else f"{self._at}({calls.given})"
+        if failure.what == "inputs":
+            return self._on(self._at, "given")
+        if self._many:
+            returned = "" if failure.what == "state" else "returned = "
+            return f"{returned}run({self._at}, calls)"
+        return f"returned = {self._packed(f'{self._at}({calls.given})')}"
+
+    def _compared(self) -> str:
+        assert isinstance(self._failure, Differs)
+        if self._failure.what == "structure":
+            return "assert returned == expected"
+        got = "given" if self._failure.what == "inputs" else "returned"
+        return f"torch.testing.assert_close({got}, expected, {_TOLERANCE})"
+
+    def asked(self) -> list[str]:
+        """The line that raises or asks, and what a script says and how it ends."""
+        name = _NAMES.get(self._at, "")
+        if isinstance(self._failure, Raises):
+            where = f"{name}, called" if name else self._at
+            return [
+                "try:",
+                _indented(self._call()),
+                f"except {self._failure.error} as error:",
+                f'    print("{where}: {self._failure.error}:", error)',
+                "    sys.exit(1)",
+                f'print("{where}: no error")',
+            ]
+        if self._failure.what == "structure":
+            return [
+                self._call(),
+                "if returned != expected:",
+                f'    print("{name} returns", returned, "and eager", expected)',
+                "    sys.exit(1)",
+                f'print("{name} returns what eager does")',
+            ]
+        if self._failure.what == "state":
+            return [
+                self._call(),
+                *self._state(),
+                "if lost:",
+                f'    print("{name} has not written", len(lost), "of the model\'s buffers")',
+                "    sys.exit(1)",
+                f'print("{name} has written to its buffers")',
+            ]
+        wrong = "leaves its inputs otherwise" if self._failure.what == "inputs" else "is wrong"
+        return [
+            self._call(),
+            "try:",
+            f"    {self._compared()}",
+            "except AssertionError as error:",
+            f'    print("{name} {wrong}:", error)',
+            "    sys.exit(1)",
+            f'print("{name} is right")',
+        ]
+
+    def _state(self) -> list[str]:
+        return [each.replace("{module}", self._at) for each in _STATE]
+
+    def asserted(self) -> list[str]:
+        """The line that raises or asks, as a test has it."""
+        if isinstance(self._failure, Raises):
+            return [self._call()]
+        if self._failure.what == "state":
+            return [self._call(), *self._state(), "assert not lost"]
+        return [self._call(), self._compared()]
+
+
+_LOADED: Final = "loaded = torch_tensorrt.load(file).module()"
+_STATE: Final = (
+    "written = [new for old, new in zip(before, eager.buffers()) if not torch.equal(old, new)]",
+    "kept = list({module}.buffers())",
+    "lost = [\n"
+    "    each\n"
+    "    for each in written\n"
+    "    if not any(each.shape == one.shape and torch.allclose(each, one) for one in kept)\n"
+    "]",
+)
+
+
+def _import_of(error: str) -> set[str]:
+    """What names an exception's class, which torch may keep in a module without a public name."""
+    if hasattr(builtins, error):
+        return set()
+    found, todo = set[str](), [Exception]
+    while todo:
+        for each in todo.pop().__subclasses__():
+            todo.append(each)
+            if each.__name__ == error and each.__module__.partition(".")[0] == "torch":
+                found.add(f"from {each.__module__} import {error}")
+    return {min(found)} if found else set()
+
+
+def docstring_of(paragraphs: Sequence[str]) -> str:
+    """Paragraphs as a module's docstring; those that begin with spaces stay as they are."""
+    filled = [
+        each if each.startswith(" ") else textwrap.fill(each, _WIDTH) for each in paragraphs if each
+    ]
+    text = "\n\n".join(filled).replace("\\", "\\\\").replace('"""', "'''")
+    end = "\n" if "\n" in text or text.endswith('"') else ""
+    return f'"""{text}{end}"""'
+
+
+def _module(docstring: str, imports: set[str], parts: Sequence[str], body: str) -> str:
+    """The text of a module, whose imports stand in isort's order."""
+    code = "\n\n\n".join(part.strip("\n") for part in (*parts, body) if part.strip())
+    used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+    imports = {*imports, "import torch", "import torch_tensorrt"}
+    imports |= {"import copy"} if "copy" in used else set()
+    imports |= {_PYTREE} if "pytree" in used else set()
+    ours = {each for each in imports if each.split()[1].partition(".")[0] in _THIRD_PARTIES}
+    groups = ["\n".join(sorted(each, key=_as_isort)) for each in (imports - ours, ours) if each]
+    head = "\n\n".join([docstring, *groups])
+    return f"{head}\n\n\n{code}\n"
+
+
+_THIRD_PARTIES: Final = ("torch", "torch_tensorrt", "pytest", "torchvision")
+
+
+def _as_isort(statement: str) -> tuple[bool, str]:
+    return statement.startswith("from "), statement.split()[1]
+
+
+def _indented(text: str) -> str:
+    return textwrap.indent(text, "    ")

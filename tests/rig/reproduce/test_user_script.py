@@ -1,0 +1,157 @@
+"""Which failures a user's calls can show, and what a script and a test of them look like."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+import pytest
+
+from corpus.case import find_case
+from harness.rig.capture.capture import capture
+from harness.rig.reproduce.user_calls import UserCalls, user_calls
+from harness.rig.reproduce.user_script import (
+    Differs,
+    Failure,
+    Raises,
+    failures_of,
+    user_script,
+    user_test,
+)
+from harness.wire.oracles import Oracle, Symptom
+from harness.wire.records import Verdict
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Outcome, Stage
+
+EAGER = "split module against eager: "
+
+
+def verdict(oracle: Oracle, stage: Stage, message: str) -> Verdict:
+    return Verdict(oracle, Outcome.FAILED, Symptom.ERROR, stage, message)
+
+
+def calls_of(case: str, route: Route) -> UserCalls:
+    return user_calls(capture(find_case(case), "nonstrict"), route, "nonstrict")
+
+
+@pytest.mark.parametrize(
+    ("oracle", "stage", "message", "failures"),
+    [
+        (
+            Oracle.COMPLETION,
+            Stage.COMPILE,
+            "IndexError: index 1",
+            [Raises("compile", "IndexError"), Raises("compiled", "IndexError")],
+        ),
+        (Oracle.COMPLETION, Stage.CLEAN, "KeyError: 1", [Raises("save", "KeyError")]),
+        (
+            Oracle.COMPLETION,
+            Stage.SAVE,
+            "AssertionError in lift: assert it",
+            [Raises("save", "AssertionError")],
+        ),
+        # `torch_tensorrt.load` calls every failure a file that is no program.
+        (Oracle.COMPLETION, Stage.LOAD, "RuntimeError: u0", [Raises("load", "ValueError")]),
+        # The emulated engine's own exception; TensorRT's runtime raises a RuntimeError.
+        (Oracle.COMPLETION, Stage.RUN, "EngineRefusal: 1", [Raises("loaded", "RuntimeError")]),
+        (
+            Oracle.VALUES,
+            Stage.COMPILE,
+            f"{EAGER}numbers differ; {EAGER}structure differs",
+            [Differs("compiled", "structure"), Differs("compiled", "numbers", leaves=True)],
+        ),
+        (
+            Oracle.VALUES,
+            Stage.COMPILE,
+            f"{EAGER}an input is left otherwise",
+            [Differs("compiled", "inputs")],
+        ),
+        (Oracle.VALUES, Stage.RUN, "numbers differ", [Differs("loaded", "numbers")]),
+        (Oracle.METADATA, Stage.EXPORT, "engine call: another dtype", []),
+        (Oracle.UNFLATTEN, Stage.RUN, "unflattened: numbers differ", []),
+    ],
+)
+def test_a_verdict_stands_for_what_a_user_sees(oracle, stage, message, failures):
+    assert [*failures_of(verdict(oracle, stage, message))] == failures
+
+
+def test_of_a_verdict_with_two_findings_only_the_one_that_is_meant_is_shown():
+    both = verdict(Oracle.VALUES, Stage.COMPILE, f"{EAGER}numbers differ; {EAGER}structure differs")
+    packed, numbers = f"{EAGER}structure differs", f"{EAGER}numbers differ"
+    assert [*failures_of(both, [packed])] == [Differs("compiled", "structure")]
+    assert [*failures_of(both, [numbers])] == [Differs("compiled", "numbers", leaves=True)]
+
+
+FAILURES = (
+    ("running_state", Route.NO_RETRACE, Differs("loaded", "numbers")),
+    ("running_state", Route.COMPILE, Differs("compiled", "state")),
+    ("input_written_whole", Route.COMPILE, Differs("compiled", "inputs")),
+    ("keywords_in_another_order_at_save", Route.RETRACE, Differs("loaded", "numbers")),
+    ("dynamic_batch", Route.RETRACE_DYNAMIC, Raises("loaded", "AssertionError")),
+    ("transposed_output", Route.NO_RETRACE, Raises("save", "SerializeError")),
+    ("cache_read_by_two_engines", Route.COMPILE, Raises("compiled", "IndexError")),
+    ("count_of_nonzero", Route.NO_RETRACE, Raises("load", "ValueError")),
+)
+
+
+@pytest.mark.parametrize(("case", "route", "failure"), FAILURES, ids=lambda each: str(each))
+def test_a_script_and_a_test_are_short_and_of_a_users_calls_alone(case, route, failure):
+    calls = calls_of(case, route)
+    for text in (
+        user_script(calls, failure, '"""What fails."""'),
+        user_test(calls, failure, '"""What fails."""', "a-defect", 'It says "no"'),
+    ):
+        tree = ast.parse(text)
+        assert len(text.splitlines()) < 90
+        assert "harness" not in text
+        assert roots(tree) - set(sys.stdlib_module_names) <= {"torch", "torch_tensorrt", "pytest"}
+        assert ("torch_tensorrt.save(" in text) == (route is not Route.COMPILE)
+
+
+def roots(tree: ast.AST) -> set[str]:
+    imported = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    return {each.partition(".")[0] for each in imported}
+
+
+def exit_codes(failure: Failure) -> list[int]:
+    text = user_script(calls_of("running_state", Route.NO_RETRACE), failure, '"""What fails."""')
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    ends = [node for node in calls if ast.unparse(node.func) == "sys.exit"]
+    return sorted(int(ast.unparse(node.args[0])) for node in ends)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Raises("save", "KeyError"),
+        Differs("loaded", "numbers"),
+        Differs("loaded", "structure"),
+        Differs("loaded", "inputs"),
+        Differs("loaded", "state"),
+    ],
+    ids=str,
+)
+def test_a_script_ends_with_1_where_it_fails_and_with_0_at_its_end(failure):
+    assert exit_codes(failure) == [0, 1]
+
+
+def test_a_model_with_state_is_called_twice_with_other_inputs():
+    text = user_script(
+        calls_of("cache_in_one_engine", Route.COMPILE), Differs("compiled", "numbers"), '""""""'
+    )
+    assert text.count("torch.tensor([") == 2
+    assert "expected = run(copy.deepcopy(model), calls)" in text
+
+
+def test_a_test_is_expected_to_fail_strictly_and_by_its_own_exception():
+    calls = calls_of("relu_once", Route.NO_RETRACE)
+    text = user_test(calls, Raises("save", "KeyError"), '"""It."""', "no-outputs", 'Says "no" (it)')
+    assert '@pytest.mark.xfail(strict=True, raises=KeyError, reason="Says \\"no\\" (it)")' in text
+    assert "def test_no_outputs(tmp_path):" in text
+    assert text.rstrip().splitlines()[-1].strip().startswith("torch_tensorrt.save(")

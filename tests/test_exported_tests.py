@@ -1,0 +1,94 @@
+"""Tests of defects for upstream: each fails strictly where its defect is, and is red without it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.catalogue.releases import Catalogue
+from harness.register.standing import Standings, State, read_expectations
+from harness.report.upstream import files_of_tests, findings, issue_text, to_export
+from harness.toolchain import Toolchain
+from tests.commands import python
+
+PROJECT = Path(__file__).resolve().parents[1]
+RUNNER = PROJECT / "docs" / "ten-failures" / "run.py"
+KNOWN = read_expectations()
+STANDINGS = Standings(KNOWN.register, KNOWN.table)
+
+NEW_IN_2_14 = (
+    "cache-read-twice",
+    "cache-written-twice",
+    "copies-still-returned",
+    "tuple-for-a-tensor",
+)
+MENDED_IN_2_14 = ("wired-by-name",)
+
+
+def run_tests(folder: Path, release: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(RUNNER), str(folder), release]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+def test_what_is_exported_is_met_by_a_users_calls_and_not_so_by_design():
+    exported = [each.defect for each in to_export(STANDINGS, "2.14.0")]
+    ids = {each.id for each in exported}
+    assert {*NEW_IN_2_14, "data-dependent-size", "save-refuses-containers"} <= ids
+    assert "specialised" not in ids  # by design
+    assert "pair-in-a-pair" not in ids  # handmade: no user's calls come to it
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("having", "without", "defects"),
+    [("2.14.0", "2.13.0", NEW_IN_2_14), ("2.13.0", "2.14.0", MENDED_IN_2_14)],
+)
+def test_an_exported_test_xfails_where_its_defect_is_and_is_red_where_it_is_not(
+    having: str,
+    without: str,
+    defects: tuple[str, ...],
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    tmp_path: Path,
+):
+    release = catalogue.get(having)
+    shown = [STANDINGS.of(name, having) for name in defects]
+    assert all(STANDINGS.of(each, without).state is State.ABSENT for each in defects)
+    files = files_of_tests(findings(shown, STANDINGS, toolchain, release), release)
+    assert len(files) == len(defects) + 1
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        assert "harness" not in text
+    there = run_tests(tmp_path, having)
+    assert there.returncode == 0, there.stdout[-3000:] + there.stderr[-2000:]
+    assert there.stdout.count("\nXFAIL ") == len(defects)
+    gone = run_tests(tmp_path, without)
+    assert gone.returncode == 1
+    for name in defects:
+        assert f"[XPASS(strict)] {KNOWN.register.by_id[name].title} ({name})" in gone.stdout
+
+
+@pytest.mark.slow
+def test_an_issue_has_all_that_upstream_asks_for(toolchain: Toolchain, catalogue: Catalogue):
+    release = catalogue.get("2.14.0")
+    defect = KNOWN.register.by_id["cache-read-twice"]
+    text = issue_text(defect, STANDINGS, toolchain, release)
+    assert text.startswith(f"# {defect.title}\n")
+    script = text.split("```python\n")[1].split("```")[0]
+    ast.parse(script)
+    assert "the compiled module, called: IndexError:" in text
+    for section in ("Bug Description", "To Reproduce", "Expected behavior", "Cause", "Environment"):
+        assert f"\n## {section}\n" in text
+    for fact in (*defect.where, "torch-tensorrt 2.14.0", "not run on a GPU", defect.workaround):
+        assert fact.partition(" (")[0] in text
+    assert "harness" not in text
+
+
+def test_an_issue_on_a_release_that_has_not_the_defect_is_refused_without_torch(tmp_path):
+    done = python("-m", "harness", "defects", "wired-by-name", "--issue", "--release", "2.14.0")
+    assert done.returncode == 2
+    assert "2.14.0 does not show wired-by-name: absent" in done.stderr
