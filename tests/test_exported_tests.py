@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from harness.catalogue.releases import Catalogue
 from harness.register.standing import Standings, State, read_expectations
-from harness.report.upstream import files_of_tests, findings, issue_text, to_export
+from harness.report.upstream import files_of_tests, findings, issue_text, to_export, told_of
 from harness.toolchain import Toolchain
 from tests.commands import python
 
@@ -86,6 +87,23 @@ def test_an_issue_has_all_that_upstream_asks_for(toolchain: Toolchain, catalogue
     for fact in (*defect.where, "torch-tensorrt 2.14.0", "not run on a GPU", defect.workaround):
         assert fact.partition(" (")[0] in text
     assert "harness" not in text
+
+
+def test_another_defect_is_named_by_its_title_since_upstream_has_no_register():
+    register = KNOWN.register
+    register = dataclasses.replace(
+        register,
+        defects=tuple(
+            dataclasses.replace(each, why="See cache-read-twice.") for each in register.defects
+        ),
+    )
+    (finding,) = [
+        each
+        for each in to_export(Standings(register, KNOWN.table), "2.14.0")
+        if each.defect.id == "tuple-for-a-tensor"
+    ]
+    told = " ".join(told_of(finding.defect, Standings(register, KNOWN.table)))
+    assert f'See "{register.by_id["cache-read-twice"].title}".' in told
 
 
 def test_an_issue_on_a_release_that_has_not_the_defect_is_refused_without_torch(tmp_path):

@@ -51,9 +51,17 @@ class Finding:
 
 
 def findings(
-    shown: Sequence[Standing], standings: Standings, toolchain: Toolchain, release: Release
+    shown: Sequence[Standing],
+    standings: Standings,
+    toolchain: Toolchain,
+    release: Release,
+    *,
+    with_cause: bool = True,
 ) -> list[Finding]:
     """Each defect with a script of a user's calls that was seen to show it, or why there is none.
+
+    Args:
+        with_cause: whether script and test say why it is so; an issue does that itself.
 
     Raises:
         Unavailable: the package cannot be had here.
@@ -71,7 +79,10 @@ def findings(
             for each in shown
             if not found[each.defect.id].script.text and turn < len(cells[each.defect.id])
         ]
-        wanted = [_wanted(each.defect, cell, spec) for each, cell in asked]
+        wanted = []
+        for each, cell in asked:
+            told = told_of(each.defect, standings) if with_cause else [_sentence(each.defect.title)]
+            wanted.append(_wanted(each.defect, cell, spec, told))
         scripts = package_scripts_for(wanted, toolchain, release) if wanted else []
         for (each, cell), script in zip(asked, scripts, strict=True):
             found[each.defect.id] = Finding(each, script, cell.place)
@@ -86,21 +97,28 @@ def _cells(standing: Standing, standings: Standings) -> list[Cell]:
         if told and is_ordinary(entry) and entry.place.lane == Lane.PACKAGE:
             places.setdefault(entry.place, []).append(entry)
 
-    def order(place: Place) -> tuple[int, bool]:
-        oracles = (Oracle(entry.fact.oracle) for entry in places[place])
-        return min(each.row.script_place for each in oracles), place.capture != NONSTRICT
+    cases = [*dict.fromkeys(place.case for place in places)]
 
-    # Stable: the defect's smallest case stays first, and then what harms most.
+    def order(place: Place) -> tuple[object, ...]:
+        oracles = (Oracle(entry.fact.oracle) for entry in places[place])
+        return (
+            min(each.row.script_place for each in oracles),
+            place.capture != NONSTRICT,
+            cases.index(place.case),  # the smallest first, and then what harms most
+            len(Route(place.route).row.save),  # what users write most is short
+            "retrace" not in Route(place.route).row.save,
+        )
+
     return [Cell(place, tuple(places[place])) for place in sorted(places, key=order)]
 
 
-def _wanted(defect: Defect, cell: Cell, spec: SubjectSpec) -> Wanted:
+def _wanted(defect: Defect, cell: Cell, spec: SubjectSpec, told: Sequence[str]) -> Wanted:
     return Wanted(
         case=cell.place.case,
         capture=cell.place.capture,
         routes=(cell.place.route,),
         subject=spec,
-        what="\n\n".join(_told(defect)),
+        what="\n\n".join(told),
         file=f"{defect.id.replace('-', '_')}.py",
         labels=tuple((entry.fact.oracle, entry.fact.fails) for entry in cell.facts),
         says=tuple(entry.fact.says for entry in cell.facts),
@@ -109,10 +127,19 @@ def _wanted(defect: Defect, cell: Cell, spec: SubjectSpec) -> Wanted:
     )
 
 
-def _told(defect: Defect) -> list[str]:
+def told_of(defect: Defect, standings: Standings) -> list[str]:
     """What a script and a test say of a defect, as paragraphs."""
-    where = f"Upstream's lines: {'; '.join(defect.where)}."
-    return [f"{_sentence(defect.title)}", defect.why, where]
+    where = f"Where: {'; '.join(defect.where)}."
+    return [_sentence(defect.title), _by_title(defect.why, standings), where]
+
+
+def _by_title(text: str, standings: Standings) -> str:
+    """A text for who has not the register: what it calls by an id, it calls by its title."""
+    for name, defect in standings.register.by_id.items():
+        if "-" in name:
+            title = f'"{defect.title}"'.replace("\\", r"\\")
+            text = re.sub(rf"(?<![\w-]){name}(?![\w-])", title, text)
+    return text
 
 
 def _sentence(text: str) -> str:
@@ -139,7 +166,7 @@ def issue_text(
     standing = standings.of(defect.id, release.version)
     if standing.state is not State.SHOWN:
         raise UsageError(f"{release.version} does not show {defect.id}: {standing.state}")
-    (found,) = findings([standing], standings, toolchain, release)
+    (found,) = findings([standing], standings, toolchain, release, with_cause=False)
     if not found.script.text:
         found = _by_cell(standing, standings, toolchain, release)
     return "\n\n".join(_sections(found, standings, release)) + "\n"
@@ -178,7 +205,8 @@ def _sections(found: Finding, standings: Standings, release: Release) -> Iterato
     if script.expected:
         yield f"## Expected behavior\n\n{script.expected}"
     lines = "\n".join(f"- {each}" for each in _lines(defect))
-    yield f"## Cause\n\n{defect.why}\n\n{lines}"
+    cause = _by_title(defect.why, standings)
+    yield f"## Cause\n\n{cause}\n\nIn torch_tensorrt {release.version}:\n\n{lines}"
     yield f"## Environment\n\n{_environment(release)}"
     yield "## Additional context\n\n" + "\n".join(_context(found.standing, standings))
 
@@ -214,16 +242,14 @@ def _environment(release: Release) -> str:
 
 def _context(standing: Standing, standings: Standings) -> Iterator[str]:
     defect = standing.defect
-    having = [
-        release
-        for release in standings.releases
-        if standings.of(defect.id, release).state is State.SHOWN
-    ]
-    yield f"- Releases that were seen to have it: {', '.join(having)}."
+    states = {release: standings.of(defect.id, release).state for release in standings.releases}
+    asked = [release for release, state in states.items() if state is not State.NOT_ASKED]
+    having = [release for release, state in states.items() if state is State.SHOWN]
+    without = [release for release in asked if release not in having]
+    beside = f" Tried and without it: {', '.join(without)}." if without else " None was without it."
+    yield f"- Releases that were seen to have it: {', '.join(having)}.{beside}"
     if defect.since:
-        yield f"- The first one is {defect.since}; it is not in the release before."
-    else:
-        yield f"- It is as old as the first release that was tried, {standings.releases[0]}."
+        yield f"- The first release that has it is {defect.since}."
     if defect.fixed_in:
         by = f" by {defect.fixed_by}" if defect.fixed_by else ""
         yield f"- It is fixed in {defect.fixed_in}{by}."
@@ -233,11 +259,11 @@ def _context(standing: Standing, standings: Standings) -> Iterator[str]:
     if defect.documented:
         yield f"- Documented: {_sentence(defect.documented)}"
     if defect.workaround:
-        yield f"- Workaround: {_sentence(defect.workaround)}"
+        yield f"- Workaround: {_sentence(_by_title(defect.workaround, standings))}"
 
 
 def _shortened(text: str, lines: int = 12) -> str:
-    found = text.strip().splitlines()
+    found = re.sub(r"/tmp/\w+/", "", text.strip()).splitlines()
     return "\n".join([*found[:lines], *(["..."] if len(found) > lines else [])])
 
 
