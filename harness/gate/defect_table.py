@@ -16,7 +16,7 @@ from harness.wire.routes import USER_CALLS
 from harness.wire.vocabulary import Reach
 
 #: What a mark has for a tone where no harm is seen.
-ABSENT, HIDDEN, NOT_ASKED = "ok", "hidden", "none"
+ABSENT, BROKEN, HIDDEN, NOT_ASKED = "ok", "otherwise", "hidden", "none"
 _NOT_OURS: Final = ("torch", "by design")
 
 
@@ -47,7 +47,8 @@ class Column:
 class Mark:
     """What the releases of a column have of a defect; the worst of them, where they differ.
 
-    ``tone`` is a harm, `ABSENT`, `HIDDEN` or `NOT_ASKED`. ``only`` names the releases for which it
+    ``tone`` is a harm, `ABSENT`, `BROKEN` (absent, and its cells fail by others), `HIDDEN` or
+    `NOT_ASKED`. ``only`` names the releases for which it
     holds where it does not hold for the whole column, and ``cells`` are those of the last of them.
     """
 
@@ -184,7 +185,7 @@ def _mark(standings: Sequence[Standing]) -> Mark:
     return Mark(
         tone=worst,
         cells=having[-1].cells,
-        behind=having[-1].behind,
+        behind=having[-1].behind or having[-1].broken_by,
         only=() if whole else tuple(each.release for each in having),
     )
 
@@ -192,12 +193,14 @@ def _mark(standings: Sequence[Standing]) -> Mark:
 def _tone(standing: Standing) -> str:
     if standing.state is State.SHOWN:
         return standing.harm or Harm.ERROR.value
+    if standing.broken_by:
+        return BROKEN
     others = {State.HIDDEN: HIDDEN, State.ABSENT: ABSENT}
     return others.get(standing.state, NOT_ASKED)
 
 
 def _order(tone: str) -> int:
-    return [*(harm.value for harm in Harm), HIDDEN, ABSENT, NOT_ASKED].index(tone)
+    return [*(harm.value for harm in Harm), HIDDEN, BROKEN, ABSENT, NOT_ASKED].index(tone)
 
 
 def _badness(row: DefectRow) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ from typing import Final
 from harness.base.errors import UsageError
 from harness.expectations import EXPECTATIONS
 from harness.register.defects import DEFECTS_FILE, Defect, Register, read_register
-from harness.register.facts import UNSUPPORTED
+from harness.register.facts import UNSUPPORTED, Place
 from harness.register.table import Entry, Table, asked_of, read_table
 from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.oracles import Harm
@@ -31,7 +31,11 @@ class State(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Standing:
-    """One defect in one release. ``harm`` is the worst that it does by itself, or empty."""
+    """One defect in one release. ``harm`` is the worst that it does by itself, or empty.
+
+    ``broken_by`` are the other defects by which each cell fails, though this one is absent there:
+    that it is absent does not make any of these cells right.
+    """
 
     defect: Defect
     release: str
@@ -42,6 +46,7 @@ class Standing:
     lanes: tuple[str, ...] = ()
     harm: str = ""
     behind: tuple[str, ...] = ()
+    broken_by: tuple[str, ...] = ()
 
 
 class Standings:
@@ -92,10 +97,27 @@ class Standings:
         for place in places if defect.alive_in(release) else ():
             ended = {each.defect for each in self._table.ends(place, release) if each.defect}
             if not ended:
-                return Standing(defect, release, State.ABSENT)
+                return self._absent(defect, release, places)
             behind.update(ended)
-        state = State.HIDDEN if behind else State.ABSENT
-        return Standing(defect, release, state, behind=tuple(n for n, _ in behind.most_common()))
+        if not behind:
+            return self._absent(defect, release, places)
+        names = tuple(name for name, _ in behind.most_common())
+        return Standing(defect, release, State.HIDDEN, behind=names)
+
+    def _absent(self, defect: Defect, release: str, places: Collection[Place]) -> Standing:
+        """A defect that is not there, and what breaks its cells if none of them is right."""
+        breaking: Counter[str] = Counter()
+        for place in places:
+            failing = {
+                each.defect
+                for each in self._table.expected(place, release).values()
+                if each.defect and _badness(each.fact.harm) < Harm.INTERFACE.severity
+            }
+            if not failing:
+                return Standing(defect, release, State.ABSENT)
+            breaking.update(failing)
+        names = tuple(name for name, _ in breaking.most_common())
+        return Standing(defect, release, State.ABSENT, broken_by=names)
 
     def _nearest(self, entries: Sequence[Entry], release: str) -> list[Entry]:
         """What shows a defect in the nearest other release: the last before, or the first after.

@@ -41,7 +41,10 @@ def _draw_head(axes: Axes, table: DefectTable) -> None:
     title = f"Known defects of Torch-TensorRT up to {table.newest}"
     axes.text(0, 0.5, title, fontsize=12, weight="bold")
     signs = "   ".join(f"{sign} {words}" for sign, words in style.LEGEND[:-1])
-    others = "✓ not there   ? hidden behind another   blank: not asked"
+    others = (
+        "✓ not there   \u2013 not there, its cases fail otherwise   ? hidden behind another   "
+        "blank: not asked"
+    )
     axes.text(0, 1.25, f"{signs}   {others}", color=style.MUTED, fontsize=7.5)
     small: dict[str, Any] = {"va": "bottom", "color": style.MUTED, "fontsize": 6.2}
     for number, column in enumerate(table.columns):

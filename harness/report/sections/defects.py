@@ -105,6 +105,7 @@ def mark_words(mark: Mark, column: Column) -> str:
     words = {
         "ok": "asked, and not there",
         "hidden": f"hidden behind {', '.join(mark.behind)}",
+        "otherwise": f"not there, and its cases fail otherwise: {', '.join(mark.behind)}",
         "none": "not asked, or no way there",
     }
     told = words.get(mark.tone, f"{mark.tone}, in {plural(mark.cells, 'cell')}")

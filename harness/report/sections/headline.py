@@ -13,6 +13,7 @@ from typing import Any, Final
 import pandas as pd
 
 from harness.gate.defect_table import DefectTable, Part
+from harness.gate.known import Changes
 from harness.gate.qualify import Qualification, decision_words, evidence_words, tally_lines
 from harness.gate.verdict import counts_by_lane, verdict_words
 from harness.report import text
@@ -140,8 +141,22 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
         }
     for asked, titles in of.items():
         if titles:
-            number = f"{len(titles)}: " if len(titles) > 1 else ""
+            before = _wrong_before(run, changes) if asked == "New" else ""
+            number = f"{len(titles)}{before}: " if len(titles) > 1 or before else ""
             yield Answer(asked, f"{number}{text.listed(titles, MOST_TITLES, '; ')}")
+
+
+def _wrong_before(run: ReportedRun, changes: Changes | None) -> str:
+    """How many of the new defects show in cells alone that the release before gets wrong, too."""
+    if changes is None:
+        return ""
+    broken = {
+        row.defect.id
+        for row in (run.defect_table.rows if run.defect_table else ())
+        if len(row.standings) > 1 and row.standings[-2].broken_by
+    }
+    count = sum(each.defect.id in broken for each in changes.new)
+    return f", {count} of them where {changes.before} is wrong otherwise" if count else ""
 
 
 def _silent(table: DefectTable) -> Iterator[Answer]:
