@@ -25,7 +25,7 @@ from tests.record_builders import (
     table,
 )
 
-PUBLISHED = PROJECT_ROOT / "results" / "published" / "2026-11-22-all-releases"
+PUBLISHED = PROJECT_ROOT / "results" / "published" / "2026-11-23-all-releases"
 LIST = Sign("values", "boom")
 
 
