@@ -28,7 +28,7 @@ from harness.cli.common import err, tell, toolchain_for
 from harness.cli.results import current_summary
 from harness.gate.attribution import difference, difference_line
 from harness.gate.findings import Gate
-from harness.gate.qualify import Decision, Qualification, qualify
+from harness.gate.qualify import Decision, Qualification, qualify, tally_lines
 from harness.gate.reach import reach_in
 from harness.report.benching import write_bench
 from harness.report.pages.qualify_page import (
@@ -180,6 +180,8 @@ def _written_verdict(judged: JudgedRun, q: Qualification, supplement: Supplement
     verdict = verdict_of(q, supplement)
     tell(verdict.words)
     tell(verdict.why)
+    for asked, told in tally_lines(q):
+        tell(f"  {asked}: {told}")
     tell(supplement.defects)
     tell(sizes_sentence(supplement.sizes))
     if same_inliner(q):
