@@ -208,6 +208,8 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
     for release in standings.releases:
         each = standings.of(name, release)
         behind = f" behind {', '.join(each.behind)}" if each.behind else ""
+        if each.broken_by:
+            behind = f", and its cells fail by {', '.join(each.broken_by)}"
         cells = f" by {each.cells} cells" if each.cells else ""
         tell(f"  {release + ':':12} {each.state}{cells}{behind}")
     if latest.state is State.SHOWN:

@@ -176,3 +176,11 @@ def test_a_review_is_grouped_by_defect_and_by_release():
     assert review(after, after, known)[-1] == "nothing is expected otherwise"
     assert any(line.strip().startswith("?") for line in review(
         Table(), table(entry(defect="?")), known))  # fmt: skip
+
+
+def test_the_absence_of_a_defect_is_not_told_alone_where_its_cells_fail_by_others(capsys):
+    assert defects.defects_command("strided-cache-copied") == 0
+    (line,) = [
+        line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("2.13.0:")
+    ]
+    assert "absent, and its cells fail by" in line
