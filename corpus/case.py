@@ -76,10 +76,12 @@ class Program:
     Exactly one of ``model`` and ``split`` is given. ``inputs`` makes the arguments of one call from
     a seeded generator; with ``size`` it makes them with that size in every dynamic dimension.
     ``bounds`` are the sizes that are tried; with ``unbounded`` the user states no upper one.
-    ``given_to_save`` turns the example into what is given to `save`, where that is not what
-    `compile` was given. ``before_compile`` is what a user does to the exported program first, such
-    as saving and loading it; ``after_compile`` is what a user does with the compiled module, called
-    with the example, before saving it.
+    ``ranges`` are the ranges of its dynamic dimensions where these differ, each within ``bounds``.
+    ``archive`` is the file that the program is loaded from instead of being exported, whose module
+    ``model`` then is. ``given_to_save`` turns the example into what is given to `save`, where that
+    is not what `compile` was given. ``before_compile`` is what a user does to the exported program
+    first, such as saving and loading it; ``after_compile`` is what a user does with the compiled
+    module, called with the example, before saving it.
     """
 
     inputs: Callable[[torch.Generator, int | None], Inputs]
@@ -88,16 +90,18 @@ class Program:
     dynamic_shapes: Any = None
     bounds: tuple[int, int] | None = None  # of the dynamic dimensions, both inclusive
     unbounded: bool = False
+    ranges: tuple[tuple[int, int], ...] = ()
+    archive: Path | None = None
     given_to_save: Callable[[Inputs], Inputs] | None = None
     before_compile: Callable[[ExportedProgram], ExportedProgram] | None = None
     after_compile: Callable[[GraphModule, Inputs], GraphModule] | None = None
 
     @property
-    def stated_bounds(self) -> tuple[int, int | None] | None:
-        """The bounds as the user states them: without an upper one where there is none."""
+    def stated_ranges(self) -> tuple[tuple[int, int | None], ...]:
+        """The ranges of sizes as the user states them: without an upper one where there is none."""
         if self.bounds is None:
-            return None
-        return self.bounds[0], None if self.unbounded else self.bounds[1]
+            return ()
+        return self.ranges or ((self.bounds[0], None if self.unbounded else self.bounds[1]),)
 
     def __post_init__(self) -> None:
         if not callable(self.inputs):
@@ -147,6 +151,7 @@ class Case:
     save_keywords: tuple[tuple[str, Any], ...] = ()
     imports: tuple[str, ...] = ()
     lanes: tuple[str, ...] = ("graph", "package")
+    declared_at: str = ""  # file:line, where no function declares it
 
     @property
     def seed(self) -> int:
@@ -217,12 +222,22 @@ def case(
             imports=tuple(imports),
             lanes=tuple(lanes or _lanes_of(origin)),
         )
-        if _REGISTRY.get(declared.name, declared).build.__module__ != build.__module__:
-            raise ValueError(f"two cases are named {declared.name}")
-        _REGISTRY[declared.name] = declared
+        add_case(declared)
         return build
 
     return register
+
+
+def add_case(declared: Case) -> None:
+    """Register a case that is put together otherwise than by decorating its function.
+
+    Raises:
+        ValueError: another module has a case of that name.
+    """
+    known = _REGISTRY.get(declared.name, declared)
+    if known.build.__module__ != declared.build.__module__:
+        raise ValueError(f"two cases are named {declared.name}")
+    _REGISTRY[declared.name] = declared
 
 
 def _lanes_of(origin: Origin) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Other people's cases, in the place of the project's own: a file, a folder, or an entry point.
 
+A file is Python that declares cases, or a models file in TOML (`corpus.models_file`).
+
 A package ships cases by an entry point of the group ``inliner_regress.corpus`` that names a module.
 A process has one corpus: what is loaded here is all that `all_cases` gives from then on.
 """
@@ -14,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from corpus.case import cases_are_those_of
+from corpus.models_file import WrongModel, declare
 
 ENTRY_POINT_GROUP = "inliner_regress.corpus"
 
@@ -39,6 +42,8 @@ def load(places: Sequence[str]) -> None:
             found = list(_modules_at(place))
         except NoCorpus:
             raise
+        except WrongModel as error:
+            raise NoCorpus(str(error)) from error
         except Exception as error:  # somebody else's code: whatever it raises
             raise NoCorpus(f"corpus {place}: {type(error).__name__}: {error}") from error
         if not found:
@@ -68,7 +73,9 @@ def _beside(files: Mapping[str, Path]) -> dict[str, Path]:
 
 def _modules_at(place: str) -> Iterator[ModuleType]:
     path = Path(place)
-    if path.is_file():
+    if path.is_file() and path.suffix == ".toml":
+        yield from declare(path)
+    elif path.is_file():
         yield _from_file(path)
     elif path.is_dir():
         for file in sorted(path.glob("*.py")):

@@ -100,10 +100,13 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
     program = case.build()
     calls = tuple(_make_inputs(program, case.seed + seed, number) for number in range(CALLS))
     if program.split is not None:
-        values = user_values(None, program.split.graph)
-        calls = _sizes_apart(program, values, calls)
+        calls = _sizes_apart(program, None, calls)
         return CapturedProgram(case, program, program.split.eval(), None, calls)
     assert program.model is not None
+    if program.archive is not None:  # its module is evaluated, and its weights are the user's
+        exported = torch.export.load(program.archive)
+        calls = _sizes_apart(program, exported, calls)
+        return CapturedProgram(case, program, program.model, exported, calls)
     model = program.model.eval()
     _tell_state_apart(model)
     mode = case.capture or mode
@@ -115,7 +118,7 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
         exported = exported.run_decompositions()
     if program.before_compile is not None:
         exported = program.before_compile(exported)
-    calls = _sizes_apart(program, user_values(exported, exported.graph), calls)
+    calls = _sizes_apart(program, exported, calls)
     return CapturedProgram(case, program, model, exported, calls)
 
 
@@ -139,7 +142,7 @@ def functional_tracer() -> Iterator[None]:
 
 
 def _sizes_apart(
-    program: Program, values: Sequence[Any], calls: tuple[Inputs, ...]
+    program: Program, exported: ExportedProgram | None, calls: tuple[Inputs, ...]
 ) -> tuple[Inputs, ...]:
     """The calls; the second gives independent dynamic dimensions different sizes, if there are any.
 
@@ -150,7 +153,13 @@ def _sizes_apart(
     example, second, largest = calls
     middle = _sizes(program)[0]
     assert middle is not None
-    return example, apart(values, largest, program.bounds, middle) or second, largest
+    if exported is None:
+        assert program.split is not None
+        values, ranges = user_values(None, program.split.graph), {}
+    else:
+        values = user_values(exported, exported.graph)
+        ranges = dict(exported.range_constraints) if program.ranges else {}
+    return example, apart(values, largest, program.bounds, middle, ranges) or second, largest
 
 
 def _tell_state_apart(model: torch.nn.Module) -> None:

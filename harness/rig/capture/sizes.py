@@ -34,7 +34,11 @@ def user_values(exported: ExportedProgram | None, graph: Graph) -> list[Any]:
 
 
 def apart(
-    values: Sequence[Any], largest: Inputs, bounds: tuple[int, int], example: int
+    values: Sequence[Any],
+    largest: Inputs,
+    bounds: tuple[int, int],
+    example: int,
+    ranges: Mapping[sympy.Symbol, Any],
 ) -> Inputs | None:
     """``largest`` cut down so that no two independent dimensions are of one size.
 
@@ -44,6 +48,7 @@ def apart(
         bounds: of the dynamic dimensions, both inclusive.
         example: the size that the program was captured with, which none of them gets as far as the
             bounds allow it.
+        ranges: of dimensions whose own bounds are not these, their `ValueRanges`.
 
     Returns:
         None where fewer than two dimensions are independent.
@@ -54,6 +59,11 @@ def apart(
     low, high = max(bounds[0], 2), bounds[1]
     candidates = [size for size in range(low, high + 1) if size != example] or [high]
     sizes = dict(zip(symbols, itertools.cycle(candidates), strict=False))
+    for symbol in ranges.keys() & sizes.keys():
+        own = [size for size in candidates if ranges[symbol].lower <= size <= ranges[symbol].upper]
+        others = {size for other, size in sizes.items() if other != symbol}
+        free = [size for size in own if size not in others]
+        sizes[symbol] = next(iter(free or own), int(ranges[symbol].upper))
     leaves, spec = pytree.tree_flatten((largest.args, dict(largest.kwargs)))
     cut = [_cut(leaf, value, sizes) for leaf, value in zip(leaves, values, strict=True)]
     args, kwargs = pytree.tree_unflatten(cut, spec)

@@ -213,12 +213,12 @@ def _each(
 
 
 def _signature(prepared: PreparedCase, back: RoundTrip) -> Iterator[Finding]:
-    bounds = prepared.captured.program.stated_bounds
+    ranges = prepared.captured.program.stated_ranges
     for program, stage in back.programs:
-        found = list(signature.check_program(program, prepared.specs, bounds, stage))
+        found = list(signature.check_program(program, prepared.specs, ranges, stage))
         if found and prepared.packed_otherwise is not None:
             # A packing that the compiled module has already is a fault of compiling, not of saving.
-            found = list(signature.check_program(program, prepared.packed_otherwise, bounds, stage))
+            found = list(signature.check_program(program, prepared.packed_otherwise, ranges, stage))
         yield from found
     if back.results is not None and prepared.over is not None:
         yield from signature.check_refusal(back.callable, prepared.over)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -26,14 +26,14 @@ def expected_specs(example: Inputs, returned: Any) -> tuple[pytree.TreeSpec, pyt
 def check_program(
     program: ExportedProgram,
     specs: tuple[pytree.TreeSpec, pytree.TreeSpec],
-    bounds: tuple[int, int | None] | None,
+    ranges: Sequence[tuple[int, int | None]],
     stage: Stage,
 ) -> Iterator[Finding]:
     """Findings in a program's call interface and range constraints.
 
     Args:
-        bounds: the bounds of every dynamic dimension; the upper one is None if the user states
-            none.
+        ranges: those of the dynamic dimensions, of which each has one; the upper bound is None if
+            the user states none.
     """
     in_spec, out_spec = specs
     signature = program.graph_signature
@@ -50,8 +50,8 @@ def check_program(
         yield Finding(stage, "input structure differs", f"{found.in_spec}, should be {in_spec}")
     if found.out_spec != out_spec:
         yield Finding(stage, "output structure differs", f"{found.out_spec}, should be {out_spec}")
-    if bounds is not None:
-        yield from _check_ranges(program, bounds, stage)
+    if ranges:
+        yield from _check_ranges(program, ranges, stage)
 
 
 def _keywords_sorted(spec: pytree.TreeSpec) -> pytree.TreeSpec:
@@ -68,7 +68,7 @@ def _keywords_sorted(spec: pytree.TreeSpec) -> pytree.TreeSpec:
 
 
 def _check_ranges(
-    program: ExportedProgram, bounds: tuple[int, int | None], stage: Stage
+    program: ExportedProgram, ranges: Sequence[tuple[int, int | None]], stage: Stage
 ) -> Iterator[Finding]:
     users = {
         spec.arg.name
@@ -89,17 +89,23 @@ def _check_ranges(
         held = program.range_constraints.get(symbol)
         if held is None:
             yield Finding(stage, "a range constraint is lost", f"{symbol} has none")
-        elif held.upper != (int_oo if bounds[1] is None else bounds[1]):
-            should = "unbounded" if bounds[1] is None else bounds[1]
+            continue
+        fitting = [
+            each for each in ranges if held.upper == (int_oo if each[1] is None else each[1])
+        ]
+        lowest = [low for low, high in fitting if high is not None]
+        if not fitting:
+            should = " or ".join("unbounded" if high is None else str(high) for _, high in ranges)
             yield Finding(
                 stage, "another upper bound", f"{symbol} up to {held.upper}, should be {should}"
             )
-        elif bounds[1] is None:
+        elif len(lowest) < len(fitting):
             continue  # without an upper bound none is stated: torch takes 0 or 2 as the lower one
         # Export specialises 0 and 1, so a dimension from 1 may be stated as one from 2.
-        elif held.lower not in {bounds[0], max(bounds[0], 2)}:
+        elif held.lower not in {*lowest, *(max(low, 2) for low in lowest)}:
+            should = " or ".join(map(str, lowest))
             yield Finding(
-                stage, "another lower bound", f"{symbol} from {held.lower}, should be {bounds[0]}"
+                stage, "another lower bound", f"{symbol} from {held.lower}, should be {should}"
             )
 
 

@@ -65,6 +65,8 @@ def _info(case: Case) -> CaseInfo:
 
 
 def _declared_at(case: Case) -> str:
+    if case.declared_at:
+        return case.declared_at
     code = case.build.__code__
     return f"{Path(code.co_filename).resolve()}:{code.co_firstlineno}"
 

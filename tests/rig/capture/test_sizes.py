@@ -70,7 +70,7 @@ def test_a_size_that_is_computed_of_another_follows_it():
     example = (torch.ones(4, 4), torch.ones(8, 4))
     exported = torch.export.export(Padded(), example, dynamic_shapes=({0: rows, 1: columns}, wide))
     largest = Inputs((torch.ones(8, 8), torch.ones(16, 8)))
-    found = apart(user_values(exported, exported.graph), largest, BOUNDS, 4)
+    found = apart(user_values(exported, exported.graph), largest, BOUNDS, 4, {})
     assert found is not None
     assert shapes((found,)) == [[(2, 3), (4, 3)]]
 
@@ -79,7 +79,7 @@ def test_bounds_that_leave_no_two_sizes_are_no_error():
     captured = capture(CASE, "nonstrict")
     assert captured.exported is not None
     values = user_values(captured.exported, captured.exported.graph)
-    found = apart(values, Inputs((torch.ones(2, 2),)), (1, 2), 1)
+    found = apart(values, Inputs((torch.ones(2, 2),)), (1, 2), 1, {})
     assert found is not None
     assert shapes((found,)) == [[(2, 2)]]
 

@@ -37,9 +37,9 @@ def specs(example: Inputs = EXAMPLE) -> tuple[pytree.TreeSpec, pytree.TreeSpec]:
 def kinds(
     program: ExportedProgram,
     expected: tuple[pytree.TreeSpec, pytree.TreeSpec],
-    bounds: tuple[int, int] | None = BOUNDS,
+    bounds: tuple[int, int | None] | None = BOUNDS,
 ) -> set[str]:
-    found = signature.check_program(program, expected, bounds, Stage.LOAD)
+    found = signature.check_program(program, expected, [bounds] if bounds else [], Stage.LOAD)
     return {finding.kind for finding in found}
 
 

@@ -1,0 +1,179 @@
+"""A models file names a user's own models, which every command then takes as cases."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+from harness.base.errors import UsageError
+from harness.toolchain.rig_client import ask_rig, read_corpus, split_text
+
+RANKER = """
+import torch
+
+class Ranker(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(8, 20)
+
+    def forward(self, x, mask=None):
+        y = self.head(x)
+        values, places = torch.topk(y if mask is None else y * mask, 5)
+        return torch.softmax(values, -1), places
+
+class NeedsSize(torch.nn.Module):
+    def __init__(self, size, depth=2):
+        super().__init__()
+
+def make():
+    return Ranker().eval()
+
+def example():
+    return (torch.randn(4, 8),)
+
+def by_keyword():
+    return {"x": torch.randn(4, 8), "mask": torch.ones(4, 20)}
+
+def pair():
+    return (torch.randn(4, 8),), {"mask": torch.ones(4, 20)}
+
+def any_size(size=None):
+    return torch.randn(size or 4, 8)
+
+def wrong_shape():
+    return (torch.randn(4, 9),)
+
+def shapes():
+    return {"x": {0: torch.export.Dim("batch", min=2, max=9)}}
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "ranker.py").write_text(RANKER)
+
+    def write(table):
+        path = tmp_path / "models.toml"
+        path.write_text(table)
+        return str(path)
+
+    return write
+
+
+def split(place, case="ranker"):
+    return split_text(sys.executable, case, "nonstrict", [place])
+
+
+NAMED = '[ranker]\nmodel = "ranker.py:Ranker"\n'
+
+
+def test_a_model_is_a_case_of_both_lanes_and_its_file_counts_in_the_digest(file, tmp_path):
+    place = file(NAMED + 'fallback = ["aten.topk.default"]\nsettings = { min_block_size = 1 }\n')
+    corpus = read_corpus(sys.executable, [place])
+    (case,) = corpus.cases
+    assert (case.name, case.lanes) == ("ranker", ("graph", "package"))
+    assert case.declared_at == f"{place}:1"
+    assert "_run_on_gpu_1" in split(place)
+    (tmp_path / "ranker.py").write_text(RANKER.replace("20)", "20, bias=False)"))
+    assert read_corpus(sys.executable, [place]).digest != corpus.digest
+
+
+def test_without_a_block_size_the_product_s_own_decides(file):
+    assert "_run_on_acc" in split(file(NAMED))  # five nodes, as the product asks for
+    assert "_run_on_acc" not in split(file(NAMED + "settings = { min_block_size = 6 }\n"))
+
+
+@pytest.mark.parametrize(
+    "inputs", ["ranker.py:example", "ranker.py:by_keyword", "ranker.py:pair", "ranker.py:any_size"]
+)
+def test_inputs_are_arguments_keywords_both_or_one_tensor(file, inputs):
+    assert "topk" in split(file(f'{NAMED}inputs = "{inputs}"\n'))
+
+
+@pytest.mark.parametrize(
+    "dynamic", ['["x:0=2:9"]', '["ranker.py:shapes"]', '["x:0=2:9", "x:1=8:9"]']
+)
+def test_sizes_vary_as_a_text_says_or_a_function_returns(file, dynamic):
+    table = f"{NAMED}dynamic = {dynamic}\n".replace("Ranker", "make")
+    if "x:1" in dynamic:  # the layer fixes that size, as torch says in its own words
+        with pytest.raises(UsageError, match="Constraints violated"):
+            split(file(table))
+    else:
+        assert read_corpus(sys.executable, [file(table)]).cases[0].dynamic
+        assert "topk" in split(file(table))
+
+
+def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path):
+    class Doubled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x, y):
+            self.calls.add_(1)
+            return torch.relu(x + y * 2) - self.calls
+
+    batch = torch.export.Dim("batch", min=2, max=64)
+    example = (torch.randn(4, 8), torch.randn(4, 8))
+    exported = torch.export.export(Doubled(), example, dynamic_shapes=({0: batch}, {0: batch}))
+    torch.export.save(exported, tmp_path / "doubled.pt2")
+    table = '[doubled]\nmodel = "doubled.pt2"\nfallback = ["aten.relu.default"]\n'
+    for dynamic in ("", 'dynamic = ["batch=2:16"]\n', 'dynamic = ["x:0=3:20"]\n'):
+        place = file(table + dynamic)
+        assert read_corpus(sys.executable, [place]).cases[0].dynamic
+        assert "relu" in split(place, "doubled")
+    with pytest.raises(UsageError, match="the archive takes 2 to 64"):
+        split(file(table + 'dynamic = ["batch=1:16"]\n'), "doubled")
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        (NAMED.replace("Ranker", "Rankr"), "ranker.py has no Rankr; it has Ranker, NeedsSize, "),
+        (
+            NAMED.replace("Ranker", "NeedsSize"),
+            r"NeedsSize needs arguments \(size\); write a function without arguments",
+        ),
+        (NAMED.replace(":Ranker", ""), "ranker.py has to name one of its models: ranker.py:Ranker"),
+        (NAMED.replace("ranker.py", "other.py"), "there is no file .*other.py"),
+        (
+            NAMED + 'inputs = "ranker.py:wrong_shape"\n',
+            "does not take these inputs .*forward takes",
+        ),
+        (NAMED + 'dynamic = ["y:0=2:9"]\n', "the inputs are x"),
+        (NAMED + 'dynamic = ["x:7=2:9"]\n', r"x has 2 dimensions, \[4, 8\]"),
+        (NAMED + 'dynamic = ["x:0=5:9"]\n', "the example has size 4 where 5:9 is stated"),
+        (NAMED + 'dynamic = ["x=2"]\n', "write INPUT:DIMENSION=LOW:HIGH"),
+        (NAMED + 'dynamic = ["x:0=2:90000000"]\n', "state a smaller range"),
+        (NAMED + "fallbacks = []\n", "has no key fallbacks; there are model, inputs, fallback"),
+        ('[ranker]\nmodel = "notes.pt2"\n', "cannot read .*notes.pt2"),
+        ("", "names no model"),
+    ],
+)
+def test_a_mistake_is_one_sentence_that_says_what_to_write(file, tmp_path, table, told):
+    (tmp_path / "notes.pt2").write_text("no archive")
+    with pytest.raises(UsageError, match=told):
+        split(file(table))
+
+
+def test_what_is_not_installed_is_named_with_the_options_that_bring_it(file, tmp_path):
+    (tmp_path / "ranker.py").write_text("import nowhere_installed\n")
+    with pytest.raises(UsageError, match="give --python of an environment that has it, or --with"):
+        read_corpus(sys.executable, [file(NAMED)])
+
+
+def test_dimensions_of_their_own_ranges_are_tried_within_them(file, tmp_path):
+    place = file('[sized]\nmodel = "sized.py:Sized"\ndynamic = ["x:0=1:3", "x:1=8:40"]\n')
+    (tmp_path / "sized.py").write_text(
+        "import torch\n"
+        "class Sized(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        assert x.shape[0] <= 4 and 8 <= x.shape[1] <= 41\n"
+        "        return torch.relu(x + 1)\n"
+        "def example():\n"
+        "    return (torch.randn(2, 16),)\n"
+    )
+    assert "relu" in split(place, "sized")
+    assert ask_rig(sys.executable, "cases", corpus=[place])[0]["dynamic"]
