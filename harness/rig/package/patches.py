@@ -112,6 +112,15 @@ PATCHES: tuple[Patch, ...] = (
         imported=True,
     ),
     Patch(
+        "plugin-registry",
+        "an index_add goes into an engine if TensorRT has the plugin ScatterAdd, which the "
+        "release's own runtime registers; the stand-in library has no registry at all",
+        stand_ins.answer_plugins,
+        since=(2, 12, 0),
+        real=False,
+        imported=True,
+    ),
+    Patch(
         "engine-build",
         "TRTInterpreter builds engines with TensorRT, of which there are the bindings alone",
         interpreters.build_segments,

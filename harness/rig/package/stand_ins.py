@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from typing import Any
 
 import torch
@@ -58,6 +59,18 @@ def keep_tensors_here(_: Site) -> None:
 def keep_devices_here(_: Site) -> None:
     device = importlib.import_module("torch_tensorrt._Device").Device
     _set(device, "to", lambda *_: torch.device("cpu"))
+
+
+class PluginRegistry:
+    """TensorRT's registry, with the plugin that `libtorchtrt_runtime.so` brings, and no other."""
+
+    def get_creator(self, name: str, version: str, namespace: str = "") -> object | None:
+        its_own = (name, version, namespace) == ("ScatterAdd", "1", "torch_tensorrt")
+        return object() if its_own else None
+
+
+def answer_plugins(_: Site) -> None:
+    _set(sys.modules["tensorrt"], "get_plugin_registry", PluginRegistry)
 
 
 def run_segments(_: Site) -> None:

@@ -17,6 +17,21 @@ from harness.rig.package.site import read_site
 from tests.rig.engines.conformance import RELU, Hybrid, asked
 
 
+class Sums(torch.nn.Module):
+    """Rows summed by index: an engine does it with a plugin, a fallback where there is none."""
+
+    def forward(self, x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(x).index_add(0, rows, x * 2)
+
+
+def sums(package: ModuleType) -> bool:
+    """Whether a release compiles them, and what is compiled is right."""
+    inputs = (torch.randn(4, 3), torch.tensor([2, 0, 2, 1]))
+    program = torch.export.export(Sums(), inputs)
+    compiled = package.dynamo.compile(program, arg_inputs=list(inputs), min_block_size=1)
+    return torch.equal(compiled(*inputs), Sums()(*inputs))
+
+
 def compiled_without(site: str, archive: str, patch: str) -> dict[str, Any]:
     """As `compiled`, of a package that is imported here, without one of its patches.
 
@@ -60,6 +75,7 @@ def compiled(package: ModuleType, archive: str) -> dict[str, Any]:
             for node in fallback.graph.nodes
             if "nn_module_stack" in node.meta
         ],
+        "sums": sums(package),
         "file": package.__file__,
     }
 
