@@ -1,4 +1,4 @@
-"""A sparse mixture of experts with top-2 routing, in place of a transformer's feed-forward layer."""
+"""A mixture of experts with top-2 routing, in place of a transformer's feed-forward layer."""
 
 import torch
 import torch.nn.functional as F

@@ -16,7 +16,7 @@ class GPT(nn.Module):
         self.wte.weight = self.lm_head.weight
 
     def forward(self, idx, targets=None):
-        b, t = idx.shape
+        _, t = idx.shape
         x = self.wte(idx) + self.wpe(torch.arange(t, device=idx.device))
         mask = torch.ones(t, t, dtype=torch.bool, device=idx.device).triu(1)
         y = self.ln_1(x)

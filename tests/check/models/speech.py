@@ -1,4 +1,4 @@
-"""A CTC acoustic model: strided convolutions, self-attention over valid frames, log-probabilities."""
+"""A CTC acoustic model: strided convolutions, attention over valid frames, log-probabilities."""
 
 import torch
 import torch.nn.functional as F
