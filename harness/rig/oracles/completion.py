@@ -36,6 +36,7 @@ MAX_FRAMES = 6
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+")
 _GENERATED = re.compile(r"<eval_with_key>\.\d+")
+_COMPREHENSIONS = re.compile(r"(\.<locals>\.<(list|dict|set)comp>)+$")
 _SPACE = re.compile(r"\s+")
 
 
@@ -86,7 +87,9 @@ def where_raised(error: BaseException) -> str:
                 file = module.replace(".", "/") + ("/__init__.py" if is_package else ".py")
                 # The frame's globals name the loader, so this reads sources in a wheel as well.
                 source = linecache.getline(code.co_filename, line, frame.f_globals).strip()
-                return f"{code.co_name} ({file}:{line}): {source}"
+                # Python 3.11 has a function for every comprehension, 3.12 has none.
+                function = _COMPREHENSIONS.sub("", code.co_qualname).rpartition(".")[2]
+                return f"{function} ({file}:{line}): {source}"
     return ""
 
 
