@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from typing import Annotated
 
 import typer
@@ -28,8 +27,8 @@ from harness.cli.common import err, tell, toolchain_for
 from harness.cli.results import current_summary
 from harness.gate.attribution import difference, difference_line
 from harness.gate.findings import Gate
-from harness.gate.qualify import Decision, Qualification, qualify, tally_lines
-from harness.gate.reach import reach_in
+from harness.gate.qualify import Decision, Qualification
+from harness.gate.qualify_words import tally_lines
 from harness.report.benching import write_bench
 from harness.report.pages.qualify_page import (
     Supplement,
@@ -45,12 +44,11 @@ from harness.run.progress import progress_for
 from harness.run.run import RunOptions, run
 from harness.runs.gpu_runs import last_gpu_run
 from harness.runs.provenance import provenance_to_json
-from harness.subjects.choosing import found_again, likes
+from harness.subjects.choosing import found_again
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.builders import SEGMENT, BuilderKind
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import SubjectKind
 
 _EXIT_CODES = {
     Decision.SHIP: ExitCode.GREEN,
@@ -94,6 +92,7 @@ def qualify_command(
         exporter=exporter,
         wheel=wheel,
         like=baseline if files else "",
+        baseline="" if files else baseline,
         expression=expression,
         full=full,
         lanes=(Lane.GRAPH,) if files else (Lane.GRAPH, Lane.PACKAGE),
@@ -111,29 +110,11 @@ def qualify_command(
         progress.close()
     raise_if_nothing_ran(judged)
     write_run_report(judged, current_summary(judged))
-    options = "" if out_dir == option.RESULTS else f"--out {shlex.quote(str(out_dir))}"
-    q = _qualified(judged, baseline, candidate, options)
+    (q,) = judged.qualifications
     sizes = _measured(judged, q, toolchain, catalogue, budget) if budget else None
     gpu, unread = last_gpu_run((out_dir, PROJECT_ROOT / option.RESULTS))
     return _written_verdict(
         judged, q, Supplement(sizes, gpu, unread, expression, _in_defects(judged, q))
-    )
-
-
-def _qualified(judged: JudgedRun, baseline: str, candidate: str, options: str) -> Qualification:
-    specs = {spec.subject: spec for spec in judged.subjects}
-    mine = specs.get(candidate) or next(
-        spec for spec in judged.subjects if spec.kind is SubjectKind.FILE
-    )
-    return qualify(
-        judged.records.values(),
-        judged.cases,
-        specs[baseline],
-        mine,
-        judged.shown,
-        judged.expectations.register,
-        options,
-        reach_in(judged.cases, judged.provenance.corpus, likes(judged.subjects)),
     )
 
 
@@ -177,7 +158,7 @@ def _written_verdict(judged: JudgedRun, q: Qualification, supplement: Supplement
     folder, provenance = judged.folder.path, provenance_to_json(judged.provenance)
     replace_file(folder / "qualify.md", qualification_markdown(q, provenance, supplement).encode())
     replace_file(folder / "qualify.html", qualification_html(q, provenance, supplement).encode())
-    verdict = verdict_of(q, supplement)
+    verdict = verdict_of(q)
     tell(verdict.words)
     tell(verdict.why)
     for asked, told in tally_lines(q):

@@ -183,6 +183,11 @@ def _counts(places: Mapping[str, set[CellKey]], without: Collection[str] = ()) -
 
 def difference_line(told: Difference, like: str) -> str:
     """The difference in one line: ``mends: A, B; breaks: C in 3 cells; all else as 2.14.0``."""
+    return "; ".join(difference_parts(told, like))
+
+
+def difference_parts(told: Difference, like: str) -> list[str]:
+    """What `difference_line` joins. A failure without a known sign may itself say ``;``."""
     parts = [f"mends: {_listed(told.mended, counted=False)}"] if told.mended else []
     for what, of in (
         ("mends in part", told.partly),
@@ -193,7 +198,7 @@ def difference_line(told: Difference, like: str) -> str:
     ):
         if of:
             parts.append(f"{what}: {_listed(of)}")
-    return "; ".join([*parts, f"all else as {like}" if parts else f"all as {like}"])
+    return [*parts, f"all else as {like}" if parts else f"all as {like}"]
 
 
 def shown_lines(shown: Iterable[Attributed], releases: Sequence[str]) -> list[str]:

@@ -22,12 +22,11 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
-from harness.base.words import plural
 from harness.gate.attribution import Attributed
 from harness.gate.pairs import Pair, both_asked, compare, of_one_version, side_of, without_subject
 from harness.gate.verdict import ReachOf, by_lane
 from harness.register.defects import Defect, Register
-from harness.runs.commands import explain_command
+from harness.runs.commands import HERE, Places, explain_command
 from harness.wire.builders import BuilderKind
 from harness.wire.oracles import Harm as Graded
 from harness.wire.oracles import Oracle
@@ -77,7 +76,7 @@ class Change:
     before: Harm
     after: Harm
     message: str
-    options: str = ""  # that a command needs, to find the run again
+    places: Places = HERE  # for its command
 
     @property
     def handmade(self) -> bool:
@@ -92,7 +91,7 @@ class Change:
 
     @property
     def command(self) -> str:
-        return f"{explain_command(self.key)} {self.options}".rstrip()
+        return explain_command(self.key, self.places)
 
 
 @dataclass(frozen=True)
@@ -214,8 +213,9 @@ def qualify(
     candidate: SubjectSpec,
     shown: Sequence[Attributed] = (),
     register: Register | None = None,
-    options: str = "",
+    places: Places = HERE,
     reach_of: ReachOf = by_lane,
+    scope: str = "",
 ) -> Qualification:
     """Hold a candidate against a baseline.
 
@@ -223,8 +223,9 @@ def qualify(
         records: of one run that had both; hypothetical cells are left out.
         cases: at least those of the records.
         shown: the failures of that run, each with its defect of ``register``.
-        options: what a command that shows a cell needs, to find the run again.
+        places: where the run's cases and candidates are, for commands that show a cell.
         reach_of: who makes the split of a cell.
+        scope: what alone was asked, where it was not the whole corpus in both lanes.
     """
     described = {case.name: case for case in cases}
     known, names = register or Register(), (candidate.subject, baseline.subject)
@@ -240,13 +241,14 @@ def qualify(
         compared=len(asked),
         lanes=tuple(sorted({place.lane for place in asked})),
         executed_once=sum(one.measured_as == other.measured_as for one, other in asked.values()),
-        changes=tuple(_changes(asked, described, options, reach_of)),
+        changes=tuple(_changes(asked, described, places, reach_of)),
         not_asked=_not_asked(pairs),
         only=_only(pairs, *names),
         measured=tuple(_measured(asked)),
         causes_gone=_defects_of(shown, known, *names[::-1], asked, loose),
         causes_new=_defects_of(shown, known, *names, asked, loose),
         tallies=_tallies(asked, reach_of),
+        scope=scope,
     )
 
 
@@ -258,7 +260,7 @@ def harm_of(record: CellRecord) -> Harm:
 
 
 def _changes(
-    asked: _Asked, cases: Mapping[str, CaseInfo], options: str, reach_of: ReachOf
+    asked: _Asked, cases: Mapping[str, CaseInfo], places: Places, reach_of: ReachOf
 ) -> list[Change]:
     changes = []
     for place, (one, other) in asked.items():
@@ -270,7 +272,7 @@ def _changes(
         assert failure is not None
         family, reach = cases[place.case].family, reach_of(other.key)
         message = f"{failure.label}: {failure.message}"
-        changes.append(Change(other.key, family, reach, was, is_now, message, options))
+        changes.append(Change(other.key, family, reach, was, is_now, message, places))
     order = list(Reach)
     return sorted(
         changes, key=lambda change: (-change.after, order.index(change.reach), change.key)
@@ -375,43 +377,3 @@ def _defects_of(
         for name, cells in sorted(places[of].items())
         if name not in places[not_of]
     )
-
-
-_MADE_BY: Final[Mapping[tuple[bool, Reach], str]] = {
-    (True, Reach.PRODUCT): "user call",
-    (False, Reach.PRODUCT): "product split",
-    (False, Reach.EXPORTED): "torch.export split",
-    (False, Reach.HANDMADE): "handmade split",
-}
-
-
-def decision_words(q: Qualification) -> str:
-    """``2.14.0 in place of 2.13.0: ship``, and in brackets what alone that is said of."""
-    only = f" (only: {q.scope})" if q.scope else ""
-    return f"{q.candidate.subject} in place of {q.baseline.subject}: {q.decision}{only}"
-
-
-def evidence_words(q: Qualification) -> str:
-    """What the decision rests on."""
-    return "on a GPU" if Lane.ENGINE.value in q.lanes else "on CPU evidence; no GPU has run it"
-
-
-def tally_lines(q: Qualification) -> list[tuple[str, str]]:
-    """What became of the cells that both were asked: ``188 user calls`` and what they did."""
-    lines = []
-    for where, name in _MADE_BY.items():
-        tally = q.tallies.get(where)
-        if tally is None:
-            continue
-        counts = {
-            "regressed": tally.regressed,
-            "fixed": tally.fixed,
-            "silent before and now raised or warned of": tally.louder,
-            "raised before and now announced as wrong": tally.otherwise,
-            "broken before": tally.broken,
-            "right": tally.right,
-        }
-        always = ("regressed", "fixed", "broken before", "right")
-        told = [f"{count:,} {what}" for what, count in counts.items() if count or what in always]
-        lines.append((plural(tally.asked, name), ", ".join(told)))
-    return lines

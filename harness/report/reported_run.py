@@ -92,6 +92,7 @@ class ReportedRun:
         findings: what keeps the gate from green, worst first; ``notes`` and ``good_news`` do not.
         causes: the defects that this run shows.
         defects: the run in defects, line by line, as the console tells it.
+        differences: what candidates do otherwise, and releases that are not as expected, in parts.
         defect_table: every known defect by releases; None where no table speaks of the cases.
         changes: what the newest release changed in the defects of the one before, by the table.
         upgrades: each candidate in the place of another subject, cell by cell.
@@ -111,6 +112,7 @@ class ReportedRun:
     good_news: Sequence[FindingView] = ()
     causes: Sequence[CauseView]
     defects: Sequence[str] = ()
+    differences: Mapping[str, Sequence[str]] = field(default_factory=dict)
     defect_table: DefectTable | None = None
     changes: Changes | None = None
     upgrades: Sequence[Qualification] = ()
@@ -180,6 +182,11 @@ class ReportedRun:
             for spec in self.ordered
             if spec.kind is SubjectKind.RELEASE and spec.subject in asked
         ]
+
+    @property
+    def has_candidate(self) -> bool:
+        """Whether the run is about a candidate, so that what releases have is quiet."""
+        return any(spec.kind is SubjectKind.FILE for spec in self.subjects)
 
     @property
     def newest(self) -> str | None:

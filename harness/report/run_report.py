@@ -30,7 +30,7 @@ from harness.report.reported_run import (
 from harness.report.run_frames import RunFrames, run_frames
 from harness.report.sections.standing import standing
 from harness.report.write import write_report
-from harness.run.defect_lines import defect_lines
+from harness.run.defect_lines import defect_lines, differences
 from harness.run.judged_run import JudgedRun, known_defects
 from harness.runs.commands import Places, explain_command
 from harness.runs.provenance import provenance_to_json
@@ -98,6 +98,7 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         summary=summary,
         provenance=provenance_to_json(judged.provenance),
         defects=defect_lines(judged),
+        differences=differences(judged),
         defect_table=judged.table,
         changes=judged.known.changes if judged.known else None,
         upgrades=judged.upgrades,

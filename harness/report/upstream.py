@@ -21,6 +21,7 @@ from harness.register.standing import Standing, Standings, State, is_ordinary
 from harness.register.table import Entry
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
+from harness.report.text import reference
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.wire.oracles import Oracle
@@ -254,7 +255,7 @@ def _context(standing: Standing, standings: Standings) -> Iterator[str]:
         by = f" by {defect.fixed_by}" if defect.fixed_by else ""
         yield f"- It is fixed in {defect.fixed_in}{by}."
     if defect.upstream:
-        related = ", ".join(defect.upstream).replace("pytorch/TensorRT#", "#")  # as upstream says
+        related = reference(", ".join(defect.upstream))  # as upstream says
         yield f"- Related: {related}."
     if defect.documented:
         yield f"- Documented: {_sentence(defect.documented)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from harness.base.program import PROGRAM
@@ -9,12 +10,12 @@ from harness.catalogue.releases import ordered_subjects, version_of
 from harness.gate.attribution import (
     deviation,
     difference,
-    difference_line,
+    difference_parts,
     shown_lines,
 )
 from harness.gate.findings import Gate, first_screen
 from harness.gate.known import known_lines
-from harness.gate.qualify import decision_words, evidence_words, tally_lines
+from harness.gate.qualify_words import decision_words, evidence_words, tally_lines
 from harness.run.judged_run import JudgedRun
 from harness.subjects.choosing import likes
 from harness.wire.vocabulary import SubjectKind
@@ -33,12 +34,23 @@ def screen_of(judged: JudgedRun) -> list[str]:
 
 def defect_lines(judged: JudgedRun) -> list[str]:
     """What stands between the gate and the cells, on the console and on the page alike."""
-    lines = [*_upgrades(judged), *_candidates(judged), *_releases(judged)]
+    releases = _told(_releases(judged))
+    more = len(releases) - _MOST
+    rest = [f"and {more} more releases are not as expected"] if more > 0 else []
+    lines = [*_upgrades(judged), *_told(_candidates(judged)), *releases[:_MOST], *rest]
     if likes(judged.subjects):
         return lines  # what releases have is not the question
     if judged.known is not None:
         return [*lines, *known_lines(judged.known)]
     return [*lines, *_own_cases(judged)]
+
+
+def differences(judged: JudgedRun) -> dict[str, list[str]]:
+    """What each candidate does otherwise, and each release that is not as expected; by subject.
+
+    The parts are those of `difference_parts`. Candidates come first, then the newest release.
+    """
+    return {**_candidates(judged), **_releases(judged)}
 
 
 def _upgrades(judged: JudgedRun) -> list[str]:
@@ -52,34 +64,38 @@ def _upgrades(judged: JudgedRun) -> list[str]:
     return lines
 
 
-def _candidates(judged: JudgedRun) -> list[str]:
+def _told(parts: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"{name}: {'; '.join(of)}" for name, of in parts.items()]
+
+
+def _candidates(judged: JudgedRun) -> dict[str, list[str]]:
     known, records = judged.expectations, list(judged.records.values())
-    lines = []
-    for subject, like in sorted(likes(judged.subjects).items()):
-        told = difference(subject, like, records, known.table, known.register)
-        lines.append(f"{subject}: {difference_line(told, like)}")
-    return lines
+    return {
+        subject: difference_parts(
+            difference(subject, like, records, known.table, known.register), like
+        )
+        for subject, like in sorted(likes(judged.subjects).items())
+    }
 
 
-def _releases(judged: JudgedRun) -> list[str]:
+def _releases(judged: JudgedRun) -> dict[str, list[str]]:
     """Releases that the table does not know, and those that are not as it says, the newest first.
 
     What the table says of a release that it does not know is what it says of the one before.
     """
     known = judged.expectations
     if not known.table.releases:
-        return []
+        return {}
     found = {finding.subject for finding in judged.report.findings}
-    lines = []
+    told = {}
     for spec in sorted(judged.subjects, key=lambda spec: version_of(spec.subject), reverse=True):
         like = known.table.stands_for(spec.subject)
         if spec.kind is not SubjectKind.RELEASE or (like == spec.subject not in found):
             continue
-        told = deviation(spec.subject, judged.records.values(), known.table, known.register)
+        deviates = deviation(spec.subject, judged.records.values(), known.table, known.register)
         expected = "expected" if like == spec.subject else like
-        lines.append(f"{spec.subject}: {difference_line(told, expected)}")
-    more = len(lines) - _MOST
-    return [*lines[:_MOST], *([f"and {more} more releases are not as expected"] * (more > 0))]
+        told[spec.subject] = difference_parts(deviates, expected)
+    return told
 
 
 def _own_cases(judged: JudgedRun) -> list[str]:

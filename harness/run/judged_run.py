@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 from collections.abc import Iterable
@@ -46,9 +45,8 @@ RESULTS: Final = "results"  # where the commands look for runs if they are not t
 class JudgedRun:
     """A run's records with everything that explains them.
 
-    ``known`` is what its newest release is known to have, and ``table`` every known defect up to
-    it; None where no release is known or asked, or the cases are a user's own. ``scope`` says what
-    alone was asked, where that is not every case of both lanes that an ordinary run asks.
+    ``cases`` are those that were planned, of ``all_cases`` of the corpus. ``scope`` says what alone
+    was asked, where that is not every case of both lanes that an ordinary run asks.
     """
 
     folder: RunFolder
@@ -59,8 +57,8 @@ class JudgedRun:
     subjects: tuple[SubjectSpec, ...]
     expectations: Expectations
     provenance: Provenance
-    known: Known | None = None
-    table: DefectTable | None = None
+    catalogue: Catalogue
+    all_cases: tuple[CaseInfo, ...]
     scope: str = ""
     broken: dict[str, str] = field(default_factory=dict)
 
@@ -71,10 +69,29 @@ class JudgedRun:
         return tuple(attributed(self.records.values(), known.table, known.register, partners))
 
     @functools.cached_property
-    def upgrades(self) -> tuple[Qualification, ...]:
+    def _defects(self) -> tuple[Known, DefectTable] | tuple[None, None]:
+        if self.provenance.corpus:
+            return None, None
+        return known_defects(self.subjects, self.expectations, self.catalogue, self.all_cases)
+
+    @property
+    def known(self) -> Known | None:
+        """What its newest release is known to have.
+
+        None where no release is known or asked, or the cases are a user's own; `table` likewise.
+        """
+        return self._defects[0]
+
+    @property
+    def table(self) -> DefectTable | None:
+        """Every known defect up to its newest release."""
+        return self._defects[1]
+
+    @functools.cached_property
+    def qualifications(self) -> tuple[Qualification, ...]:
         """Each candidate in the place of what it is held against; else the two newest releases.
 
-        Two that have no cell in common, because each has its own environment, are not compared.
+        Of two releases it is the newer one that is held against the other, if the run does not say.
         """
         specs = {spec.subject: spec for spec in self.subjects}
         partners = likes(self.subjects)
@@ -82,16 +99,28 @@ class JudgedRun:
         if not partners:
             releases = [spec for spec in specs.values() if spec.kind is SubjectKind.RELEASE]
             newest = sorted((spec.subject for spec in releases), key=Version)[-2:]
+            if self.provenance.baseline in newest:
+                newest.sort(key=self.provenance.baseline.__ne__)
             pairs = [(newest[0], newest[1])] if len(newest) > 1 else []
-        reach_of = reach_in(self.cases, self.provenance.corpus, partners)
-        known, records = self.expectations.register, self.records.values()
-        compared = (
+        return tuple(
             qualify(
-                records, self.cases, specs[one], specs[other], self.shown, known, reach_of=reach_of
+                self.records.values(),
+                self.cases,
+                specs[one],
+                specs[other],
+                self.shown,
+                self.expectations.register,
+                self.places,
+                reach_in(self.cases, self.provenance.corpus, partners),
+                self.scope,
             )
             for one, other in pairs
         )
-        return tuple(dataclasses.replace(q, scope=self.scope) for q in compared if q.compared)
+
+    @property
+    def upgrades(self) -> tuple[Qualification, ...]:
+        """Those of two that have a cell in common: each may have its own environment."""
+        return tuple(q for q in self.qualifications if q.compared)
 
     @property
     def places(self) -> Places:
@@ -169,11 +198,6 @@ def judged_run(
         known.register,
         cosmetic_is_told=bool(provenance.corpus) and not known.table.entries,
     )
-    counted, table = (
-        (None, None)
-        if provenance.corpus
-        else known_defects(subjects, known, expected.catalogue, cases)
-    )
     return JudgedRun(
         folder,
         report,
@@ -183,8 +207,8 @@ def judged_run(
         subjects,
         known,
         provenance=provenance,
-        known=counted,
-        table=table,
+        catalogue=expected.catalogue,
+        all_cases=cases,
         scope=scope_of(plan, cases),
     )
 

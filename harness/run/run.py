@@ -44,6 +44,7 @@ class RunOptions:
     exporter: Path | None = None
     wheel: Path | None = None
     like: str = ""
+    baseline: str = ""  # the release that the other one is held against, if not the older
     subjects: tuple[str, ...] = ()  # of those that are chosen these alone, in this order
     expression: str = ""
     families: tuple[str, ...] = ()
@@ -195,6 +196,7 @@ def _provenance(options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectS
         subjects=subjects,
         seeds=(options.seed,),
         command_line=options.command_line,
+        baseline=options.baseline,
         environment_bytes=(
             None if options.environment == PINNED else installed_bytes(Path(sys.prefix))
         ),

@@ -67,6 +67,7 @@ class Provenance:
     sources: tuple[Source, ...] = ()
     mismatches: tuple[str, ...] = ()  # of a merged run: in what its sources are unlike
     rig_digest: str | None = None  # of what judges cells; None: of a run that did not tell yet
+    baseline: str = ""  # the release that the other one is held against; empty: the older
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ def collect_provenance(
     command_line: Sequence[str],
     corpus: Sequence[str] = (),
     environment_bytes: int | None = None,
+    baseline: str = "",
 ) -> Provenance:
     """Describe this machine, this environment and the checkout at ``root``, without raising.
 
@@ -118,6 +120,7 @@ def collect_provenance(
         corpus=tuple(corpus),
         environment_bytes=environment_bytes,
         rig_digest=digest_of([root / "harness" / "rig", root / "harness" / "wire"]),
+        baseline=baseline,
     )
 
 

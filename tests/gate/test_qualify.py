@@ -10,7 +10,8 @@ import pytest
 
 from harness.bench.at_sizes import AtSize, AtSizes
 from harness.gate.attribution import Attributed
-from harness.gate.qualify import Decision, Harm, Qualification, harm_of, qualify, tally_lines
+from harness.gate.qualify import Decision, Harm, Qualification, harm_of, qualify
+from harness.gate.qualify_words import tally_lines
 from harness.register.facts import Fact
 from harness.report.pages.qualify_page import (
     Supplement,
@@ -18,6 +19,7 @@ from harness.report.pages.qualify_page import (
     qualification_markdown,
     verdict_of,
 )
+from harness.runs.commands import Places
 from harness.runs.gpu_runs import GpuRun
 from harness.stats.intervals import Change, Estimate
 from harness.wire.builders import Builder
@@ -72,7 +74,7 @@ def test_what_is_equal_may_ship():
     q = held(*sound())
     assert q.decision is Decision.SHIP
     assert q.changes == ()
-    assert verdict_of(q).words == "2.14.0 in place of 2.13.0: ship (only: graph lane)"
+    assert verdict_of(q).words == "2.14.0 in place of 2.13.0: ship"
 
 
 def test_what_was_wrong_and_is_right_may_ship_and_is_told():
@@ -241,10 +243,10 @@ def test_the_page_names_the_case_and_the_command_that_shows_it():
         assert "no TensorRT engine ran" in text
 
 
-def test_a_command_of_a_run_elsewhere_names_the_place():
+def test_a_command_of_a_run_of_other_cases_names_their_place():
     records = [*sound("plain"), cell("plain", "2.13.0"), cell("plain", "2.14.0", WRONG)]
-    (change,) = qualify(records, CASES, OLD, NEW, options="--out ../elsewhere").changes
-    assert change.command.endswith("--subject 2.14.0 --route legacy --out ../elsewhere")
+    (change,) = qualify(records, CASES, OLD, NEW, places=Places(corpus=("mine",))).changes
+    assert change.command.endswith("--subject 2.14.0 --route legacy --corpus mine")
 
 
 FORMS = pytest.mark.parametrize("form", [qualification_markdown, qualification_html])
@@ -360,16 +362,10 @@ def in_both_lanes() -> list[CellRecord]:
     ]
 
 
-def test_leave_to_ship_says_how_far_it_goes():
-    words = "2.14.0 in place of 2.13.0: ship"
-    both, chosen = held(*in_both_lanes()), Supplement(expression="residual")
-    assert verdict_of(both).words == words
-    assert verdict_of(both, chosen).words == (
-        f'{words} (only: graph and package lane, cases of -k "residual")'
-    )
-    assert verdict_of(held(*sound()), chosen).words == (
-        f'{words} (only: graph lane, cases of -k "residual")'
-    )
+def test_the_verdict_of_the_page_says_how_far_it_goes():
+    q = dataclasses.replace(held(*sound()), scope="1 of 3 cases in the graph lane")
+    words = "2.14.0 in place of 2.13.0: ship (only: 1 of 3 cases in the graph lane)"
+    assert verdict_of(q).words == words
 
 
 def test_the_cases_that_a_filter_left_out_are_not_checked():

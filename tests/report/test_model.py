@@ -10,6 +10,7 @@ from harness.gate.judge import judge
 from harness.register.faults import Fault
 from harness.register.table import Table
 from harness.report import text
+from harness.report.model import ReportModel
 from harness.report.pages.report_page import markdown
 from harness.report.run_report import fault_view
 from harness.report.sections.causes import CAUSES
@@ -156,3 +157,12 @@ def test_hypothetical_routes_are_listed_apart(model):
 def test_a_record_of_an_unknown_case_is_refused_not_dropped(run):
     with pytest.raises(KeyError):
         _ = run.reported(cases=run.cases[1:]).all_cells
+
+
+def test_what_a_candidate_does_otherwise_is_told_in_its_parts_whatever_a_failure_says(run):
+    failure = "numbers differ; numbers differ, but 2.13.0 is ok"
+    parts = [f"breaks: {failure} in 3 cells", "all else as 2.13.0"]
+    lines = [DEFECTS, f"2.14.0: {'; '.join(parts)}"]
+    reported = run.reported(defects=lines, differences={"2.14.0": parts})
+    told = {line.asked: line.items for line in ReportModel(reported).headline.answers}
+    assert told["In defects"] == tuple(parts)

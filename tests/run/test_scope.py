@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.gate.qualify import decision_words, qualify
+from harness.gate.qualify import qualify
+from harness.gate.qualify_words import decision_words
 from harness.run.judged_run import scope_of
 from harness.runs.plan import PlannedCell
 from harness.wire.records import CaseInfo, CellKey, SubjectSpec

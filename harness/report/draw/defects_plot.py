@@ -80,7 +80,7 @@ def _draw_row(axes: Axes, table: DefectTable, row: DefectRow, at: float) -> None
         colour = style.TONES[mark.tone]
         box = Rectangle((left, at + 0.06), 0.9, 0.88, color=colour, alpha=strength, lw=0)
         axes.add_patch(box)
-        note = mark_note(mark, table.columns[number])
+        note = mark_note(mark)
         sign = mark_sign(mark, last=number == len(row.marks) - 1)
         words = f"{sign} {note}" if note else sign
         axes.text(left + 0.45, at + 0.64, words, ha="center", fontsize=4.8 if note else 6.8)

@@ -18,10 +18,8 @@ from harness.gate.qualify import (
     Harm,
     Measured,
     Qualification,
-    decision_words,
-    evidence_words,
-    tally_lines,
 )
+from harness.gate.qualify_words import decision_words, evidence_sentence, tally_lines
 from harness.report.pages.rendering import render
 from harness.runs.gpu_runs import GpuRun
 from harness.stats import intervals
@@ -78,10 +76,9 @@ class Verdict:
     tone: str
 
 
-def verdict_of(q: Qualification, supplement: Supplement = Supplement()) -> Verdict:
-    """The decision in words; a decision to ship names the lanes and cases that it covers."""
-    evidence = evidence_words(q)
-    evidence = f"{evidence[:1].upper()}{evidence[1:]}."
+def verdict_of(q: Qualification) -> Verdict:
+    """The decision in words, and why; these name what alone was asked."""
+    evidence = evidence_sentence(q)
     silent, warned, errors = (len(q.worse(harm, *MADE)) for harm in FORBIDDING)
     if q.decision is Decision.DO_NOT_SHIP:
         announced = f", {warned} do so with a warning" if warned else ""
@@ -94,9 +91,7 @@ def verdict_of(q: Qualification, supplement: Supplement = Supplement()) -> Verdi
         return Verdict(decision_words(q), f"{evidence} {why}", "inconclusive")
     told = f" {len(q.warnings)} handmade cells are newly worse: see below." if q.warnings else ""
     why = f"No new silent harm and no new error in {q.compared:,} cells. {better}{told}"
-    limited = supplement.expression or len(q.lanes) == 1
-    so_far = f" (only: {_scope(q, supplement)})" if limited else ""
-    return Verdict(f"{decision_words(q)}{so_far}", f"{evidence} {why}", "green")
+    return Verdict(decision_words(q), f"{evidence} {why}", "green")
 
 
 def same_inliner(q: Qualification) -> str:
@@ -159,10 +154,10 @@ def _rendered(
     return render(
         template,
         q=q,
-        verdict=verdict_of(q, supplement),
+        verdict=verdict_of(q),
         same_inliner=same_inliner(q),
         defects=supplement.defects,
-        scope=_scope(q, supplement),
+        scope=f"{' and '.join(q.lanes) or 'no'} lane",
         tallies=tally_lines(q),
         worse=_worse(q),
         fixed=list(_fixed(q)),
@@ -202,11 +197,6 @@ def _fixed(q: Qualification) -> Iterator[tuple[str, str, str, int, int]]:
         changes = list(found)
         cases = len({change.key.case for change in changes})
         yield lane, route, HARMS[before], len(changes), cases
-
-
-def _scope(q: Qualification, supplement: Supplement) -> str:
-    lanes = f"{' and '.join(q.lanes) or 'no'} lane"
-    return f"{lanes}, cases of {_filter(supplement)}" if supplement.expression else lanes
 
 
 def _filter(supplement: Supplement) -> str:

@@ -7,11 +7,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.base.words import plural
-from harness.gate.defect_table import Column, DefectRow, DefectTable, Mark, Part
+from harness.gate.defect_table import (
+    ABSENT,
+    BROKEN,
+    HIDDEN,
+    NOT_ASKED,
+    Column,
+    DefectRow,
+    DefectTable,
+    Mark,
+    Part,
+)
 from harness.report import style, text
 from harness.report.reported_run import ReportedRun, Section
 from harness.report.sections.causes import CAUSES, LiveCause
-from harness.wire.vocabulary import SubjectKind
 
 TITLES: Final[Mapping[Part, str]] = {
     Part.PRODUCT: "In {newest}, and met by models as the product splits them",
@@ -60,14 +69,9 @@ def build_defects(run: ReportedRun) -> DefectsView | None:
     shown = run.view(CAUSES)
     return DefectsView(
         table=run.defect_table,
-        parts=parts_of(run.defect_table, folded=_has_candidate(run)),
+        parts=parts_of(run.defect_table, folded=run.has_candidate),
         causes={cause.id: cause for cause in (*shown.live, *shown.gone)},
     )
-
-
-def _has_candidate(run: ReportedRun) -> bool:
-    """Whether the page is about a candidate, so that what releases have is quiet."""
-    return any(spec.kind is SubjectKind.FILE for spec in run.subjects)
 
 
 def parts_of(table: DefectTable, *, folded: bool = False) -> tuple[PartView, ...]:
@@ -94,19 +98,19 @@ def mark_sign(mark: Mark, *, last: bool) -> str:
     return f"{style.SIGNS.get(mark.tone, '')}{count}"
 
 
-def mark_note(mark: Mark, column: Column) -> str:
+def mark_note(mark: Mark) -> str:
     """The releases of a column for which its mark holds, where it does not hold for all."""
-    return text.span(mark.only) if mark.only and mark.only != column.releases else ""
+    return text.span(mark.only) if mark.only else ""
 
 
 def mark_words(mark: Mark, column: Column) -> str:
     """A mark for a screen reader, and for a mouse that rests on it."""
     names = text.span(mark.only or column.releases)
     words = {
-        "ok": "asked, and not there",
-        "hidden": f"hidden behind {', '.join(mark.behind)}",
-        "otherwise": f"not there, and its cases fail otherwise: {', '.join(mark.behind)}",
-        "none": "not asked, or no way there",
+        ABSENT: "asked, and not there",
+        HIDDEN: f"hidden behind {', '.join(mark.behind)}",
+        BROKEN: f"not there, and its cases fail otherwise: {', '.join(mark.behind)}",
+        NOT_ASKED: "not asked, or no way there",
     }
     told = words.get(mark.tone, f"{mark.tone}, in {plural(mark.cells, 'cell')}")
     return f"{names}: {told}"

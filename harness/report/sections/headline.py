@@ -14,7 +14,13 @@ import pandas as pd
 
 from harness.gate.defect_table import DefectTable, Part
 from harness.gate.known import Changes
-from harness.gate.qualify import Qualification, decision_words, evidence_words, tally_lines
+from harness.gate.qualify import Qualification
+from harness.gate.qualify_words import (
+    decision_words,
+    evidence_sentence,
+    evidence_words,
+    tally_lines,
+)
 from harness.gate.verdict import counts_by_lane, verdict_words
 from harness.report import text
 from harness.report.frames.environments import kind_of
@@ -86,7 +92,7 @@ def headline(run: ReportedRun) -> Headline:
         state=gate,
         sign=SIGNS[gate],
         words=decision_words(first) if first else words,
-        gate=_evidence(first, words) if first else "",
+        gate=f"{evidence_sentence(first)} {words}" if first else "",
         defects=tuple(run.defects) if run.defect_table is None else (),
         advice=_advice(gate, run.summary, bool(run.notes)),
         first=run.findings[0] if run.findings else None,
@@ -99,10 +105,11 @@ def headline(run: ReportedRun) -> Headline:
 
 def _decided(run: ReportedRun) -> Qualification | None:
     """What the page is about: a candidate, whatever the gate says; a release where it is green."""
-    for q in run.upgrades[:1]:
-        about = q.candidate.kind is SubjectKind.FILE and run.gate == "red"
-        return q if about or run.gate == "green" else None
-    return None
+    first = next(iter(run.upgrades), None)
+    if first is None:
+        return None
+    about = first.candidate.kind is SubjectKind.FILE and run.gate == "red"
+    return first if about or run.gate == "green" else None
 
 
 def answers(run: ReportedRun) -> Iterator[Answer]:
@@ -113,7 +120,7 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
             yield Answer(q.candidate.subject, f"{decision_words(q)}, {evidence_words(q)}")
         yield from (Answer(asked, told) for asked, told in tally_lines(q))
         yield from _in_defects(q, run)
-    if run.defect_table and not any(spec.kind is SubjectKind.FILE for spec in run.subjects):
+    if run.defect_table and not run.has_candidate:
         yield from _silent(run.defect_table)
     releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
     if told := safest(call_records(run.cells_of_lanes, releases)):
@@ -123,9 +130,8 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
 def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
     """What the candidate does otherwise: in the console's words, or the defects by their titles."""
     name, changes = q.candidate.subject, run.changes
-    told = [line.removeprefix(f"{name}: ") for line in run.defects if line.startswith(f"{name}: ")]
-    if told:
-        yield Answer("In defects", items=tuple(told[0].split("; ")))
+    if told := run.differences.get(name):
+        yield Answer("In defects", items=tuple(told))
         return
     if changes and changes.before == q.baseline.subject and changes.release == name:
         of = {
@@ -173,11 +179,6 @@ def _silent(table: DefectTable) -> Iterator[Answer]:
         for row in rows
     ]
     yield Answer(f"Silent in {table.newest}", "" if items else "nothing known", tuple(items))
-
-
-def _evidence(q: Qualification, gate: str) -> str:
-    evidence = evidence_words(q)
-    return f"{evidence[:1].upper()}{evidence[1:]}. {gate}"
 
 
 def _with(title: str, reference: str) -> str:

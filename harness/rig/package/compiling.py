@@ -87,13 +87,6 @@ def compile_like_a_user(
         Exception: whatever the package raises.
     """
     case, inputs = captured.case, described_inputs(package, captured)
-    settings: dict[str, Any] = {
-        # As text: up to 2.7 an op itself, which this torch does not pickle, cannot be in settings.
-        "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
-        "min_block_size": case.min_block_size,
-        **more,
-        **copy.deepcopy(dict(case.settings)),
-    }
     assert captured.exported is not None
     # Settings of the case may send other ops to PyTorch than it names.
     named = () if "torch_executed_ops" in dict(case.settings) else named_by_a_user(case)
@@ -102,9 +95,19 @@ def compile_like_a_user(
             captured.exported,
             arg_inputs=inputs.args,
             kwarg_inputs=dict(inputs.kwargs),
-            **settings,
+            **{**more, **settings_of(case)},
         )
     return compiled
+
+
+def settings_of(case: Case) -> dict[str, Any]:
+    """The settings that a case's user gives to `compile`, in their order."""
+    return {
+        # As text: up to 2.7 an op itself, which this torch does not pickle, cannot be in settings.
+        "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
+        "min_block_size": case.min_block_size,
+        **copy.deepcopy(dict(case.settings)),
+    }
 
 
 def after_compile(

@@ -12,11 +12,11 @@ from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared
 from harness.rig.clock import StageClock
 from harness.rig.lanes import GraphLane, Lane, PackageLane, lane_of
-from harness.rig.package.compiling import named_by_a_user, op_as_text
+from harness.rig.package.compiling import settings_of
 from harness.rig.reproduce.code import Unwritable
 from harness.rig.reproduce.script import Shown, package_script, script
 from harness.rig.reproduce.trial import Trials, Tried, shows_here
-from harness.rig.reproduce.user_calls import user_calls
+from harness.rig.reproduce.user_calls import refuse_changed_module, user_calls
 from harness.rig.reproduce.user_script import docstring_of, failures_of, user_script, user_test
 from harness.wire.records import CellRecord, Verdict
 from harness.wire.routes import Route
@@ -124,19 +124,13 @@ def _of_user(
 def _with_checks(captured: CapturedProgram, route: Route, verdict: Verdict, shown: Shown) -> str:
     """A script that looks into the exported program, for what no call of a user tells."""
     case = captured.case
-    if captured.program.after_compile is not None:
-        raise Unwritable("its user changes the compiled module before saving it")
+    refuse_changed_module(captured)
     saving = None
     if route is not Route.COMPILE:
         saving = {**route.row.save, **dict(case.save_keywords)}
         if captured.program.dynamic_shapes is not None and route.row.gives_shapes:
             saving["dynamic_shapes"] = True
-    settings = {
-        "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
-        "min_block_size": case.min_block_size,
-        **dict(case.settings),
-    }
-    return package_script(shown, verdict, captured, settings, saving)
+    return package_script(shown, verdict, captured, settings_of(case), saving)
 
 
 def _shown(case: Case, wanted: Mapping[str, Any], route: Route, **of_subject: str) -> Shown:

@@ -18,7 +18,7 @@ import torch
 
 from corpus.case import Inputs
 from harness.rig.capture.capture import CapturedProgram
-from harness.rig.package.compiling import described_inputs, named_by_a_user, op_as_text
+from harness.rig.package.compiling import described_inputs, settings_of
 from harness.rig.reproduce.code import WHOLE, CaseWriter, Unwritable
 from harness.rig.reproduce.source import NoSource, Source, model_source, without_model
 from harness.wire.routes import Route
@@ -76,8 +76,7 @@ def user_calls(captured: CapturedProgram, route: Route, mode: str) -> UserCalls:
         Unwritable: the case holds something that has no plain form.
     """
     program, case, exported = captured.program, captured.case, captured.exported
-    if program.after_compile is not None:
-        raise Unwritable("its user changes the compiled module before saving it")
+    refuse_changed_module(captured)
     assert exported is not None
     writer = _UserWriter()
     shapes = writer.shapes(program.dynamic_shapes)
@@ -118,6 +117,12 @@ def user_calls(captured: CapturedProgram, route: Route, mode: str) -> UserCalls:
         compile=(block("compiled = torch_tensorrt.dynamo.compile(", compiling, ")"),),
         save=() if saving is None else (block("torch_tensorrt.save(", saving, ")"),),
     )
+
+
+def refuse_changed_module(captured: CapturedProgram) -> None:
+    """Raise Unwritable for a case whose user changes what was compiled, which nothing writes."""
+    if captured.program.after_compile is not None:
+        raise Unwritable("its user changes the compiled module before saving it")
 
 
 def block(opening: str, items: Sequence[str], closing: str) -> str:
@@ -217,7 +222,6 @@ def _exporting(captured: CapturedProgram, mode: str, *, keywords: bool) -> str:
 
 def _compiling(captured: CapturedProgram, writer: _UserWriter) -> list[str]:
     """What is given to `torch_tensorrt.dynamo.compile`."""
-    case = captured.case
     given = ["arg_inputs=inputs", *(["kwarg_inputs=keywords"] if captured.example.kwargs else [])]
     if captured.program.bounds is not None:
         package: Any = types.SimpleNamespace(Input=lambda **keywords: _Described(keywords))
@@ -225,12 +229,8 @@ def _compiling(captured: CapturedProgram, writer: _UserWriter) -> list[str]:
         given = [block("arg_inputs=[", [writer.value(each) for each in described.args], "]")]
         if described.kwargs:
             given.append(f"kwarg_inputs={writer.value(dict(described.kwargs))}")
-    settings: dict[str, Any] = {
-        "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
-        "min_block_size": case.min_block_size,
-        **dict(case.settings),
-    }
-    return ["program", *given, *(f"{key}={writer.value(item)}" for key, item in settings.items())]
+    settings = settings_of(captured.case).items()
+    return ["program", *given, *(f"{name}={writer.value(item)}" for name, item in settings)]
 
 
 def _saving(captured: CapturedProgram, route: Route, writer: _UserWriter) -> list[str] | None:

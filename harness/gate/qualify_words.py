@@ -1,0 +1,56 @@
+"""A qualification in words, the same on the console and on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from harness.base.words import plural
+from harness.gate.qualify import Qualification
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import Reach
+
+_MADE_BY: Final[Mapping[tuple[bool, Reach], str]] = {
+    (True, Reach.PRODUCT): "user call",
+    (False, Reach.PRODUCT): "product split",
+    (False, Reach.EXPORTED): "torch.export split",
+    (False, Reach.HANDMADE): "handmade split",
+}
+
+
+def decision_words(q: Qualification) -> str:
+    """``2.14.0 in place of 2.13.0: ship``, and in brackets what alone that is said of."""
+    only = f" (only: {q.scope})" if q.scope else ""
+    return f"{q.candidate.subject} in place of {q.baseline.subject}: {q.decision}{only}"
+
+
+def evidence_words(q: Qualification) -> str:
+    """What the decision rests on."""
+    return "on a GPU" if Lane.ENGINE.value in q.lanes else "on CPU evidence; no GPU has run it"
+
+
+def evidence_sentence(q: Qualification) -> str:
+    """`evidence_words` as a sentence of their own."""
+    words = evidence_words(q)
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def tally_lines(q: Qualification) -> list[tuple[str, str]]:
+    """What became of the cells that both were asked: ``188 user calls`` and what they did."""
+    lines = []
+    for where, name in _MADE_BY.items():
+        tally = q.tallies.get(where)
+        if tally is None:
+            continue
+        counts = {
+            "regressed": tally.regressed,
+            "fixed": tally.fixed,
+            "silent before and now raised or warned of": tally.louder,
+            "raised before and now announced as wrong": tally.otherwise,
+            "broken before": tally.broken,
+            "right": tally.right,
+        }
+        always = ("regressed", "fixed", "broken before", "right")
+        told = [f"{count:,} {what}" for what, count in counts.items() if count or what in always]
+        lines.append((plural(tally.asked, name), ", ".join(told)))
+    return lines
