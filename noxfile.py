@@ -53,7 +53,8 @@ BOTH_LANES = [
     "--lane", f"{Lane.GRAPH},{Lane.PACKAGE}", "--builder", f"{SEGMENT},{BuilderKind.RTX}"
 ]  # fmt: skip
 EVERYTHING = [*BOTH_LANES[:-1], f"{BOTH_LANES[-1]}-*"]
-# A candidate's file, cases from elsewhere and the quick cases have no package to go through.
+# A candidate's file and the quick cases have no package to go through. Cases from elsewhere go
+# through both lanes anyway, and have no real engines.
 GRAPH_LANE_ALONE = {"--lane", "--exporter", "--wheel", "--corpus", "--quick", "--resume"}
 STACK = ROOT / "results" / "stack"
 LOCKS = ROOT / "environments"

@@ -97,7 +97,8 @@ def told(place, library):
     def run(case: str, *more: str, **environment: str) -> Told:
         if (case, *more) not in known:
             out = place.parent / f"out-{len(known)}"
-            asked = ["run", "--corpus", place, "-k", case, "--routes", "legacy", "--jobs", "1"]
+            asked = ["run", "--corpus", place, "-k", case, "--lane", "graph", "--jobs", "1"]
+            asked += ["--routes", "legacy"]
             done = harness(*asked, "--out", out, *more, **environment)
             known[(case, *more)] = Told(done.returncode, done.stdout + done.stderr, out)
         return known[(case, *more)]

@@ -64,9 +64,9 @@ def run_command(
         str,
         typer.Option(
             help="graph, package (whole packages, of releases), or both; engine (the package that "
-            "is installed here, its engines on the GPU)."
+            "is installed here, its engines on the GPU). By default graph; both with --corpus."
         ),
-    ] = Lane.GRAPH,
+    ] = "",
     builder: Annotated[
         str,
         typer.Option(
@@ -116,7 +116,7 @@ def run_command(
         full=full,
         corpus=absolute(corpus or ()),
         routes=listed(routes),
-        lanes=_lanes(lane),
+        lanes=_lanes(lane or _default_lanes(bool(corpus), bool(exporter or wheel))),
         builders=listed(builder) or (SEGMENT,),
         environment=environment,
         captures=captures(capture),
@@ -184,6 +184,11 @@ def _how_to_go_on(which: str, out_dir: Path, expectations: Path) -> str:
     words += ["--out", str(out_dir)] if out_dir != option.RESULTS else []
     words += ["--expectations", str(expectations)] if expectations != EXPECTATIONS else []
     return f"\nresume: {shlex.join(words)}"
+
+
+def _default_lanes(own_cases: bool, candidate: bool) -> str:
+    """A user's cases are compiled by whole packages as well; a candidate has none."""
+    return f"{Lane.GRAPH},{Lane.PACKAGE}" if own_cases and not candidate else Lane.GRAPH
 
 
 def _lanes(text: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from harness.runs.commands import HERE, Places, explain_command
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, Verdict
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import ENDS_AT, Stage
+from harness.wire.vocabulary import ENDS_AT, FALLS_BACK_TO_NOTHING, Stage
 
 
 class Gate(enum.StrEnum):
@@ -197,14 +197,19 @@ def exit_code(report: GateReport, places: Places) -> ExitCode:
 
 def mistakes(report: GateReport, places: Places) -> tuple[str, ...]:
     """What a user has to change in his own cases, one line for each case."""
-    lines = (mistake(finding, places) for finding in report.findings)
-    return tuple(dict.fromkeys(filter(None, lines)))
+    lines: dict[str, str] = {}
+    for finding in report.findings:
+        if wrong := mistake(finding, places):
+            lines.setdefault(finding.case, wrong)
+    return tuple(lines.values())
 
 
 def mistake(finding: Finding, places: Places) -> str:
     """What is wrong with a user's own case, if the finding is about that; otherwise empty."""
     declared_at = places.declared.get(finding.case, "")
-    return _mistake(finding.case, finding.of_case, declared_at) if declared_at else ""
+    if not declared_at or finding.cell_class is not CellClass.UNSUPPORTED:
+        return ""
+    return _mistake(finding.case, finding.of_case or finding.reason, declared_at)
 
 
 def _describe(finding: Finding, places: Places) -> str:
@@ -227,10 +232,11 @@ def _shortened(text: str) -> str:
 _AT: Final = re.compile(rf"{ENDS_AT}(?P<stage>[\w-]+): (?P<error>\w+)")
 _INSTEAD: Final = {
     Stage.CAPTURE: "mend what it raises, so that torch.export.export takes the model",
-    Stage.SPLIT: "name in `fallback` none but ops that the graph has",
+    Stage.SPLIT: "mend what it says, so that the graph can be split",
     Stage.COMPILE: "mend what it says, so that the split model runs as the model does",
 }
 _INSTEAD_OF: Final = {
+    "NoSuchOp": "name in `fallback` ops that the graph has",
     "UnsupportedSegment": (
         "name that op in `fallback`, which leaves it in PyTorch, or ask whole packages alone, by "
         '`lanes=["package"]` and --lane package'
@@ -248,11 +254,13 @@ def _mistake(case: str, reason: str, declared_at: str) -> str:
     Empty where the case is as it should be, and what is asked of it lacks something.
 
     Args:
-        reason: why its cells could not be asked, which begins with the stage that it ended at.
+        reason: why its cells could not be asked. It begins with the stage that the case ended at,
+            or says that lowering renames what falls back.
         declared_at: its file and line.
     """
     match = _AT.match(reason)
     if match is None:
-        return ""
+        found = re.search(f"{FALLS_BACK_TO_NOTHING}: .*", reason)
+        return f"{declared_at}: {case} {found[0]}" if found else ""
     instead = _INSTEAD_OF.get(match["error"]) or _INSTEAD[Stage(match["stage"])]
     return f"{declared_at}: {case} cannot be asked, {reason}; instead, {instead}"

@@ -34,7 +34,7 @@ from harness.runs.plan import PlannedCell
 from harness.wire.oracles import Oracle, Symptom, is_asked
 from harness.wire.record_json import TOO_OLD
 from harness.wire.records import CellKey, CellRecord, SubjectSpec, Verdict
-from harness.wire.routes import Route
+from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CellState, Outcome, Stage, SubjectKind
 
 __all__ = ["CellClass", "Finding", "Gate", "GateReport", "first_screen", "judge"]
@@ -53,7 +53,7 @@ def judge(
     likes: Mapping[str, str] | None = None,
     faults: Sequence[Fault] = (),
     register: Register | None = None,
-    cosmetic_is_told: bool = False,
+    without_table: bool = False,
 ) -> GateReport:
     """Judge a run.
 
@@ -63,8 +63,8 @@ def judge(
         likes: for each subject of kind FILE, the subject that it is held against.
         faults: what is wrong with the table and the register themselves.
         register: names the known defects that a finding may be due to.
-        cosmetic_is_told: a cosmetic failure that the table does not expect is a note and not a
-            finding, because nobody has written a table yet.
+        without_table: nobody has written a table yet. Then a cosmetic failure is a note and not a
+            finding, and so is a case that the graph lane cannot ask and a whole package can.
     """
     partners = _partners(plan, subjects, likes or {})
     controls = _control_failures(records.values())
@@ -79,7 +79,7 @@ def judge(
         # Most cells are alike, with nothing to say about them: those are judged once.
         kind = (cell.key,) if expected or partner else _kind(cell, record)
         result = nothing_found.get(kind) or _judge(cell, record, expected, partner, records)
-        if cosmetic_is_told and record is not None and partner is None:
+        if without_table and record is not None and partner is None:
             result = _without_cosmetic(result, record)
         if not (result.findings or result.notes or result.good_news):
             nothing_found[kind] = result
@@ -105,16 +105,27 @@ def judge(
         for finding in result.findings
         if cell_id not in whole
     ]
-    findings += [finding for finding in whole.values() if finding is not None]
+    compiled = _compiled(records.values()) if without_table else frozenset[str]()
+    notes = [note for result in judged.values() for note in result.notes]
+    for finding in whole.values():
+        if finding is not None:
+            alone = finding.key.lane == Lane.GRAPH and finding.case in compiled
+            (notes if alone else findings).append(finding)
     return GateReport(
         gate=_gate(classes.values(), findings, faults),
         classes=classes,
         faults=tuple(faults),
         findings=told(findings),
-        notes=told([note for result in judged.values() for note in result.notes]),
+        notes=told(notes),
         good_news=told([good for result in judged.values() for good in result.good_news]),
         lane_of={cell.key.cell_id: cell.key.lane for cell in plan},
     )
+
+
+def _compiled(records: Iterable[CellRecord]) -> frozenset[str]:
+    """The cases that some whole package was asked about."""
+    ended = (record.key for record in records if record.state is CellState.ENDED)
+    return frozenset(key.case for key in ended if key.lane == Lane.PACKAGE)
 
 
 def _kind(cell: PlannedCell, record: CellRecord | None) -> tuple[object, ...]:

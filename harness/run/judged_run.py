@@ -196,7 +196,7 @@ def judged_run(
         likes(subjects),
         faults,
         known.register,
-        cosmetic_is_told=bool(provenance.corpus) and not known.table.entries,
+        without_table=bool(provenance.corpus) and not known.table.entries,
     )
     return JudgedRun(
         folder,

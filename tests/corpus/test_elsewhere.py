@@ -140,6 +140,15 @@ def test_a_corpus_without_a_case_is_refused_by_the_controller_as_wrong_use(tmp_p
 
 
 def test_a_fallback_that_the_model_has_not_is_an_error_and_no_clean_bill(folder):
-    (folder / "our_cases.py").write_text(OWN_CASES.replace("aten.relu.default", "aten.relu"))
-    with pytest.raises((UsageError, SurroundingsError), match=r"fallback names aten\.relu, which"):
+    (folder / "our_cases.py").write_text(OWN_CASES.replace("aten.relu.default", "aten.gelu"))
+    with pytest.raises((UsageError, SurroundingsError), match=r"no op aten\.gelu; it has _op"):
         split_text(sys.executable, "our_gate", "nonstrict", [str(folder)])
+
+
+def test_a_fallback_is_named_in_the_words_of_its_user(folder):
+    split = []
+    for name in ("aten.relu.default", "torch.ops.aten.relu", "relu"):
+        (folder / "our_cases.py").write_text(OWN_CASES.replace("aten.relu.default", name))
+        split.append(split_text(sys.executable, "our_gate", "nonstrict", [str(folder)]))
+    assert "_run_on_gpu_1" in split[0]
+    assert split == [split[0]] * 3

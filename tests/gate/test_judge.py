@@ -270,6 +270,45 @@ def test_beside_a_failure_a_mistake_in_a_users_own_case_is_a_finding_of_a_red_ru
     assert any(line.startswith("  unsupported: /home/ours.py:7: a cannot be") for line in screen)
 
 
+def test_an_op_that_lowering_renames_is_a_mistake_told_once_however_each_release_lowers_it():
+    cells = [
+        unsupported(in_package(name), f"a: falls back to nothing: no op is x; lowering made {made}")
+        for name, made in (("2.13.0", "y"), ("2.14.0", "z"))
+    ]
+    report = judged(*cells)
+    assert len(report.findings) == 2, "their reasons differ"
+    assert exit_code(report, OURS) is ExitCode.USAGE
+    (told,) = mistakes(report, OURS)
+    assert told == "/home/ours.py:7: a falls back to nothing: no op is x; lowering made y"
+
+
+@pytest.mark.parametrize("without_table", [True, False])
+def test_a_users_case_that_the_graph_lane_cannot_ask_and_a_package_can_is_a_note(without_table):
+    said = "at compile: UnsupportedSegment: _run_on_acc_0: add_ writes to its input x"
+    cells = [unsupported(key("a"), said), record(in_package("2.13.0"))]
+    plan = [planned(each.key) for each in cells]
+    report = judge(plan, by_id(*cells), Table(), [], without_table=without_table)
+    if without_table:
+        (note,) = report.notes
+        assert (report.gate, note.of_case, report.findings) == (Gate.GREEN, said, ())
+    else:
+        assert (report.gate, report.notes) == (Gate.INCONCLUSIVE, ())
+
+
+def test_a_users_case_that_neither_lane_can_ask_is_a_mistake():
+    said = "at capture: GuardOnDataDependentSymNode: no"
+    cells = [unsupported(key("a"), said), unsupported(in_package("2.13.0"), said)]
+    plan = [planned(each.key) for each in cells]
+    report = judge(plan, by_id(*cells), Table(), [], without_table=True)
+    assert exit_code(report, OURS) is ExitCode.USAGE
+    assert len(mistakes(report, OURS)) == 1
+
+
+def in_package(name: str) -> CellKey:
+    cell = key("a", name, Route.NO_RETRACE)
+    return dataclasses.replace(cell, lane=Lane.PACKAGE)
+
+
 def test_what_is_lacking_here_for_a_users_own_case_is_no_mistake_of_his():
     said = "the stand-in runtime lacks a class: Engine"
     report = judged(*(unsupported(key("a", name), said) for name in ("2.13.0", "torch")))
@@ -283,7 +322,7 @@ def test_where_no_table_was_written_a_cosmetic_failure_alone_is_told_and_not_red
     seen = record(key(), dataclasses.replace(failed(Oracle.METADATA), harm=harm))
     plan, cells = [planned(seen.key)], by_id(seen)
     assert judge(plan, cells, Table(), [], register=register()).gate is Gate.RED
-    report = judge(plan, cells, Table(), [], register=register(), cosmetic_is_told=True)
+    report = judge(plan, cells, Table(), [], register=register(), without_table=True)
     if harm is not Harm.COSMETIC:
         assert (report.gate, len(report.findings), report.notes) == (Gate.RED, 1, ())
         return
@@ -295,7 +334,7 @@ def test_where_no_table_was_written_a_cosmetic_failure_alone_is_told_and_not_red
 def test_a_cosmetic_failure_beside_a_worse_one_is_told_apart_from_it():
     cosmetic = dataclasses.replace(failed(Oracle.METADATA), harm=Harm.COSMETIC)
     seen = record(key(), cosmetic, failed(Oracle.VALUES))
-    report = judge([planned(seen.key)], by_id(seen), Table(), [], cosmetic_is_told=True)
+    report = judge([planned(seen.key)], by_id(seen), Table(), [], without_table=True)
     assert (report.gate, the_class(report)) == (Gate.RED, CellClass.UNEXPECTED_FAILURE)
     assert the_finding(report).oracle is Oracle.VALUES
     assert [note.oracle for note in report.notes] == [Oracle.METADATA]

@@ -18,8 +18,9 @@ from torch.export.passes import move_to_device_pass
 from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs, Program, is_from_elsewhere
+from harness.rig.capture.fallbacks import fallbacks_meant
 from harness.rig.capture.sizes import apart, user_values
-from harness.rig.capture.split import require_fallbacks, split_module
+from harness.rig.capture.split import split_module
 
 try:
     import torch._export.config as export_config
@@ -43,6 +44,7 @@ class CannotAsk(Exception):
 class CapturedProgram:
     """A case, built and captured once, to be shared by all its cells.
 
+    ``case`` names the ops that fall back as both lanes take them, whatever words its user chose.
     ``eager`` is what the values are held against: the model, or for a handmade case its split
     module before any engine is built. ``exported`` is None for a handmade case.
     """
@@ -65,15 +67,8 @@ class CapturedProgram:
         return self.example if change is None else change(self.example)
 
     def fresh_module(self) -> GraphModule:
-        """A graph module of its own for a splitter to change.
-
-        Raises:
-            ValueError: a case from elsewhere sends an op to PyTorch that it has not. The project's
-                own name ops for several torches and lanes, and its lock holds their splits.
-        """
+        """A graph module of its own for a splitter to change."""
         if self.exported is not None:
-            if is_from_elsewhere(self.case):
-                require_fallbacks(self.case.name, self.case.fallback, self.exported.graph)
             return self.exported.module(check_guards=False)
         assert self.program.split is not None
         return copy.deepcopy(self.program.split)
@@ -93,6 +88,11 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
         mode: "nonstrict", "strict", "functional", or "decomposed", which is nonstrict with
             `run_decompositions` behind it; a case that has a mode of its own keeps to it.
         seed: added to the case's own, for another set of inputs and weights.
+
+    Raises:
+        NoSuchOp: a case from elsewhere sends an op to PyTorch that it has not. The project's own
+            name ops for several torches and lanes, and its lock holds their splits.
+        Exception: whatever the case, or torch.export, raises.
     """
     for name in case.imports:
         importlib.import_module(name)
@@ -118,6 +118,8 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
         exported = exported.run_decompositions()
     if program.before_compile is not None:
         exported = program.before_compile(exported)
+    if is_from_elsewhere(case):
+        case = dataclasses.replace(case, fallback=fallbacks_meant(case, exported))
     calls = _sizes_apart(program, exported, calls)
     return CapturedProgram(case, program, model, exported, calls)
 

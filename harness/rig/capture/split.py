@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection
 
-from torch.fx import Graph, GraphModule, Node
+from torch.fx import GraphModule, Node
 from torch.fx.node import _get_qualified_name
 from torch.fx.passes.operator_support import OperatorSupportBase
 from torch.fx.passes.splitter_base import (
@@ -27,25 +27,6 @@ def _names(node: Node) -> set[str]:
     """The names by which a fallback can mean the op of a call_function node."""
     assert not isinstance(node.target, str)
     return {str(node.target), _get_qualified_name(node.target)}
-
-
-def require_fallbacks(case: str, fallback: Collection[str], graph: Graph) -> None:
-    """See that every op that a case sends to PyTorch is in its graph.
-
-    One of several overloads of an op is enough: which of them is traced depends on the torch.
-
-    Raises:
-        ValueError: one is not, and the split would not be the one that the case asks for.
-    """
-    targets = [node for node in graph.nodes if node.op == "call_function"]
-    known = set[str]().union(*(_names(node) for node in targets))
-    present = {name.rpartition(".")[0] for name in fallback if name in known}
-    missing = [n for n in fallback if n not in known and n.rpartition(".")[0] not in present]
-    if missing:
-        raise ValueError(
-            f"{case}: fallback names {', '.join(missing)}, which its graph has not; it has "
-            f"{', '.join(sorted({str(node.target) for node in targets})) or 'no op'}"
-        )
 
 
 class _EveryOpButFallbacks(OperatorSupportBase):

@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from torch.fx import Graph
-from torch.fx.node import _get_qualified_name
 
 from harness.rig.capture.capture import CannotAsk
+from harness.rig.capture.fallbacks import ops_of
 from harness.rig.package import engine_cache
-from harness.wire.vocabulary import Stage
+from harness.wire.vocabulary import FALLS_BACK_TO_NOTHING, Stage
 
 COMPILER: Final = "torch_tensorrt.dynamo._compiler"
 
@@ -90,15 +90,6 @@ def fallbacks_required(case: str, fallback: Collection[str], exported: Graph) ->
         yield
 
 
-def ops_of(graph: Graph) -> frozenset[str]:
-    """The ops of a graph as a case names them: `aten.relu.default`, `_operator.getitem`."""
-    return frozenset(
-        _get_qualified_name(node.target).removeprefix("torch.ops.")  # type: ignore[arg-type]
-        for node in graph.nodes
-        if node.op == "call_function"
-    )
-
-
 def lost(fallback: Collection[str], exported: Collection[str], lowered: Collection[str]) -> str:
     """Which fallbacks lowering has made something else of, and what; empty if none.
 
@@ -115,7 +106,7 @@ def lost(fallback: Collection[str], exported: Collection[str], lowered: Collecti
     if not made:
         return ""
     return (
-        f"falls back to nothing: no op of the lowered graph is {', '.join(gone)}; lowering made "
+        f"{FALLS_BACK_TO_NOTHING}: no op of the lowered graph is {', '.join(gone)}; lowering made "
         f"{', '.join(made)} of the program: name what of it falls back instead "
         f"(it has {', '.join(sorted(lowered))})"
     )

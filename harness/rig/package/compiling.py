@@ -14,6 +14,7 @@ import torch.utils._pytree as pytree
 from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs
+from corpus.op_names import GETITEM
 from harness.rig.capture.capture import CapturedProgram, capture, on_device
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, hold
 from harness.rig.cell.warned import recorded_warnings
@@ -30,8 +31,6 @@ from harness.rig.package.executor import (
     require_askable,
 )
 from harness.wire.vocabulary import Stage
-
-GETITEM = "_operator.getitem"
 
 
 def prepare_with(
