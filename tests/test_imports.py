@@ -1,8 +1,12 @@
-"""A rig runs in a bare environment: held by reading every import. `nox -s lint` holds arrows."""
+"""A rig runs in a bare environment, and the page on how it is built is true: every import is read.
+
+`nox -s lint` holds the floors.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,3 +101,37 @@ def test_a_rig_module_that_imports_pandas_would_be_caught(tmp_path):
     path = tmp_path / "planted.py"
     path.write_text("def f():\n    import pandas\n")
     assert not {module.split(".")[0] for module in imports(path)} <= RIG_MAY
+
+
+PLACES = (ROOT, ROOT / "harness")
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+
+
+def rooms() -> dict[str, set[str]]:
+    """What the page says that every package imports, but for `base` and `wire`."""
+    rows = re.findall(r"^\| \d \| `([\w./]+)` \|.*\|(.*)\|$", PAGE, re.MULTILINE)
+    return {name.strip("./"): {*listed.replace(",", " ").split()} for name, listed in rows}
+
+
+def room(module: str) -> str:
+    """`harness.run.run` is in `run`, and all of the corpus in `corpus`."""
+    return "corpus" if module.startswith("corpus") else module.partition(".")[2].partition(".")[0]
+
+
+def test_the_page_has_every_package_and_every_arrow():
+    drawn: dict[str, set[str]] = {name: set() for name in rooms()}
+    for path in (*CONTROLLER, *RIG, *CORPUS):
+        inside = room(name(path).removesuffix(".py").replace("/", "."))
+        if path.name == "__init__.py" and path.parent.name == "harness":
+            continue  # `open_run`, from above all
+        ours = {each for each in imports(path) if each.split(".")[0] in ("harness", "corpus")}
+        drawn[inside] |= {room(each) for each in ours} - {inside, "base", "wire"}
+    assert rooms() == drawn
+
+
+def test_the_files_that_the_page_names_are_there_and_a_case_passes_at_most_sixty():
+    named = {*re.findall(r"`((?:\w+/)+\w+\.\w+)`", PAGE)}
+    assert [each for each in named if not any((at / each).is_file() for at in PLACES)] == []
+    walk = named & {*re.findall(r"`([\w/]+\.py)`", PAGE.partition("## A case on its way")[2])}
+    assert f"These {len(walk)} files" in PAGE
+    assert len(walk) <= 60
