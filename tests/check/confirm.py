@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 
 import torch
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_flatten
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 from users import ROWS, User, resized  # noqa: E402
@@ -61,24 +61,26 @@ def save(package, user, file, call):
 
 
 def returned(module, calls):
-    """The tensors of each call, copied, since a later call may write to them."""
-    return [[x.clone() for x in tree_leaves(module(*a, **k)) if x is not None] for a, k in calls]
+    """Of each call its tensors, copied since a later call may write to them, and their packing."""
+    packed = (tree_flatten(module(*args, **kwargs)) for args, kwargs in calls)
+    return [([x.clone() for x in leaves if x is not None], str(spec)) for leaves, spec in packed]
 
 
 def judged(found, expected):
-    try:
-        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4, equal_nan=True)
-    except AssertionError as error:
-        return "wrong numbers", first_line(error)
-    return "right", ""
+    for number, (each, right) in enumerate(zip(found, expected, strict=True), start=1):
+        try:
+            torch.testing.assert_close(each[0], right[0], rtol=1e-3, atol=1e-4, equal_nan=True)
+        except AssertionError as error:
+            return "wrong numbers", f"call {number}: {said(error)}"
+    return "right", "" if found[0][1] == expected[0][1] else f"packed as {found[0][1]}"
 
 
-def first_line(error):
-    return " ".join(str(error).split("\n\n")[0].split())[:200] or "(no message)"
+def said(error):
+    return " ".join(str(error).split("\nGreatest")[0].split())[:160] or "(no message)"
 
 
 def compile_or_save(package, name, file, call):
-    """What came of the module in memory, or None and a file, and beside it what eager returns."""
+    """What came of the module in memory, or nothing and a file, beside it what eager returns."""
     calls, expected = [*User(name).calls()], returned(User(name).model, User(name).calls())
     if call is None:
         return judged(returned(compiled(package, User(name)), calls), expected)
@@ -90,7 +92,7 @@ def load(package, file):
     calls, expected = torch.load(f"{file}.expected")
     try:
         program = package.load(file)
-    except ValueError:  # "no valid program", of whatever it was
+    except ValueError:  # it says of every file that it is no valid program
         program = torch.export.load(file)
     return judged(returned(program.module(), calls), expected)
 
@@ -102,7 +104,7 @@ def came_of(function, *given):
         try:
             theirs.send(function(*given))
         except Exception as error:  # noqa: BLE001 - the package's, and so what came of the call
-            theirs.send(("error", f"{type(error).__name__}: {first_line(error)}"))
+            theirs.send(("error", f"{type(error).__name__}: {said(error)}"))
         os._exit(0)
     theirs.close()
     _, status = os.waitpid(child, 0)

@@ -36,7 +36,7 @@ class Detector(nn.Module):
         best, index = best.topk(self.keep, dim=-1)
         labels = labels.gather(1, index)
         boxes = boxes.gather(1, index.unsqueeze(-1).expand(-1, -1, 4))
-        return boxes, best, labels
+        return {"boxes": boxes, "scores": best, "labels": labels}
 
 
 def build():
