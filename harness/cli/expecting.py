@@ -19,7 +19,8 @@ from harness.register.facts import place_of
 from harness.register.faults import faults_of
 from harness.register.review import review
 from harness.register.standing import TABLE_FOLDER
-from harness.register.table import Table, read_table, write_table
+from harness.register.table import Table
+from harness.register.table_files import read_table, write_table
 from harness.runs.run_folder import RunFolder
 
 

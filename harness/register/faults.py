@@ -19,7 +19,8 @@ from packaging.version import Version
 from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED, Place, place_of
 from harness.register.standing import Standings, State
-from harness.register.table import ALL, Entry, Table, asked_of, filled, ranges
+from harness.register.table import ALL, Entry, Table, asked_of, filled
+from harness.register.table_files import ranges
 from harness.wire.builders import PINNED
 from harness.wire.records import CellKey
 from harness.wire.routes import Route

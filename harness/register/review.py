@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from harness.register.defects import Register
 from harness.register.facts import UNSUPPORTED
 from harness.register.standing import Standings, State
-from harness.register.table import UNKNOWN, Row, Table, rows_of
+from harness.register.table import UNKNOWN, Table
+from harness.register.table_files import Row, rows_of
 
 _MOST = 6
 

@@ -17,7 +17,8 @@ from harness.base.errors import UsageError
 from harness.expectations import EXPECTATIONS
 from harness.register.defects import DEFECTS_FILE, Defect, Register, read_register
 from harness.register.facts import UNSUPPORTED, Place
-from harness.register.table import Entry, Table, asked_of, read_table
+from harness.register.table import Entry, Table, asked_of
+from harness.register.table_files import read_table
 from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.oracles import Harm
 

@@ -10,7 +10,8 @@ from harness.gate.attribution import attributed, deviation, difference, differen
 from harness.register.defects import Sign
 from harness.register.review import review
 from harness.register.standing import worst_harm
-from harness.register.table import Table, read_table
+from harness.register.table import Table
+from harness.register.table_files import read_table
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.oracles import Harm, Oracle
 from tests.record_builders import (

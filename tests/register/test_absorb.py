@@ -6,7 +6,8 @@ import dataclasses
 
 from harness.register.absorb import absorb, accepted
 from harness.register.defects import Sign
-from harness.register.table import ALL, Table, rows_of
+from harness.register.table import ALL, Table
+from harness.register.table_files import rows_of
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Lane, Route

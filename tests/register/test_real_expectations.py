@@ -22,7 +22,8 @@ from harness.register.defects import Register
 from harness.register.facts import NAMED_SUBJECTS, UNSUPPORTED, Fact, Place, place_of
 from harness.register.faults import faults_of
 from harness.register.standing import read_expectations
-from harness.register.table import ALL, UNKNOWN, Entry, Table, asked_of, table_texts
+from harness.register.table import ALL, UNKNOWN, Entry, Table, asked_of
+from harness.register.table_files import table_texts
 from harness.runs.plan import PlannedCell, judged_cells
 from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import likes

@@ -10,16 +10,8 @@ from hypothesis import strategies as st
 
 from harness.base.errors import SurroundingsError
 from harness.register.facts import Place, facts_in, masked
-from harness.register.table import (
-    ALL,
-    Table,
-    filled,
-    ranges,
-    read_table,
-    rows_of,
-    table_texts,
-    write_table,
-)
+from harness.register.table import ALL, Table, filled
+from harness.register.table_files import ranges, read_table, rows_of, table_texts, write_table
 from harness.wire.oracles import Oracle
 from tests.record_builders import RELEASES, entry, failed, table
 

@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from corpus.case import find_case
-from harness.register.table import read_table
+from harness.register.table_files import read_table
 from harness.rig.capture.capture import capture
 from harness.rig.cell.pipeline import run_cell
 from harness.rig.cell.prepare import PreparedCase, prepare

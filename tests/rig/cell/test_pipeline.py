@@ -14,7 +14,7 @@ from torch.fx import GraphModule
 from corpus.case import Case, Family, Origin, Program, cases_of
 from corpus.inputs import floats
 from harness.register.facts import Place
-from harness.register.table import read_table
+from harness.register.table_files import read_table
 from harness.rig.cell.prepare import PreparedCase, fingerprint, prepare
 from harness.rig.clock import StageClock
 from harness.rig.engines.builder import payload_digest
