@@ -78,6 +78,13 @@ def regress(session: nox.Session) -> None:
 
 
 @nox.session
+def check(session: nox.Session) -> None:
+    """Which release and which call are safe for a model of yours: `-- my_model.py:Net`."""
+    install(session, "pinned")
+    run_harness(session, "check", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Latency of the newest release against the one before it, with an A/A control."""
     install(session, "pinned")

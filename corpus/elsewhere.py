@@ -16,7 +16,8 @@ from pathlib import Path
 from types import ModuleType
 
 from corpus.case import cases_are_those_of
-from corpus.models_file import WrongModel, declare
+from corpus.models_file import declare
+from corpus.user_model import WrongModel
 
 ENTRY_POINT_GROUP = "inliner_regress.corpus"
 

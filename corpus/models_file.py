@@ -6,6 +6,7 @@
     fallback = ["topk"]                 # as torch_executed_ops takes it
     dynamic = ["x:0=2:64"]              # INPUT:DIMENSION=LOW:HIGH, or FILE.py:FUNCTION
     settings = { min_block_size = 3 }   # of torch_tensorrt.dynamo.compile
+    tolerance = 1e-3                    # against eager, relative; 1e-4 if left out
 
 Paths are relative to the TOML file. Every key but ``model`` may be left out. Without a name behind
 it a file stands for its only module class, and ``inputs`` for the function ``example`` beside it.
@@ -13,45 +14,22 @@ it a file stands for its only module class, and ``inputs`` for the function ``ex
 
 from __future__ import annotations
 
-import copy
-import importlib.util
-import inspect
 import sys
 import tomllib
 import types
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import torch
-import torch.utils._pytree as pytree
+from corpus.case import Case, Family, Origin, Program, add_case
+from corpus.user_model import PREFIX, ModelEntry, UserModel, WrongModel
 
-from corpus.case import Case, Family, Inputs, Origin, Program, add_case
-from corpus.model_sizes import CannotVary, Sizes, sizes_of_archive, sizes_of_model
-
-#: Of the generated Python module that stands for a models file.
-PREFIX: Final = "corpus_models."
-_KEYS: Final = ("model", "inputs", "fallback", "dynamic", "settings")
-_ARCHIVE: Final = ".pt2"
+_KEYS: Final = ("model", "inputs", "fallback", "dynamic", "settings", "tolerance")
 #: What `compile` takes where its user names none: torch_tensorrt/dynamo/_defaults.py since 2.2.0.
 MIN_BLOCK_SIZE: Final = 5
-
-
-class WrongModel(Exception):
-    """A model cannot be used as it is named: what, where, and what to write instead."""
-
-
-@dataclass(frozen=True)
-class ModelEntry:
-    """One table of a models file, with its paths resolved."""
-
-    name: str
-    model: str
-    inputs: str = ""
-    fallback: tuple[str, ...] = ()
-    dynamic: tuple[str, ...] = ()
-    settings: tuple[tuple[str, Any], ...] = ()
+#: The difference against eager, relative, that lowering may make in float32 by computing in another
+#: order. Programs are held against the compiled module bit for bit, whatever is stated.
+TOLERANCE: Final = 1e-4
 
 
 def declare(file: Path) -> list[types.ModuleType]:
@@ -69,7 +47,7 @@ def declare(file: Path) -> list[types.ModuleType]:
     sys.modules[standing.__name__] = standing
     used: dict[str, types.ModuleType] = {}
     for number, entry in entries.items():
-        imported = _Place(entry, file.resolve().parent, used)
+        imported = UserModel(entry, file.resolve().parent, used)
         build = _builder(imported)
         build.__module__ = standing.__name__
         add_case(
@@ -82,6 +60,7 @@ def declare(file: Path) -> list[types.ModuleType]:
                 fallback=entry.fallback,
                 min_block_size=int(dict(entry.settings).get("min_block_size", MIN_BLOCK_SIZE)),
                 settings=tuple(item for item in entry.settings if item[0] != "min_block_size"),
+                eager_tolerance=TOLERANCE if entry.tolerance is None else entry.tolerance,
                 declared_at=f"{file.resolve()}:{number}",
             )
         )
@@ -117,6 +96,9 @@ def _entry(where: str, name: str, table: object) -> ModelEntry:
         raise WrongModel(f'{where}: has to say which model, such as model = "my_model.py:Ranker"')
     if not isinstance(settings, Mapping):
         raise WrongModel(f"{where}: settings has to be a table, such as {{ min_block_size = 3 }}")
+    tolerance = table.get("tolerance")
+    if tolerance is not None and not isinstance(tolerance, int | float):
+        raise WrongModel(f"{where}: tolerance has to be a number, such as 1e-3")
     return ModelEntry(
         name=name,
         model=table["model"],
@@ -124,6 +106,7 @@ def _entry(where: str, name: str, table: object) -> ModelEntry:
         fallback=_texts(where, "fallback", table.get("fallback", [])),
         dynamic=_texts(where, "dynamic", table.get("dynamic", [])),
         settings=tuple(settings.items()),
+        tolerance=tolerance,
     )
 
 
@@ -134,297 +117,8 @@ def _texts(where: str, key: str, given: object) -> tuple[str, ...]:
     return tuple(listed)
 
 
-def _builder(place: _Place) -> Callable[[], Program]:
+def _builder(place: UserModel) -> Callable[[], Program]:
     def build() -> Program:
         return place.archived() if place.is_archive else place.program()
 
     return build
-
-
-class _Place:
-    """Finds what an entry names, importing each file once."""
-
-    def __init__(self, entry: ModelEntry, folder: Path, used: dict[str, types.ModuleType]) -> None:
-        self._entry, self._folder, self._used = entry, folder, used
-        self.is_archive = Path(entry.model).suffix == _ARCHIVE
-        if self.is_archive:
-            self._file = self._existing(entry.model)
-            return
-        self._make_model = self._model_maker()
-        self._make_inputs = self._inputs_maker(required=True)
-
-    def program(self) -> Program:
-        """The model with its inputs at every size that is asked."""
-        model = self._made_model()
-        example = self._example(0)
-        with torch.no_grad():
-            self._try(copy.deepcopy(model).eval(), example)
-        try:
-            sizes = sizes_of_model(model, example, self._dynamic())
-        except CannotVary as error:
-            raise self._wrong(str(error)) from error
-        return self._assembled(model, sizes, None)
-
-    def archived(self) -> Program:
-        """The program of an archive, with the example that it carries or that is given."""
-        exported = load_archive(self._file, self._entry.name)
-        if self._entry.inputs:
-            self._make_inputs = self._inputs_maker(required=True)
-            example = self._example(0)
-        elif exported.example_inputs is None:
-            raise self._wrong(f"{self._file} carries no example inputs; give inputs")
-        else:
-            args, kwargs = exported.example_inputs
-            example = Inputs(args, kwargs)
-            self._make_inputs = lambda _: Inputs(args, kwargs)
-        try:
-            sizes = sizes_of_archive(exported, example, self._dynamic())
-        except CannotVary as error:
-            raise self._wrong(str(error)) from error
-        return self._assembled(exported.module(), sizes, self._file)
-
-    def _assembled(self, model: torch.nn.Module, sizes: Sizes, archive: Path | None) -> Program:
-        same = _equal(self._example(1), self._example(2))
-
-        def inputs(generator: torch.Generator, size: int | None) -> Inputs:
-            made = self._example(generator.initial_seed(), size if self._takes_size else None)
-            made = scaled(made, generator) if same else made
-            return made if self._takes_size else sizes.applied(made, size)
-
-        return Program(
-            inputs=inputs,
-            model=model,
-            dynamic_shapes=sizes.shapes,
-            bounds=sizes.bounds,
-            ranges=sizes.ranges,
-            archive=archive,
-        )
-
-    @property
-    def _takes_size(self) -> bool:
-        return getattr(self._make_inputs, "takes_size", False)
-
-    def _example(self, seed: int, size: int | None = None) -> Inputs:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed % 2**63)
-            return copy.deepcopy(self._make_inputs(size))
-
-    def _made_model(self) -> torch.nn.Module:
-        try:
-            model = self._make_model()
-        except Exception as error:
-            raise self._wrong(
-                f"{self._entry.model}() raises {type(error).__name__}: {error}; name a function "
-                "without arguments that returns the model"
-            ) from error
-        if not isinstance(model, torch.nn.Module):
-            raise self._wrong(
-                f"{self._entry.model} gives a {type(model).__name__}, and has to give a "
-                "torch.nn.Module"
-            )
-        return model
-
-    def _try(self, model: torch.nn.Module, example: Inputs) -> None:
-        try:
-            model(*example.args, **example.kwargs)
-        except Exception as error:
-            given = ", ".join(_told(example))
-            first = str(error).strip().splitlines()[0] if str(error).strip() else ""
-            raise self._wrong(
-                f"the model itself does not take these inputs ({given}): "
-                f"{type(error).__name__}: {first}; its forward takes {_signature(model.forward)}; "
-                "let inputs return a tuple of arguments, a dict of keywords, or both as a pair"
-            ) from error
-
-    def _model_maker(self) -> Callable[[], Any]:
-        file, _, name = self._entry.model.partition(":")
-        module = self._imported(file)
-        found = self._member(module, file, name) if name else self._only_model(module, file)
-        if isinstance(found, torch.nn.Module):
-            return lambda: copy.deepcopy(found)
-        if not callable(found):
-            raise self._wrong(
-                f"{file}:{name} is a {type(found).__name__}, no class and no function"
-            )
-        needed = _required(found)
-        if needed:
-            raise self._wrong(
-                f"{name or found.__name__} needs arguments ({', '.join(needed)}); write a function "
-                f"without arguments that returns the model, such as `def make(): return "
-                f"{name or found.__name__}({', '.join(f'{each}=...' for each in needed)})`, and "
-                f"name {file}:make"
-            )
-        maker: Callable[[], Any] = found
-        return maker
-
-    def _only_model(self, module: types.ModuleType, file: str) -> Any:
-        own = [
-            each
-            for each in vars(module).values()
-            if isinstance(each, type)
-            and issubclass(each, torch.nn.Module)
-            and each.__module__ == module.__name__
-        ]
-        if len(own) != 1:
-            told = ", ".join(f"{file}:{each.__name__}" for each in own) or "it defines none"
-            raise self._wrong(f"{file} has to name one of its models: {told}")
-        return own[0]
-
-    def _inputs_maker(self, *, required: bool) -> Callable[[int | None], Inputs]:
-        stated = self._entry.inputs
-        file, _, name = (stated or self._entry.model.partition(":")[0]).partition(":")
-        module = self._imported(file)
-        function = self._member(module, file, name or "example", why=" (the inputs of the model)")
-        if not callable(function):
-            raise self._wrong(f"{file}:{name} is a {type(function).__name__}, and no function")
-        takes_size = "size" in _parameters(function)
-
-        def make(size: int | None) -> Inputs:
-            return as_inputs(function(size) if takes_size else function())
-
-        make.takes_size = takes_size  # type: ignore[attr-defined]
-        return make
-
-    def _dynamic(self) -> tuple[str, ...] | Any:
-        """What the sizes may be: as texts, or what a function returns."""
-        stated = self._entry.dynamic
-        if len(stated) == 1 and "=" not in stated[0]:
-            file, _, name = stated[0].partition(":")
-            return self._member(self._imported(file), file, name)()
-        return stated
-
-    def _existing(self, file: str) -> Path:
-        path = self._folder / file
-        if not path.is_file():
-            raise self._wrong(f"there is no file {path}")
-        return path
-
-    def _imported(self, file: str) -> types.ModuleType:
-        path = self._existing(file)
-        name = f"{PREFIX}{path.stem}_{len(self._used)}"
-        known = self._used.get(str(path.resolve()))
-        if known is not None:
-            return known
-        folder = str(path.resolve().parent)
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
-        name = path.stem if path.stem not in sys.modules else name
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise self._wrong(f"{path} is no Python file")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        except ModuleNotFoundError as error:
-            raise self._wrong(
-                f"{path} imports {error.name}, which is not installed here; give --python of an "
-                f"environment that has it, or --with {error.name}"
-            ) from error
-        except Exception as error:
-            raise self._wrong(
-                f"{path} cannot be imported: {type(error).__name__}: {error}"
-            ) from error
-        self._used[str(path.resolve())] = module
-        return module
-
-    def _member(self, module: types.ModuleType, file: str, name: str, why: str = "") -> Any:
-        if not hasattr(module, name):
-            has = [key for key, each in vars(module).items() if _is_own(module, each)]
-            told = ", ".join(has) or "nothing that can be called"
-            raise self._wrong(f"{file} has no {name}{why}; it has {told}")
-        return getattr(module, name)
-
-    def _wrong(self, reason: str) -> WrongModel:
-        return WrongModel(f"{self._entry.name}: {reason}")
-
-
-def load_archive(file: Path, name: str) -> torch.export.ExportedProgram:
-    """A program that `torch.export.save` wrote.
-
-    Raises:
-        WrongModel: this torch does not read it.
-    """
-    try:
-        return torch.export.load(file)
-    except Exception as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else ""
-        raise WrongModel(
-            f"{name}: torch {torch.__version__} cannot read {file}: {type(error).__name__}: "
-            f"{first}; export and save it with this torch, or name the model's class instead"
-        ) from error
-
-
-def as_inputs(given: Any) -> Inputs:
-    """What a user's function returns, as the arguments of one call.
-
-    A pair of a tuple and a dictionary is arguments and keywords, a dictionary is keywords, a tuple
-    or list is arguments, and anything else is the only argument.
-    """
-    if isinstance(given, tuple | list) and len(given) == 2:
-        first, second = given
-        if isinstance(first, tuple | list) and type(second) is dict and _are_names(second):
-            return Inputs(tuple(first), second)
-    if type(given) is dict and _are_names(given):
-        return Inputs((), given)
-    if type(given) in (tuple, list):
-        return Inputs(tuple(given))
-    return Inputs((given,))
-
-
-def scaled(inputs: Inputs, generator: torch.Generator) -> Inputs:
-    """Inputs of which every floating tensor is multiplied by one drawn factor of 0.5 to 1.
-
-    A user's function that returns the same values each time would not show a program that
-    returns what it computed first. Zeros, signs and infinities stay as they are.
-    """
-    factor = 0.5 + 0.5 * float(torch.rand((), generator=generator))
-
-    def scale(leaf: Any) -> Any:
-        floating = isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
-        return leaf * factor if floating else leaf
-
-    args, kwargs = pytree.tree_map(scale, (inputs.args, dict(inputs.kwargs)))
-    return Inputs(args, kwargs)
-
-
-def _are_names(given: Mapping[Any, Any]) -> bool:
-    return all(isinstance(key, str) for key in given)
-
-
-def _equal(one: Inputs, other: Inputs) -> bool:
-    leaves = (pytree.tree_leaves((each.args, dict(each.kwargs))) for each in (one, other))
-    return all(
-        torch.equal(a, b) if isinstance(a, torch.Tensor) else a is b or a == b
-        for a, b in zip(*leaves, strict=True)
-    )
-
-
-def _told(inputs: Inputs) -> Iterator[str]:
-    for leaf in pytree.tree_leaves((inputs.args, dict(inputs.kwargs))):
-        is_tensor = isinstance(leaf, torch.Tensor)
-        yield f"{leaf.dtype} {list(leaf.shape)}" if is_tensor else repr(leaf)
-
-
-def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
-    try:
-        return inspect.signature(function).parameters
-    except (TypeError, ValueError):  # a builtin
-        return {}
-
-
-def _signature(function: Any) -> str:
-    return str(inspect.signature(function))
-
-
-def _required(function: Any) -> list[str]:
-    positional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [
-        name
-        for name, each in _parameters(function).items()
-        if each.default is inspect.Parameter.empty and each.kind not in positional
-    ]
-
-
-def _is_own(module: types.ModuleType, member: Any) -> bool:
-    return callable(member) and getattr(member, "__module__", "") == module.__name__

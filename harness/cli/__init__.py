@@ -17,6 +17,7 @@ HELP = "Sends split models through the inliners of Torch-TensorRT and judges wha
 #: Where each command is, as "module:function", by what people come for: a panel of `--help` each.
 PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     "Judge releases": {
+        "check": "checking:check_command",
         "run": "running:run_command",
         "qualify": "qualifying:qualify_command",
         "crossing": "crossing:crossing_command",

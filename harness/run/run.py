@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -274,7 +275,10 @@ def _run_missing(
     records: dict[str, CellRecord],
     add: Callable[[CellRecord], None],
 ) -> dict[str, str]:
-    """Run the graph lane, all workers on one queue; then the packages, a worker for each."""
+    """Run the graph lane, all workers on one queue, and the packages, a worker for each.
+
+    The lane that is asked for first runs first.
+    """
     missing = [cell for cell in folder.plan() if cell.key.cell_id not in records]
     jobs = make_jobs([cell for cell in missing if cell.key.lane == Lane.GRAPH])
 
@@ -303,11 +307,13 @@ def _run_missing(
             "on_record": add,
             "on_cost": on_cost,
         }
-        if jobs:
-            setup = _worker_setup(folder, options, toolchain, subjects)
-            broken |= asyncio.run(run_jobs(jobs, setup, **how))
-        if groups:
-            broken |= asyncio.run(run_groups(groups, **how))
+        setup = _worker_setup(folder, options, toolchain, subjects)
+        asked = [
+            *([partial(run_jobs, jobs, setup)] if jobs else []),
+            *([partial(run_groups, groups)] if groups else []),
+        ]
+        for lane in asked if options.lanes[0] == Lane.GRAPH else reversed(asked):
+            broken |= asyncio.run(lane(**how))
     return broken
 
 
@@ -318,10 +324,10 @@ def _package_groups(
 ) -> list[tuple[list[Job], PackageSetup]]:
     """The jobs of each package, and what its worker is started with.
 
-    The largest come first, so that none is left alone at the end.
+    The largest come first, so that none is left alone at the end; of equals, the newest release.
     """
     groups = []
-    for spec in subjects:
+    for spec in reversed(subjects):
         for package in spec.packages:
             jobs = make_jobs([cell for cell in missing if _is_of(cell.key, spec, package)])
             if jobs:

@@ -103,25 +103,28 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
         calls = _sizes_apart(program, None, calls)
         return CapturedProgram(case, program, program.split.eval(), None, calls)
     assert program.model is not None
-    if program.archive is not None:  # its module is evaluated, and its weights are the user's
-        exported = torch.export.load(program.archive)
-        calls = _sizes_apart(program, exported, calls)
-        return CapturedProgram(case, program, program.model, exported, calls)
-    model = program.model.eval()
-    _tell_state_apart(model)
-    mode = case.capture or mode
-    with functional_tracer() if mode == "functional" else contextlib.nullcontext():
-        exported = export_like_a_user(
-            model, calls[0], program.dynamic_shapes, strict=mode in ("strict", "functional")
-        )
-    if mode == "decomposed":
-        exported = exported.run_decompositions()
-    if program.before_compile is not None:
-        exported = program.before_compile(exported)
+    if program.archive is None:
+        model = program.model.eval()
+        _tell_state_apart(model)
+        exported = _exported(program, model, calls[0], case.capture or mode)
+    else:  # its module is in evaluation, and its weights are the user's
+        model, exported = program.model, torch.export.load(program.archive)
     if is_from_elsewhere(case):
         case = dataclasses.replace(case, fallback=fallbacks_meant(case, exported))
     calls = _sizes_apart(program, exported, calls)
     return CapturedProgram(case, program, model, exported, calls)
+
+
+def _exported(
+    program: Program, model: torch.nn.Module, example: Inputs, mode: str
+) -> ExportedProgram:
+    with functional_tracer() if mode == "functional" else contextlib.nullcontext():
+        exported = export_like_a_user(
+            model, example, program.dynamic_shapes, strict=mode in ("strict", "functional")
+        )
+    if mode == "decomposed":
+        exported = exported.run_decompositions()
+    return exported if program.before_compile is None else program.before_compile(exported)
 
 
 @contextmanager

@@ -214,4 +214,4 @@ def _place(case: Case, error: BaseException) -> str:
         file = Path(frame.filename).resolve()
         if file.is_relative_to(folder) and "site-packages" not in file.parts:
             return f" ({file}, line {frame.lineno}, in {frame.name})"
-    return ""
+    return own_line(error)

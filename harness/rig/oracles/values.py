@@ -43,8 +43,8 @@ def first_difference(
     ``may_be_empty`` says that something else is compared as well.
 
     Args:
-        tolerance: relative and absolute; None compares bit for bit. 0.0 allows no difference in
-            value but takes signed zeros as equal.
+        tolerance: relative, and absolute as a share of the largest number up to 1; None compares
+            bit for bit. 0.0 allows no difference in value but takes signed zeros as equal.
     """
     left, left_spec = pytree.tree_flatten(expected)
     right, right_spec = pytree.tree_flatten(got)
@@ -99,7 +99,11 @@ def _same_bits(expected: torch.Tensor, got: torch.Tensor) -> torch.Tensor:
 def _close(expected: torch.Tensor, got: torch.Tensor, tolerance: float) -> torch.Tensor:
     if not expected.dtype.is_floating_point:
         return expected == got
-    return torch.isclose(got, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+    # Of small numbers a smaller difference is one: a softmax over many classes has no large ones.
+    finite = expected[torch.isfinite(expected)]
+    largest = float(finite.abs().max()) if finite.numel() else 1.0
+    allowed = tolerance * min(1.0, largest)
+    return torch.isclose(got, expected, rtol=tolerance, atol=allowed, equal_nan=True)
 
 
 def _describe(expected: torch.Tensor, got: torch.Tensor, equal: torch.Tensor) -> str:

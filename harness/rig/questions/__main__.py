@@ -34,6 +34,7 @@ MODULES: Final = {
     "reduce": "reduce",
     "recordings": "recording",
     "splits": "splits",
+    "model_splits": "model_split",
 }
 _USAGE: Final = 2
 

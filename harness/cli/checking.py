@@ -1,0 +1,157 @@
+"""`check`: which release and which call are safe for a user's own model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from harness.base.errors import ExitCode
+from harness.base.program import command_line
+from harness.catalogue.releases import load_catalogue
+from harness.cli import options as option
+from harness.cli.common import err, tell, toolchain_for
+from harness.gate.model_answer import standing_of
+from harness.report.check_report import answer_lines, headline, upgrade_line, write_check
+from harness.run.check import Checked, ModelOptions, check, models_place, releases_to_ask
+from harness.run.judged_run import raise_if_nothing_ran
+from harness.run.progress import progress_for
+from harness.run.run import Progress, RunOptions
+from harness.toolchain.extra_packages import python_with
+from harness.wire.builders import SEGMENT
+from harness.wire.records import CaseInfo, CellRecord
+from harness.wire.routes import Lane
+from harness.wire.vocabulary import CellState
+
+
+def check_command(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="FILE.py:CLASS or FILE.py:FUNCTION, an archive FILE.pt2, or several in FILE.toml."
+        ),
+    ],
+    inputs: Annotated[
+        str,
+        typer.Option(
+            help="FILE.py:FUNCTION that returns what the model is given; `example` beside it."
+        ),
+    ] = "",
+    fallback: Annotated[
+        list[str] | None,
+        typer.Option(help="An op that stays in PyTorch, as torch_executed_ops takes it; often."),
+    ] = None,
+    dynamic: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="INPUT:DIMENSION=LOW:HIGH, or FILE.py:FUNCTION of torch.export's; often."
+        ),
+    ] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE of torch_tensorrt.dynamo.compile; often.")
+    ] = None,
+    releases: option.Releases = "",
+    first: Annotated[str, typer.Option("--from", help="The release in use, of an upgrade.")] = "",
+    last: Annotated[str, typer.Option("--to", help="The release to go to.")] = "",
+    builder: Annotated[
+        str, typer.Option(help="segment, or tensorrt-rtx, which builds real engines.")
+    ] = SEGMENT,
+    python: Annotated[
+        str, typer.Option(help="The Python of an environment that has torch and what it imports.")
+    ] = "",
+    with_: Annotated[
+        list[str] | None, typer.Option("--with", help="A package that the model imports; often.")
+    ] = None,
+    jobs: option.Jobs = option.CPUS,
+    timeout: option.Timeout = 120.0,
+    seed: option.Seed = 0,
+    out_dir: option.NewOut = option.RESULTS,
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
+) -> int:
+    """Say which release and which call are safe for a model of yours, and why.
+
+    Takes the model through the whole package of the newest releases by every way of saving. The
+    exit code is 0 where some call of the newest release is right, and 1 where none is.
+    """
+    stated = ModelOptions(
+        model, inputs, tuple(fallback or ()), tuple(dynamic or ()), tuple(setting or ())
+    )
+    catalogue = load_catalogue()
+    asked = releases_to_ask(catalogue, releases, first, last)
+    place = models_place(stated, out_dir)
+    toolchain = toolchain_for(wheelhouse, offline)
+    toolchain = python_with(toolchain, python, tuple(with_ or ()))
+    progress = _Shown(asked[0])
+    options = RunOptions(
+        builders=(builder,),
+        jobs=jobs,
+        timeout_s=timeout,
+        seed=seed,
+        out=out_dir,
+        command_line=command_line(),
+    )
+    try:
+        checked = check(
+            place,
+            asked,
+            options,
+            toolchain,
+            catalogue,
+            progress.of,
+            go_back=not (releases or first),
+        )
+    finally:
+        progress.close()
+    for run in checked.runs:
+        raise_if_nothing_ran(run)
+    return _tell(checked, first, last)
+
+
+def _tell(checked: Checked, first: str, last: str) -> int:
+    page = write_check(checked, first, last)
+    if first:
+        for answer in checked.answers:
+            tell(upgrade_line(answer, first, last))
+    elif len(checked.answers) > 1:
+        for answer in checked.answers:
+            tell(headline(answer))
+    else:
+        for line in answer_lines(checked, checked.answers[0]):
+            tell(line)
+    tell(f"page: {page}")
+    if any(answer.could_not_be_asked for answer in checked.answers):
+        return ExitCode.INCONCLUSIVE
+    safe = all(answer.newest_is_safe for answer in checked.answers)
+    return ExitCode.GREEN if safe else ExitCode.RED
+
+
+class _Shown:
+    """Shows progress, and of one model each call of the newest release as soon as it has ended."""
+
+    def __init__(self, newest: str) -> None:
+        self._newest = newest
+        self._alone = False
+        self._bar = progress_for(err)
+
+    def of(self, models: Sequence[CaseInfo]) -> Progress:
+        self._bar.close()
+        self._bar = progress_for(err)
+        self._alone = len(models) == 1
+        return self
+
+    def start(self, total: int, done: int) -> None:
+        self._bar.start(total, done)
+
+    def ended(self, record: CellRecord) -> None:
+        self._bar.ended(record)
+        of_package = record.key.lane is not Lane.GRAPH and record.state is CellState.ENDED
+        if self._alone and of_package and record.key.subject == self._newest:
+            self._bar.say(f"{self._newest} {record.key.route.row.call}: {standing_of(record)}")
+
+    def say(self, line: str) -> None:
+        self._bar.say(line)
+
+    def close(self) -> None:
+        self._bar.close()

@@ -1,0 +1,217 @@
+"""Which release and which call are safe for a user's model, out of the records of its cells."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harness.gate.attribution import due_to
+from harness.register.defects import Defect, Register
+from harness.register.facts import facts_of, place_of
+from harness.register.table import Table
+from harness.wire.oracles import Harm
+from harness.wire.records import CellRecord
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import CellState
+
+#: Calls that save a program: of two that are right, the earlier is the one to use.
+SAVES: Final = (
+    Route.RETRACE,
+    Route.RETRACE_DYNAMIC,
+    Route.NO_RETRACE,
+    Route.NO_RETRACE_EXPORT,
+    Route.NO_RETRACE_NO_INPUTS,
+    Route.RETRACE_DYNAMIC_LEGACY,
+)
+
+
+class Standing(enum.StrEnum):
+    """How a call ends for a user of the model, the best first."""
+
+    RIGHT = "right"
+    OTHER_FORM = "right numbers in another form"
+    ANNOUNCED = "wrong numbers, announced"
+    ERROR = "error"
+    SILENT = "silently wrong"
+    NOT_ASKED = "not asked"
+
+    @property
+    def numbers_right(self) -> bool:
+        return self in (Standing.RIGHT, Standing.OTHER_FORM)
+
+
+_OF_HARM: Final[Mapping[Harm | None, Standing]] = {
+    None: Standing.RIGHT,
+    Harm.COSMETIC: Standing.RIGHT,
+    Harm.INTERFACE: Standing.OTHER_FORM,
+    Harm.WARNED: Standing.ANNOUNCED,
+    Harm.ERROR: Standing.ERROR,
+    Harm.SILENT: Standing.SILENT,
+}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What a call that is not right shows, and the known defects that it may be.
+
+    Attributes:
+        defects: one if it is certain, several if the sign does not tell, none if it is new.
+        says: what was found, in the words of the verdict.
+    """
+
+    defects: tuple[Defect, ...]
+    says: str
+    harm: Harm
+
+
+@dataclass(frozen=True)
+class CallAnswer:
+    """How one call of one release ends for one model.
+
+    Attributes:
+        since_compile: whether it was not asked because `compile` failed, whose end it shares.
+        reason: why it was not asked.
+    """
+
+    release: str
+    route: Route
+    standing: Standing
+    causes: tuple[Cause, ...] = ()
+    since_compile: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ModelAnswer:
+    """What is to be said of one model.
+
+    Attributes:
+        releases: those that were asked, the newest first.
+        routes: the calls that were asked, in the order of their table.
+        best: the call to use: of the newest release that has one whose numbers are right.
+    """
+
+    model: str
+    releases: tuple[str, ...]
+    routes: tuple[Route, ...]
+    calls: Mapping[tuple[str, Route], CallAnswer]
+    best: CallAnswer | None
+
+    @property
+    def newest_is_safe(self) -> bool:
+        """Whether some call of the newest release saves a program whose numbers are right."""
+        return self.best is not None and self.best.release == self.releases[0]
+
+    @property
+    def could_not_be_asked(self) -> bool:
+        """Whether the newest release has no verdict on any call."""
+        of_newest = [call for call in self.calls.values() if call.release == self.releases[0]]
+        return all(call.standing is Standing.NOT_ASKED for call in of_newest)
+
+    @property
+    def failing(self) -> tuple[CallAnswer, ...]:
+        """The calls that are not right, the newest release first."""
+        asked = (self.calls.get((name, route)) for name in self.releases for route in self.routes)
+        return tuple(call for call in asked if call is not None and call.causes)
+
+
+def model_answer(
+    model: str,
+    records: Iterable[CellRecord],
+    releases: Sequence[str],
+    table: Table,
+    register: Register,
+) -> ModelAnswer:
+    """Read the package lane's cells of a model.
+
+    Args:
+        releases: those that were asked, the newest first.
+    """
+    mine = [
+        record
+        for record in records
+        if record.key.case == model and record.key.lane is not Lane.GRAPH
+    ]
+    calls: dict[tuple[str, Route], CallAnswer] = {}
+    for record in mine:
+        calls[record.key.subject, record.key.route] = _call(record, table, register)
+    for at, call in calls.items():
+        compiled = calls.get((call.release, Route.COMPILE))
+        if call.since_compile and compiled is not None:
+            calls[at] = CallAnswer(call.release, call.route, compiled.standing, since_compile=True)
+    known = {route for _, route in calls}
+    routes = tuple(route for route in (Route.COMPILE, *SAVES) if route in known)
+    answered = tuple(release for release in releases if any(name == release for name, _ in calls))
+    return ModelAnswer(model, answered, routes, calls, _best(calls, answered))
+
+
+def standing_of(record: CellRecord) -> Standing:
+    """How the cell ends for a user."""
+    return _OF_HARM[record.harm] if record.state is CellState.ENDED else Standing.NOT_ASKED
+
+
+def _call(record: CellRecord, table: Table, register: Register) -> CallAnswer:
+    key = record.key
+    if record.state is not CellState.ENDED:
+        return CallAnswer(
+            key.subject,
+            key.route,
+            Standing.NOT_ASKED,
+            since_compile=record.rests_on_compile,
+            reason=record.reason,
+        )
+    standing = standing_of(record)
+    if standing is Standing.RIGHT:
+        return CallAnswer(key.subject, key.route, standing)
+    place = place_of(key)
+    causes = [
+        Cause(due_to(place, fact, key.subject, table, register), fact.says, Harm(fact.harm))
+        for fact in facts_of(record)
+        if fact.harm and Harm(fact.harm) is not Harm.COSMETIC
+    ]
+    return CallAnswer(key.subject, key.route, standing, _speaking(causes, record.harm))
+
+
+def _speaking(causes: Sequence[Cause], harm: Harm | None) -> tuple[Cause, ...]:
+    """The causes that a user is told: of the worst harm, each set of defects once."""
+    worst = [cause for cause in causes if cause.harm is harm] or list(causes)
+    kept: dict[tuple[str, ...], Cause] = {}
+    for cause in worst:
+        kept.setdefault(tuple(defect.id for defect in cause.defects) or (cause.says,), cause)
+    certain = {
+        defect.id for cause in kept.values() if len(cause.defects) == 1 for defect in cause.defects
+    }
+    return tuple(
+        cause
+        for cause in kept.values()
+        if len(cause.defects) < 2 or not certain & {defect.id for defect in cause.defects}
+    )
+
+
+def _best(
+    calls: Mapping[tuple[str, Route], CallAnswer], releases: Sequence[str]
+) -> CallAnswer | None:
+    for release in releases:
+        saved = [calls[release, route] for route in SAVES if (release, route) in calls]
+        for standing in (Standing.RIGHT, Standing.OTHER_FORM):
+            for call in saved:
+                if call.standing is standing:
+                    return call
+    return None
+
+
+def calls_lost(
+    answer: ModelAnswer, before: str, after: str, lost: Collection[Standing] = tuple(Standing)
+) -> tuple[CallAnswer, ...]:
+    """The calls whose numbers are right in one release and not in another."""
+    return tuple(
+        answer.calls[after, route]
+        for route in answer.routes
+        if (before, route) in answer.calls
+        and (after, route) in answer.calls
+        and answer.calls[before, route].standing.numbers_right
+        and not answer.calls[after, route].standing.numbers_right
+        and answer.calls[after, route].standing in lost
+    )

@@ -1,0 +1,294 @@
+"""What a user is told of his own models: lines for the terminal, a page, and a JSON file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from harness.base.files import replace_file, written_to
+from harness.base.program import PROGRAM
+from harness.base.words import plural, spans
+from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing, calls_lost
+from harness.report.draw.drawing import Box, Picture, Wire
+from harness.report.pages.rendering import render
+from harness.run.check import Checked
+from harness.wire.routes import Route
+from harness.wire.vocabulary import SubjectKind
+
+SIGNS: Final[Mapping[Standing, str]] = {
+    Standing.RIGHT: "✓",
+    Standing.OTHER_FORM: "~",
+    Standing.ANNOUNCED: "!",
+    Standing.ERROR: "E",
+    Standing.SILENT: "✗",
+    Standing.NOT_ASKED: "?",
+}
+TONES: Final[Mapping[Standing, str]] = {
+    Standing.RIGHT: "ok",
+    Standing.OTHER_FORM: "interface",
+    Standing.ANNOUNCED: "warned",
+    Standing.ERROR: "error",
+    Standing.SILENT: "silent",
+    Standing.NOT_ASKED: "unsupported",
+}
+SCHEMA: Final = 1
+_NO_GPU: Final = "a GPU: engines are emulated on a CPU, bit for bit as PyTorch computes them"
+_MOST_SAID: Final = 160
+
+
+@dataclass(frozen=True)
+class Told:
+    """Some calls that fail for one cause, ready to be shown.
+
+    Attributes:
+        calls: such as ``save(), save(retrace=False) in 2.12.0 to 2.14.0``.
+        title: of the known defect, or of those that it may be; empty where none is known.
+        instead: what a user does instead, as the register says.
+    """
+
+    calls: str
+    standing: Standing
+    title: str
+    says: str
+    instead: str
+    command: str
+
+
+def headline(answer: ModelAnswer) -> str:
+    """The answer in one sentence."""
+    name, newest = answer.model, answer.releases[0]
+    best = answer.best
+    if answer.could_not_be_asked:
+        reason = next((call.reason for call in answer.calls.values() if call.reason), "no verdict")
+        return f"{name}: {newest} could not be asked: {reason}"
+    if best is None:
+        asked = plural(len(answer.releases), "release")
+        return f"{name}: no release of the {asked} asked saves it right by any call"
+    form = (
+        ""
+        if best.standing is Standing.RIGHT
+        else ", which returns the right numbers in another form"
+    )
+    use = f"use torch_tensorrt {best.release} and {_call(best.route)}{form}"
+    if best.release == newest:
+        return f"{name}: {use}"
+    return f"{name}: {newest} saves it right by no call; {use}"
+
+
+def upgrade_line(answer: ModelAnswer, first: str, last: str) -> str:
+    """What an upgrade changes for one model."""
+    lost, won = calls_lost(answer, first, last), calls_lost(answer, last, first)
+    parts = []
+    if lost:
+        told = ", ".join(f"{_call(call.route)} ({call.standing})" for call in lost)
+        parts.append(f"loses {told}")
+    if won:
+        parts.append(f"gains {', '.join(_call(call.route) for call in won)}")
+    best = answer.best
+    if best is None:
+        use = "no call is right in either"
+    else:
+        use = f"use {_call(best.route)}" + (f" in {best.release}" if best.release != last else "")
+    return f"{answer.model}: {first} to {last}: {'; '.join(parts) or 'nothing changes'}; {use}"
+
+
+def answer_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
+    """All that the terminal says of one model."""
+    yield headline(answer)
+    yield ""
+    yield from table_lines(answer)
+    for told in causes_told(checked, answer):
+        yield ""
+        yield f"{told.calls}: {told.standing}: {told.title or 'this is no known defect'}"
+        if not told.title:
+            yield f"  {told.says}"
+        if told.instead:
+            yield f"  instead: {told.instead}"
+        yield f"  {told.command}"
+    yield ""
+    yield from split_lines(checked, answer)
+    yield f"not asked: {'; '.join(not_asked(checked, answer))}"
+
+
+def table_lines(answer: ModelAnswer) -> Iterator[str]:
+    """A line a call, a column a release, the newest first."""
+    width = max(len(_call(route)) for route in answer.routes)
+    yield " " * width + "  " + "  ".join(f"{name:^7}" for name in answer.releases)
+    for route in answer.routes:
+        signs = (f"{_sign(answer, name, route):^7}" for name in answer.releases)
+        yield f"{_call(route):{width}}  {'  '.join(signs)}".rstrip()
+    used = {call.standing for call in answer.calls.values()}
+    yield "  ".join(f"{SIGNS[each]} {each}" for each in Standing if each in used)
+
+
+def _sign(answer: ModelAnswer, release: str, route: Route) -> str:
+    call = answer.calls.get((release, route))
+    return "" if call is None else SIGNS[call.standing]
+
+
+def _call(route: Route) -> str:
+    return route.row.call.replace("save(", "save(m, f, ").replace(", )", ")")
+
+
+def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
+    """What fails, the worst first: a row a cause, with the calls and releases that have it."""
+    order = list(reversed(answer.releases))
+    grouped: dict[tuple[str, ...], list[tuple[CallAnswer, Cause]]] = {}
+    for call in answer.failing:
+        for cause in call.causes:
+            ids = tuple(defect.id for defect in cause.defects)
+            grouped.setdefault((call.standing, *(ids or (cause.says,))), []).append((call, cause))
+    told = []
+    for found in grouped.values():
+        (call, cause), of = found[0], dict[tuple[str, ...], list[Route]]()
+        for route in dict.fromkeys(each.route for each, _ in found):
+            names = [each.release for each, _ in found if each.route is route]
+            of.setdefault(tuple(spans(names, order)), []).append(route)
+        calls = "; ".join(
+            f"{', '.join(map(_with_saves, routes))} in {', '.join(names)}"
+            for names, routes in of.items()
+        )
+        title = " or ".join(f"{defect.title} ({defect.id})" for defect in cause.defects)
+        instead = " Or: ".join(dict.fromkeys(defect.workaround for defect in cause.defects))
+        says = cause.says if len(cause.says) < _MOST_SAID else f"{cause.says[:_MOST_SAID]} ..."
+        what = f"{PROGRAM} {'explain' if cause.defects else 'reduce'} {answer.model}"
+        where = f"--subject {call.release} --route {call.route} --corpus {checked.place}"
+        told.append(Told(calls, call.standing, title, says, instead, f"{what} {where}"))
+    return sorted(told, key=lambda each: -list(Standing).index(each.standing))
+
+
+def _with_saves(route: Route) -> str:
+    """What `compile` makes wrong, every save writes down."""
+    return f"{_call(route)}, and so every save," if route is Route.COMPILE else _call(route)
+
+
+def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
+    """How the newest release splits the model, and why ops stay in PyTorch."""
+    split = checked.splits.get(answer.model, {})
+    newest = answer.releases[0]
+    if "refused" in split:
+        yield f"split by {newest}: not compiled: {split['refused']}"
+        return
+    engines = plural(int(split["engines"]), "engine")
+    by_reason: dict[str, list[str]] = {}
+    for each in split["fallbacks"]:
+        times = f" ({each['count']})" if each["count"] > 1 else ""
+        by_reason.setdefault(each["why"], []).append(f"{each['op']}{times}")
+    stays = "; ".join(f"{why}: {', '.join(ops)}" for why, ops in by_reason.items())
+    yield f"split by {newest}: {engines}; in PyTorch {stays or 'nothing'}"
+    if split["crossing"]:
+        yield f"sizes that go from one piece into another: {', '.join(split['crossing'])}"
+    if not split["engines"]:
+        yield "no engine: nothing is accelerated; a smaller min_block_size may change that"
+
+
+def not_asked(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
+    """What the answer does not speak of."""
+    yield _NO_GPU
+    case = next(case for run in checked.runs for case in run.cases if case.name == answer.model)
+    if not case.dynamic:
+        yield "other sizes than the example's (give --dynamic)"
+    specs = {spec.subject: spec for run in checked.runs for spec in run.subjects}
+    running = checked.torch.partition("+")[0]
+    others = [
+        f"{name} pins {spec.torch_pinned}"
+        for name, spec in specs.items()
+        if spec.kind is SubjectKind.RELEASE and spec.torch_pinned and name in answer.releases
+        if not running.startswith(spec.torch_pinned.lstrip("=~<>").partition("+")[0])
+    ]
+    if others:
+        yield f"another torch than {running} ({', '.join(others)})"
+    reasons = {call.reason for call in answer.calls.values() if call.reason}
+    yield from sorted(reason for reason in reasons if not reason.startswith("compile"))
+
+
+def write_check(checked: Checked, first: str, last: str) -> Path:
+    """Write ``check.html`` and ``check.json`` into the first run's folder; returns the page."""
+    folder = checked.runs[0].folder.path
+    page = folder / "check.html"
+    with written_to(page):
+        replace_file(page, check_html(checked, first, last).encode())
+        data = json.dumps(check_json(checked), indent=1, ensure_ascii=False)
+        replace_file(folder / "check.json", f"{data}\n".encode())
+    return page
+
+
+def check_html(checked: Checked, first: str = "", last: str = "") -> str:
+    """The page: the answer, the table, the causes, and the split, of each model."""
+    models = [
+        {
+            "answer": answer,
+            "headline": upgrade_line(answer, first, last) if first else headline(answer),
+            "tone": "green" if answer.newest_is_safe else "red",
+            "causes": causes_told(checked, answer),
+            "split": list(split_lines(checked, answer)),
+            "picture": _picture(checked.splits.get(answer.model, {})),
+            "not_asked": list(not_asked(checked, answer)),
+        }
+        for answer in checked.answers
+    ]
+    used = [each for each in Standing if any(_has(answer, each) for answer in checked.answers)]
+    return render(
+        "check.html",
+        models=models,
+        sign=SIGNS.__getitem__,
+        tone=TONES.__getitem__,
+        call=_call,
+        legend=used,
+        torch=checked.torch,
+    )
+
+
+def _has(answer: ModelAnswer, standing: Standing) -> bool:
+    return any(call.standing is standing for call in answer.calls.values())
+
+
+def _picture(split: Mapping[str, Any]) -> Picture | None:
+    if "boxes" not in split:
+        return None
+    return Picture(
+        tuple(Box(**box) for box in split["boxes"]),
+        tuple(Wire(**wire) for wire in split["wires"]),
+        (),
+        (),
+        "",
+        "",
+    )
+
+
+def check_json(checked: Checked) -> dict[str, Any]:
+    """The same as data: every call with its standing, and the defects that it may be."""
+    return {
+        "schema": SCHEMA,
+        "torch": checked.torch,
+        "runs": [run.folder.run_id for run in checked.runs],
+        "models": [_model_json(checked, answer) for answer in checked.answers],
+    }
+
+
+def _model_json(checked: Checked, answer: ModelAnswer) -> dict[str, Any]:
+    best = answer.best
+    split = checked.splits.get(answer.model, {})
+    return {
+        "model": answer.model,
+        "use": None if best is None else {"release": best.release, "call": best.route.row.call},
+        "calls": [_call_json(call) for call in answer.calls.values()],
+        "split": {key: split[key] for key in ("engines", "fallbacks", "crossing") if key in split},
+        "not_asked": list(not_asked(checked, answer)),
+    }
+
+
+def _call_json(call: CallAnswer) -> dict[str, Any]:
+    return {
+        "release": call.release,
+        "call": call.route.row.call,
+        "route": call.route.value,
+        "standing": call.standing.value,
+        "causes": [
+            {"defects": [each.id for each in cause.defects], "says": cause.says}
+            for cause in call.causes
+        ],
+    }

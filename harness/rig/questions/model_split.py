@@ -1,0 +1,129 @@
+"""How a release splits models: engines and fallbacks, and why each op stays in PyTorch.
+
+It is asked before anything else of a user's model, so what is wrong with the model or with what is
+asked of `compile` is told here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from corpus.case import Case, find_case
+from harness.rig.capture.fallbacks import ops_of
+from harness.rig.cell.prepare import NotPrepared, PreparedCase, refusal
+from harness.rig.clock import StageClock
+from harness.rig.engines.module import is_engine_child
+from harness.rig.lanes import PackageLane, lane_of
+from harness.rig.package.compile_hooks import NothingFallsBack
+from harness.rig.package.compiling import named_by_a_user
+from harness.rig.questions import CannotAnswer
+from harness.rig.questions.picture import split_graph
+from harness.wire.vocabulary import Stage
+
+NAMED = "as asked"
+NO_CONVERTER = "no converter"
+SMALL = "its segment is smaller than min_block_size"
+
+
+def model_splits(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """For each wanted case its ``boxes`` and ``wires``, ``engines``, ``fallbacks``, ``crossing``.
+
+    ``fallbacks`` is a list of ``op``, ``count`` and ``why``. ``crossing`` are the sizes that go
+    from one piece into another as numbers. A case that does not compile has ``refused`` instead.
+
+    Args:
+        request: the setup of the package lane, and ``cases``, their names.
+
+    Raises:
+        CannotAnswer: a model cannot be exported, names an op that it has not, or a setting that
+            `compile` does not have.
+    """
+    with lane_of(request) as lane:
+        assert isinstance(lane, PackageLane)
+        wrong = []
+        for case in map(find_case, request["cases"]):
+            name = case.name
+            wrong += list(_unknown_settings(lane.package, case))
+            try:
+                prepared = lane.prepare(case, "nonstrict", StageClock())
+            except NotPrepared as error:
+                if isinstance(error.cause, NothingFallsBack):
+                    wrong.append(str(error.cause))
+                    continue
+                if error.stage is Stage.CAPTURE:
+                    wrong.append(refusal(case, error.stage, error.cause))
+                    continue
+                said = next(iter(str(error.cause).strip().splitlines()), "")
+                yield {"case": name, "refused": f"{type(error.cause).__name__}: {said}"}
+                continue
+            boxes, wires = split_graph(prepared.split)
+            yield {
+                "case": name,
+                "boxes": boxes,
+                "wires": wires,
+                "engines": sum(is_engine_child(child) for child in prepared.split.children()),
+                "fallbacks": list(_fallbacks(lane.package, prepared)),
+                "crossing": list(_sizes_that_cross(prepared.split)),
+            }
+        if wrong:
+            raise CannotAnswer("; ".join(wrong))
+
+
+def _unknown_settings(package: types.ModuleType, case: Case) -> Iterator[str]:
+    """`compile` takes any keyword, and ignores what it does not know."""
+    known = inspect.signature(package.dynamo.compile).parameters
+    unknown = sorted(name for name, _ in case.settings if name not in known)
+    if unknown:
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        has = ", ".join(sorted(name for name, each in known.items() if each.kind in kinds))
+        yield (
+            f"{case.name}: torch_tensorrt.dynamo.compile of {package.__version__} has no setting "
+            f"{', '.join(unknown)}; it has {has}"
+        )
+
+
+def _fallbacks(package: types.ModuleType, prepared: PreparedCase) -> Iterator[dict[str, Any]]:
+    """Each op that stays in PyTorch, how often, and why."""
+    named = set(named_by_a_user(prepared.case))
+    counts: Counter[tuple[str, str]] = Counter()
+    for module in (prepared.split, *prepared.split.children()):
+        if not isinstance(module, GraphModule):
+            continue
+        for node in module.graph.nodes:
+            if node.op == "call_function" and not _is_getitem(node):
+                op = next(iter(_name_of(module, node)))
+                why = NAMED if op in named else SMALL if _converts(package, node) else NO_CONVERTER
+                counts[op, why] += 1
+    for (op, why), count in counts.items():
+        yield {"op": op, "count": count, "why": why}
+
+
+def _name_of(module: GraphModule, node: Node) -> frozenset[str]:
+    alone = torch.fx.Graph()
+    alone.call_function(node.target)  # type: ignore[arg-type]
+    return ops_of(alone)
+
+
+def _is_getitem(node: Node) -> bool:
+    return getattr(node.target, "__name__", "") == "getitem"
+
+
+def _converts(package: types.ModuleType, node: Node) -> bool:
+    """Whether the release has a converter that takes the node."""
+    return node in package.dynamo.conversion.DYNAMO_CONVERTERS
+
+
+def _sizes_that_cross(split: GraphModule) -> Iterator[str]:
+    """The names of values that are sizes, and go from one piece into another."""
+    for node in split.graph.nodes:
+        if node.op == "placeholder" or not isinstance(node.meta.get("val"), torch.SymInt):
+            continue
+        if any(user.op == "call_module" for user in node.users):
+            yield node.name

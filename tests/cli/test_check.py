@@ -1,0 +1,132 @@
+"""`check`: a user's model goes in, and the release and the call to use come out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.toolchain.environment import PROJECT_ROOT
+
+MODEL = """
+import torch
+
+class Counter(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls.add_(1)
+        return torch.relu(x * 2) + self.calls
+
+class Plain(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x * 2) + 1
+
+def example():
+    return torch.randn(4, 8)
+"""
+SPLIT = ["--fallback", "relu", "--setting", "min_block_size=1"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("user")
+    (folder / "mine.py").write_text(MODEL)
+    return folder
+
+
+def check(folder: Path, *words: str) -> tuple[int, str, str]:
+    # From the user's own folder, as he would call it.
+    paths = {"PYTHONPATH": str(PROJECT_ROOT), "INLINER_REGRESS_CACHE": str(PROJECT_ROOT / ".cache")}
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", "check", *words],
+        cwd=folder,
+        env=os.environ | paths,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def upgrade(folder):
+    (folder / "models.toml").write_text(
+        "\n".join(
+            f'[{name}]\nmodel = "mine.py:{name}"\nfallback = ["relu"]\n'
+            "settings = { min_block_size = 1 }\n"
+            for name in ("Counter", "Plain")
+        )
+    )
+    return check(folder, "models.toml", "--from", "2.13.0", "--to", "2.14.0")
+
+
+def test_of_a_team_s_models_an_upgrade_is_a_line_each(upgrade):
+    code, out, err = upgrade
+    lines = out.splitlines()
+    assert lines[0].startswith("Counter: 2.13.0 to 2.14.0: "), err
+    assert lines[1] == "Plain: 2.13.0 to 2.14.0: nothing changes; use save(m, f)"
+    assert code == 0, err
+
+
+@pytest.fixture(scope="module")
+def one(folder):
+    return check(folder, "mine.py:Counter", *SPLIT, "--releases", "2.13.0")
+
+
+def test_a_model_that_no_call_saves_right_is_red_and_names_the_known_defect(one, folder):
+    code, out, err = one
+    assert code == 1, err
+    assert out.startswith("Counter: no release of the 1 release asked saves it right by any call")
+    assert "silently wrong: " in out
+    assert "A buffer or KV cache is never updated: every call after the first is wrong" in out
+    assert "in PyTorch as asked: aten.relu.default" in out
+    assert "not asked: a GPU" in out
+    page = Path(re.search(r"page: (\S+)", out)[1])
+    data = json.loads((page.parent / "check.json").read_text())
+    (model,) = data["models"]
+    assert model["use"] is None
+    assert {call["standing"] for call in model["calls"]} >= {"silently wrong"}
+    html = page.read_text()
+    assert "<svg" in html
+    assert "Counter: no release" in html
+
+
+def test_the_command_that_is_printed_explains_the_call(one, folder):
+    command = re.search(r"^  (python -m harness explain .*)$", one[1], re.MULTILINE)[1]
+    words = [sys.executable, *shlex.split(command)[1:]]
+    paths = {"PYTHONPATH": str(PROJECT_ROOT), "INLINER_REGRESS_CACHE": str(PROJECT_ROOT / ".cache")}
+    done = subprocess.run(
+        words, cwd=folder, env=os.environ | paths, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2.13.0" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("mine.py:Plain", "--fallback", "rellu"), "the graph has no op rellu; it has .*aten.relu"),
+        (("mine.py:Plain", "--setting", "min_block=1"), "no setting min_block; it has "),
+        (("mine.py:Plain", "--setting", "min_block_size"), "write NAME=VALUE"),
+        (("mine.py:Planar",), "mine.py has no Planar; it has Counter, Plain, example"),
+        (("elsewhere.py",), "there is no file elsewhere.py; name a model as FILE.py:CLASS"),
+        (("mine.py:Plain", "--from", "2.13.0"), "--from and --to belong together"),
+        (("mine.py:Plain", "--releases", "2.3.0"), "2.3.0: .* can be asked from 2.7.0 on"),
+        (("mine.py:Plain", "--python", "no-such-python"), "no-such-python: no such program"),
+    ],
+)
+def test_a_user_s_mistake_is_one_sentence_and_no_verdict(folder, words, told):
+    code, out, err = check(folder, *words)
+    assert code == 2, err
+    assert re.search(told, err), err
+    assert "Traceback" not in err
+    assert not out

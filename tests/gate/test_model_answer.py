@@ -1,0 +1,114 @@
+"""Which release and call a user is told to take, from the cells of his model."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from harness.gate.model_answer import ModelAnswer, Standing, calls_lost, model_answer
+from harness.register.defects import Sign
+from harness.wire.oracles import Harm, Oracle
+from harness.wire.records import CellKey, CellRecord, Verdict
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import NOT_COMPILED
+from tests.record_builders import defect, failed, record, register, table, unsupported
+
+NEW, OLD = "2.14.0", "2.13.0"
+DEFECT = defect("lost-state", Sign("values", "numbers differ"), workaround="Do that.")
+
+
+def at(release: str, route: Route, lane: Lane = Lane.PACKAGE) -> CellKey:
+    return CellKey("mine", "nonstrict", release, route, lane=lane)
+
+
+def harmed(harm: Harm, says: str = "numbers differ") -> Verdict:
+    return dataclasses.replace(failed(Oracle.VALUES, says), harm=harm)
+
+
+def answer(*records: CellRecord, releases: tuple[str, ...] = (NEW, OLD)) -> ModelAnswer:
+    return model_answer("mine", records, releases, table(), register(DEFECT))
+
+
+RIGHT = [record(at(release, Route.RETRACE)) for release in (NEW, OLD)]
+
+
+def test_the_newest_release_and_the_plainest_call_that_are_right_are_the_ones_to_use():
+    told = answer(record(at(NEW, Route.NO_RETRACE)), *RIGHT)
+    assert told.best is not None
+    assert (told.best.release, told.best.route) == (NEW, Route.RETRACE)
+    assert told.newest_is_safe
+
+
+@pytest.mark.parametrize(
+    ("harm", "standing", "safe"),
+    [
+        (Harm.COSMETIC, Standing.RIGHT, True),
+        (Harm.INTERFACE, Standing.OTHER_FORM, True),
+        (Harm.WARNED, Standing.ANNOUNCED, False),
+        (Harm.ERROR, Standing.ERROR, False),
+        (Harm.SILENT, Standing.SILENT, False),
+    ],
+)
+def test_numbers_alone_decide(harm, standing, safe):
+    told = answer(record(at(NEW, Route.RETRACE), harmed(harm)), releases=(NEW,))
+    assert told.calls[NEW, Route.RETRACE].standing is standing
+    assert told.newest_is_safe is safe
+
+
+def test_a_call_that_is_right_in_every_way_comes_before_one_that_returns_another_form():
+    told = answer(
+        record(at(NEW, Route.RETRACE), harmed(Harm.INTERFACE)), record(at(NEW, Route.NO_RETRACE))
+    )
+    assert told.best is not None
+    assert told.best.route is Route.NO_RETRACE
+
+
+def test_a_module_that_is_right_in_memory_alone_is_no_program_to_use():
+    told = answer(record(at(NEW, Route.COMPILE)), releases=(NEW,))
+    assert told.best is None
+
+
+def test_an_older_release_is_told_where_the_newest_has_no_right_call():
+    told = answer(record(at(NEW, Route.RETRACE), harmed(Harm.SILENT)), RIGHT[1])
+    assert told.best is not None
+    assert told.best.release == OLD
+    assert not told.newest_is_safe
+
+
+def test_what_compile_makes_wrong_is_wrong_by_every_call():
+    told = answer(
+        record(at(NEW, Route.COMPILE), harmed(Harm.SILENT)),
+        unsupported(at(NEW, Route.RETRACE), f"{NOT_COMPILED} the compiled module computes"),
+    )
+    saved = told.calls[NEW, Route.RETRACE]
+    assert (saved.standing, saved.since_compile) == (Standing.SILENT, True)
+    assert [call.route for call in told.failing] == [Route.COMPILE], "it is told once"
+
+
+def test_a_failure_names_the_known_defect_whose_sign_it_bears_and_else_none():
+    told = answer(
+        record(at(NEW, Route.RETRACE), harmed(Harm.SILENT)),
+        record(at(NEW, Route.NO_RETRACE), harmed(Harm.SILENT, "shape differs")),
+    )
+    named = {call.route: [c.defects for c in call.causes] for call in told.failing}
+    assert named == {Route.RETRACE: [(DEFECT,)], Route.NO_RETRACE: [()]}
+
+
+def test_what_could_not_be_asked_is_no_verdict_and_the_graph_lane_decides_nothing():
+    told = answer(
+        unsupported(at(NEW, Route.RETRACE), "no wheel"), record(at(NEW, Route.DIRECT, Lane.GRAPH))
+    )
+    assert told.could_not_be_asked
+    assert not told.newest_is_safe
+
+
+def test_an_upgrade_loses_the_calls_that_were_right_and_are_not_any_more():
+    told = answer(
+        record(at(NEW, Route.RETRACE), harmed(Harm.SILENT)),
+        record(at(NEW, Route.NO_RETRACE)),
+        record(at(OLD, Route.NO_RETRACE), harmed(Harm.ERROR)),
+        RIGHT[1],
+    )
+    assert [call.route for call in calls_lost(told, OLD, NEW)] == [Route.RETRACE]
+    assert [call.route for call in calls_lost(told, NEW, OLD)] == [Route.NO_RETRACE]
