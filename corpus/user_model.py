@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import importlib.util
 import inspect
+import json
 import sys
 import types
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -248,11 +250,20 @@ def load_archive(file: Path, name: str) -> torch.export.ExportedProgram:
     try:
         return torch.export.load(file)
     except Exception as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else ""
         raise WrongModel(
-            f"{name}: torch {torch.__version__} cannot read {file}: {type(error).__name__}: "
-            f"{first}; export and save it with this torch, or name the model's class instead"
+            f"{name}: torch {torch.__version__} cannot read {file}, {_written_by(file)}; export "
+            "and save it with this torch, or name the model's class instead"
         ) from error
+
+
+def _written_by(file: Path) -> str:
+    """Which torch wrote an archive, as it says; torch tells why it cannot read it in its log."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            (model,) = (each for each in archive.namelist() if each.endswith("models/model.json"))
+            return f"which torch {json.loads(archive.read(model))['torch_version']} wrote"
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return "which is no archive that torch.export.save wrote"
 
 
 def as_inputs(given: Any) -> Inputs:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
+import zipfile
 
 import pytest
 import torch
@@ -148,7 +151,7 @@ def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path)
         (NAMED + 'dynamic = ["x=2"]\n', "write INPUT:DIMENSION=LOW:HIGH"),
         (NAMED + 'dynamic = ["x:0=2:90000000"]\n', "state a smaller range"),
         (NAMED + "fallbacks = []\n", "has no key fallbacks; there are model, inputs, fallback"),
-        ('[ranker]\nmodel = "notes.pt2"\n', "cannot read .*notes.pt2"),
+        ('[ranker]\nmodel = "notes.pt2"\n', "cannot read .*notes.pt2, which is no archive"),
         ("", "names no model"),
     ],
 )
@@ -156,6 +159,24 @@ def test_a_mistake_is_one_sentence_that_says_what_to_write(file, tmp_path, table
     (tmp_path / "notes.pt2").write_text("no archive")
     with pytest.raises(UsageError, match=told):
         split(file(table))
+
+
+def test_an_archive_of_another_torch_is_told_with_both_torches(file, tmp_path):
+    saved, newer = tmp_path / "saved.pt2", tmp_path / "newer.pt2"
+    exported = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+    torch.export.save(exported, saved)
+    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(newer, "w") as new:
+        for each in old.infolist():
+            data = old.read(each)
+            if each.filename.endswith("models/model.json"):
+                model = json.loads(data)
+                model["schema_version"]["major"] += 1
+                data = json.dumps({**model, "torch_version": "9.1.0"}).encode()
+            new.writestr(each, data)
+    told = f"torch {torch.__version__} cannot read {newer}, which torch 9.1.0 wrote; export and "
+    with pytest.raises(UsageError, match=re.escape(told)) as refused:
+        split(file('[relu]\nmodel = "newer.pt2"\n'), "relu")
+    assert "\n" not in str(refused.value)
 
 
 def test_what_is_not_installed_is_named_with_the_options_that_bring_it(file, tmp_path):
