@@ -186,9 +186,14 @@ def clean_command(
     packages: Annotated[
         bool, typer.Option(help="Packages put together, and their engines, too.")
     ] = True,
+    kept: Annotated[bool, typer.Option("--kept", help="The kept verdicts alone.")] = False,
 ) -> None:
-    """Remove what can be made again: wheels, native builds, packages. Runs are kept."""
-    freed = clean(toolchain_for().cache, wheels=wheels, native=native, packages=packages)
+    """Remove what can be made again: wheels, builds, packages, kept verdicts. Runs stay."""
+    cache = toolchain_for().cache
+    if kept:
+        freed = clean(cache, wheels=False, native=False, packages=False)
+    else:
+        freed = clean(cache, wheels=wheels, native=native, packages=packages)
     out.print(f"{freed / 1e6:.1f} MB freed")
 
 

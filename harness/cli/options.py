@@ -53,3 +53,11 @@ ExpectationsFolder = Annotated[
     Path,
     typer.Option("--expectations", help="A folder with expected/*.csv, and maybe defects.toml."),
 ]
+Rerun = Annotated[bool, typer.Option("--rerun", help="Ask all anew; take no kept verdict.")]
+Audit = Annotated[
+    str, typer.Option(help="Of the kept verdicts, how many are asked again; such as 2%.")
+]
+KeptOfOthers = Annotated[
+    Path | None,
+    typer.Option("--kept", help="A folder of verdicts that another machine kept; it is only read."),
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,8 +30,10 @@ from harness.expectations import EXPECTATIONS
 from harness.report.run_report import read_summary, write_run_report
 from harness.run.acceptance import whole_run_differences
 from harness.run.judged_run import JudgedRun, raise_if_nothing_ran, reopen, summary_of
+from harness.run.keeping import KeptOptions
 from harness.run.progress import progress_for
 from harness.run.run import RunOptions, resume, run
+from harness.runs.kept_store import FILE
 from harness.runs.merging import Part, merge
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder, RunState
@@ -41,7 +44,19 @@ from harness.wire.records import CellRecord
 from harness.wire.routes import Lane
 
 ON_RESUME = frozenset(
-    ("jobs", "timeout", "share", "resume_run", "out_dir", "wheelhouse", "offline", "expectations")
+    (
+        "jobs",
+        "timeout",
+        "share",
+        "resume_run",
+        "out_dir",
+        "wheelhouse",
+        "offline",
+        "expectations",
+        "rerun",
+        "audit",
+        "kept",
+    )
 )
 """What a resumed run can be given; all else it has from its folder."""
 
@@ -92,6 +107,9 @@ def run_command(
         str, typer.Option("--resume", help="Finish a run that was cut off.")
     ] = "",
     shard: Annotated[str, typer.Option(help="I/N: the I-th of N parts of the corpus.")] = "",
+    rerun: option.Rerun = False,
+    audit: option.Audit = "",
+    kept: option.KeptOfOthers = None,
     out_dir: option.NewOut = option.RESULTS,
     wheelhouse: option.Wheelhouse = None,
     offline: option.Offline = False,
@@ -125,6 +143,7 @@ def run_command(
         seed=seed,
         share=share,
         shard=_shard(shard),
+        kept=kept_options(rerun, audit, kept),
         out=out_dir,
         expectations=expectations,
         command_line=command_line(),
@@ -189,6 +208,28 @@ def _how_to_go_on(which: str, out_dir: Path, expectations: Path) -> str:
 def _default_lanes(own_cases: bool, candidate: bool) -> str:
     """A user's cases are compiled by whole packages as well; a candidate has none."""
     return f"{Lane.GRAPH},{Lane.PACKAGE}" if own_cases and not candidate else Lane.GRAPH
+
+
+def kept_options(rerun: bool, audit: str, other: Path | None) -> KeptOptions | None:
+    """What is asked of kept verdicts; None where the environment says that nothing is kept."""
+    if rerun and (audit or other):
+        raise UsageError("--rerun takes no kept verdict; leave out --audit and --kept")
+    if other is not None and not other.is_dir():
+        raise UsageError(f"--kept {other}: no such folder; name one that holds {FILE}")
+    asked = KeptOptions(rerun, _percent(audit), other)
+    return None if os.environ.get("INLINER_REGRESS_KEPT") == "no" else asked
+
+
+def _percent(text: str) -> float:
+    if not text:
+        return 0.0
+    try:
+        share = float(text.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not text.endswith("%") or not 0 <= share <= 1:
+        raise UsageError(f"--audit {text!r}: a share of the kept verdicts, such as 2%")
+    return share
 
 
 def _lanes(text: str) -> tuple[str, ...]:

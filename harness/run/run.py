@@ -19,6 +19,7 @@ from harness.catalogue.releases import Catalogue
 from harness.expectations import EXPECTATIONS
 from harness.register.standing import read_expectations
 from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
+from harness.run.keeping import Keeping, KeptOptions, Taken, keeping_of
 from harness.runs.case_filter import select_cases
 from harness.runs.costs import cost_log, own_peak_bytes, read_costs
 from harness.runs.plan import PlannedCell, derived, make_plan, shard
@@ -62,6 +63,7 @@ class RunOptions:
     seed: int = 0
     share: bool = True
     shard: tuple[int, int] | None = None
+    kept: KeptOptions | None = None  # None: nothing is taken or kept
     out: Path = Path("results")
     expectations: Path = EXPECTATIONS
     command_line: tuple[str, ...] = ()
@@ -70,7 +72,7 @@ class RunOptions:
 class Progress(Protocol):
     """Shows how far a run is."""
 
-    def start(self, total: int, done: int) -> None: ...
+    def start(self, total: int, done: int, kept: int = 0) -> None: ...
 
     def ended(self, record: CellRecord) -> None: ...
 
@@ -218,18 +220,36 @@ def _execute(
     records = folder.records()
     if folder.journal().dropped:
         progress.say(f"journal: {folder.journal().dropped}")
-    progress.start(total=len(folder.plan()), done=len(records))
+    missing = [cell for cell in folder.plan() if cell.key.cell_id not in records]
+    keeping = _keeping(folder, options, toolchain, expected.corpus, progress, subjects, sites)
+    taken = keeping.take(missing) if keeping else Taken()
+    missing = [cell for cell in missing if cell.key.cell_id not in taken.served]
+    progress.start(
+        total=len(folder.plan()), done=len(records) + len(taken.served), kept=len(taken.served)
+    )
+    asked: list[CellRecord] = []
 
     def add(record: CellRecord) -> None:
         folder.append(record)
         records[record.key.cell_id] = record
         progress.ended(record)
 
+    def add_asked(record: CellRecord) -> None:
+        add(record)
+        asked.append(record)
+
     for record in derived(folder.plan(), records):
         add(record)
     folder.write_state(RunState.RUNNING)
     try:
-        broken = _run_missing(folder, options, toolchain, subjects, sites, records, add)
+        try:
+            broken = _run_missing(folder, options, toolchain, subjects, sites, missing, add_asked)
+        finally:
+            if keeping:
+                keeping.settle(taken, records)
+                keeping.keep(asked)
+        folder.append(*taken.served.values())
+        records |= taken.served
     except BaseException:  # Ctrl-C above all: what has ended is safe, and the state says so
         folder.write_state(RunState.INTERRUPTED)
         raise
@@ -246,6 +266,31 @@ def _execute(
     folder.write_results(summary, judged.cases, records)
     folder.write_state(RunState.COMPLETE)
     return judged
+
+
+def _keeping(
+    folder: RunFolder,
+    options: RunOptions,
+    toolchain: Toolchain,
+    corpus: Corpus,
+    progress: Progress,
+    subjects: Sequence[SubjectSpec],
+    sites: Sites,
+) -> Keeping | None:
+    """The kept verdicts of a run, where a user wants any."""
+    if options.kept is None:
+        return None
+    return keeping_of(
+        options.kept,
+        toolchain,
+        corpus,
+        subjects,
+        sites,
+        folder.plan(),
+        folder.provenance(),
+        options.share,
+        progress.say,
+    )
 
 
 def _worker_setup(
@@ -272,14 +317,13 @@ def _run_missing(
     toolchain: Toolchain,
     subjects: Sequence[SubjectSpec],
     sites: Sites,
-    records: dict[str, CellRecord],
+    missing: Sequence[PlannedCell],
     add: Callable[[CellRecord], None],
 ) -> dict[str, str]:
     """Run the graph lane, all workers on one queue, and the packages, a worker for each.
 
     The lane that is asked for first runs first.
     """
-    missing = [cell for cell in folder.plan() if cell.key.cell_id not in records]
     jobs = make_jobs([cell for cell in missing if cell.key.lane == Lane.GRAPH])
 
     def package_setup(spec: SubjectSpec, package: PackageSpec) -> PackageSetup:

@@ -63,6 +63,7 @@ _COLUMNS = pa.schema(
         ("logged", pa.list_(pa.string())),
         ("attempts", pa.int64()),
         ("ended_at_unix_s", pa.float64()),
+        ("kept_from", pa.string()),
     ],
     metadata={"schema": str(SCHEMA)},
 )
@@ -74,6 +75,7 @@ _ADDED_LATER = (
     "harm",
     "raised",
     "logged",
+    "kept_from",
     *map(_seconds_column, COMPILE_PARTS),
 )
 
@@ -174,6 +176,7 @@ def _record(
         logged=tuple(head["logged"] or ()),
         attempts=head["attempts"],
         ended_at_unix_s=head["ended_at_unix_s"],
+        kept_from=head["kept_from"] or "",
     )
 
 
@@ -200,6 +203,7 @@ def _rows(
         "logged": list(record.logged),
         "attempts": record.attempts,
         "ended_at_unix_s": record.ended_at_unix_s,
+        "kept_from": record.kept_from,
     }
     head |= {_seconds_column(stage): seconds for stage, seconds in record.seconds.items()}
     if not record.verdicts:

@@ -23,6 +23,8 @@ NATIVE: Final = "native"
 PACKAGES: Final = "packages"
 ENGINES: Final = "engines"
 ANSWERS: Final = "answers"
+KEPT: Final = "kept"
+FINGERPRINTS: Final = "fingerprints"
 _LOCKS: Final = "locks"
 #: What to do where the cache cannot be written.
 CHOOSE: Final = "choose a cache folder that can be written, with INLINER_REGRESS_CACHE=DIR"
@@ -69,13 +71,28 @@ def workspace(folder: Path) -> Iterator[Path]:
             yield Path(temporary)
 
 
-def clean(cache: Path, *, wheels: bool = True, native: bool = True, packages: bool = True) -> int:
-    """Remove cached wheels, native builds (and what the rig answered), and packages with their
-    engines, and return the number of bytes freed.
+def clean(
+    cache: Path,
+    *,
+    wheels: bool = True,
+    native: bool = True,
+    packages: bool = True,
+    kept: bool = True,
+) -> int:
+    """Remove cached wheels, native builds (and what the rig answered), packages with their
+    engines, and kept verdicts, and return the number of bytes freed.
 
     Nothing else in the folder is touched, so that a wrong path does no harm.
     """
-    asked = {WHEELS: wheels, NATIVE: native, ANSWERS: native, PACKAGES: packages, ENGINES: packages}
+    asked = {
+        WHEELS: wheels,
+        NATIVE: native,
+        ANSWERS: native,
+        FINGERPRINTS: native,
+        PACKAGES: packages,
+        ENGINES: packages,
+        KEPT: kept,
+    }
     folders = [cache / name for name, wanted in asked.items() if wanted]
     freed_bytes = 0
     for folder in folders:

@@ -35,6 +35,7 @@ class EnvironmentFacts:
     include_paths: tuple[str, ...]
     library_path: str
     threads: int
+    cpu_capability: str = ""  # whose kernels torch takes, such as AVX2
     real_tensorrt: tuple[str, ...] = ()  # what of TensorRT can be imported there
 
     @property

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,16 @@ SOURCES = tuple(PROJECT_ROOT / name for name in ("corpus", "harness/rig", "harne
 
 @dataclass(frozen=True)
 class Corpus:
-    """Every case, and the digest of their sources."""
+    """Every case, and the digest of their sources.
+
+    ``case_digests`` has for each case the digest of its own code and of what that imports; it is
+    empty if the cases are not the project's own.
+    """
 
     cases: tuple[CaseInfo, ...]
     digest: str
     places: tuple[str, ...] = ()  # where the cases are, if they are not the project's own
+    case_digests: Mapping[str, str] = field(default_factory=dict)
 
     def of_lane(self, lane: Lane) -> tuple[CaseInfo, ...]:
         """The cases that go through one lane."""
@@ -57,7 +62,8 @@ def read_corpus(python: str, places: Sequence[str] = (), cache: Path | None = No
     printed = ask() if cache is None or places else kept(cache, python, ask)
     lines = [json.loads(line) for line in printed.splitlines()]
     cases = tuple(case_from_json(line) for line in lines[:-1])
-    return Corpus(cases, lines[-1]["corpus_digest"], tuple(places))
+    told = lines[-1]
+    return Corpus(cases, told["corpus_digest"], tuple(places), told["case_digests"])
 
 
 def split_text(python: str, case: str, capture: str, places: Sequence[str] = ()) -> str:

@@ -253,6 +253,7 @@ def _cell(data: Mapping[str, Any], verdicts: tuple[Verdict, ...], key: CellKey) 
         logged=tuple(data.get("logged", ())),
         attempts=data["attempts"],
         ended_at_unix_s=data["ended_at_unix_s"],
+        kept_from=data.get("kept_from", ""),
     )
 
 

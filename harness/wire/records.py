@@ -157,7 +157,8 @@ class CellRecord:
     emulated executor can run them; they are in ``archive_bytes`` and not in ``engine_bytes``.
     ``steps`` is the number of engines and fallbacks of the case's split module, None where there
     was none. ``logged`` is what the release warned of, and logged at level WARNING, while the cell
-    ran, each once, without addresses.
+    ran, each once, without addresses. ``kept_from`` is the run that asked the cell, where that was
+    not the run that has the record; such a record has no ``seconds``.
     """
 
     key: CellKey
@@ -174,6 +175,7 @@ class CellRecord:
     logged: tuple[str, ...] = ()
     attempts: int = 1
     ended_at_unix_s: float = 0.0
+    kept_from: str = ""
 
     def verdict(self, oracle: Oracle) -> Verdict:
         """The oracle's verdict; n/a where it was not asked."""

@@ -47,6 +47,8 @@ NOT_COMPILED = "compile:"
 ENDS_AT = "at "
 #: What the reason says of a case whose ops lowering renames, so that a release leaves none of them.
 FALLS_BACK_TO_NOTHING = "falls back to nothing"
+#: What the reason of a cell says that needs an engine which TensorRT itself deserialized.
+NOT_EMULATED = "cannot be asked of emulated engines"
 
 
 class Reach(enum.StrEnum):

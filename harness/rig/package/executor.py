@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 
 from harness.rig.capture.capture import CannotAsk
 from harness.wire.builders import CUDA, EMULATED
+from harness.wire.vocabulary import NOT_EMULATED
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def require_askable(package: types.ModuleType, settings: Mapping[str, Any]) -> N
     """
     for name, why in LACKING.items():
         if settings.get(name) and not _without_effect(package, name):
-            raise CannotAsk(f"{name} cannot be asked of emulated engines: {why}")
+            raise CannotAsk(f"{name} {NOT_EMULATED}: {why}")
 
 
 @contextmanager
@@ -86,7 +87,7 @@ def refits_refused(package: types.ModuleType) -> Iterator[None]:
     """
 
     def refuse(*_: object, **__: object) -> NoReturn:
-        raise CannotAsk(f"refit_module_weights cannot be asked of emulated engines: {_REFIT}")
+        raise CannotAsk(f"refit_module_weights {NOT_EMULATED}: {_REFIT}")
 
     refit = package.dynamo.refit_module_weights
     package.dynamo.refit_module_weights = refuse

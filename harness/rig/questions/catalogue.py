@@ -8,6 +8,7 @@ from typing import Any
 
 from torch.fx import GraphModule
 
+import corpus
 from corpus import elsewhere
 from corpus.case import (
     Case,
@@ -21,6 +22,7 @@ from corpus.selection import QUICK, REAL_ENGINES, only_when_full
 from harness.rig.capture.capture import capture
 from harness.rig.cell.prepare import refusal
 from harness.rig.questions import CannotAnswer
+from harness.rig.questions.case_sources import case_digests
 from harness.wire.record_json import to_json
 from harness.wire.records import CaseInfo
 from harness.wire.routes import Lane
@@ -28,15 +30,17 @@ from harness.wire.vocabulary import Stage
 
 
 def cases(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every case as a record, then the corpus's digest.
+    """Every case as a record, then the corpus's digest and those of its cases.
 
     Args:
         request: ``corpus``, the places of cases that take the place of the project's own.
     """
     elsewhere.load(request["corpus"])
-    for case in all_cases():
+    known = all_cases()
+    for case in known:
         yield to_json(_info(case))
-    yield {"corpus_digest": corpus_digest()}
+    own = {} if request["corpus"] else case_digests(known, Path(corpus.__file__).parent)
+    yield {"corpus_digest": corpus_digest(), "case_digests": own}
 
 
 def _info(case: Case) -> CaseInfo:

@@ -34,6 +34,7 @@ def probe(_: Mapping[str, Any]) -> Iterator[dict[str, object]]:
         "include_paths": [str(folder / path) for path in ("include", _API)],
         "library_path": str(folder / "lib"),
         "threads": torch.get_num_threads(),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "real_tensorrt": [name for name in _TENSORRT if importlib.util.find_spec(name)],
     }
 
