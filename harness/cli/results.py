@@ -86,6 +86,7 @@ def current_summary(judged: JudgedRun) -> dict[str, Any]:
     summary = summary_now(judged)
     if stored is not None:
         summary["seconds"] = stored["seconds"]
+        summary |= {"kept": stored["kept"]} if "kept" in stored else {}
         summary["memory"] = stored.get("memory", summary["memory"])
     return summary
 

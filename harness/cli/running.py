@@ -28,6 +28,7 @@ from harness.cli.common import (
 from harness.cli.results import summary_now, tell_gate
 from harness.expectations import EXPECTATIONS
 from harness.report.run_report import read_summary, write_run_report
+from harness.report.sections.provenance import kept_words
 from harness.run.acceptance import whole_run_differences
 from harness.run.judged_run import JudgedRun, raise_if_nothing_ran, reopen, summary_of
 from harness.run.keeping import KeptOptions
@@ -172,6 +173,9 @@ def show_verdict(judged: JudgedRun) -> int:
     write_run_report(judged, read_summary(folder) or summary_now(judged))
     add_step_summary(folder)
     code = tell_gate(judged)
+    summary = read_summary(folder)
+    if summary and (told := kept_words(summary)):
+        tell(f"kept: {told}")
     tell(f"report: {folder / 'report.html'}")
     return int(code)
 

@@ -60,6 +60,7 @@ def summarise(
             **{cell_class: report.count(cell_class) for cell_class in reversed(CellClass)},
             "ended": sum(cell.key.cell_id in records for cell in plan),
         },
+        **kept_in(plan, records),
         "cases": len(planned_cases),
         "families": len({family_of[name] for name in planned_cases}),
         "corpus_digest": provenance.corpus_digest,
@@ -76,6 +77,14 @@ def summarise(
             "controller_peak_bytes": controller_peak_bytes,
         },
     }
+
+
+def kept_in(plan: Iterable[PlannedCell], records: Mapping[str, CellRecord]) -> dict[str, Any]:
+    """How many cells this run took from earlier ones, by run, most first; no field if none."""
+    ended = (records.get(cell.key.cell_id) for cell in plan)
+    runs = Counter(record.kept_from for record in ended if record and record.kept_from)
+    kept = {"cells": runs.total(), "runs": dict(runs.most_common()), "asked_again": 0}
+    return {"kept": kept} if runs else {}
 
 
 def _inliners(

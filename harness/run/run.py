@@ -224,9 +224,9 @@ def _execute(
     keeping = _keeping(folder, options, toolchain, expected.corpus, progress, subjects, sites)
     taken = keeping.take(missing) if keeping else Taken()
     missing = [cell for cell in missing if cell.key.cell_id not in taken.served]
-    progress.start(
-        total=len(folder.plan()), done=len(records) + len(taken.served), kept=len(taken.served)
-    )
+    follow = len(derived(missing, taken.served))
+    kept = len(taken.served) + follow
+    progress.start(total=len(folder.plan()), done=len(records) + kept, kept=kept)
     asked: list[CellRecord] = []
 
     def add(record: CellRecord) -> None:
@@ -263,6 +263,8 @@ def _execute(
         spent=read_costs(folder.path),
         controller_peak_bytes=own_peak_bytes(),
     )
+    if "kept" in summary:
+        summary["kept"]["asked_again"] = len(taken.asked_again)
     folder.write_results(summary, judged.cases, records)
     folder.write_state(RunState.COMPLETE)
     return judged

@@ -179,3 +179,12 @@ def test_memory_is_each_worker_s_most_summed_and_null_where_none_told():
         "controller_peak_bytes": 2**20,
     }
     assert summary({}, spent=Cost(1.0, 1.0))["memory"]["workers_peak_bytes"] is None
+
+
+def test_cells_that_were_kept_are_counted_apart_by_the_run_that_asked_them():
+    run_here, *kept = (record(cell.key) for cell in PLAN[:4])
+    runs = ("earlier", "earlier", "first")
+    kept = [dataclasses.replace(each, kept_from=run) for each, run in zip(kept, runs, strict=True)]
+    told = summary(by_id(run_here, *kept))["kept"]
+    assert told == {"cells": 3, "runs": {"earlier": 2, "first": 1}, "asked_again": 0}
+    assert "kept" not in summary(by_id(run_here))

@@ -1,6 +1,6 @@
 """Provenance as rows: of a merged run, each source is told by itself."""
 
-from harness.report.sections.provenance import with_sources
+from harness.report.sections.provenance import kept_words, with_sources
 
 
 def source(name, environment, torch):
@@ -40,3 +40,13 @@ def test_each_source_has_a_line_and_its_packages_are_kept_apart():
 def test_a_run_that_was_not_merged_says_nothing_of_sources():
     told = with_sources({"run_id": "plain", "sources": [], "mismatches": []})
     assert told.facts == (("run id", "plain"),)
+
+
+def test_a_run_that_took_kept_verdicts_names_both_runs_and_counts_their_cells_apart():
+    kept = {"cells": 1200, "runs": {"earlier": 1000, "first": 200}, "asked_again": 24}
+    told = kept_words({"cells": {"ended": 1250}, "kept": kept})
+    assert told == (
+        "50 cells of this run, 1,000 from run earlier, 200 from run first; 24 that were kept were "
+        "asked again and ended alike"
+    )
+    assert kept_words({"cells": {"ended": 1250}}) == ""

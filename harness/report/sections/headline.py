@@ -202,6 +202,7 @@ def _facts(
 ) -> tuple[tuple[str, str], ...]:
     """The figures; those of two lanes, which ask different things, stand apart: ``2,914 + 61``."""
     wall = summary.get("seconds", {}).get("wall")
+    kept = summary.get("kept", {}).get("cells", 0)
 
     def apart(*names: str) -> str:
         found = [sum(each[name] for name in names) for each in counts.values()]
@@ -215,6 +216,7 @@ def _facts(
         ("known failures", apart("expected_failure")),
         ("unexpected", apart("unexpected_failure", "unexpected_pass")),
         ("not asked", apart("unsupported")),
+        *((("kept from earlier runs", f"{kept:,}"),) if kept else ()),
         ("took", text.NOT_MEASURED if wall is None else f"{text.number(wall)} s"),
     )
 

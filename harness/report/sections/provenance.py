@@ -22,7 +22,37 @@ class Provenance:
 
 
 def build_provenance(run: ReportedRun) -> Provenance:
-    return with_sources({**run.provenance, **_stage_share(run.summary), **_memory(run.summary)})
+    return with_sources(
+        {
+            **run.provenance,
+            **_kept(run.summary),
+            **_stage_share(run.summary),
+            **_memory(run.summary),
+        }
+    )
+
+
+def kept_words(summary: Mapping[str, Any]) -> str:
+    """Which runs asked the cells that this one took, and how many of them; empty if it took none.
+
+    Runs of before anything was kept do not tell.
+    """
+    kept = summary.get("kept")
+    if not kept:
+        return ""
+    run_here = summary["cells"]["ended"] - kept["cells"]
+    first = [f"{count:,} from run {run}" for run, count in list(kept["runs"].items())[:_SHORT_LIST]]
+    more = len(kept["runs"]) - len(first)
+    return (
+        f"{text.plural(run_here, 'cell')} of this run, {', '.join(first)}"
+        f"{f' and {more} other runs' if more else ''}; {kept['asked_again']:,} that were kept were "
+        "asked again and ended alike"
+    )
+
+
+def _kept(summary: Mapping[str, Any]) -> dict[str, str]:
+    told = kept_words(summary)
+    return {"verdicts": told} if told else {}
 
 
 def _stage_share(summary: Mapping[str, Any]) -> dict[str, str]:
