@@ -18,8 +18,12 @@ _ADVICE: Final = (
 )
 
 
-def replace_file(path: Path, data: bytes, advice: str = _ADVICE) -> None:
+def replace_file(path: Path, data: bytes, advice: str = _ADVICE, *, durable: bool = True) -> None:
     """Give ``path`` the content ``data``; a reader sees the old content or the new, never a part.
+
+    Args:
+        durable: whether it is on the disk when this returns. What can be made again need not be:
+            to wait for the disk takes longer than to write.
 
     Raises:
         SurroundingsError: the place cannot be written; says where, and ``advice``.
@@ -30,12 +34,14 @@ def replace_file(path: Path, data: bytes, advice: str = _ADVICE) -> None:
             # Not tempfile: its files are for the owner alone, and a result is for everybody.
             with temporary.open("xb") as stream:
                 stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
+                if durable:
+                    stream.flush()
+                    os.fsync(stream.fileno())
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
 
 
 def replace_link(path: Path, target: str) -> None:

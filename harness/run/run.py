@@ -238,8 +238,15 @@ def _execute(
         add(record)
         asked.append(record)
 
-    for record in derived(folder.plan(), records):
-        add(record)
+    def add_derived() -> None:
+        found = derived(folder.plan(), records)
+        folder.append(*found)
+        for record in found:
+            records[record.key.cell_id] = record
+            if not record.kept_from:  # those were counted with what they are copies of
+                progress.ended(record)
+
+    add_derived()
     folder.write_state(RunState.RUNNING)
     try:
         try:
@@ -253,8 +260,7 @@ def _execute(
     except BaseException:  # Ctrl-C above all: what has ended is safe, and the state says so
         folder.write_state(RunState.INTERRUPTED)
         raise
-    for record in derived(folder.plan(), records):
-        add(record)
+    add_derived()
     judged = dataclasses.replace(judged_run(folder, expected, records), broken=broken)
     summary = summary_of(
         judged,

@@ -184,7 +184,7 @@ def write_failures(folder: Path, records: Iterable[CellRecord]) -> None:
             if old.name not in texts:  # from before a resume in which the cell passed
                 old.unlink()
     for name, text in texts.items():
-        replace_file(folder / name, text.encode(errors="replace"))
+        replace_file(folder / name, text.encode(errors="replace"), durable=False)
 
 
 def file_name(record: CellRecord) -> str:

@@ -117,13 +117,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return str(value)  # of an enum its text
     if dataclasses.is_dataclass(value):
-        names = [field.name for field in dataclasses.fields(value)]
-        return {name: _plain(getattr(value, name)) for name in names}
+        kind: Any = type(value)
+        return {name: _plain(getattr(value, name)) for name in _field_names(kind)}
     if isinstance(value, Mapping):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return value
+
+
+@functools.cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def check_schema(data: Mapping[str, Any], where: str) -> None:
