@@ -94,7 +94,8 @@ def test_a_second_run_has_the_same_verdicts_and_says_of_each_where_it_comes_from
         if cell_id in kept:
             assert record.ended_at_unix_s == before[cell_id].ended_at_unix_s
             assert not record.seconds
-    assert f"{len(kept)} kept" in ended.stderr
+    assert "cells kept from 1 run; " in ended.stderr
+    assert f"{len(kept)} from run {first_id(machine)}" in ended.stdout
     told = json.loads((machine.path / "summary.json").read_text())["kept"]
     assert told["cells"] == len(kept)
     assert list(told["runs"]) == [first_id(machine)]

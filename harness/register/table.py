@@ -88,12 +88,24 @@ class Table:
 
     def expected(
         self, place: Place, subject: str, *, inherited: bool = False
-    ) -> dict[tuple[str, str, str], Entry]:
+    ) -> Mapping[tuple[str, str, str], Entry]:
         """What a cell shows, by `Fact.seen`; ``subject`` is what `stands_for` returns.
 
         Args:
             inherited: leave out the entries of the place's own settings.
         """
+        asked = place, subject, inherited
+        if asked not in self._told:  # a report asks for each cell many times
+            self._told[asked] = self._expected(*asked)
+        return self._told[asked]
+
+    @functools.cached_property
+    def _told(self) -> dict[tuple[Place, str, bool], Mapping[tuple[str, str, str], Entry]]:
+        return {}
+
+    def _expected(
+        self, place: Place, subject: str, inherited: bool
+    ) -> Mapping[tuple[str, str, str], Entry]:
         shown: dict[tuple[str, str, str], Entry] = {}
         for entry in self._by_case.get((place.lane, place.case), ()):
             own = entry.place.settings == place.settings

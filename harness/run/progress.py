@@ -30,7 +30,7 @@ class TerminalProgress:
         )
         self._task = self._bar.add_task("cells", total=None, last="")
 
-    def start(self, total: int, done: int, kept: int = 0) -> None:
+    def start(self, total: int, done: int) -> None:
         self._bar.start()
         self._bar.update(self._task, total=total, completed=done)
 
@@ -55,10 +55,9 @@ class PlainProgress:
         self._labels: Counter[str] = Counter()
         self._next_line = 0.0
 
-    def start(self, total: int, done: int, kept: int = 0) -> None:
+    def start(self, total: int, done: int) -> None:
         self._total, self._done = total, done
-        also = f", {kept} kept" if kept else ""
-        self.say(f"{total} cells, {total - done} to run{also}")
+        self.say(f"{total} cells, {total - done} to run")
 
     def ended(self, record: CellRecord) -> None:
         self._done += 1

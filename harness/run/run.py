@@ -72,7 +72,7 @@ class RunOptions:
 class Progress(Protocol):
     """Shows how far a run is."""
 
-    def start(self, total: int, done: int, kept: int = 0) -> None: ...
+    def start(self, total: int, done: int) -> None: ...
 
     def ended(self, record: CellRecord) -> None: ...
 
@@ -224,9 +224,9 @@ def _execute(
     keeping = _keeping(folder, options, toolchain, expected.corpus, progress, subjects, sites)
     taken = keeping.take(missing) if keeping else Taken()
     missing = [cell for cell in missing if cell.key.cell_id not in taken.served]
-    follow = len(derived(missing, taken.served))
-    kept = len(taken.served) + follow
-    progress.start(total=len(folder.plan()), done=len(records) + kept, kept=kept)
+    copies = [each for each in derived(missing, taken.served) if each.kept_from]
+    done = len(records) + len(taken.served) + len(copies)
+    progress.start(total=len(folder.plan()), done=done)
     asked: list[CellRecord] = []
 
     def add(record: CellRecord) -> None:
