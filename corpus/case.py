@@ -152,6 +152,7 @@ class Case:
     imports: tuple[str, ...] = ()
     lanes: tuple[str, ...] = ("graph", "package")
     declared_at: str = ""  # file:line, where no function declares it
+    made_by: tuple[str, str] | None = None  # then the module and the call that makes its model
 
     @property
     def seed(self) -> int:

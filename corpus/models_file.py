@@ -55,13 +55,14 @@ def declare(file: Path) -> list[types.ModuleType]:
                 name=entry.name,
                 family=Family.ARCHITECTURES,
                 origin=Origin.EXPORTED,
-                catches=f"the model {entry.model}",
+                catches=f"the model {Path(entry.model).name}",
                 build=build,
                 fallback=entry.fallback,
                 min_block_size=int(dict(entry.settings).get("min_block_size", MIN_BLOCK_SIZE)),
                 settings=tuple(item for item in entry.settings if item[0] != "min_block_size"),
                 eager_tolerance=TOLERANCE if entry.tolerance is None else entry.tolerance,
                 declared_at=f"{file.resolve()}:{number}",
+                made_by=imported.made_by,
             )
         )
     return [standing, *used.values()]

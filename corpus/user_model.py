@@ -48,6 +48,8 @@ class UserModel:
     def __init__(self, entry: ModelEntry, folder: Path, used: dict[str, types.ModuleType]) -> None:
         self._entry, self._folder, self._used = entry, folder, used
         self.is_archive = Path(entry.model).suffix == _ARCHIVE
+        #: The module and the call that make the model, where a class or function of that name does.
+        self.made_by: tuple[str, str] | None = None
         if self.is_archive:
             self._file = self._existing(entry.model)
             return
@@ -155,6 +157,7 @@ class UserModel:
                 f"{name or found.__name__}({', '.join(f'{each}=...' for each in needed)})`, and "
                 f"name {file}:make"
             )
+        self.made_by = (module.__name__, f"{name or found.__name__}()")
         maker: Callable[[], Any] = found
         return maker
 

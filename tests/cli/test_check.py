@@ -44,10 +44,14 @@ def folder(tmp_path_factory):
 
 
 def check(folder: Path, *words: str) -> tuple[int, str, str]:
+    return harness(folder, "check", *words)
+
+
+def harness(folder: Path, *words: str) -> tuple[int, str, str]:
     # From the user's own folder, as he would call it.
     paths = {"PYTHONPATH": str(PROJECT_ROOT), "INLINER_REGRESS_CACHE": str(PROJECT_ROOT / ".cache")}
     done = subprocess.run(
-        [sys.executable, "-m", "harness", "check", *words],
+        [sys.executable, "-m", "harness", *words],
         cwd=folder,
         env=os.environ | paths,
         capture_output=True,
@@ -102,13 +106,19 @@ def test_a_model_that_no_call_saves_right_is_red_and_names_the_known_defect(one,
 
 def test_the_command_that_is_printed_explains_the_call(one, folder):
     command = re.search(r"^  (python -m harness explain .*)$", one[1], re.MULTILINE)[1]
-    words = [sys.executable, *shlex.split(command)[1:]]
-    paths = {"PYTHONPATH": str(PROJECT_ROOT), "INLINER_REGRESS_CACHE": str(PROJECT_ROOT / ".cache")}
-    done = subprocess.run(
-        words, cwd=folder, env=os.environ | paths, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "2.13.0" in done.stdout
+    code, out, err = harness(folder, *shlex.split(command)[3:])
+    assert code == 0, err
+    assert "2.13.0" in out
+
+
+def test_the_script_of_a_failure_holds_the_user_s_own_class_and_calls(one, folder):
+    asked = "Counter --subject 2.13.0 --route compile --corpus results/models/Counter.toml"
+    code, script, err = harness(folder, "reproduce", *asked.split())
+    assert code == 0, err
+    assert "class Counter(torch.nn.Module):" in script
+    assert "model = Counter().eval().cuda()" in script
+    assert 'torch_executed_ops={"torch.ops.aten.relu.default"}' in script
+    assert "harness" not in script.partition('"""\n\n')[2]
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,9 @@ def model_source(case: Case, model: torch.nn.Module, beside: Iterable[Any] = ())
     Raises:
         NoSource: the model is made in another way than by one call in the case's own function.
     """
+    if case.made_by is not None:
+        name, made = case.made_by
+        return _found(case, beside, sys.modules[name], (), made)
     build = case.build
     module = importlib.import_module(build.__module__)
     before, made = _maker(build, module, model)
