@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from harness.base.errors import ExitCode
+from harness.base.errors import ExitCode, UsageError
 from harness.base.program import command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import err, tell, toolchain_for
 from harness.gate.model_answer import standing_of
 from harness.report.check_report import answer_lines, headline, upgrade_line, write_check
-from harness.run.check import Checked, ModelOptions, check, models_place, releases_to_ask
+from harness.run.check import (
+    Checked,
+    ModelOptions,
+    check,
+    check_here,
+    models_place,
+    releases_to_ask,
+)
 from harness.run.judged_run import raise_if_nothing_ran
 from harness.run.progress import progress_for
 from harness.run.run import Progress, RunOptions
+from harness.runs.gpu_evidence import CONTRIBUTED
 from harness.toolchain.extra_packages import python_with
 from harness.wire.builders import SEGMENT
 from harness.wire.records import CaseInfo, CellRecord
@@ -63,6 +72,16 @@ def check_command(
     with_: Annotated[
         list[str] | None, typer.Option("--with", help="A package that the model imports; often.")
     ] = None,
+    here: Annotated[
+        bool,
+        typer.Option(
+            "--here", help="Ask the torch_tensorrt that is installed, its engines on the GPU."
+        ),
+    ] = False,
+    save_case: Annotated[
+        Path | None,
+        typer.Option(help="Keep what is asked as a models file of this name, to be run again."),
+    ] = None,
     jobs: option.Jobs = option.CPUS,
     timeout: option.Timeout = 120.0,
     seed: option.Seed = 0,
@@ -78,9 +97,11 @@ def check_command(
     stated = ModelOptions(
         model, inputs, tuple(fallback or ()), tuple(dynamic or ()), tuple(setting or ())
     )
+    if here and (releases or first or last or builder != SEGMENT):
+        raise UsageError("--here asks the package that is installed; leave out which others")
     catalogue = load_catalogue()
     asked = releases_to_ask(catalogue, releases, first, last)
-    place = models_place(stated, out_dir)
+    place = models_place(stated, out_dir, save_case)
     toolchain = toolchain_for(wheelhouse, offline)
     toolchain = python_with(toolchain, python, tuple(with_ or ()))
     progress = _Shown(asked[0])
@@ -93,15 +114,11 @@ def check_command(
         command_line=command_line(),
     )
     try:
-        checked = check(
-            place,
-            asked,
-            options,
-            toolchain,
-            catalogue,
-            progress.of,
-            go_back=not (releases or first),
-        )
+        if here:
+            checked = check_here(place, options, toolchain, catalogue, progress.of)
+        else:
+            back = not (releases or first)
+            checked = check(place, asked, options, toolchain, catalogue, progress.of, go_back=back)
     finally:
         progress.close()
     for run in checked.runs:
@@ -121,6 +138,8 @@ def _tell(checked: Checked, first: str, last: str) -> int:
         for line in answer_lines(checked, checked.answers[0]):
             tell(line)
     tell(f"page: {page}")
+    if checked.installed is not None:
+        tell(f"what it showed, to be contributed to {CONTRIBUTED}: {page.parent}/evidence*.json")
     if any(answer.could_not_be_asked for answer in checked.answers):
         return ExitCode.INCONCLUSIVE
     safe = all(answer.newest_is_safe for answer in checked.answers)

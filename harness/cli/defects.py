@@ -20,7 +20,9 @@ from harness.gate.known import changes_in
 from harness.register.defects import Defect
 from harness.register.facts import NONSTRICT
 from harness.register.standing import Standing, Standings, State, is_ordinary, read_expectations
+from harness.runs.gpu_evidence import CONTRIBUTED, contributed, seen_on_gpus
 from harness.toolchain import Toolchain
+from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.routes import USER_CALLS, Route
 
 
@@ -200,6 +202,7 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         ("avoided by", ", ".join(defect.avoid)),
         ("not visible", defect.not_visible),
         ("no script", defect.no_script),
+        ("on a GPU", "; ".join(seen_on_gpus(contributed(PROJECT_ROOT / CONTRIBUTED), name))),
         ("calls", ", ".join(latest.routes)),
         ("cases", ", ".join(latest.cases)),
     ):

@@ -15,6 +15,7 @@ from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing, 
 from harness.report.draw.drawing import Box, Picture, Wire
 from harness.report.pages.rendering import render
 from harness.run.check import Checked
+from harness.runs.gpu_evidence import GpuEvidence, write_evidence
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
 
@@ -187,7 +188,8 @@ def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
 
 def not_asked(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     """What the answer does not speak of."""
-    yield _NO_GPU
+    if checked.installed is None:
+        yield _NO_GPU
     case = next(case for run in checked.runs for case in run.cases if case.name == answer.model)
     if not case.dynamic:
         yield "other sizes than the example's (give --dynamic)"
@@ -213,7 +215,38 @@ def write_check(checked: Checked, first: str, last: str) -> Path:
         replace_file(page, check_html(checked, first, last).encode())
         data = json.dumps(check_json(checked), indent=1, ensure_ascii=False)
         replace_file(folder / "check.json", f"{data}\n".encode())
+    if checked.installed is not None:
+        for answer in checked.answers:
+            write_evidence(folder / evidence_name(checked, answer), evidence_of(checked, answer))
     return page
+
+
+def evidence_name(checked: Checked, answer: ModelAnswer) -> str:
+    """``evidence.json``, or with the model's place in the file where there are several."""
+    number = checked.answers.index(answer)
+    return f"evidence-{number}.json" if len(checked.answers) > 1 else "evidence.json"
+
+
+def evidence_of(checked: Checked, answer: ModelAnswer) -> GpuEvidence:
+    """What a check on a GPU showed, without the model and its name."""
+    assert checked.installed is not None
+    provenance = checked.runs[0].provenance
+    seen: dict[str, list[str]] = {}
+    for call in answer.failing:
+        for cause in call.causes:
+            if len(cause.defects) == 1:
+                seen.setdefault(cause.defects[0].id, []).append(call.route.row.call)
+    return GpuEvidence(
+        release=checked.installed.release,
+        torch=checked.torch,
+        tensorrt=checked.installed.tensorrt,
+        gpu=checked.installed.device.name,
+        driver=next((gpu.driver for gpu in provenance.gpus), "unknown"),
+        day=provenance.started_at[:10],
+        structure=str(checked.splits.get(answer.model, {}).get("structure", "")),
+        calls={call.route.row.call: call.standing.value for call in answer.calls.values()},
+        defects=seen,
+    )
 
 
 def check_html(checked: Checked, first: str = "", last: str = "") -> str:
@@ -239,6 +272,7 @@ def check_html(checked: Checked, first: str = "", last: str = "") -> str:
         call=_call,
         legend=used,
         torch=checked.torch,
+        ran_on="" if checked.installed is None else checked.installed.device.name,
     )
 
 

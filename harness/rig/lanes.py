@@ -118,7 +118,6 @@ class PackageLane:
     compiles = True
 
     def __init__(self, setup: Mapping[str, Any]) -> None:
-        elsewhere.load(setup["corpus"])
         self.seed = int(setup["seed"])
         self._builder = setup["builder"]
         self._executor = executor_of(setup)
@@ -138,6 +137,7 @@ class PackageLane:
             # Before any case of the project is imported: programs are loaded where none was.
             forks = self._executor.forks
             self._loader = FreshLoader(self.package) if forks else SpawningLoader(setup)
+        elsewhere.load(setup["corpus"])
 
     def key(self, case: str, capture: str, subject: str, route: Route) -> CellKey:
         return CellKey(case, capture, subject, route, lane=LaneName.PACKAGE, builder=self._builder)

@@ -16,8 +16,10 @@ from harness.catalogue.releases import Catalogue
 from harness.gate.model_answer import ModelAnswer, model_answer
 from harness.run.judged_run import JudgedRun
 from harness.run.run import Progress, RunOptions, run
+from harness.subjects.packages import Installed, preflight
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import ask_rig, package_lane, read_corpus
+from harness.wire.builders import CUDA, MATCHED, Builder
 from harness.wire.records import CaseInfo, CellRecord
 from harness.wire.routes import Lane
 
@@ -50,13 +52,20 @@ class Checked:
     runs: tuple[JudgedRun, ...]
     splits: Mapping[str, Mapping[str, Any]]
     torch: str
+    installed: Installed | None = (
+        None  # the package that was asked, if it is the one installed here
+    )
 
 
-def models_place(options: ModelOptions, out: Path) -> Path:
+def models_place(options: ModelOptions, out: Path, keep: Path | None = None) -> Path:
     """The models file of a model: itself if it is one, else one that is written for it.
 
+    Args:
+        out: the folder below which it is written.
+        keep: the file to write instead.
+
     Raises:
-        UsageError: there is no such file, or a setting is not NAME=VALUE.
+        UsageError: there is no such file, a setting is not NAME=VALUE, or ``keep`` is taken.
     """
     file = Path(options.model.partition(":")[0])
     if not file.is_file():
@@ -69,7 +78,9 @@ def models_place(options: ModelOptions, out: Path) -> Path:
             raise UsageError(f"{file} says itself what its models are given; leave the options out")
         return file
     name = _NAME.sub("_", options.model.partition(":")[2] or file.stem)
-    place = out / "models" / f"{name}.toml"
+    if keep is not None and (keep.suffix != ".toml" or keep.exists()):
+        raise UsageError(f"--save-case {keep}: give the name of a new FILE.toml")
+    place = keep or out / "models" / f"{name}.toml"
     with written_to(place):
         place.parent.mkdir(parents=True, exist_ok=True)
     replace_file(place, "\n".join(_table(name, options)).encode())
@@ -177,6 +188,65 @@ def check(
         left = [version for version in left if older.index(version) < older.index(asked[-1])]
         waiting = list(reversed(left[-2:])) if go_back and unsafe else []
     return Checked(str(place), answers, tuple(runs), splits, toolchain.python_env().torch_version)
+
+
+def check_here(
+    place: Path,
+    options: RunOptions,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    progress: Callable[[Sequence[CaseInfo]], Progress],
+) -> Checked:
+    """Take the models of a file through the package that is installed, with engines on the GPU.
+
+    Nothing is emulated.
+
+    Raises:
+        Unavailable: there is no GPU, or no package; in one line.
+        UsageError: as `check`.
+    """
+    installed = preflight(toolchain.python)
+    return checked_by(installed, place, options, toolchain, catalogue, progress)
+
+
+def checked_by(
+    installed: Installed,
+    place: Path,
+    options: RunOptions,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    progress: Callable[[Sequence[CaseInfo]], Progress],
+) -> Checked:
+    """`check_here` for a package and a GPU that are known."""
+    corpus_places = (str(place.resolve()),)
+    corpus = read_corpus(toolchain.python, corpus_places, toolchain.cache)
+    setup = {
+        "lane": Lane.PACKAGE,
+        "site": None,
+        "release": installed.release,
+        "builder": Builder.of(installed.builder, installed.tensorrt),
+        "corpus": list(corpus_places),
+        "seed": options.seed,
+        "executor": CUDA,
+        "device": "cuda",
+    }
+    asked = ask_rig(toolchain.python, "model_splits", **setup, cases=list(corpus.names))
+    options = dataclasses.replace(
+        options,
+        corpus=corpus_places,
+        lanes=(Lane.ENGINE,),
+        environment=MATCHED,
+        releases=installed.release,
+    )
+    judged = run(options, toolchain, catalogue, progress(corpus.cases))
+    return Checked(
+        str(place),
+        _answers(corpus.names, [judged], [installed.release]),
+        (judged,),
+        {answer["case"]: answer for answer in asked},
+        toolchain.python_env().torch_version,
+        installed,
+    )
 
 
 def _answers(

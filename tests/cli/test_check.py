@@ -121,6 +121,21 @@ def test_the_script_of_a_failure_holds_the_user_s_own_class_and_calls(one, folde
     assert "harness" not in script.partition('"""\n\n')[2]
 
 
+def test_without_a_gpu_the_package_that_is_installed_cannot_be_asked(folder):
+    code, _, err = check(folder, "mine.py:Plain", "--here")
+    assert code == 3, err
+    assert re.search("CUDA driver.*the engine lane needs a machine with an NVIDIA GPU", err)
+
+
+def test_what_is_asked_can_be_kept_as_a_case_to_be_run_again(folder):
+    words = ("mine.py:Plain", *SPLIT, "--releases", "2.14.0", "--save-case", "kept.toml")
+    code, _, err = check(folder, *words)
+    assert code == 0, err
+    assert harness(folder, "list", "--corpus", "kept.toml")[1].splitlines()[1].split()[0] == "Plain"
+    code, _, err = check(folder, *words)
+    assert (code, "give the name of a new FILE.toml" in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -6,6 +6,7 @@ asked of `compile` is told here.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import types
 from collections import Counter
@@ -33,10 +34,11 @@ SMALL = "its segment is smaller than min_block_size"
 
 
 def model_splits(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """For each wanted case its ``boxes`` and ``wires``, ``engines``, ``fallbacks``, ``crossing``.
+    """For each wanted case ``boxes``, ``wires``, ``engines``, ``fallbacks``, ``crossing`` and more.
 
     ``fallbacks`` is a list of ``op``, ``count`` and ``why``. ``crossing`` are the sizes that go
-    from one piece into another as numbers. A case that does not compile has ``refused`` instead.
+    from one piece into another as numbers, ``structure`` is a digest of the exported graph. A case
+    that does not compile has ``refused`` instead.
 
     Args:
         request: the setup of the package lane, and ``cases``, their names.
@@ -71,6 +73,7 @@ def model_splits(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "engines": sum(is_engine_child(child) for child in prepared.split.children()),
                 "fallbacks": list(_fallbacks(lane.package, prepared)),
                 "crossing": list(_sizes_that_cross(prepared.split)),
+                "structure": structure_of(prepared),
             }
         if wrong:
             raise CannotAnswer("; ".join(wrong))
@@ -87,6 +90,19 @@ def _unknown_settings(package: types.ModuleType, case: Case) -> Iterator[str]:
             f"{case.name}: torch_tensorrt.dynamo.compile of {package.__version__} has no setting "
             f"{', '.join(unknown)}; it has {has}"
         )
+
+
+def structure_of(prepared: PreparedCase) -> str:
+    """A digest of the exported graph's ops and of what reads what: no name, size or number."""
+    exported = prepared.captured.exported
+    assert exported is not None
+    place = {node: number for number, node in enumerate(exported.graph.nodes)}
+    lines = [
+        f"{node.op} {'' if node.op == 'placeholder' else node.target} "
+        f"{[place[read] for read in node.all_input_nodes]}"
+        for node in exported.graph.nodes
+    ]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def _fallbacks(package: types.ModuleType, prepared: PreparedCase) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,92 @@
+"""What a check on a GPU leaves behind, made of a check with emulated engines."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.base.errors import UsageError
+from harness.catalogue.releases import Catalogue
+from harness.machine.cuda import Device
+from harness.report.check_report import answer_lines, check_html, write_check
+from harness.run.check import Checked, check
+from harness.run.progress import progress_for
+from harness.run.run import RunOptions
+from harness.runs.gpu_evidence import contributed, seen_on_gpus
+from harness.subjects.packages import Installed
+from harness.toolchain import Toolchain
+from harness.wire.builders import BuilderKind
+
+MODEL = """
+import torch
+
+class Secret(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls.add_(1)
+        return torch.relu(x * 2) + self.calls
+
+def example():
+    return torch.randn(4, 8)
+"""
+
+
+@pytest.fixture(scope="module")
+def checked(
+    tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain, catalogue: Catalogue
+) -> Checked:
+    folder = tmp_path_factory.mktemp("check")
+    (folder / "secret.py").write_text(MODEL)
+    place = folder / "models.toml"
+    place.write_text(
+        '[secret]\nmodel = "secret.py"\nfallback = ["relu"]\nsettings = { min_block_size = 1 }\n'
+    )
+    options = RunOptions(out=folder / "results")
+    progress = progress_for(Console(quiet=True))
+    return check(
+        place, ["2.13.0"], options, toolchain, catalogue, lambda _: progress, go_back=False
+    )
+
+
+@pytest.fixture
+def on_a_gpu(checked: Checked) -> Checked:
+    installed = Installed("2.13.0", BuilderKind.RTX, "1.4.0", Device("a GPU", (8, 9)))
+    return dataclasses.replace(checked, installed=installed)
+
+
+def test_evidence_says_what_was_seen_and_nothing_of_the_model(on_a_gpu: Checked, tmp_path: Path):
+    page = write_check(on_a_gpu, "", "")
+    (tmp_path / "one.json").write_text((page.parent / "evidence.json").read_text())
+    (evidence,) = contributed(tmp_path)
+    assert (evidence.gpu, evidence.release, evidence.tensorrt) == ("a GPU", "2.13.0", "1.4.0")
+    assert evidence.calls["compile()"] == "silently wrong"
+    assert len(evidence.structure) == 16
+    assert list(seen_on_gpus((evidence,), "nothing")) == []
+    assert "buffers-folded" in evidence.defects
+    for defect in evidence.defects:
+        assert list(seen_on_gpus((evidence,), defect)) == [
+            "a GPU, torch_tensorrt 2.13.0 with TensorRT 1.4.0"
+        ]
+    assert "secret" not in (tmp_path / "one.json").read_text().lower()
+
+
+def test_a_page_of_emulated_engines_says_so_and_one_of_a_gpu_names_it(
+    checked: Checked, on_a_gpu: Checked
+):
+    assert "No GPU has run it" in check_html(checked)
+    assert "engines ran on a GPU" in check_html(on_a_gpu)
+    lines = [list(answer_lines(each, each.answers[0])) for each in (checked, on_a_gpu)]
+    assert [any("not asked: a GPU" in line for line in each) for each in lines] == [True, False]
+
+
+def test_damaged_evidence_is_named_with_its_file(tmp_path: Path):
+    (tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"bad\.json: no evidence of a check, or damaged"):
+        contributed(tmp_path)
+    assert contributed(tmp_path / "absent") == ()
