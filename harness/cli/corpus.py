@@ -1,10 +1,9 @@
-"""The corpus: its lock, its coverage of the space, its recordings, and reduced counterexamples."""
+"""The corpus: its lock, its coverage of the space, and its recordings."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.base.errors import ExitCode, SurroundingsError, UsageError
+from harness.base.errors import ExitCode, SurroundingsError
 from harness.base.files import replace_file
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import captures, cases_here, committed, err, tell, toolchain_for
-from harness.cli.inspecting import subject_for
 from harness.corpus_checks.coverage import cover, read_extraction, to_json, to_lines
 from harness.corpus_checks.lock import (
     LOCK_FILE,
@@ -33,14 +31,12 @@ from harness.runs.case_filter import select_cases
 from harness.toolchain import PackageSite
 from harness.toolchain.cache import CHOOSE, guarded
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.toolchain.rig_client import absolute, ask_rig, graph_lane, package_lane
-from harness.wire.oracles import Oracle
+from harness.toolchain.rig_client import ask_rig, package_lane
 from harness.wire.records import CaseInfo
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SplitSeen
 
 RECORDED = PROJECT_ROOT / "corpus" / "recorded"
-FOUND = PROJECT_ROOT / "corpus" / "found"
 BOTH = "nonstrict,strict"
 Captures = Annotated[str, typer.Option("--capture", help="nonstrict, strict, or both.")]
 
@@ -217,51 +213,3 @@ def record_command(
     written = sum("text" in answer for answer in answers)
     tell(f"{written} of {len(answers)} splits of {site.release} written to {out_dir}")
     return int(ExitCode.GREEN if written == len(answers) else ExitCode.RED)
-
-
-def reduce_command(
-    case: Annotated[str, typer.Argument(help="A drawn or found case's name.")],
-    subject: option.Subject = "",
-    oracle: Annotated[str, typer.Option(help="Whose failure; the worst one by default.")] = "",
-    route: Annotated[str, typer.Option(help="One route; the first that fails by default.")] = "",
-    name: Annotated[str, typer.Option(help="Of the case that is found.")] = "",
-    capture: option.Capture = "nonstrict",
-    corpus: option.CorpusPlaces = None,
-    exporter: option.Exporter = None,
-    like: option.Like = "",
-    wheelhouse: option.Wheelhouse = None,
-    offline: option.Offline = False,
-    out_dir: option.Out = option.RESULTS,
-    write: Annotated[
-        Path | None, typer.Option(help="The JSON file; corpus/found/NAME.json by default.")
-    ] = None,
-) -> None:
-    """Shrink a drawn case that fails to a minimal one that fails in the same way."""
-    if oracle and oracle not in [*Oracle]:
-        raise UsageError(f"--oracle {oracle!r}: {', '.join(Oracle)}")
-    toolchain = toolchain_for(wheelhouse, offline)
-    spec = subject_for(subject, exporter, like, toolchain, out_dir)
-    if route and route not in spec.routes:
-        raise UsageError(f"{spec.subject} has no route {route}; it has {', '.join(spec.routes)}")
-    made = name or _name(case, spec.subject, oracle)
-    (blueprint,) = ask_rig(
-        sys.executable,
-        "reduce",
-        **graph_lane(toolchain.emulated_runtime(), [spec], absolute(corpus or ())),
-        subject=spec.subject,
-        case=case,
-        capture=captures(capture)[0],
-        routes=[route] if route else list(spec.routes),
-        oracle=oracle,
-        name=made,
-    )
-    path = write or committed(FOUND) / f"{made}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, (json.dumps(blueprint, indent=1, sort_keys=True) + "\n").encode())
-    tell(f"{made}: {len(blueprint['steps'])} steps: {path}")
-    tell(blueprint["catches"])
-
-
-def _name(case: str, subject: str, oracle: str) -> str:
-    words = "_".join(("found", *(part for part in (oracle, subject) if part), case))
-    return re.sub(r"\W", "_", words)

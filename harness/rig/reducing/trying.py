@@ -1,0 +1,92 @@
+"""A try: one piece of work in a fork of this process, which may hang or die there.
+
+The fork has all that this process has imported and made, and leaves nothing behind in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from harness.rig.channel import die_with_parent
+
+_STDIN: Final = 0
+
+
+class Stopped(Exception):
+    """Whoever asks wants no further tries."""
+
+
+class CameToNothing(Exception):
+    """A try raised, died, or was still at it when its time was over: what happened."""
+
+
+def tried(work: Callable[[], Mapping[str, Any]], limit_s: float) -> dict[str, Any]:
+    """What ``work`` returns in a fork, sent as JSON.
+
+    Raises:
+        CameToNothing: it returned nothing.
+        Stopped: a line came on stdin meanwhile, which can only be that nobody waits any more.
+    """
+    theirs, ours = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(theirs)
+        _work_and_exit(work, ours)
+    os.close(ours)
+    try:
+        text = _read(theirs, time.monotonic() + limit_s)
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        raise
+    finally:
+        os.close(theirs)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if not text:
+        raise CameToNothing(f"ended by {code}")
+    answer: dict[str, Any] = json.loads(text)
+    if "raised" in answer:
+        raise CameToNothing(answer["raised"])
+    return answer
+
+
+def _read(pipe: int, until: float) -> bytes:
+    parts: list[bytes] = []
+    while True:
+        left = until - time.monotonic()
+        ready, _, _ = select.select([pipe, _STDIN], [], [], max(left, 0))
+        if not ready:
+            raise CameToNothing("did not end in its time")
+        if pipe not in ready:
+            raise Stopped
+        part = os.read(pipe, 1 << 20)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+
+
+def _work_and_exit(work: Callable[[], Mapping[str, Any]], pipe: int) -> None:
+    """The fork's whole life; never returns."""
+    code = 1
+    try:
+        die_with_parent()
+        with contextlib.redirect_stdout(sys.stderr):
+            try:
+                answer = dict(work())
+            except Exception as error:  # noqa: BLE001 - told to whoever asked
+                traceback.print_exc()
+                answer = {"raised": f"{type(error).__name__}: {error}"}
+        with os.fdopen(pipe, "wb") as stream:
+            stream.write(json.dumps(answer).encode())
+        code = 0
+    except BaseException:  # noqa: BLE001 - nothing above this frame belongs to the fork
+        traceback.print_exc()
+    os._exit(code)
