@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import sys
@@ -249,8 +250,16 @@ def _script(
     if how.lane is Lane.PACKAGE:
         release = load_catalogue().get(how.subject)
         (script,) = package_scripts_for([wanted], toolchain, release, corpus, seed)
-    else:
-        (script,) = scripts_for([wanted], toolchain, corpus, seed)
+        return script
+    if how.spec.kind is SubjectKind.RELEASE:
+        release = load_catalogue().get(how.subject)
+        calls = tuple(each for each in release.package_routes if each.reaches is place.route)
+        if calls:
+            short = dataclasses.replace(wanted, routes=calls)
+            (script,) = package_scripts_for([short], toolchain, release, corpus, seed)
+            if script.text:
+                return script
+    (script,) = scripts_for([wanted], toolchain, corpus, seed)
     return script
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import hashlib
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +20,7 @@ from torch.fx.graph import _PyTreeCodeGen, _PyTreeInfo
 
 from corpus.case import Case, Inputs, Program
 from harness.rig.capture.capture import CapturedProgram
+from harness.rig.reproduce.engines import one_by_one
 
 IS: Final = "is"  # in a node's meta: the `Value` that it was when the model was run
 
@@ -282,9 +284,24 @@ def taken_apart(captured: CapturedProgram, mode: str) -> Candidate:
         kwargs=kwargs,
         out_spec=exported.call_spec.out_spec,
         case=captured.case,
-        program=dataclasses.replace(captured.program),
+        program=dataclasses.replace(
+            captured.program,
+            dynamic_shapes=_by_place(captured, example),
+        ),
         mode=mode,
     ).watched()
+
+
+def _by_place(captured: CapturedProgram, example: Any) -> Any:
+    """Dynamic shapes in the order of the arguments, since a graph has names of its own."""
+    shapes, (args, kwargs) = captured.program.dynamic_shapes, example
+    if not isinstance(shapes, Mapping):
+        return one_by_one(shapes, example)
+    names = list(inspect.signature(captured.eager.forward).parameters)
+    given = [*names[: len(args)], *kwargs]
+    if {*given} != {*shapes}:  # what a model takes as `*args` has one name
+        return one_by_one(tuple(shapes.values()), example)
+    return tuple(shapes[name] for name in given)
 
 
 def _as_tuple(returned: Any) -> tuple[Any, ...]:

@@ -158,11 +158,14 @@ def plainer_ops(candidate: Candidate) -> Iterator[Edit]:
 
 
 def smaller_sizes(candidate: Candidate) -> Iterator[Edit]:
-    """Smaller numbers in the place of every size that is larger, wherever it stands."""
+    """Smaller numbers in the place of every size that is larger, wherever it stands.
+
+    None of them is 1: of a single number two values are easily alike by chance.
+    """
     sizes = {size for node in candidate.graph.nodes for size in _sizes(node)}
     for size in sorted(sizes, reverse=True):
-        for less in sorted({1, 2, 3, 4, size // 2}):
-            if 0 < less < size:
+        for less in sorted({2, 3, 4, size // 2}):
+            if 1 < less < size:
                 yield lambda size=size, less=less: _resized(candidate, size, less)  # type: ignore[misc]
 
 

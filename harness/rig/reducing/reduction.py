@@ -25,7 +25,7 @@ from harness.rig.lanes import Lane, PackageLane, lane_of
 from harness.rig.package.loading import FreshLoader
 from harness.rig.reducing.candidate import Candidate, NotTakenApart, taken_apart
 from harness.rig.reducing.search import reduced
-from harness.rig.reducing.trying import CameToNothing, Stopped, tried
+from harness.rig.reducing.trying import CameToNothing, Stopped, TookTooLong, tried
 from harness.rig.reducing.writing import CASE, case_text
 from harness.rig.reproduce.code import Unwritable
 from harness.wire.record_json import to_json
@@ -33,6 +33,7 @@ from harness.wire.records import CellRecord
 from harness.wire.routes import Route
 
 _ORIGINAL_LIMIT_S: Final = 600.0
+_STDIN: Final = 0  # on which it comes that nobody waits any more
 _FORMS: Final = (False, True)  # of a file: tensors that are drawn, and such that are written out
 
 
@@ -151,6 +152,7 @@ class Reduction:
             done = tried(
                 lambda: {"records": [*map(to_json, self._records(lane, case, mode, routes))]},
                 _ORIGINAL_LIMIT_S,
+                _STDIN,
             )
         except CameToNothing as error:
             raise Refused(f"{case.name} cannot be asked: {error}") from error
@@ -192,9 +194,9 @@ class Reduction:
 
         self._tries += 1
         try:
-            done = tried(work, self._limit_s)
+            done = tried(work, self._limit_s, _STDIN)
         except CameToNothing as error:
-            if "time" in str(error) and isinstance(lane, PackageLane):
+            if isinstance(error, TookTooLong) and isinstance(lane, PackageLane):
                 _renew(lane)
             done = {"record": None, "said": str(error)}
         return bool(self._ask(event="tried", **done, **self._told(candidate))["same"])
@@ -205,7 +207,7 @@ class Reduction:
         file = self._folder / f"{CASE}.py"
         file.write_text(text, encoding="utf-8")
         try:
-            tried(lambda: {"ok": bool(capture(_case_in(file), "nonstrict"))}, self._limit_s)
+            tried(lambda: _captured(file), self._limit_s, _STDIN)
         except CameToNothing as error:
             self._ask(event="tried", record=None, said=str(error), **self._told(candidate))
             return False
@@ -267,6 +269,13 @@ def _case_in(file: Path) -> Case:
     from corpus import case as cases
 
     return cases._REGISTRY[CASE]
+
+
+def _captured(file: Path) -> dict[str, Any]:
+    """See that the case of a file can be exported."""
+    case = _case_in(file)
+    capture(case, case.capture or "nonstrict")
+    return {}
 
 
 def _renew(lane: PackageLane) -> None:

@@ -14,11 +14,9 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from harness.rig.channel import die_with_parent
-
-_STDIN: Final = 0
 
 
 class Stopped(Exception):
@@ -29,12 +27,21 @@ class CameToNothing(Exception):
     """A try raised, died, or was still at it when its time was over: what happened."""
 
 
-def tried(work: Callable[[], Mapping[str, Any]], limit_s: float) -> dict[str, Any]:
+class TookTooLong(CameToNothing):
+    """Its time was over."""
+
+
+def tried(
+    work: Callable[[], Mapping[str, Any]], limit_s: float, stop: int | None = None
+) -> dict[str, Any]:
     """What ``work`` returns in a fork, sent as JSON.
+
+    Args:
+        stop: a descriptor on which something comes where nobody waits any more.
 
     Raises:
         CameToNothing: it returned nothing.
-        Stopped: a line came on stdin meanwhile, which can only be that nobody waits any more.
+        Stopped: something came on ``stop``.
     """
     theirs, ours = os.pipe()
     pid = os.fork()
@@ -43,7 +50,7 @@ def tried(work: Callable[[], Mapping[str, Any]], limit_s: float) -> dict[str, An
         _work_and_exit(work, ours)
     os.close(ours)
     try:
-        text = _read(theirs, time.monotonic() + limit_s)
+        text = _read(theirs, time.monotonic() + limit_s, stop)
     except BaseException:
         os.kill(pid, signal.SIGKILL)
         raise
@@ -58,13 +65,14 @@ def tried(work: Callable[[], Mapping[str, Any]], limit_s: float) -> dict[str, An
     return answer
 
 
-def _read(pipe: int, until: float) -> bytes:
+def _read(pipe: int, until: float, stop: int | None) -> bytes:
     parts: list[bytes] = []
     while True:
         left = until - time.monotonic()
-        ready, _, _ = select.select([pipe, _STDIN], [], [], max(left, 0))
+        watched = [pipe] if stop is None else [pipe, stop]
+        ready, _, _ = select.select(watched, [], [], max(left, 0))
         if not ready:
-            raise CameToNothing("did not end in its time")
+            raise TookTooLong("did not end in its time")
         if pipe not in ready:
             raise Stopped
         part = os.read(pipe, 1 << 20)

@@ -15,7 +15,8 @@ import torch
 import torch.utils._pytree as pytree
 from torch.fx import Node
 
-from harness.rig.reducing.candidate import IS, Candidate, Held, Leaf
+from harness.rig.capture.capture import CALLS
+from harness.rig.reducing.candidate import IS, Candidate, Held
 from harness.rig.reproduce.code import CaseWriter, Unwritable, tensor
 from harness.rig.reproduce.user_calls import block
 
@@ -28,7 +29,7 @@ def case_text(candidate: Candidate, catches: str, *, exact: bool) -> str:
 
     Args:
         catches: as of `corpus.case.case`.
-        exact: write the numbers of tensors down.
+        exact: write the numbers of the tensors that it holds down.
 
     Raises:
         Unwritable: it holds what has no plain form.
@@ -168,36 +169,45 @@ class _Writer(CaseWriter):
 
     def inputs(self) -> list[str]:
         candidate = self._candidate
-        drawn = {name: _Raw(self._drawn(name, leaf)) for name, leaf in candidate.leaves.items()}
+        drawn = {name: _Raw(self._drawn(name)) for name in candidate.leaves}
         args, kwargs = pytree.tree_map(drawn.__getitem__, (candidate.args, dict(candidate.kwargs)))
         call = f"({', '.join(map(self.value, args))}{',' if len(args) == 1 else ''})"
         given = [call, *([self.value(kwargs)] if kwargs else [])]
         body = f"return {block('Inputs(', given, ')')}"
         return ["def inputs(generator, size):\n" + textwrap.indent(body, "    ")]
 
-    def _drawn(self, name: str, leaf: Leaf) -> str:
-        """The code that makes an input."""
-        candidate = self._candidate
-        call = candidate.inputs(
-            torch.Generator().manual_seed(candidate.case.seed), _middle(candidate)
-        )
-        names = pytree.tree_leaves((candidate.args, dict(candidate.kwargs)))
-        leaves = pytree.tree_leaves((call.args, dict(call.kwargs)))
-        value = dict(zip(names, leaves, strict=True))[name]
+    def _drawn(self, name: str) -> str:
+        """The code that makes an input, which differs from call to call where the original does."""
+        values = self._values(name)
+        value = values[0]
         if not isinstance(value, torch.Tensor):
             return self.value(value)
-        if self._exact and not candidate.dynamic and value.numel() <= _MOST:
-            return self._tensor(value)
         sizes = ", ".join(self._sizes(name)) or "()"
         if value.is_floating_point() or value.is_complex():
             code = f"torch.randn({sizes}, generator=generator)"
             if value.numel() and not value.is_complex() and bool((value > 0).all()):
                 code = f"torch.rand({sizes}, generator=generator) + 0.5"
             return code if value.dtype is torch.float32 else f"({code}).to({value.dtype})"
-        low, high = (int(value.min()), int(value.max())) if value.numel() else (0, 0)
+        same = all(torch.equal(value, other) for other in values)
+        if value.numel() == 0 or (same and value.numel() <= _MOST):
+            return tensor(value)
+        low, high = (int(end(values)) for end in (_least, _most))
         shape = f"({sizes}{',' if value.dim() == 1 else ''})"
         code = f"torch.randint({low}, {high + 1}, {shape}, generator=generator)"
         return code if value.dtype is torch.int64 else f"{code}.to({value.dtype})"
+
+    def _values(self, name: str) -> list[Any]:
+        """What an input is in the calls that a case is asked with."""
+        candidate, found = self._candidate, []
+        bounds = candidate.program.bounds
+        size = None if bounds is None else sum(bounds) // 2
+        names = pytree.tree_leaves((candidate.args, dict(candidate.kwargs)))
+        for number in range(CALLS):
+            generator = torch.Generator().manual_seed(candidate.case.seed + number)
+            call = candidate.inputs(generator, size)
+            leaves = pytree.tree_leaves((call.args, dict(call.kwargs)))
+            found.append(leaves[names.index(name)])
+        return found
 
     def _sizes(self, name: str) -> list[str]:
         """The sizes of an input, as terms of ``size`` where they depend on it."""
@@ -239,9 +249,12 @@ class _Writer(CaseWriter):
         return ["\n".join([asked, f"def {CASE}():", *lines, returned])]
 
 
-def _middle(candidate: Candidate) -> int | None:
-    bounds = candidate.program.bounds
-    return None if bounds is None else sum(bounds) // 2
+def _least(values: Sequence[torch.Tensor]) -> int:
+    return min(int(each.min()) for each in values)
+
+
+def _most(values: Sequence[torch.Tensor]) -> int:
+    return max(int(each.max()) for each in values)
 
 
 def _term(one: int, other: int, first: int, second: int) -> str:

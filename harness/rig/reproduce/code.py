@@ -229,11 +229,15 @@ class CaseWriter:
             offset = shapes.fn(0)
             return f"{shapes.fn(1) - offset} * {self.shapes(root)} + {offset}"
         if isinstance(shapes, Dim):
-            made = f'torch.export.Dim("{shapes.__name__}", min={shapes.min}, max={shapes.max})'
-            self.dims[shapes.__name__] = made
+            ends = ((name, getattr(shapes, name)) for name in ("min", "max"))
+            stated = "".join(f", {name}={end}" for name, end in ends if isinstance(end, int))
+            self.dims[shapes.__name__] = f'torch.export.Dim("{shapes.__name__}"{stated})'
             return shapes.__name__
         if shapes is None or isinstance(shapes, int):
             return repr(shapes)
+        hint = getattr(shapes, "type", None)
+        if isinstance(hint, enum.Enum):
+            return f"torch.export.Dim.{hint.name}"
         raise Unwritable(f"a dynamic dimension of type {type(shapes).__name__}")
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import torch
+import torch.utils._pytree as pytree
 
 from corpus.case import Inputs
 from harness.rig.capture.capture import CapturedProgram
@@ -181,7 +182,16 @@ class _Described:
 def _told_apart(captured: CapturedProgram) -> tuple[Inputs, ...]:
     """Calls that show a lost write or a size that was fixed: of other inputs, or other sizes."""
     first, second, last = captured.calls
-    return (first, last) if captured.program.dynamic_shapes is not None else (first, second)
+    if captured.program.dynamic_shapes is not None:
+        return first, last
+    # Drawn integers, such as a position in a cache, may be those of the first call once more.
+    return first, max(second, last, key=lambda call: _unlike(first, call))
+
+
+def _unlike(one: Inputs, other: Inputs) -> int:
+    """How many tensors of two calls differ."""
+    pairs = zip(*(pytree.tree_leaves((x.args, dict(x.kwargs))) for x in (one, other)), strict=True)
+    return sum(torch.is_tensor(a) and not torch.equal(a, b) for a, b in pairs)
 
 
 def _writes_to_state(captured: CapturedProgram) -> bool:

@@ -1,0 +1,198 @@
+"""A model that fails is reduced to a small one that fails by the same defect, and told so."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.gate.signature import Known, signature_of
+from harness.register.standing import read_expectations
+from harness.run.reducing import Asked, reduce_model
+from harness.toolchain.rig_client import graph_lane
+from harness.wire.oracles import Harm, Oracle, Symptom
+from harness.wire.records import CellKey, CellRecord, Verdict
+from harness.wire.routes import Route
+from harness.wire.vocabulary import CellState, Outcome, Stage
+from tests.commands import harness, python
+from tests.rig.reducing.models import DEEP
+
+RELEASE = "2.13.0"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    file = tmp_path_factory.mktemp("mine") / "deep_models.py"
+    file.write_text(DEEP)
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def known():
+    expectations = read_expectations(corpus=["mine"])
+    return Known(expectations.table, expectations.register)
+
+
+@pytest.fixture
+def asked(place, library, release_specs):
+    def make(case, **changes):
+        setup = graph_lane(library, [release_specs[RELEASE]], [place])
+        return Asked(case, "nonstrict", RELEASE, (Route.EXPORT,), setup, **changes)
+
+    return make
+
+
+def nothing(tried):
+    """Watches no try."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "defect"),
+    [("deep_effect", "effect-deleted"), ("deep_collision", "wired-by-name")],
+)
+def test_a_model_of_200_steps_comes_down_to_8_nodes_that_fail_by_the_same_defect(
+    case, defect, asked, known
+):
+    done = reduce_model(asked(case), known, sys.executable, nothing)
+    assert done.before.ops > 200
+    assert done.after.nodes <= 8
+    assert done.signature.defect == defect
+    assert (done.verdict.oracle, done.verdict.harm) == (Oracle.VALUES, Harm.SILENT)
+    assert not done.interrupted
+
+
+def test_ctrl_c_keeps_the_smallest_so_far(asked, known):
+    kept = []
+
+    def until_some_are_kept(tried):
+        kept.extend([tried.size] if tried.kept else [])
+        if len(kept) == 3:
+            raise KeyboardInterrupt
+
+    done = reduce_model(asked("small_effect"), known, sys.executable, until_some_are_kept)
+    assert done.interrupted
+    assert done.before.ops > done.after.ops > 1
+    assert done.after.ops <= kept[1].ops
+    assert "def reduced():" in done.text
+
+
+@pytest.mark.parametrize(
+    ("case", "choice", "says"),
+    [
+        ("packed_call", {}, "packed_call does not fail in 2.13.0 by export"),
+        (
+            "small_effect",
+            {"harm": "error"},
+            "does not fail by error in .*; it shows what is silent",
+        ),
+        ("relu_once", {}, "no case is named relu_once"),
+    ],
+)
+def test_what_does_not_fail_so_is_told_in_a_sentence(case, choice, says, asked, known):
+    with pytest.raises(UsageError, match=says):
+        reduce_model(asked(case, **choice), known, sys.executable, nothing)
+
+
+def test_a_command_decides_by_its_exit_code(asked, known, tmp_path):
+    check = tmp_path / "check.py"
+    check.write_text(
+        "import sys\ntext = open(sys.argv[1]).read()\n"
+        "sys.exit(1 if 'cos' in text and 'tanh' in text else 0)\n"
+    )
+    wanted = dataclasses.replace(
+        asked("small_effect"), check=f"{sys.executable} {check}", subject=""
+    )
+    done = reduce_model(wanted, known, sys.executable, nothing)
+    assert done.after.ops == 2
+    assert "cos" in done.text
+    assert "tanh" in done.text
+    check.write_text("import sys\nsys.exit(2)\n")
+    with pytest.raises(UsageError, match="the command says of small_effect itself"):
+        reduce_model(wanted, known, sys.executable, nothing)
+
+
+def test_the_script_shows_the_defect_and_says_which_it_is(place, tmp_path, release_specs):
+    script = tmp_path / "small.py"
+    done = harness(
+        *("reduce", "small_effect", "--corpus", place, "--subject", RELEASE),
+        *("--route", "export", "--out", script),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "21 ops, 1 input, 1 fallback became 1 op" in done.stdout
+    assert "It bears the signs of the known defect effect-deleted: " in done.stdout
+    text = script.read_text()
+    assert "known defect effect-deleted" in text
+    assert f"torch-tensorrt=={RELEASE}" in text
+    assert "aten.add_.Tensor" in text
+    assert (tmp_path / "small_case.py").read_text().count("aten.add_.Tensor") == 2
+    assert python(script, release_specs[RELEASE].wheel_path).returncode == 1
+
+
+def test_of_a_handmade_split_no_command_and_no_grade_chooses():
+    done = harness("reduce", "drawn_lone_fallback", "--subject", RELEASE, "--harm", "silent")
+    assert done.returncode == 2
+    assert "drawn_lone_fallback has no model" in done.stderr
+
+
+# ------------------------------------------------------------------ what counts as the same
+
+
+def verdict(oracle, message, stage=Stage.INLINE_FALLBACKS, harm=Harm.SILENT):
+    symptom = {Oracle.COMPLETION: Symptom.ERROR}.get(oracle, oracle.row.symptom)
+    return Verdict(oracle, Outcome.FAILED, symptom, stage, message, harm=harm)
+
+
+def record(*verdicts):
+    key = CellKey("mine", "nonstrict", RELEASE, Route.EXPORT)
+    return CellRecord(key, CellState.ENDED, verdicts)
+
+
+DELETED = verdict(Oracle.VALUES, "state is left otherwise")
+MISWIRED = verdict(Oracle.VALUES, "numbers differ")
+COUNT = verdict(Oracle.WIRING, "another number of mutations and random draws")
+OTHER_ENGINE = verdict(Oracle.WIRING, "reads another engine")
+OTHER_WEIGHT = verdict(Oracle.WIRING, "reads another parameter or constant")
+
+
+def test_the_same_verdict_of_the_same_defect_is_the_same_failure(known):
+    signature, _ = signature_of([record(DELETED, COUNT)], known)
+    assert signature.defect == "effect-deleted"
+    assert signature.shown_by(record(DELETED, COUNT)) is DELETED
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        record(),
+        record(COUNT),
+        record(MISWIRED, OTHER_ENGINE),
+        record(DELETED, COUNT, OTHER_ENGINE),
+        record(dataclasses.replace(DELETED, harm=Harm.WARNED), COUNT),
+        record(verdict(Oracle.COMPLETION, "AssertionError", harm=Harm.ERROR)),
+        dataclasses.replace(record(DELETED, COUNT), state=CellState.UNSUPPORTED),
+    ],
+)
+def test_another_harm_oracle_or_defect_is_another_failure(other, known):
+    signature, _ = signature_of([record(DELETED, COUNT)], known)
+    assert signature.shown_by(other) is None
+
+
+def test_wrong_numbers_of_another_wire_are_another_failure(known):
+    """Both bear the sign of wrong numbers; what is wired otherwise tells them apart."""
+    signature, _ = signature_of([record(MISWIRED, OTHER_WEIGHT)], known)
+    assert signature.defect == "one-name-two-values"
+    assert signature.shown_by(record(MISWIRED, OTHER_ENGINE)) is None
+    assert signature.shown_by(record(MISWIRED, OTHER_WEIGHT)) is MISWIRED
+
+
+def test_the_failure_that_is_meant_is_chosen_by_harm_oracle_or_defect(known):
+    raises = verdict(Oracle.COMPLETION, "KeyError: a", Stage.EXPORT, Harm.ERROR)
+    cells = [record(raises), record(DELETED, COUNT)]
+    assert signature_of(cells, known)[0].harm is Harm.SILENT
+    assert signature_of(cells, known, harm="error")[0].oracle is Oracle.COMPLETION
+    assert signature_of(cells, known, oracle="wiring")[0].oracle is Oracle.WIRING
+    assert signature_of(cells, known, defect="effect-deleted")[0].defect == "effect-deleted"
+    assert signature_of(cells, known, defect="wired-by-name") is None
