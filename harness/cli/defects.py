@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -136,11 +137,15 @@ def _release(text: str, standings: Standings) -> str:
 def _routes(call: str) -> tuple[str, ...]:
     if call in list(Route):
         return (call,)
-    if call not in USER_CALLS:
-        raise UsageError(
-            f"--call {call!r}: {', '.join(USER_CALLS)}, or a route: {', '.join(Route)}"
-        )
-    return USER_CALLS[call]
+    for name, routes in USER_CALLS.items():
+        if _brief(call) == _brief(name):
+            return routes
+    raise UsageError(f"--call {call!r}: {', '.join(USER_CALLS)}, or a route: {', '.join(Route)}")
+
+
+def _brief(call: str) -> str:
+    """A call without module and file, which every call is given: ``save`` for ``save(m, f)``."""
+    return re.sub(r"\bm,f,?", "", re.sub(r"\s", "", call)).replace("()", "")
 
 
 def _tell_line(each: Standing, *, as_json: bool) -> None:

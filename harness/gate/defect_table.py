@@ -11,12 +11,15 @@ from harness.gate.known import reach_of_standing
 from harness.gate.verdict import ReachOf
 from harness.register.defects import Defect
 from harness.register.standing import Standing, Standings, State
+from harness.runs.plan import asked_by
 from harness.wire.oracles import Harm
-from harness.wire.routes import USER_CALLS
+from harness.wire.records import CaseInfo
+from harness.wire.routes import COMPILE, USER_CALLS, Route
 from harness.wire.vocabulary import Reach
 
 #: What a mark has for a tone where no harm is seen.
 ABSENT, BROKEN, HIDDEN, NOT_ASKED = "ok", "otherwise", "hidden", "none"
+_WRONG: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR)
 _NOT_OURS: Final = ("torch", "by design")
 
 
@@ -62,21 +65,30 @@ class Mark:
 class DefectRow:
     """One defect. ``harm``, ``reach``, ``calls`` and ``cases`` are of the newest release with it.
 
-    ``shown_in`` are the releases that show it, and ``last`` the newest of these, or empty;
-    ``calls`` are those of `USER_CALLS`.
+    ``shown_in`` are the releases that show it, and ``last`` the newest of these, or empty. What the
+    defect's cases come to in it by each of `USER_CALLS` stands in ``by_call``, as a `Mark`'s tone.
     """
 
     defect: Defect
     part: Part
     harm: str
     reach: Reach
-    calls: tuple[str, ...]
+    by_call: Mapping[str, str]
     cases: tuple[str, ...]
-    families: tuple[str, ...]
     shown_in: tuple[str, ...]
     last: str
     marks: tuple[Mark, ...]
     standings: tuple[Standing, ...]
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """Those of `USER_CALLS` that meet it."""
+        return tuple(call for call, tone in self.by_call.items() if tone in list(Harm))
+
+    @property
+    def right_calls(self) -> tuple[str, ...]:
+        """Those that are right for a case of it."""
+        return tuple(call for call, tone in self.by_call.items() if tone == ABSENT)
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,7 @@ def defect_table(
     newest: str,
     inliner_of: Mapping[str, str],
     reach_of: ReachOf,
-    families: Mapping[str, str],
+    cases: Mapping[str, CaseInfo],
 ) -> DefectTable:
     """The table up to a release.
 
@@ -108,12 +120,12 @@ def defect_table(
         newest: the release that the parts speak of; later ones are left out.
         inliner_of: the id of each release's inliner. Neighbours with one id share a column.
         reach_of: who makes the split of a cell.
-        families: the family of each case; a case that is not in it has none.
+        cases: those that are known; by which calls any other was asked is not.
     """
     releases = standings.releases[: standings.releases.index(newest) + 1]
     columns = _columns(releases, inliner_of)
     rows = [
-        _row(defect, standings, releases, columns, reach_of, families)
+        _row(defect, standings, releases, columns, reach_of, cases)
         for defect in standings.register.defects
     ]
     parts = list(Part)
@@ -138,21 +150,19 @@ def _row(
     releases: Sequence[str],
     columns: Sequence[Column],
     reach_of: ReachOf,
-    families: Mapping[str, str],
+    cases: Mapping[str, CaseInfo],
 ) -> DefectRow:
     every = {name: standings.of(defect.id, name) for name in releases}
     shown = [name for name in releases if every[name].state is State.SHOWN]
     last = every[shown[-1]] if shown else None
     reach = reach_of_standing(last, reach_of) if last else Reach.HANDMADE
-    met = {families.get(case, "") for case in last.cases} - {""} if last else set()
     return DefectRow(
         defect=defect,
         part=_part(defect, every[releases[-1]].state, reach, shown=bool(shown)),
         harm=last.harm if last else "",
         reach=reach,
-        calls=_calls(last),
+        by_call=_by_call(defect, last, standings, cases),
         cases=last.cases if last else (),
-        families=tuple(sorted(met)),
         shown_in=tuple(shown),
         last=last.release if last else "",
         marks=tuple(_mark([every[name] for name in column.releases]) for column in columns),
@@ -170,9 +180,22 @@ def _part(defect: Defect, state: State, reach: Reach, *, shown: bool) -> Part:
     return Part.HIDDEN if state is State.HIDDEN else Part.GONE
 
 
-def _calls(last: Standing | None) -> tuple[str, ...]:
-    routes = set(last.routes) if last else set()
-    return tuple(call for call, of in USER_CALLS.items() if routes & {each.value for each in of})
+def _by_call(
+    defect: Defect, last: Standing | None, standings: Standings, cases: Mapping[str, CaseInfo]
+) -> dict[str, str]:
+    def asks(name: str, route: Route) -> bool:
+        return name in cases and asked_by(cases[name], route)
+
+    if last is None:
+        return dict.fromkeys(USER_CALLS, NOT_ASKED)
+    tones = {
+        call: _tone(standings.by_routes(defect.id, last.release, routes, asks))
+        for call, routes in USER_CALLS.items()
+    }
+    if tones[COMPILE] not in _WRONG:
+        return tones
+    # What is saved is what was compiled: no way to save it is right.
+    return {call: tone if tone in list(Harm) else NOT_ASKED for call, tone in tones.items()}
 
 
 def _mark(standings: Sequence[Standing]) -> Mark:
@@ -180,8 +203,13 @@ def _mark(standings: Sequence[Standing]) -> Mark:
     tones = [_tone(each) for each in standings]
     worst = min(tones, key=_order)
     having = [each for each, tone in zip(standings, tones, strict=True) if tone == worst]
-    # Where it was not asked of some, what the others show is all that is known.
-    whole = all(tone in (worst, NOT_ASKED) for tone in tones)
+    # Where it was not asked of some, what the others show is all that is known; but the register
+    # may know that a release does not have what others show.
+    free = [worst in list(Harm) and not each.defect.alive_in(each.release) for each in standings]
+    whole = all(
+        tone == worst or (tone == NOT_ASKED and not without)
+        for tone, without in zip(tones, free, strict=True)
+    )
     return Mark(
         tone=worst,
         cells=having[-1].cells,

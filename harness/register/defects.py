@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -37,6 +37,27 @@ BLAMES: Final = (
     "torch",
     "by design",
 )
+#: What a model has or does that meets a defect, in its owner's words.
+MODELS: Final[Mapping[str, str]] = {
+    "state": "has a KV cache or other state",
+    "only-writes": "only writes to a buffer",
+    "input-writes": "writes to its inputs",
+    "sizes": "has sizes that vary",
+    "data-sizes": "computes sizes or numbers from data",
+    "keywords": "takes keyword inputs or *args",
+    "containers": "takes a dictionary, a list, a number or None",
+    "no-inputs": "takes no inputs",
+    "returns-none": "returns None or a number",
+    "returns-its-own": "returns its own weight or buffer",
+    "shared-weights": "has shared or like-named weights",
+    "complex": "has complex numbers",
+    "float64": "has float64",
+    "control-flow": "has torch.cond, while_loop or map",
+    "fallbacks": "has ops left in PyTorch",
+    "global-partitioner": "is split by the global partitioner",
+    "recompiled": "is compiled a second time",
+    "any": "is any model",
+}
 #: The built-in inliners are the algorithms of these releases, and torch is no release at all.
 _COUNTS_AS: Final = {"name-matching": "2.13.0", "positional": "2.14.0"}
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -83,6 +104,7 @@ class Defect:
     minimal_case: str
     workaround: str
     signs: tuple[Sign, ...] = ()
+    models: tuple[str, ...] = ("any",)
     upstream: tuple[str, ...] = ()
     since: str = ""
     fixed_in: str = ""
@@ -164,6 +186,9 @@ def _check(defect: Defect, table: TomlTable) -> None:
         )
     if defect.blame not in BLAMES:
         raise table.wrong(f"blame {defect.blame!r}: write one of {', '.join(BLAMES)}")
+    for model in defect.models or ("",):
+        if model not in MODELS:
+            raise table.wrong(f"models {model!r}: write names of these: {', '.join(MODELS)}")
     if not defect.where:
         raise table.wrong("where is empty: name upstream's function and its file")
     for key in ("since", "fixed_in"):

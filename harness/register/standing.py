@@ -5,10 +5,11 @@ A defect is shown there, hidden behind another one, or absent.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,8 @@ from harness.register.table import Entry, Table, asked_of
 from harness.register.table_files import read_table
 from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.oracles import Harm
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import SubjectKind
 
 
 class State(enum.StrEnum):
@@ -109,16 +112,76 @@ class Standings:
         """A defect that is not there, and what breaks its cells if none of them is right."""
         breaking: Counter[str] = Counter()
         for place in places:
-            failing = {
-                each.defect
-                for each in self._table.expected(place, release).values()
-                if each.defect and _badness(each.fact.harm) < Harm.INTERFACE.severity
-            }
+            failing = self._breaking(place, release)
             if not failing:
                 return Standing(defect, release, State.ABSENT)
             breaking.update(failing)
         names = tuple(name for name, _ in breaking.most_common())
         return Standing(defect, release, State.ABSENT, broken_by=names)
+
+    def _breaking(self, place: Place, release: str) -> set[str]:
+        """The defects by which a cell is not right, if any."""
+        return {
+            each.defect
+            for each in self._table.expected(place, release).values()
+            if each.defect and _badness(each.fact.harm) < Harm.INTERFACE.severity
+        }
+
+    def by_routes(
+        self, name: str, release: str, routes: Collection[Route], asks: Callable[[str, Route], bool]
+    ) -> Standing:
+        """A defect that a release shows, as some routes meet it in the cases that show it there.
+
+        It is absent where one of these cases is right by one of the routes.
+
+        Args:
+            asks: whether a case, by its name, is asked by a route.
+        """
+        defect, shown = self.register.by_id[name], self.shown_by(name, release)
+        mine = [entry for entry in shown if entry.place.route in routes]
+        if mine:
+            harm = worst_harm(self._harms(mine, release), defect)
+            return Standing(defect, release, State.SHOWN, harm=harm)
+        breaking: Counter[str] = Counter()
+        for place in self._by_other_routes(shown, release, routes, asks):
+            failing = self._breaking(place, _who_answers(place, release))
+            if not failing:
+                return Standing(defect, release, State.ABSENT)
+            breaking.update(failing)
+        if not breaking:
+            return Standing(defect, release, State.NOT_ASKED)
+        names = tuple(name for name, _ in breaking.most_common())
+        return Standing(defect, release, State.ABSENT, broken_by=names)
+
+    def _by_other_routes(
+        self,
+        shown: Iterable[Entry],
+        release: str,
+        routes: Collection[Route],
+        asks: Callable[[str, Route], bool],
+    ) -> Iterator[Place]:
+        """The places of some cases by these routes, so far as the release was asked there.
+
+        Saving rests on a model that compiles right; a split of the graph lane is there anyway.
+        """
+        for route in routes:
+            for place in dict.fromkeys(
+                dataclasses.replace(entry.place, lane=route.lane, route=route) for entry in shown
+            ):
+                who = _who_answers(place, release)
+                if not asks(place.case, route) or not self._calls(place, release):
+                    continue
+                if any(oracle == UNSUPPORTED for oracle, *_ in self._table.expected(place, who)):
+                    continue
+                compiled = dataclasses.replace(place, route=Route.COMPILE)
+                if place.lane == Lane.GRAPH or not self._breaking(compiled, release):
+                    yield place
+
+    def _calls(self, place: Place, release: str) -> bool:
+        """Whether a release was asked by the route of a place."""
+        if _who_answers(place, release) != release:
+            place = dataclasses.replace(place, lane=Lane.PACKAGE, route=Route.RETRACE)
+        return release in self._table.asked.get(asked_of(place), ())
 
     def _nearest(self, entries: Sequence[Entry], release: str) -> list[Entry]:
         """What shows a defect in the nearest other release: the last before, or the first after.
@@ -133,7 +196,8 @@ class Standings:
                 return showing
         return asked
 
-    def shown_by(self, name: str, release: str) -> list[Entry]:
+    @functools.cache  # noqa: B019 - lives as long as a command
+    def shown_by(self, name: str, release: str) -> tuple[Entry, ...]:
         """What shows a defect in a release: its minimal case first, then by harm, the worst first.
 
         Among equals, cells in which the defect stands alone come first.
@@ -152,7 +216,7 @@ class Standings:
             harm = _badness(entry.fact.harm)
             return entry.place.case != minimal, harm, len(others), entry.place, entry.fact
 
-        return sorted(shown, key=order)
+        return tuple(sorted(shown, key=order))
 
     def _harms(self, shown: Sequence[Entry], release: str) -> list[str]:
         """The harms of a defect in verdicts that show no other defect, if there are any.
@@ -184,6 +248,12 @@ class Standings:
         """The release before one that the table knows."""
         at = self.releases.index(release)
         return self.releases[at - 1] if at else None
+
+
+def _who_answers(place: Place, release: str) -> str:
+    """In the graph lane a route without an inliner is torch's own, whichever release it is."""
+    of_release = place.lane != Lane.GRAPH or Route(place.route).row.inlines
+    return release if of_release else SubjectKind.TORCH.value
 
 
 def worst_harm(harms: Iterable[str], defect: Defect) -> str:

@@ -246,16 +246,16 @@ def known_defects(
     newest = _newest_release(subjects)
     if newest is None or not known.table.releases:
         return None, None
-    families = {case.name: case.family for case in cases}
-    observed = reach_in(cases, ())
+    by_name = {case.name: case for case in cases}
+    observed = reach_in(by_name.values(), ())
 
     def reach_of(key: CellKey) -> Reach:
-        return observed(key) if key.case in families else Reach.HANDMADE
+        return observed(key) if key.case in by_name else Reach.HANDMADE
 
     standings = Standings(known.register, known.table)
     counted = known_in(newest, standings, reach_of)
     inliners = {release.version: release.inliner_id for release in catalogue.releases}
-    return counted, defect_table(standings, counted.release, inliners, reach_of, families)
+    return counted, defect_table(standings, counted.release, inliners, reach_of, by_name)
 
 
 def _newest_release(subjects: Iterable[SubjectSpec]) -> str | None:

@@ -174,6 +174,12 @@ def _cell_from_line(line: str, where: str) -> PlannedCell:
         ) from error
 
 
+def asked_by(case: CaseInfo, route: Route) -> bool:
+    """Whether a run that has a case and a route brings the two together."""
+    dynamic = case.dynamic or not route.row.dynamic
+    return route.lane in case.lanes and dynamic and (case.cross or route is not Route.CROSS)
+
+
 def _cells(
     case: CaseInfo,
     subjects: Sequence[SubjectSpec],
@@ -185,8 +191,7 @@ def _cells(
         for capture in (case.capture,) if case.capture else captures:
             for subject in subjects:
                 for route in subject.routes:
-                    asked = case.dynamic or not route.row.dynamic
-                    if asked and (case.cross or route != Route.CROSS):
+                    if asked_by(case, route):
                         yield _planned(case, capture, subject, route, first, environment)
     if Lane.PACKAGE in case.lanes:
         for subject in subjects:
@@ -199,7 +204,7 @@ def _of_package(
     case: CaseInfo, subject: SubjectSpec, package: PackageSpec, environment: Environment
 ) -> Iterator[PlannedCell]:
     for route in package.routes:
-        if not case.dynamic and route.row.dynamic:
+        if not asked_by(case, route):
             continue
         key = CellKey(
             case.name,

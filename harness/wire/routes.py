@@ -135,7 +135,7 @@ ROUTES: Mapping[Route, RouteRow] = {
         gives_shapes=True,
         save={"retrace": False, "use_legacy_exporter": False},
     ),
-    Route.RETRACE: RouteRow(call="save()", reaches=Route.DIRECT, save={"retrace": True}),
+    Route.RETRACE: RouteRow(call="save(m, f)", reaches=Route.DIRECT, save={"retrace": True}),
     Route.RETRACE_DYNAMIC: RouteRow(
         call="save(dynamic_shapes=…)",
         reaches=Route.EXPORT,
@@ -156,9 +156,10 @@ ROUTES: Mapping[Route, RouteRow] = {
 
 #: What a user calls, and the routes by which a defect shows that this call meets: those of the
 #: package lane, and those of the graph lane that the call comes to.
+COMPILE = "compile"
 USER_CALLS: Mapping[str, tuple[Route, ...]] = {
-    "compile": (Route.COMPILE,),
-    "save": (Route.RETRACE, Route.DIRECT),
+    COMPILE: (Route.COMPILE,),
+    "save(m, f)": (Route.RETRACE, Route.DIRECT),
     "save(dynamic_shapes)": (
         Route.RETRACE_DYNAMIC,
         Route.RETRACE_DYNAMIC_LEGACY,

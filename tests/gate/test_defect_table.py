@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 
 import pytest
@@ -20,6 +19,7 @@ from harness.gate.defect_table import (
 from harness.register.standing import Standings, State, read_expectations
 from harness.wire.oracles import Harm
 from harness.wire.vocabulary import Reach
+from tests.record_builders import case
 
 NEWEST = "2.14.0"
 
@@ -102,7 +102,38 @@ def test_a_defect_that_no_cell_shows_is_in_a_part_of_its_own(table):
 def test_calls_are_those_of_the_newest_release_that_shows_it(table):
     (row,) = [row for row in table.rows if row.defect.id == "strided-cache-copied"]
     assert row.calls == ("compile",)
-    assert dataclasses.replace(row, calls=()).last == row.last == NEWEST
+    assert row.last == NEWEST
+
+
+def by_call(name: str) -> dict[str, str]:
+    """What each call makes of a defect's cases, which are asked of the graph lane alone here."""
+    known = standings()
+    shown = known.shown_by(name, NEWEST)
+    cases = {entry.place.case: case(entry.place.case) for entry in shown}
+    table = defect_table(known, NEWEST, {}, lambda key: Reach.PRODUCT, cases)
+    return dict(next(row for row in table.rows if row.defect.id == name).by_call)
+
+
+def test_a_call_that_does_not_meet_a_defect_is_right_or_meets_others():
+    assert by_call("rows-for-outputs") == {
+        "compile": NOT_ASKED,  # of the package lane
+        "save(m, f)": ABSENT,
+        "save(dynamic_shapes)": "error",
+        "save(retrace=False)": "error",
+        "save(retrace=False, use_legacy_exporter=False)": "error",
+        "cross_compile": NOT_ASKED,
+    }
+
+
+def test_no_way_to_save_is_right_for_what_compile_gets_wrong():
+    tones = by_call("strided-cache-copied")
+    assert tones.pop("compile") == "silent"
+    assert set(tones.values()) == {NOT_ASKED}
+
+
+def test_a_mark_names_the_releases_that_have_it_where_the_register_frees_the_others(table):
+    (row,) = [row for row in table.rows if row.defect.id == "rtx-dtype-setter"]
+    assert [mark.only for mark in row.marks if mark.tone == "error"] == [("2.12.0", "2.12.1")]
 
 
 def test_where_all_cells_of_a_defect_fail_by_others_its_absence_is_not_told_as_right(table):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # it comes with the session `page` alone
     from playwright.sync_api import Browser, Page
 
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-FILTERS = ("release", "call", "structure", "harm", "reach")
+FILTERS = ("release", "call", "model", "change", "harm")
 
 UNFOLD = """
 () => {
@@ -27,7 +27,7 @@ BROKEN_LINKS = """
 () => [...document.querySelectorAll("a")]
   .map((each) => each.getAttribute("href"))
   .filter((to) => !to || !to.startsWith("https://github.com/"))
-  .filter((to) => !to || !to.startsWith("#") || !document.getElementById(to.slice(1)))
+  .filter((to) => !to || !to.startsWith("#") || !document.getElementById(to.slice(1).split("?")[0]))
   .map((to) => `a link leads to ${to}, which is not there`)
 """
 CLOSED_DEFECTS = """
@@ -48,8 +48,9 @@ CLOSED_DEFECTS = """
 """
 ROWS = """
 () => [...document.querySelectorAll("#defects tr.defect")].map((row) => ({
-  ...Object.fromEntries(["release", "call", "structure", "harm", "reach"].map(
+  ...Object.fromEntries(["release", "call", "model", "change", "harm", "harms"].map(
     (name) => [name, row.dataset[name].split("|").filter(Boolean)])),
+  words: (row.querySelector("th a").textContent + " " + row.dataset.words).toLowerCase(),
   seen: row.checkVisibility(),
 }))
 """
@@ -57,8 +58,11 @@ TOLD = """
 () => ({
   told: document.querySelector("form.filters output").textContent,
   chosen: Object.fromEntries(
-    [...document.querySelectorAll("form.filters select")].map((each) => [each.name, each.value])
+    [...document.querySelectorAll("form.filters select, form.filters input")]
+      .map((each) => [each.name, each.value])
   ),
+  counts: [...document.querySelectorAll("#defects .part:not([hidden]) table .count")]
+    .reduce((sum, each) => sum + Number(each.textContent), 0),
 })
 """
 WIDER = """
@@ -157,9 +161,9 @@ def wrong_filters(browser: Browser, file: Path) -> list[str]:
         rows = opened.page.evaluate(ROWS)
         choices = [{name: _last(opened.page, name)} for name in FILTERS]
         choices.append({"release": _common(rows, "release"), "harm": _common(rows, "harm")})
+        choices.append({"find": "cache #4251"})
         for chosen in choices:
-            for name in FILTERS:
-                opened.page.select_option(f"select[name={name}]", chosen.get(name, ""))
+            _choose(opened.page, chosen)
             faults += _misfiltered(opened.page, rows, chosen)
             address = opened.page.evaluate("location.hash")
             asked = parse_qs(address.partition("?")[2])
@@ -167,10 +171,15 @@ def wrong_filters(browser: Browser, file: Path) -> list[str]:
                 faults.append(f"{chosen}: the address says {address}")
             with visit(browser, file, address) as shared:
                 faults += [f"shared link: {f}" for f in _misfiltered(shared.page, rows, chosen)]
-        for name in FILTERS:
-            opened.page.select_option(f"select[name={name}]", "")
+        _choose(opened.page, {})
         faults += _misfiltered(opened.page, rows, {})
     return faults
+
+
+def _choose(page: Page, chosen: dict[str, str]) -> None:
+    page.fill("form.filters input[name=find]", chosen.get("find", ""))
+    for name in FILTERS:
+        page.select_option(f"form.filters select[name={name}]", chosen.get(name, ""))
 
 
 def _last(page: Page, name: str) -> str:
@@ -184,14 +193,32 @@ def _common(rows: list[dict[str, Any]], name: str) -> str:
     return max(sorted(set(values)), key=values.count)
 
 
+def _fits(row: dict[str, Any], chosen: dict[str, str]) -> bool:
+    """Whether a row is meant: its harm is that in the chosen release."""
+    harms = dict(each.split("=") for each in row["harms"])
+    release = chosen.get("release", "")
+    for name, value in chosen.items():
+        if name == "find":
+            fits = all(word in row["words"] for word in value.split())
+        elif name == "harm" and release in harms:
+            fits = harms[release] == value
+        else:
+            fits = value in row[name]
+        if not fits:
+            return False
+    return True
+
+
 def _misfiltered(page: Page, rows: list[dict[str, Any]], chosen: dict[str, str]) -> list[str]:
-    expected = [all(value in row[name] for name, value in chosen.items()) for row in rows]
+    expected = [_fits(row, chosen) for row in rows]
     now, state = page.evaluate(ROWS), page.evaluate(TOLD)
     faults = []
     if chosen and [row["seen"] for row in now] != expected:
         faults.append(f"{chosen}: {sum(row['seen'] for row in now)} rows for {sum(expected)}")
     if state["told"].partition("; ")[0] != f"{sum(expected)} of {len(rows)} defects":
         faults.append(f"{chosen}: it says {state['told']}")
-    if state["chosen"] != {name: chosen.get(name, "") for name in FILTERS}:
+    if state["counts"] != sum(expected):
+        faults.append(f"{chosen}: the parts' counts add up to {state['counts']}")
+    if state["chosen"] != {name: chosen.get(name, "") for name in ("find", *FILTERS)}:
         faults.append(f"{chosen}: chosen is {state['chosen']}")
     return faults

@@ -65,10 +65,11 @@ def test_a_title_that_opens_nothing_is_told(browser, plant):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        (r"row\.hidden = chosen", "row.hidden = false && chosen", "rows for"),
+        (r"row\.hidden = !fits", "row.hidden = false && !fits", "rows for"),
         (r"shown \+= !row\.hidden", "shown += 1", "it says"),
         (r"history\.replaceState", "void ", "the address says"),
-        (r"asked\.get\(select\.name\)", "select.value", "shared link"),
+        (r"asked\.get\(control\.name\)", "control.value", "shared link"),
+        (r"each\.textContent = count", "each.textContent = 0", "add up"),
     ],
 )
 def test_a_filter_that_does_not_filter_count_or_last_is_told(browser, plant, old, new, told):

@@ -45,6 +45,7 @@ def test_a_register_is_read(tmp_path):
         ('title = "It fails"', f'title = "{"x" * 81}"', "81 characters; say it in 80"),
         ('id = "a-defect"', 'id = "A defect"', "write lower-case words with dashes"),
         ('blame = "inliner"', 'blame = "misc"', "write one of inliner, exporter"),
+        ('blame = "inliner"', 'blame = "inliner"\nmodels = ["big"]', "models 'big': write names"),
         ('where = ["f (file.py)"]', "where = []", "name upstream's function and its file"),
         ('blame = "inliner"', 'blame = "inliner"\nsince = "new"', "since 'new': write a release"),
         (

@@ -32,13 +32,14 @@ def test_each_defect_is_a_row_that_its_title_opens(text, table):
     assert text.count('<tr class="defect"') == len(table.rows)
 
 
-def test_a_row_can_be_filtered_by_release_call_harm_and_reach(text, table):
+def test_a_row_can_be_found_by_words_release_call_model_change_and_harm(text, table):
     row = next(row for row in table.rows if row.defect.id == "strided-cache-copied")
     rows = re.findall(r'<tr class="defect" ([^>]*)>\s*<th scope="row"><a href="#([^"]*)"', text)
     (found,) = [given for given, name in rows if name == "defect-strided-cache-copied"]
     assert found == (
-        'data-release="2.14.0" data-call="compile" data-structure="" '
-        f'data-harm="{row.harm}" data-reach="{row.reach}"'
+        'data-release="2.14.0" data-call="compile" data-model="has a KV cache or other state" '
+        f'data-change="new in 2.14.0" data-harm="{row.harm}" data-harms="2.14.0=silent" '
+        'data-words="strided-cache-copied has a KV cache or other state compile"'
     )
 
 

@@ -66,8 +66,8 @@ def test_the_lane_alone_is_a_whole_page_and_markdown_without_a_word_of_emulation
 def test_the_first_screen_says_which_call_is_safest_on_a_gpu(alone):
     head = alone.model().headline
     assert head.words == GREEN  # releases with a TensorRT each have no cell in common
-    told = {line.asked: line.answer for line in head.answers}
-    assert told["Safest call"].startswith("save() is right for 2 of 2 models")
+    told = {line.asked: line.items for line in head.answers}
+    assert told["Safest call in 2.14.0"][0].startswith("save(m, f): right for 2 of 2, silent")
     assert not any("emulated" in line or "built" in line for line in head.not_checked)
 
 
@@ -140,5 +140,5 @@ def test_the_standing_tells_each_release_call_by_call_under_its_own_head(alone):
         "| 2.14.0 tensorrt-11.1.0.106 | `save(retrace=False)` | 2 of 2 | 0 | 0 | 0 | 0 |",
         "| 2.13.0 tensorrt-11.0.0.114 | `save(retrace=False, use_legacy_exporter=False)` "
         "| 1 of 2 | 0 | 0 | 0 | 1 |",
-        f"| {two} | `save()` | 2 of 2 | 0 | 0 | 0 | 0 |",
+        f"| {two} | `save(m, f)` | 2 of 2 | 0 | 0 | 0 | 0 |",
     ]

@@ -71,7 +71,7 @@ def test_a_package_has_a_table_of_its_own_call_by_call():
     assert rows(graph) == ["| 2.14.0 | legacy | product | 0 of 1 | 1 | 0 | 0 | 0 |"]
     assert rows(package) == [
         "| 2.14.0 | `save(retrace=False)` | 1 of 1 | 0 | 0 | 0 | 0 |",
-        "| 2.14.0 | `save()` | 0 of 1 | 0 | 0 | 1 | 0 |",
+        "| 2.14.0 | `save(m, f)` | 0 of 1 | 0 | 0 | 1 | 0 |",
     ]
     alone = standing([saved], [OLD, NEW], product)
     assert alone.startswith(HEADS[Lane.PACKAGE][0])

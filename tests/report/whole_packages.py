@@ -23,7 +23,7 @@ TENSORRT_OF = {"2.13.0": "tensorrt-11.0.0.114", "2.14.0": "tensorrt-11.1.0.106"}
 
 
 def with_packages(run: Run) -> Run:
-    """Two cases by three calls, and only `save()` is clean; engines are emulated segments."""
+    """Two cases by three calls, and only `save(m, f)` is clean; engines are emulated segments."""
     builders = dict.fromkeys(TENSORRT_OF, "segment")
     return _with(run, builders, lane=Lane.PACKAGE, executor=EMULATED)
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from harness.gate.defect_table import NOT_ASKED, DefectRow, DefectTable, Part
+from harness.gate.defect_table import ABSENT, BROKEN, NOT_ASKED, DefectRow, DefectTable, Part
 from harness.report import style, text
 from harness.report.sections.defects import BRIEF_CALLS, PartView, mark_note, mark_sign, parts_of
 
@@ -86,9 +86,12 @@ def _draw_row(axes: Axes, table: DefectTable, row: DefectRow, at: float) -> None
         axes.text(left + 0.45, at + 0.64, words, ha="center", fontsize=4.8 if note else 6.8)
     left = _LEFT + _MARK * len(row.marks)
     small: dict[str, Any] = {"color": style.MUTED, "fontsize": 6.2}
-    for number, call in enumerate(BRIEF_CALLS):
-        if call in row.calls:
-            axes.text(left + _CALL * (number + 0.6), at + 0.62, "■", ha="center", **small)
+    for number, tone in enumerate(row.by_call.values()):
+        if tone != NOT_ASKED:
+            sign, ink = style.SIGNS[tone], style.MUTED if tone in (ABSENT, BROKEN) else style.INK
+            axes.text(
+                left + _CALL * (number + 0.6), at + 0.62, sign, ha="center", fontsize=6.8, color=ink
+            )
     left += _CALL * len(BRIEF_CALLS) + 0.3
     axes.text(left, at + 0.62, row.defect.since, **small)
     mended = f"{row.defect.fixed_in} {text.reference(row.defect.fixed_by)}".strip()

@@ -29,7 +29,19 @@ from harness.report.draw import plots
 from harness.report.draw.drawing import caption, drawing
 from harness.report.frames import limits
 from harness.report.run_frames import file_of
-from harness.report.sections.defects import BRIEF_CALLS, mark_note, mark_sign, mark_words
+from harness.report.sections.defects import (
+    BRIEF_CALLS,
+    call_of,
+    call_words,
+    changed_in,
+    found_by,
+    harms_of,
+    mark_note,
+    mark_sign,
+    mark_words,
+    models_of,
+    reported_in,
+)
 from harness.report.sections.findings import together
 from harness.report.sections.matrix import MatrixGroup
 from harness.wire.oracles import Harm
@@ -166,12 +178,19 @@ def _environment() -> Environment:
         mark_sign=mark_sign,
         mark_note=mark_note,
         mark_words=mark_words,
+        call_words=call_words,
+        changed_in=changed_in,
+        found_by=found_by,
+        harms_of=harms_of,
+        models_of=models_of,
+        reported_in=reported_in,
     )
     environment.filters.update(
         breakable_call=breakable_call,
         groupby_kept=groupby_kept,
         together=together,
         upstream_links=upstream_links,
+        call_of=call_of,
         code=code,
         cell_code=cell_code,
     )

@@ -36,8 +36,19 @@ class CallRecord:
     releases: int
 
 
-def call_records(cells: pd.DataFrame, releases: Sequence[str]) -> list[CallRecord]:
+@dataclass(frozen=True)
+class SaveRecords:
+    """The ways to save in a release, the safest first; ``models`` are all that it was given."""
+
+    release: str
+    models: int
+    ways: tuple[CallRecord, ...]
+
+
+def save_records(cells: pd.DataFrame, releases: Sequence[str]) -> SaveRecords | None:
     """The ways to save, the safest first: fewest silent failures, then most models right.
+
+    None where no release was asked.
 
     A model counts as asked where the package compiles it right; saving rests on that.
 
@@ -53,7 +64,7 @@ def call_records(cells: pd.DataFrame, releases: Sequence[str]) -> list[CallRecor
     asked = here[~here["standing"].isin(UNJUDGED)]
     names = [name for name in releases if (asked["subject"] == name).any()]
     if not names:
-        return []
+        return None
     right = asked["standing"].eq("ok") | asked["harm"].isin(_LESSER)
     found = []
     for route in _SAVES:
@@ -71,16 +82,23 @@ def call_records(cells: pd.DataFrame, releases: Sequence[str]) -> list[CallRecor
                 releases=having,
             )
         )
-    return sorted(found, key=lambda record: (record.silent, -record.right, -record.always))
+    found.sort(key=lambda record: (record.silent, -record.right, -record.always))
+    return SaveRecords(
+        release=names[-1],
+        models=here.loc[here["subject"] == names[-1], "case"].nunique(),
+        ways=tuple(record for record in found if record.asked),
+    )
 
 
-def safest(records: Sequence[CallRecord]) -> str:
-    """The ways to save in a sentence, the safest first."""
+def safest(records: SaveRecords) -> list[str]:
+    """The ways to save, a line each, the safest first; and the rule, and what they rest on."""
     told = [
-        f"{each.call} is right for {each.right} of {text.plural(each.asked, 'model')} that compile "
-        f"right and silent for {each.silent or 'none'}"
-        + (f" ({each.always} right in all {each.releases} releases)" if each.releases > 1 else "")
-        for each in records
-        if each.asked
+        f"{each.call}: right for {each.right} of {each.asked}, silent for {each.silent or 'none'}"
+        + (f"; {each.always} right in all {each.releases} releases" if each.releases > 1 else "")
+        for each in records.ways
     ]
-    return "; ".join(told)
+    if not told:
+        return []
+    saved = max(each.asked for each in records.ways)
+    of = f"of {text.plural(records.models, 'model')} {saved} compile and are saved"
+    return [*told, f"({of}; the fewest silent first, then the most right)"]

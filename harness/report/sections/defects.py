@@ -18,9 +18,12 @@ from harness.gate.defect_table import (
     Mark,
     Part,
 )
+from harness.register.defects import MODELS
+from harness.register.standing import State
 from harness.report import style, text
 from harness.report.reported_run import ReportedRun, Section
 from harness.report.sections.causes import CAUSES, LiveCause
+from harness.wire.routes import USER_CALLS
 
 TITLES: Final[Mapping[Part, str]] = {
     Part.PRODUCT: "In {newest}, and met by models as the product splits them",
@@ -34,7 +37,7 @@ TITLES: Final[Mapping[Part, str]] = {
 #: The heads of the columns for `harness.wire.routes.USER_CALLS`.
 BRIEF_CALLS: Final[Mapping[str, str]] = {
     "compile": "compile",
-    "save": "save()",
+    "save(m, f)": "save (m, f)",
     "save(dynamic_shapes)": "dynamic shapes",
     "save(retrace=False)": "retrace =False",
     "save(retrace=False, use_legacy_exporter=False)": "+legacy =False",
@@ -114,6 +117,53 @@ def mark_words(mark: Mark, column: Column) -> str:
     }
     told = words.get(mark.tone, f"{mark.tone}, in {plural(mark.cells, 'cell')}")
     return f"{names}: {told}"
+
+
+def call_words(call: str, tone: str) -> str:
+    """What a call makes of a defect's cases, for a screen reader and a resting mouse."""
+    told = {
+        ABSENT: "right for a model that meets it otherwise",
+        BROKEN: "meets other defects",
+        NOT_ASKED: "not asked, or rests on what compile makes",
+    }
+    return f"{call}: {told.get(tone, tone)}"
+
+
+def call_of(route: str) -> str:
+    """The call of a user that comes to a route: ``save(m, f)`` for ``direct``."""
+    return next((call for call, of in USER_CALLS.items() if route in of), route)
+
+
+def models_of(row: DefectRow) -> tuple[str, ...]:
+    """What a model has that meets a defect, in words."""
+    return tuple(MODELS[name] for name in row.defect.models)
+
+
+def reported_in(row: DefectRow) -> tuple[str, ...]:
+    """Upstream's issues and pull requests on a defect, but for the one that mends it."""
+    return tuple(each for each in row.defect.upstream if each != row.defect.fixed_by)
+
+
+def changed_in(row: DefectRow) -> tuple[str, ...]:
+    """The releases that brought or mended a defect, and which of these."""
+    defect = row.defect
+    return (
+        *([f"new in {defect.since}"] if defect.since else []),
+        *([f"mended in {defect.fixed_in}"] if defect.fixed_in else []),
+    )
+
+
+def harms_of(row: DefectRow) -> tuple[str, ...]:
+    """What a defect does in each release that shows it: ``2.14.0=silent``."""
+    shown = (each for each in row.standings if each.state is State.SHOWN)
+    return tuple(f"{each.release}={each.harm or 'error'}" for each in shown)
+
+
+def found_by(row: DefectRow) -> str:
+    """The words by which a reader may look for a defect, beside its title."""
+    defect = row.defect
+    numbers = dict.fromkeys(filter(None, (*defect.upstream, defect.fixed_by)))
+    return " ".join((defect.id, *map(text.reference, numbers), *models_of(row), *row.calls))
 
 
 DEFECTS: Final = Section("defects", build_defects, template="defects", link="Defects")

@@ -26,7 +26,7 @@ from harness.report import text
 from harness.report.frames.environments import kind_of
 from harness.report.frames.frames import MISSING
 from harness.report.reported_run import EXPECTATIONS, FindingView, ReportedRun
-from harness.report.sections.calls import call_records, safest
+from harness.report.sections.calls import safest, save_records
 from harness.report.sections.matrix import MATRIX
 from harness.report.sections.package_lane import PACKAGES
 from harness.wire.builders import EMULATED, PINNED, SEGMENT
@@ -42,6 +42,12 @@ _SILENT_IN: Final[Mapping[Part, str]] = {
     Part.ELSEWHERE: "; by design or torch's",
     Part.EXPORTED: "; exported splits",
     Part.HANDMADE: "; handmade splits",
+}
+#: The changes by which the table of defects is filtered, and what others mean.
+_CHANGES: Final = ("New", "Mended")
+_MEANS: Final = {
+    "Uncovered": " that others hid before",
+    "Now hidden": ", as others end their cases",
 }
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 
@@ -76,6 +82,7 @@ class Answer:
     asked: str
     answer: str = ""
     items: tuple[str, ...] = ()
+    change: str = ""  # by which the table of defects is filtered, to see all that is meant
 
 
 def headline(run: ReportedRun) -> Headline:
@@ -113,8 +120,11 @@ def _decided(run: ReportedRun) -> Qualification | None:
 
 
 def answers(run: ReportedRun) -> Iterator[Answer]:
-    """What a reader asks first, a line each: what changed, what is silent, which call is safest."""
+    """What a reader asks first, a line each: which call is safest, what changed, what is silent."""
     first = _decided(run)
+    releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
+    if records := save_records(run.cells_of_lanes, releases):
+        yield Answer(f"Safest call in {records.release}", items=tuple(safest(records)))
     for q in run.upgrades:
         if q is not first:
             yield Answer(q.candidate.subject, f"{decision_words(q)}, {evidence_words(q)}")
@@ -122,9 +132,6 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
         yield from _in_defects(q, run)
     if run.defect_table and not run.has_candidate:
         yield from _silent(run.defect_table)
-    releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
-    if told := safest(call_records(run.cells_of_lanes, releases)):
-        yield Answer("Safest call", f"{told}.")
 
 
 def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
@@ -147,9 +154,14 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
         }
     for asked, titles in of.items():
         if titles:
-            before = _wrong_before(run, changes) if asked == "New" else ""
+            before = _wrong_before(run, changes) if asked == "New" else _MEANS.get(asked, "")
             number = f"{len(titles)}{before}: " if len(titles) > 1 or before else ""
-            yield Answer(asked, f"{number}{text.listed(titles, MOST_TITLES, '; ')}")
+            listed = run.defect_table is not None and asked in _CHANGES
+            yield Answer(
+                asked,
+                f"{number}{text.listed(titles, MOST_TITLES, '; ')}",
+                change=f"{asked.lower()} in {name}" if listed else "",
+            )
 
 
 def _wrong_before(run: ReportedRun, changes: Changes | None) -> str:
