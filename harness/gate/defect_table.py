@@ -85,11 +85,6 @@ class DefectRow:
         """Those of `USER_CALLS` that meet it."""
         return tuple(call for call, tone in self.by_call.items() if tone in list(Harm))
 
-    @property
-    def right_calls(self) -> tuple[str, ...]:
-        """Those that are right for a case of it."""
-        return tuple(call for call, tone in self.by_call.items() if tone == ABSENT)
-
 
 @dataclass(frozen=True)
 class DefectTable:

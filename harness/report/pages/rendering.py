@@ -41,6 +41,7 @@ from harness.report.sections.defects import (
     mark_words,
     models_of,
     reported_in,
+    right_calls,
 )
 from harness.report.sections.findings import together
 from harness.report.sections.matrix import MatrixGroup
@@ -184,6 +185,7 @@ def _environment() -> Environment:
         harms_of=harms_of,
         models_of=models_of,
         reported_in=reported_in,
+        right_calls=right_calls,
     )
     environment.filters.update(
         breakable_call=breakable_call,

@@ -129,6 +129,11 @@ def call_words(call: str, tone: str) -> str:
     return f"{call}: {told.get(tone, tone)}"
 
 
+def right_calls(row: DefectRow) -> tuple[str, ...]:
+    """The calls that are right for a case of a defect."""
+    return tuple(call for call, tone in row.by_call.items() if tone == ABSENT)
+
+
 def call_of(route: str) -> str:
     """The call of a user that comes to a route: ``save(m, f)`` for ``direct``."""
     return next((call for call, of in USER_CALLS.items() if route in of), route)
