@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -202,9 +202,7 @@ def _best(
     return None
 
 
-def calls_lost(
-    answer: ModelAnswer, before: str, after: str, lost: Collection[Standing] = tuple(Standing)
-) -> tuple[CallAnswer, ...]:
+def calls_lost(answer: ModelAnswer, before: str, after: str) -> tuple[CallAnswer, ...]:
     """The calls whose numbers are right in one release and not in another."""
     return tuple(
         answer.calls[after, route]
@@ -213,5 +211,4 @@ def calls_lost(
         and (after, route) in answer.calls
         and answer.calls[before, route].standing.numbers_right
         and not answer.calls[after, route].standing.numbers_right
-        and answer.calls[after, route].standing in lost
     )

@@ -103,7 +103,8 @@ def answer_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     yield from table_lines(answer)
     for told in causes_told(checked, answer):
         yield ""
-        yield f"{told.calls}: {told.standing}: {told.title or 'this is no known defect'}"
+        like = f"as the known defect: {told.title}" if told.title else "as no known defect"
+        yield f"{told.calls}: {told.standing}, {like}"
         if not told.title:
             yield f"  {told.says}"
         if told.instead:

@@ -206,18 +206,6 @@ def check_here(
         UsageError: as `check`.
     """
     installed = preflight(toolchain.python)
-    return checked_by(installed, place, options, toolchain, catalogue, progress)
-
-
-def checked_by(
-    installed: Installed,
-    place: Path,
-    options: RunOptions,
-    toolchain: Toolchain,
-    catalogue: Catalogue,
-    progress: Callable[[Sequence[CaseInfo]], Progress],
-) -> Checked:
-    """`check_here` for a package and a GPU that are known."""
     corpus_places = (str(place.resolve()),)
     corpus = read_corpus(toolchain.python, corpus_places, toolchain.cache)
     setup = {

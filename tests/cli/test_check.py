@@ -90,7 +90,7 @@ def test_a_model_that_no_call_saves_right_is_red_and_names_the_known_defect(one,
     code, out, err = one
     assert code == 1, err
     assert out.startswith("Counter: no release of the 1 release asked saves it right by any call")
-    assert "silently wrong: " in out
+    assert "silently wrong, as the known defect: " in out
     assert "A buffer or KV cache is never updated: every call after the first is wrong" in out
     assert "in PyTorch as asked: aten.relu.default" in out
     assert "not asked: a GPU" in out
