@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from harness.base.words import plural, span
+from harness.base.words import plural
 from harness.gate.findings import CellClass, Finding
 from harness.gate.pairs import both_asked, compare, side_of, without_subject
 from harness.register.defects import Defect, Register
@@ -199,38 +198,6 @@ def difference_parts(told: Difference, like: str) -> list[str]:
         if of:
             parts.append(f"{what}: {_listed(of)}")
     return [*parts, f"all else as {like}" if parts else f"all as {like}"]
-
-
-def shown_lines(shown: Iterable[Attributed], releases: Sequence[str]) -> list[str]:
-    """The defects that releases show, each with its cells and its worst harm.
-
-    Neighbouring releases that show the same share a line. A release that shows nothing has none.
-
-    Args:
-        releases: the oldest first.
-    """
-    of: dict[str, dict[str, list[Attributed]]] = {name: defaultdict(list) for name in releases}
-    for due in shown:
-        if due.key.subject in of:
-            of[due.key.subject][due.defect].append(due)
-    lines = []
-    for told, group in itertools.groupby(releases, key=lambda name: _shown(of[name])):
-        names = list(group)
-        if told:
-            lines.append(f"defects in {span(names)}: {told}")
-    return lines
-
-
-def _shown(defects: Mapping[str, Sequence[Attributed]]) -> str:
-    """``wired-by-name in 3 cells (silent), one-output-list in 1 cell (cosmetic)``."""
-    parts = []
-    for name in sorted(defects, key=lambda name: (not name, name)):  # what is unknown comes last
-        harms = [Harm(due.fact.harm) for due in defects[name] if due.fact.harm]
-        worst = min(harms, key=lambda harm: harm.severity, default=None)
-        cells = len({due.key for due in defects[name]})
-        counted = f"{name or 'what is none of these for sure'}{_in_cells(cells)}"
-        parts.append(f"{counted} ({worst.word})" if worst else counted)
-    return ", ".join(parts)
 
 
 def _listed(cells: Mapping[str, int], *, counted: bool = True) -> str:

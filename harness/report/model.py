@@ -23,6 +23,7 @@ from harness.report.sections.headline import Headline, headline, scope
 from harness.report.sections.latency import LATENCY
 from harness.report.sections.matrix import MATRIX
 from harness.report.sections.neighbours import CHANGES
+from harness.report.sections.own_cases import OWN_CASES
 from harness.report.sections.package_lane import PACKAGES, PackageLane
 from harness.report.sections.provenance import PROVENANCE
 from harness.report.sections.short_tables import CONTROL, HYPOTHETICAL, UNFLATTEN
@@ -31,6 +32,7 @@ from harness.wire.builders import EMULATED
 from harness.wire.routes import Lane
 
 SECTIONS: Final[tuple[Section[Any], ...]] = (
+    OWN_CASES,
     FINDINGS,
     DEFECTS,
     CAUSES,

@@ -14,6 +14,7 @@ from typing import Any, Final, Generic, TypeVar
 import pandas as pd
 
 from harness.catalogue.releases import ordered_subjects
+from harness.gate.case_matrix import CaseMatrix
 from harness.gate.defect_table import DefectTable
 from harness.gate.known import Changes
 from harness.gate.qualify import Qualification
@@ -95,6 +96,8 @@ class ReportedRun:
         differences: what candidates do otherwise, and releases that are not as expected, in parts.
         defect_table: every known defect by releases; None where no table speaks of the cases.
         changes: what the newest release changed in the defects of the one before, by the table.
+        own_cases: a user's own cases by releases; None where a table speaks of the cases.
+        places: where printed commands find the run, its cases and its candidates.
         upgrades: each candidate in the place of another subject, cell by cell.
         summary, provenance: the data of summary.json and run.json.
         views: what sections show of the run, by their names, as far as they were asked.
@@ -115,6 +118,8 @@ class ReportedRun:
     differences: Mapping[str, Sequence[str]] = field(default_factory=dict)
     defect_table: DefectTable | None = None
     changes: Changes | None = None
+    own_cases: CaseMatrix | None = None
+    places: Places = HERE
     upgrades: Sequence[Qualification] = ()
     summary: Mapping[str, Any]
     provenance: Mapping[str, Any]

@@ -6,9 +6,10 @@ hangs on colour alone: a sign and a word stand beside each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
+from harness.gate import signs
 from harness.wire.oracles import Harm
 
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
@@ -46,27 +47,8 @@ what harms most, and last to what is well."""
 STRENGTH_IN_THE_DARK: Mapping[str, float] = {Harm.COSMETIC.value: 0.28}
 """The strength on dark paper where it differs: more yellow would leave light ink unreadable."""
 
-SIGNS: Mapping[str, str] = {
-    Harm.SILENT.value: "✗",
-    Harm.WARNED.value: "!",
-    Harm.ERROR.value: "!",
-    Harm.INTERFACE.value: "~",
-    Harm.COSMETIC.value: "~",
-    "ok": "✓",
-    "unsupported": "?",
-    "missing": "∅",
-    "hidden": "?",
-    "otherwise": "\u2013",
-    "none": "·",
-}
-
-LEGEND: Sequence[tuple[str, str]] = (
-    ("✗", "silently computes something else"),
-    ("!", "raises, or warns of wrong numbers"),
-    ("~", "right numbers, in another form"),
-    ("✓", "all right"),
-)
-"""What the signs of a table mean, in the order of harm."""
+SIGNS: Final = signs.SIGNS
+LEGEND: Final = signs.LEGEND
 
 ROUTES: Mapping[str, tuple[str, str]] = {
     "legacy": (BLUE, "o"),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from harness.base.program import PROGRAM
-from harness.catalogue.releases import ordered_subjects, version_of
+from harness.catalogue.releases import version_of
 from harness.gate.attribution import (
     deviation,
     difference,
     difference_parts,
-    shown_lines,
 )
-from harness.gate.findings import Gate, first_screen
+from harness.gate.case_matrix import matrix_lines, note_lines
+from harness.gate.findings import Gate, first_screen, mistake
 from harness.gate.known import known_lines
 from harness.gate.qualify_words import decision_words, evidence_words, tally_lines
 from harness.run.judged_run import JudgedRun
@@ -29,7 +30,16 @@ def screen_of(judged: JudgedRun) -> list[str]:
     lines = defect_lines(judged)
     if judged.known is not None and not likes(judged.subjects):
         lines[-1] += f"; all: {PROGRAM} defects --release {judged.known.release}"
-    return first_screen(judged.report, lines, run=judged.folder.run_id, places=judged.places)
+    report = judged.report
+    if judged.own_cases is not None:
+        wrong = {each.case for each in report.findings if mistake(each, judged.places)}
+        matrix = judged.own_cases.without(wrong)
+        lines += [*matrix_lines(matrix, judged.places), *note_lines(report.notes)]
+        # These lines tell what a release does wrong.
+        told = {spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE}
+        rest = (each for each in report.findings if each.subject not in told or not each.verdict)
+        report = dataclasses.replace(report, findings=tuple(rest))
+    return first_screen(report, lines, run=judged.folder.run_id, places=judged.places)
 
 
 def defect_lines(judged: JudgedRun) -> list[str]:
@@ -42,7 +52,7 @@ def defect_lines(judged: JudgedRun) -> list[str]:
         return lines  # what releases have is not the question
     if judged.known is not None:
         return [*lines, *known_lines(judged.known)]
-    return [*lines, *_own_cases(judged)]
+    return lines
 
 
 def differences(judged: JudgedRun) -> dict[str, list[str]]:
@@ -96,10 +106,3 @@ def _releases(judged: JudgedRun) -> dict[str, list[str]]:
         expected = "expected" if like == spec.subject else like
         told[spec.subject] = difference_parts(deviates, expected)
     return told
-
-
-def _own_cases(judged: JudgedRun) -> list[str]:
-    """What releases show in cases of which no table speaks, by the defects' signs."""
-    specs = ordered_subjects(judged.subjects)
-    releases = [spec.subject for spec in specs if spec.kind is SubjectKind.RELEASE]
-    return shown_lines(judged.shown, releases)

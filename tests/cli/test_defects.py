@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from harness.cli import defects, expecting
 from harness.expectations import EXPECTATIONS
-from harness.gate.attribution import attributed, deviation, difference, difference_line, shown_lines
+from harness.gate.attribution import deviation, difference, difference_line
 from harness.register.defects import Sign
 from harness.register.review import review
 from harness.register.standing import worst_harm
 from harness.register.table import Table
 from harness.register.table_files import read_table
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.wire.oracles import Harm, Oracle
+from harness.wire.oracles import Oracle
 from tests.record_builders import (
     RELEASES,
     defect,
@@ -121,31 +119,6 @@ def test_a_release_is_told_in_defects_against_what_the_table_expects():
     assert told(Oracle.VALUES, Oracle.METADATA) == (
         "breaks: metadata wrong-metadata@run: boom in 1 cell; all else as 2.14.0"
     )
-
-
-def test_what_releases_show_of_cases_without_a_table_is_told_by_the_signs_of_defects():
-    known = register(
-        defect("wired", Sign("values", "boom")), defect("listed", Sign("metadata", "boom"))
-    )
-    silent, cosmetic = (
-        dataclasses.replace(failed(oracle), harm=harm)
-        for oracle, harm in ((Oracle.VALUES, Harm.SILENT), (Oracle.METADATA, Harm.COSMETIC))
-    )
-    records = [
-        *(record(key(case, "2.10.0"), silent, cosmetic) for case in "ab"),
-        record(key("a", "2.13.0"), cosmetic),
-        record(key("a", "2.14.0"), cosmetic),
-        record(key("a", "positional"), silent),
-    ]
-    shown = attributed(records, Table(), known)
-    assert shown_lines(shown, ["2.10.0", "2.13.0", "2.14.0", "2.15.0"]) == [
-        "defects in 2.10.0: listed in 2 cells (cosmetic), wired in 2 cells (silent)",
-        "defects in 2.13.0 to 2.14.0: listed in 1 cell (cosmetic)",
-    ]
-    alien = [record(key(), failed(Oracle.STRUCTURE))]
-    assert shown_lines(attributed(alien, Table(), known), ["2.13.0"]) == [
-        "defects in 2.13.0: what is none of these for sure in 1 cell"
-    ]
 
 
 def test_a_table_is_written_from_a_run_reviewed_and_accepted(tmp_path, capsys):

@@ -545,7 +545,9 @@ def test_the_first_screen_names_where_cases_candidates_and_the_run_are():
     )
     proposed = first_screen(report, run="RUN", places=Places(out="../runs"))[-1]
     assert proposed.endswith("expected --update RUN --out ../runs")
-    assert explain_command(key("a", "file:1a"), elsewhere).endswith("--out ../runs")
+    candidate = dataclasses.replace(elsewhere, run="RUN", seed=7)
+    command = explain_command(key("a", "file:1a"), candidate)
+    assert command.endswith("--corpus 'our cases.py' --run ../runs/RUN --seed 7")
 
 
 def test_a_cell_that_ran_on_a_gpu_is_shown_there():

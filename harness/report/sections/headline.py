@@ -100,7 +100,7 @@ def headline(run: ReportedRun) -> Headline:
         sign=SIGNS[gate],
         words=decision_words(first) if first else words,
         gate=f"{evidence_sentence(first)} {words}" if first else "",
-        defects=tuple(run.defects) if run.defect_table is None else (),
+        defects=() if run.defect_table or run.own_cases else tuple(run.defects),
         advice=_advice(gate, run.summary, bool(run.notes)),
         first=run.findings[0] if run.findings else None,
         answers=() if gate == "failed" else tuple(answers(run)),

@@ -1,0 +1,107 @@
+"""A user's own cases by releases: the worst of all calls, and in words which calls and why."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from harness.gate.attribution import attributed
+from harness.gate.case_matrix import CaseMatrix, case_matrix, matrix_lines
+from harness.register.table import Table
+from harness.runs.commands import Places
+from harness.wire.oracles import Harm, Oracle
+from harness.wire.records import CellRecord
+from harness.wire.routes import Route
+from tests.record_builders import Sign, defect, failed, key, record, register, unsupported
+
+KNOWN = register(
+    defect("wired", Sign("values", "boom")), defect("late", Sign("completion", "boom"))
+)
+SILENT = dataclasses.replace(failed(Oracle.VALUES), harm=Harm.SILENT)
+STRANGE = dataclasses.replace(failed(Oracle.VALUES, "strange"), harm=Harm.SILENT)
+COSMETIC = dataclasses.replace(failed(Oracle.METADATA), harm=Harm.COSMETIC)
+ERROR = dataclasses.replace(failed(Oracle.COMPLETION), harm=Harm.ERROR)
+
+
+def matrix(*records: CellRecord, own: tuple[str, ...] = ()) -> CaseMatrix:
+    cases = sorted({each.key.case for each in records})
+    releases = sorted({each.key.subject for each in records})
+    shown = attributed(records, Table(), KNOWN)
+    return case_matrix(cases, releases, records, shown, own)
+
+
+def lines(*records: CellRecord, own: tuple[str, ...] = ()) -> list[str]:
+    return matrix_lines(matrix(*records, own=own), Places())
+
+
+def test_the_worst_of_all_calls_is_the_one_sign_of_a_cell_and_cosmetic_is_right():
+    found = matrix(
+        record(key("a", "2.12.0", "export"), ERROR),
+        record(key("a", "2.12.0", "legacy"), SILENT, COSMETIC),
+        record(key("a", "2.13.0", "legacy"), COSMETIC),
+        unsupported(key("a", "2.14.0"), "no wheel"),
+    )
+    (row,) = found.rows
+    assert row.standings == ("silent", "ok", "unsupported")
+
+
+def test_a_mistaken_case_has_no_row_unless_a_release_could_be_asked_about_it():
+    cells = [unsupported(key("a"), "at split: E"), record(key("b"))]
+    assert [row.case for row in matrix(*cells).without({"a", "b"}).rows] == ["b"]
+    assert matrix_lines(matrix(cells[0]).without({"a"}), Places()) == []
+
+
+def test_a_hypothetical_cell_says_nothing_of_a_case():
+    found = matrix(record(key("a"), SILENT, hypothetical=True), record(key("a", route="legacy")))
+    assert found.rows[0].standings == ("ok",)
+
+
+def test_neighbouring_releases_that_say_the_same_of_every_case_share_a_column():
+    cells = [record(key(case, f"2.{n}.0")) for case in "ab" for n in (10, 11)]
+    cells += [record(key("a", "2.12.0"), SILENT), record(key("b", "2.12.0"))]
+    told = lines(*cells)
+    assert told[:3] == [
+        "   2.10.0\N{EN DASH}2.11.0  2.12.0",
+        "a        ✓          ✗",
+        "b        ✓          ✓",
+    ]
+    assert told[3] == "✗ silently computes something else, ✓ all right"
+
+
+def test_what_is_wrong_is_told_by_the_user_s_calls_with_its_defects_and_a_command():
+    retrace = Route.NO_RETRACE
+    told = lines(
+        *(
+            record(key("a", name, route), SILENT)
+            for name in ("2.12.0", "2.13.0")
+            for route in ("legacy", retrace)
+        ),
+        record(key("a", "2.14.0", retrace), ERROR),
+    )
+    assert told[-4:] == [
+        "  a in 2.12.0 to 2.13.0: ✗ save(retrace=False) (wired)",
+        "      python -m harness explain a --subject 2.12.0 --route no-retrace",
+        "  a in 2.14.0: ! save(retrace=False) (late)",
+        "      python -m harness explain a --subject 2.14.0 --route no-retrace",
+    ]
+
+
+def test_what_no_defect_signs_and_what_torch_fails_too_are_told():
+    alien = record(key("a", "2.13.0"), STRANGE)
+    (told,) = [line for line in lines(alien, own=(alien.key.cell_id,)) if line.startswith("  a in")]
+    call = "save(retrace=False, use_legacy_exporter=False)"
+    why = "no known defect for sure, plain torch.export fails likewise"
+    assert told == f"  a in 2.13.0: ✗ {call} ({why})"
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_table_that_is_wider_than_a_console_goes_on_below(count):
+    names = [f"2.{n:02}.0" for n in range(count)]
+    cells = [record(key("a", name), *([SILENT] if n % 2 else [])) for n, name in enumerate(names)]
+    told = lines(*cells)
+    assert max(map(len, told[:4])) <= 100
+    assert " ".join(told).count("2.00.0") == 1
+    assert (
+        sum(line.split()[0] == "a" for line in told if line and line[0] == "a") == 1 + count // 13
+    )

@@ -1,0 +1,105 @@
+"""A user's own cases go through whole packages as well as through the inliners alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.commands import harness
+
+CASES = """
+import torch
+from corpus.case import Family, Program, case
+from corpus.inputs import floats
+
+class Top(torch.nn.Module):
+    def forward(self, x):
+        best, at = torch.topk(x * 2, 3)
+        return best + 1, at
+
+class Writes(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x).add_(1) * 2
+
+class Norm(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(8)
+    def forward(self, x):
+        return self.norm(x * 2) + 1
+
+@case(Family.FOUND, catches="a tuple that falls back", fallback=["topk"])
+def our_topk():
+    return Program(floats((2, 8)), model=Top())
+
+@case(Family.FOUND, catches="an engine that writes to what it is given", fallback=["relu"])
+def our_write():
+    return Program(floats((2, 8)), model=Writes())
+
+@case(Family.FOUND, catches="an op that is not there", fallback=["aten.gelu"])
+def our_slip():
+    return Program(floats((2, 8)), model=Norm())
+
+@case(Family.FOUND, catches="an op by its exported name", fallback=["layer_norm"])
+def our_exported_name():
+    return Program(floats((2, 8)), model=Norm())
+
+@case(Family.FOUND, catches="an op by its lowered name", fallback=["native_layer_norm"])
+def our_lowered_name():
+    return Program(floats((2, 8)), model=Norm())
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    file = tmp_path_factory.mktemp("ours") / "our_cases.py"
+    file.write_text(CASES)
+    return file
+
+
+def run(place, cases, *more):
+    routes = ("--routes", "legacy,no-retrace,compile")
+    asked = ("run", "--corpus", place, "-k", cases, "--releases", "2.14.0", *routes, *more)
+    return harness(*asked, "--out", place.parent / "out", "--jobs", "1")
+
+
+def test_a_users_case_is_asked_of_whole_packages_too_and_told_by_releases(place, toolchain):
+    done = run(place, "our_topk or our_lowered_name or our_write")
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = done.stdout.splitlines()
+    assert told[0] == "gate: green: nothing unexpected"
+    begin = next(number for number, line in enumerate(told) if line.split() == ["2.14.0"])
+    assert [line.split() for line in told[begin + 1 : begin + 5]] == [
+        ["our_topk", "✓"],
+        ["our_write", "✓"],
+        ["our_lowered_name", "✓"],
+        ["✓", "all", "right"],
+    ]
+    (cells,) = [line for line in told if line.startswith("cells: ")]
+    assert "package lane planned 6, ok 6" in cells
+    (alone,) = [line for line in told if line.startswith("our_write cannot")]
+    assert "packages were asked: at compile: UnsupportedSegment" in alone
+
+
+@pytest.mark.parametrize(
+    ("case", "says"),
+    [
+        (
+            "our_slip",
+            "cannot be asked, at capture: NoSuchOp: our_slip: the graph has no op aten.gelu; it "
+            "has aten.add.Tensor, aten.layer_norm.default, aten.mul.Tensor; lowering makes "
+            "aten.native_layer_norm.default of them",
+        ),
+        (
+            "our_exported_name",
+            "falls back to nothing: no op of the lowered graph is aten.layer_norm.default; "
+            "lowering made _operator.getitem, aten.native_layer_norm.default of the program",
+        ),
+    ],
+)
+def test_a_fallback_that_no_package_takes_is_wrong_use_in_one_line(place, toolchain, case, says):
+    done = run(place, case)
+    assert done.returncode == 2, done.stdout + done.stderr
+    (error,) = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert error.startswith(f"error: {place}:")
+    assert f": {case} {says}" in error
+    assert "gate:" not in done.stdout
