@@ -75,7 +75,6 @@ _OF_THE_OTHER_LANE: Final[Mapping[Lane, Callable[[BenchOptions], dict[str, bool]
         "--exporter": options.exporter is not None,
         "--like": bool(options.like),
         "--sweep": bool(options.sweeps),
-        "--corpus": bool(options.corpus),
     },
 }
 

@@ -150,6 +150,7 @@ def _start_whole(
             seed=provenance.seeds[0],
             log_folder=log_folder / name,
             corpus_digest=provenance.corpus_digest,
+            corpus=provenance.corpus,
             release=name,
             site=station.site,
             engines=toolchain.engines,

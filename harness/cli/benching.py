@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from harness.base.errors import UsageError
+from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file
 from harness.base.program import command_line
 from harness.bench.bench import (
@@ -31,7 +32,7 @@ from harness.bench.selftest_run import SelftestFolder, begin, go_on
 from harness.bench.words import change, comparison_lines, first_screen
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import err, listed, tell, toolchain_for
+from harness.cli.common import cases_here, err, listed, tell, toolchain_for
 from harness.report.benching import write_bench
 from harness.subjects.specs import BUILTIN_SUBJECTS
 from harness.toolchain.rig_client import absolute
@@ -51,9 +52,9 @@ def bench_command(
         str,
         typer.Option(
             help="graph, or package: two whole releases, with torch_tensorrt.save, load and import "
-            "as a user calls them."
+            "as a user calls them. By default graph; with --corpus both, half of the budget each."
         ),
-    ] = Lane.GRAPH,
+    ] = "",
     builder: Annotated[
         str, typer.Option(help="Of the package lane: segment, or tensorrt-rtx as `run` has it.")
     ] = SEGMENT,
@@ -103,6 +104,10 @@ def bench_command(
         pythons = tuple(python or ())
         judged = resume(resume_run, out_dir, toolchain, catalogue, teller(), budget, pythons)
         return show(judged, pyperf)
+    recorded = _recorded(baseline, out_dir)
+    # Stages and routes are of one lane, as a candidate's file and a recorded bench are.
+    of_one = lane or exporter or sweep or stages or gating or routes or pyperf or recorded
+    lanes = [lane or Lane.GRAPH] if of_one or not corpus else _lanes_of(absolute(corpus))
     options = BenchOptions(
         baseline=baseline or catalogue.releases[-2].version,
         candidate=candidate,
@@ -114,18 +119,17 @@ def bench_command(
         gating=gating,
         sweeps=listed(sweep),
         full=full,
-        budget_s=budget,
+        budget_s=budget / len(lanes),
         max_slowdown=max_slowdown,
         seed=seed,
         spawn=spawn,
         corpus=absolute(corpus or ()),
-        lane=lane,
+        lane=lanes[0],
         builder=builder,
         pythons=tuple(python or ()),
         out=out_dir,
         command_line=command_line(places=False),
     )
-    recorded = _recorded(baseline, out_dir)
     if recorded is not None:
         options = like_recorded(options, recorded)
         # With Pythons of their own the releases have to be opened before their torch is known.
@@ -133,9 +137,19 @@ def bench_command(
             refuse_unlike(options, recorded)  # now, and not after minutes of measuring
     judged = bench(options, toolchain, catalogue, teller())
     code = show(judged, pyperf)
+    for other in lanes[1:]:
+        in_it = dataclasses.replace(options, lane=other)
+        codes = code, show(bench(in_it, toolchain, catalogue, teller()))
+        code = ExitCode.RED if ExitCode.RED in codes else max(codes)
     if recorded is None:
         return code
     return _show_comparison(compare(recorded, judged, allow_mismatch=allow_mismatch), judged)
+
+
+def _lanes_of(places: Sequence[str]) -> list[str]:
+    """The lanes that some case of a user's corpus goes through."""
+    cases = cases_here(places).cases
+    return [lane for lane in (Lane.GRAPH, Lane.PACKAGE) if any(lane in of.lanes for of in cases)]
 
 
 def compare_command(

@@ -3,7 +3,7 @@
     python -m harness.rig.bench.station       started by harness.bench, never by hand
 
 In:   {"site": FOLDER, "release": VERSION, "builder": NAME, "engines": FOLDER, "executor": NAME,
-       "seed": N, "forks": BOOL}  once, then
+       "corpus": [PLACE...], "seed": N, "forks": BOOL}  once, then
       {"do": "prepare", "case": BenchCase}
       {"do": "start", "case": BenchCase, "arm": Arm, "passes": [...]}     a worker, which waits
       {"do": "call", "case": BenchCase, "arm": NAME}                      one call of it
@@ -26,6 +26,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+from corpus import elsewhere
 from harness.rig.bench.answering import answer_jobs
 from harness.rig.bench.blocks import one_call
 from harness.rig.bench.forked import Child, ChildFailed, Serve, one_line
@@ -110,6 +111,7 @@ class Station:
 
     def __init__(self, setup: Mapping[str, Any]) -> None:
         self.load_errors: dict[str, str] = {}
+        elsewhere.load(setup["corpus"])
         self._package = open_package(setup)
         self._seed = int(setup["seed"])
         self._start_process: Callable[[Serve], Answering] = (
