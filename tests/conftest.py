@@ -6,6 +6,7 @@ builds and fetches. A machine that can do neither fails these tests: to skip the
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +19,11 @@ from tests.fetched import FETCHED
 
 # What a test runs is asked; tests of kept verdicts say otherwise.
 os.environ["INLINER_REGRESS_KEPT"] = "no"
+
+# The shell that calls these tests may find another Python by that name: commands that are printed
+# would have its path.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ.pop("NOX_CURRENT_SESSION", None)
 
 # A machine that does other work too is slow, and no claim of ours is wrong for that.
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -5,8 +5,12 @@ Nothing here needs a newer Python than the ones that are refused.
 
 from __future__ import annotations
 
+import os
 import platform
+import shlex
+import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -26,9 +30,46 @@ def refusal(
     return f"{what}; the harness runs on Linux x86-64 with Python 3.11 or 3.12"
 
 
+def lacking(error: ModuleNotFoundError) -> str:
+    """What is not installed here, in one line.
+
+    Raises:
+        ModuleNotFoundError: it is a part of this project, and so a mistake of ours.
+    """
+    name = (error.name or "").partition(".")[0]
+    if name in ("harness", "corpus"):
+        raise error
+    return (
+        f"{name} is not installed for {sys.executable}; `pip install .` in the checkout installs "
+        "what the harness needs, and nox makes an environment that has it"
+    )
+
+
 SCRIPT: Final = "inliner-regress"  # as pyproject.toml installs it
 
 PROGRAM: Final = SCRIPT if Path(sys.argv[0]).name == SCRIPT else "python -m harness"
+
+
+def program_here(
+    argv0: str = sys.argv[0],
+    executable: str = sys.executable,
+    environment: Mapping[str, str] = os.environ,
+) -> str:
+    """How the shell that called this program calls it again, where `PROGRAM` may mean another.
+
+    That is the console script, or this Python; by its path where the search path does not find it
+    by its name. A session of nox finds it, but not the shell that called nox.
+    """
+    path = "" if "NOX_CURRENT_SESSION" in environment else environment.get("PATH", "")
+    script = Path(argv0).name == SCRIPT
+    name, own = (SCRIPT, argv0) if script else ("python", executable)
+    found = shutil.which(name, path=path) if path else None
+    # Not resolved: an environment's Python is a link to the one that it was made from.
+    if found is None or os.path.abspath(found) != os.path.abspath(own):
+        place = Path(os.path.abspath(own))
+        near = place.is_relative_to(Path.cwd())
+        name = shlex.quote(f"{place.relative_to(Path.cwd())}" if near else str(place))
+    return name if script else f"{name} -m harness"
 
 
 def command_line(*, places: bool = True) -> tuple[str, ...]:

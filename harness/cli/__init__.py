@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import typer
 
 from harness.base.errors import ExitCode, SurroundingsError, Unavailable, UsageError
+from harness.base.program import lacking
 from harness.cli.common import INTERRUPTED, err, fail
 
 HELP = "Sends split models through the inliners of Torch-TensorRT and judges what comes back."
@@ -59,7 +62,8 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     """The command line for these arguments, with the command that they begin with.
 
     With that one alone: matplotlib, scipy and pandas take seconds, and most commands need none of
-    them. With all of them where it is another word, or none.
+    them. Where it is another word, or none, every command has its name and its help, and no module
+    is imported.
     """
     app = typer.Typer(
         add_completion=False,
@@ -72,11 +76,25 @@ def application(arguments: Sequence[str]) -> typer.Typer:
         (name, panel, place) for panel, places in PANELS.items() for name, place in places.items()
     ]
     asked = [each for each in commands if each[0] in arguments[:1]]
-    for name, panel, place in asked or commands:
+    for name, panel, place in commands:
         module, _, function = place.partition(":")
-        command = getattr(importlib.import_module(f"harness.cli.{module}"), function)
-        app.command(name, rich_help_panel=panel)(command)
+        if not asked:
+            app.command(name, rich_help_panel=panel, help=_help_of(module, function))(_no_options)
+        elif name == asked[0][0]:
+            command = getattr(importlib.import_module(f"harness.cli.{module}"), function)
+            app.command(name, rich_help_panel=panel)(command)
     return app
+
+
+def _help_of(module: str, function: str) -> str:
+    """What a command says of itself, read out of its source."""
+    source = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+    (found,) = (
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef) and node.name == function
+    )
+    return ast.get_docstring(found) or ""
 
 
 def _no_options() -> None:
@@ -96,6 +114,8 @@ def main() -> None:
         fail(ExitCode.INCONCLUSIVE, str(reason))
     except SurroundingsError as error:
         fail(ExitCode.FAILED, str(error))
+    except ModuleNotFoundError as error:
+        fail(ExitCode.FAILED, lacking(error))
     except Exception as error:  # noqa: BLE001 - the rim: exit code 1 would mean red
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # click's own wrong-use errors
             error.show()

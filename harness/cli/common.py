@@ -12,6 +12,7 @@ from rich.console import Console
 
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import written_to
+from harness.base.program import PROGRAM, program_here
 from harness.runs.plan import CAPTURES
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
@@ -26,14 +27,20 @@ err = Console(stderr=True, highlight=False)
 
 def fail(code: ExitCode, message: str) -> NoReturn:
     if code is ExitCode.INTERRUPTED:
-        err.print(message, markup=False, soft_wrap=True)
+        err.print(as_called_here(message), markup=False, soft_wrap=True)
     else:
         say_error(message)
     sys.exit(code)
 
 
 def say_error(message: str) -> None:
-    err.print(f"error: {message}", markup=False, soft_wrap=True)
+    err.print(f"error: {as_called_here(message)}", markup=False, soft_wrap=True)
+
+
+def as_called_here(text: str) -> str:
+    """A text whose commands can be pasted into the shell that called this program."""
+    here = program_here()
+    return text if here == PROGRAM else text.replace(f"{PROGRAM} ", f"{here} ")
 
 
 def committed(path: Path) -> Path:
@@ -71,7 +78,12 @@ def cases_here(places: Sequence[str] = ()) -> Corpus:
 
 def tell(text: str) -> None:
     """One line as it is: not wrapped, not styled, so that a log and a pipe get the same."""
-    out.print(text, markup=False, soft_wrap=True)
+    out.print(as_called_here(text), markup=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """One line beside what a command answers, likewise as it is."""
+    err.print(as_called_here(text), markup=False, soft_wrap=True)
 
 
 def listed(text: str) -> tuple[str, ...]:

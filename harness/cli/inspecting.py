@@ -16,11 +16,12 @@ from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import captures, cases_here, out, tell, toolchain_for
+from harness.cli.common import captures, cases_here, out, say, tell, toolchain_for
 from harness.register.defects import read_register
 from harness.register.facts import Place
 from harness.register.standing import read_expectations
 from harness.run import doctor as checks
+from harness.runs.candidates import candidates_of, changed_since
 from harness.runs.case_filter import select_cases
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder
@@ -81,32 +82,47 @@ def explain_command(
     lane: LaneOfCase = "",
     seed: option.RunSeed = 0,
     exporter: option.Exporter = None,
+    wheel: option.Wheel = None,
     like: option.Like = "",
+    run: option.OfRun = LATEST,
     wheelhouse: option.Wheelhouse = None,
     offline: option.Offline = False,
     out_dir: option.Out = option.RESULTS,
 ) -> None:
     """Run one cell again, and tell which node reads what and what it should read."""
-    places = absolute(corpus or ())
+    places = places_of(corpus, run, out_dir)
     case = case_of(case)
     info = known_case(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
     mode = captures(capture)[0]
-    if lane_of(info, lane, route) is Lane.PACKAGE:
-        release = load_catalogue().get(subject)
-        known = routes_of(info, release.package_routes)
-        site = toolchain.package_site(release)
-        setup, name = package_lane(site, places, seed), site.release
-    else:
-        spec = subject_for(subject, exporter, like, toolchain, out_dir)
-        known = routes_of(info, spec.routes)
-        setup, name = graph_lane(toolchain.emulated_runtime(), [spec], places, seed), spec.subject
-    routes = chosen_routes(subject, known, route, case)
-    asked = {"subject": name, "case": case, "capture": mode, "routes": routes}
-    for line in ask_rig(sys.executable, "explain", **setup, **asked):
-        print(line)
-    for line in [] if places else known_defects(info, mode, subject, routes, like):
-        tell(line)
+    for number, chosen in enumerate(lanes_meant(info, lane, route, subject, bool(places))):
+        if chosen is Lane.PACKAGE:
+            release = load_catalogue().get(subject)
+            known = routes_of(info, release.package_routes)
+            site = toolchain.package_site(release)
+            setup, name = package_lane(site, places, seed), site.release
+        else:
+            spec = subject_for(subject, exporter, like, toolchain, out_dir, run, wheel)
+            known, name = routes_of(info, spec.routes), spec.subject
+            setup = graph_lane(toolchain.emulated_runtime(), [spec], places, seed)
+        routes = chosen_routes(subject, known, route, case)
+        asked = {"subject": name, "case": case, "capture": mode, "routes": routes}
+        try:
+            for line in ask_rig(sys.executable, "explain", **setup, **asked):
+                tell(line)
+        except UsageError as error:
+            if not number:
+                raise
+            tell(error.what)  # the other lane has answered
+        for line in [] if places else known_defects(info, mode, subject, routes, like):
+            tell(line)
+
+
+def places_of(corpus: Sequence[str] | None, run: str, out_dir: Path) -> tuple[str, ...]:
+    """Where the cases are: as the user says, or else as the run that he names has them."""
+    if corpus or run == LATEST:
+        return absolute(corpus or ())
+    return RunFolder.open(run, out_dir).provenance().corpus
 
 
 def case_of(name: str) -> str:
@@ -148,6 +164,19 @@ def lane_of(case: CaseInfo, lane: str, route: str) -> Lane:
             f"{case.name} goes through the lane {' and '.join(case.lanes)}, and not {meant}"
         )
     return Lane(meant)
+
+
+def lanes_meant(case: CaseInfo, lane: str, route: str, subject: str, own: bool) -> tuple[Lane, ...]:
+    """The lanes that a user means: of his own case, both that the subject has, the package first.
+
+    Args:
+        own: whether the case is not the project's.
+    """
+    releases = load_catalogue()
+    whole = subject in releases.versions and bool(releases.get(subject).package_routes)
+    if own and not lane and not route and whole and {*case.lanes} > {Lane.PACKAGE}:
+        return (Lane.PACKAGE, Lane.GRAPH)
+    return (lane_of(case, lane, route),)
 
 
 def routes_of(case: CaseInfo, known: Sequence[Route]) -> tuple[Route, ...]:
@@ -213,29 +242,39 @@ def subject_for(
     toolchain: Toolchain,
     out_dir: Path,
     run: str = LATEST,
+    wheel: Path | None = None,
 ) -> SubjectSpec:
     """The subject that a user names: built in, a release, a file, or a candidate of a run."""
-    if exporter is not None:
-        chosen = choose_subjects(toolchain, load_catalogue(), exporter=exporter, like=like)
-        return _asked(next(spec for spec in chosen if spec.exporter_path is not None))
+    if exporter is not None or wheel is not None:
+        chosen = choose_subjects(
+            toolchain, load_catalogue(), exporter=exporter, wheel=wheel, like=like
+        )
+        return _asked(next(spec for spec in chosen if spec.kind is SubjectKind.FILE))
     if not name:
-        raise UsageError("name a --subject, such as 2.13.0, or give an --exporter")
+        raise UsageError("name a --subject, such as 2.13.0, or give an --exporter or a --wheel")
     # The commands that a run prints name its candidates by their subject alone.
-    for spec in (*builtin_subjects(), torch_subject(), *_candidates(out_dir, run)):
+    for spec in (*builtin_subjects(), torch_subject()):
         if spec.subject == name:
             return spec
+    if found := _candidate(name, out_dir, run):
+        return found
     catalogue = load_catalogue()
     catalogue.get(name)  # a specifier would name several
     chosen = choose_subjects(toolchain, catalogue, releases=name)
     return _asked(next(spec for spec in chosen if spec.subject == name))
 
 
-def _candidates(out_dir: Path, run: str) -> list[SubjectSpec]:
-    """The candidates of a run; none where there is no latest one."""
+def _candidate(name: str, out_dir: Path, run: str) -> SubjectSpec | None:
+    """The candidate of that name with the file that the run kept; None if there is no such one."""
     if run == LATEST and not (out_dir / LATEST).exists():
-        return []
-    subjects = RunFolder.open(run, out_dir).provenance().subjects
-    return [spec for spec in subjects if spec.kind is SubjectKind.FILE]
+        return None
+    folder = RunFolder.open(run, out_dir)
+    for spec in candidates_of(folder):
+        if spec.subject == name:
+            if file := changed_since(folder, name):
+                say(f"{file} has changed since; this is as it was in run {folder.run_id}")
+            return spec
+    return None
 
 
 def _asked(spec: SubjectSpec) -> SubjectSpec:

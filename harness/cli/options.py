@@ -37,6 +37,12 @@ Quick = Annotated[bool, typer.Option("--quick", help="Only the few cases that sh
 Wheel = Annotated[
     Path | None, typer.Option(help="A wheel of no release to judge, such as a nightly.")
 ]
+OfRun = Annotated[
+    str,
+    typer.Option(
+        "--run", help="The run that has candidate and cases: a folder, an id, or `latest`."
+    ),
+]
 Jobs = Annotated[int, typer.Option(min=1, help="Worker processes.")]
 Timeout = Annotated[float, typer.Option(min=1.0, help="Seconds for one cell.")]
 Seed = Annotated[int, typer.Option(help="Another set of weights and inputs.")]

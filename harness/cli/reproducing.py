@@ -19,14 +19,15 @@ from harness.cli.inspecting import (
     case_of,
     chosen_routes,
     known_case,
-    lane_of,
+    lanes_meant,
+    places_of,
     routes_of,
     subject_for,
 )
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
+from harness.report.sections.causes import Script
 from harness.runs.run_directory import LATEST
 from harness.subjects.specs import release_subject
-from harness.toolchain.rig_client import absolute
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
 
@@ -40,12 +41,11 @@ def reproduce_command(
     lane: LaneOfCase = "",
     seed: option.RunSeed = 0,
     exporter: option.Exporter = None,
+    wheel: option.Wheel = None,
     like: option.Like = "",
     wheelhouse: option.Wheelhouse = None,
     offline: option.Offline = False,
-    run: Annotated[
-        str, typer.Option(help="The run that has the candidate: a folder, an id, or `latest`.")
-    ] = LATEST,
+    run: option.OfRun = LATEST,
     file: Annotated[
         Path | None, typer.Option("--out", help="The file to write; else it is printed.")
     ] = None,
@@ -54,26 +54,40 @@ def reproduce_command(
 
     In the package lane it makes a user's calls, and takes the whole package and a GPU.
     """
-    places = absolute(corpus or ())
+    places = places_of(corpus, run, option.RESULTS)
     case = case_of(case)
     info = known_case(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
-    name, mode = file.name if file else "", captures(capture)[0]
-    if lane_of(info, lane, route) is Lane.PACKAGE:
-        release = load_catalogue().get(subject)
-        spec = release_subject(release, None, "its package is asked, and not its inliner alone")
-        routes = chosen_routes(subject, routes_of(info, release.package_routes), route, case)
-        options = _as_given(corpus or (), None, "", LATEST, lane)
-        wanted = Wanted(case, mode, routes, spec, file=name, options=options)
-        (script,) = package_scripts_for([wanted], toolchain, release, places, seed)
-    else:
-        spec = subject_for(subject, exporter, like, toolchain, option.RESULTS, run)
-        if spec.kind not in (SubjectKind.RELEASE, SubjectKind.FILE):
-            raise UsageError(f"{spec.subject} has no wheel; name a release, or give an --exporter")
-        routes = chosen_routes(spec.subject, routes_of(info, spec.routes), route, case)
-        options = _as_given(corpus or (), exporter, like, run, lane)
-        wanted = Wanted(case, mode, routes, spec, file=name, options=options)
-        (script,) = scripts_for([wanted], toolchain, places, seed)
+    options = _as_given(corpus or (), exporter, wheel, like, run, lane)
+    script = Script("", "", "", "", "")
+    for chosen in lanes_meant(info, lane, route, subject, bool(places)):
+        if chosen is Lane.PACKAGE:
+            release = load_catalogue().get(subject)
+            spec = release_subject(release, None, "its package is asked, and not its inliner alone")
+            known = routes_of(info, release.package_routes)
+        else:
+            spec = subject_for(subject, exporter, like, toolchain, option.RESULTS, run, wheel)
+            if spec.kind not in (SubjectKind.RELEASE, SubjectKind.FILE):
+                raise UsageError(
+                    f"{spec.subject} has no wheel; name a release, or give an --exporter"
+                )
+            known = routes_of(info, spec.routes)
+        routes = chosen_routes(spec.subject, known, route, case)
+        wanted = Wanted(
+            case,
+            captures(capture)[0],
+            routes,
+            spec,
+            file=file.name if file else "",
+            options=options,
+        )
+        (script,) = (
+            package_scripts_for([wanted], toolchain, release, places, seed)
+            if chosen is Lane.PACKAGE
+            else scripts_for([wanted], toolchain, places, seed)
+        )
+        if script.text:
+            break
     if not script.text:
         tell(f"no script: {script.why_not}")
         return ExitCode.INCONCLUSIVE
@@ -85,11 +99,19 @@ def reproduce_command(
     return ExitCode.GREEN
 
 
-def _as_given(corpus: Sequence[str], exporter: Path | None, like: str, run: str, lane: str) -> str:
+def _as_given(
+    corpus: Sequence[str],
+    exporter: Path | None,
+    wheel: Path | None,
+    like: str,
+    run: str,
+    lane: str,
+) -> str:
     """The options that make the command that a script names find what this one found."""
     words = [word for place in corpus for word in ("--corpus", place)]
     words += ["--lane", lane] if lane else []
     words += ["--exporter", str(exporter)] if exporter else []
+    words += ["--wheel", str(wheel)] if wheel else []
     words += ["--like", like] if like else []
     words += ["--run", run] if run != LATEST else []
     return f" {shlex.join(words)}" if words else ""

@@ -37,7 +37,7 @@ def with_pictures(
     """
     before, pictures, refused = judged.provenance, dict[str, Picture](), dict[str, None]()
     asks: list[Callable[[], dict[str, Picture]]] = [
-        partial(_of_graph_lane, before, toolchain, catalogue, worst(model))
+        partial(_of_graph_lane, judged, toolchain, catalogue, worst(model))
     ]
     for release, causes in of_packages(model).items():
         asks.append(partial(_of_package, before, toolchain, catalogue, release, causes))
@@ -50,13 +50,14 @@ def with_pictures(
 
 
 def _of_graph_lane(
-    before: Provenance, toolchain: Toolchain, catalogue: Catalogue, causes: Sequence[LiveCause]
+    judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue, causes: Sequence[LiveCause]
 ) -> dict[str, Picture]:
     if not causes:
         return {}
+    before, kept = judged.provenance, judged.candidates
     specs = {
         spec.subject: spec
-        for spec in found_again(before, toolchain, catalogue)
+        for spec in found_again(before, toolchain, catalogue, kept)
         if not spec.unavailable
     }
     shown = [cause for cause in causes if cause.subject in specs]

@@ -122,7 +122,9 @@ def _of_graph_lane(
     causes: Sequence[LiveCause], judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
 ) -> dict[str, Script]:
     before = judged.provenance
-    specs = {spec.subject: spec for spec in found_again(before, toolchain, catalogue)}
+    specs = {
+        spec.subject: spec for spec in found_again(before, toolchain, catalogue, judged.candidates)
+    }
     scripts, asked = {}, []
     for cause in causes:
         if cause.label.startswith(NEVER_AGAIN):
@@ -137,7 +139,7 @@ def _of_graph_lane(
         _of_cause(
             cause,
             specs[cause.subject],
-            judged.places.options_of_run(cause.subject, before.run_id),
+            judged.places.options(cause.subject),
         )
         for cause in asked
     ]
@@ -154,7 +156,7 @@ def _of_package(
 ) -> dict[str, Script]:
     """The scripts of one release's package; each says so where the package cannot be had."""
     spec = next(spec for spec in before.subjects if spec.subject == name)
-    options = Places(corpus=before.corpus).options(name)
+    options = Places(corpus=before.corpus, seed=before.seeds[0]).options(name)
     wanted = [_of_cause(cause, spec, options) for cause in causes]
     try:
         made = package_scripts_for(

@@ -100,6 +100,8 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         defects=defect_lines(judged),
         differences=differences(judged),
         defect_table=judged.table,
+        own_cases=judged.own_cases,
+        places=places,
         changes=judged.known.changes if judged.known else None,
         upgrades=judged.upgrades,
     )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from packaging.version import Version
 
 from harness.base.errors import SurroundingsError, UsageError
-from harness.catalogue.releases import Catalogue
+from harness.catalogue.releases import Catalogue, ordered_subjects
 from harness.expectations import EXPECTATIONS
 from harness.gate.attribution import Attributed, attributed
+from harness.gate.case_matrix import CaseMatrix, case_matrix
 from harness.gate.defect_table import DefectTable, defect_table
 from harness.gate.findings import Gate, GateReport
 from harness.gate.judge import judge
@@ -25,6 +26,7 @@ from harness.gate.shown_defects import shown_defects
 from harness.gate.summary import summarise
 from harness.register.faults import faults_of
 from harness.register.standing import Expectations, Standings, read_expectations
+from harness.runs.candidates import candidates_of
 from harness.runs.commands import Places
 from harness.runs.costs import Cost
 from harness.runs.plan import PlannedCell, judged_cells
@@ -37,8 +39,6 @@ from harness.toolchain.rig_client import Corpus, read_corpus
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import Reach, SubjectKind
-
-RESULTS: Final = "results"  # where the commands look for runs if they are not told
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,17 @@ class JudgedRun:
         return self._defects[1]
 
     @functools.cached_property
+    def own_cases(self) -> CaseMatrix | None:
+        """A user's own cases by releases; None where a table speaks of the cases."""
+        specs = ordered_subjects(self.subjects)
+        releases = [spec.subject for spec in specs if spec.kind is SubjectKind.RELEASE]
+        if not self.provenance.corpus or self.expectations.table.entries or not releases:
+            return None
+        own = {finding.key.cell_id for finding in self.report.findings if finding.torchs_own}
+        names = [case.name for case in self.cases]
+        return case_matrix(names, releases, self.records.values(), self.shown, own)
+
+    @functools.cached_property
     def qualifications(self) -> tuple[Qualification, ...]:
         """Each candidate in the place of what it is held against; else the two newest releases.
 
@@ -123,17 +134,15 @@ class JudgedRun:
         return tuple(q for q in self.qualifications if q.compared)
 
     @property
+    def candidates(self) -> list[SubjectSpec]:
+        """Its candidates with the files that it kept."""
+        return candidates_of(self.folder)
+
+    @property
     def places(self) -> Places:
         """What printed commands need to find this run from the current folder."""
-        out = os.path.relpath(self.folder.path.parent)
-        return Places(
-            corpus=self.provenance.corpus,
-            declared={case.name: case.declared_at for case in self.cases if case.declared_at},
-            out="" if out == RESULTS else out,
-            candidates=frozenset(
-                spec.subject for spec in self.subjects if spec.kind is SubjectKind.FILE
-            ),
-        )
+        declared = {case.name: case.declared_at for case in self.cases if case.declared_at}
+        return dataclasses.replace(self.folder.places, declared=declared)
 
 
 @dataclass(frozen=True)

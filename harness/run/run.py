@@ -20,6 +20,7 @@ from harness.expectations import EXPECTATIONS
 from harness.register.standing import read_expectations
 from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
 from harness.run.keeping import Keeping, KeptOptions, Taken, keeping_of
+from harness.runs.candidates import candidates_of, keep_candidates
 from harness.runs.case_filter import select_cases
 from harness.runs.costs import cost_log, own_peak_bytes, read_costs
 from harness.runs.plan import PlannedCell, derived, make_plan, shard
@@ -134,6 +135,7 @@ def run(
         plan = shard(plan, *options.shard)
     provenance = _provenance(options, corpus, subjects)
     with RunFolder.create(options.out, provenance, plan) as folder:
+        keep_candidates(folder.path, subjects)
         expected = Expected(known, corpus, catalogue)
         return _execute(folder, options, toolchain, expected, progress, subjects, sites)
 
@@ -152,7 +154,7 @@ def resume(
         known = read_expectations(options.expectations, before.corpus)
         options = dataclasses.replace(options, seed=before.seeds[0])
         corpus = read_corpus(toolchain.python, before.corpus, toolchain.cache)
-        subjects = found_again(before, toolchain, catalogue)
+        subjects = found_again(before, toolchain, catalogue, candidates_of(folder))
         sites: Sites = {}
         had = _builders(before.subjects, Lane.PACKAGE)
         builders = tuple(dict.fromkeys(builder for names in had.values() for builder in names))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.program import PROGRAM
+from harness.runs.run_directory import LATEST
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane
 
@@ -18,40 +19,35 @@ class Places:
     """Where a run's cases, candidates and folder are, for the commands that it prints.
 
     ``corpus`` is empty for the project's own cases, ``out`` for the folder where runs are by
-    default. Only ``candidates``, which are in no catalogue, are looked up in the run itself.
+    default; ``run`` is the run's id. Only ``candidates``, which are in no catalogue, are looked up
+    in the run itself.
     ``declared`` has the file and line of each case that is not the project's own.
     """
 
     corpus: tuple[str, ...] = ()
+    run: str = LATEST
+    seed: int = 0
     declared: Mapping[str, str] = field(default_factory=dict)
     out: str = ""
     candidates: frozenset[str] = frozenset()
 
     def options(self, subject: str) -> str:
-        """The options that `explain` needs besides case and subject."""
+        """The options that `explain` and `reproduce` need besides case and subject."""
         words = [word for place in self.corpus for word in ("--corpus", place)]
         if subject in self.candidates:
-            words += self._out_words
-        return _as_options(words)
-
-    def options_of_run(self, subject: str, run: str) -> str:
-        """The options that `reproduce` needs besides case and subject."""
-        words = [word for place in self.corpus for word in ("--corpus", place)]
-        if subject in self.candidates:
-            words += ["--run", str(Path(self.out, run))]
+            words += ["--run", str(Path(self.out, self.run))]
+        if self.seed:
+            words += ["--seed", str(self.seed)]
         return _as_options(words)
 
     @property
     def of_run(self) -> str:
         """The options that a command needs besides the run's id."""
-        return _as_options(self._out_words)
-
-    @property
-    def _out_words(self) -> list[str]:
-        return ["--out", self.out] if self.out else []
+        return _as_options(["--out", self.out] if self.out else [])
 
 
 HERE: Final = Places()
+RESULTS: Final = "results"  # where the commands look for runs if they are not told
 
 
 def explain_command(key: CellKey, places: Places = HERE) -> str:

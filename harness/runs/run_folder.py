@@ -6,6 +6,7 @@
                      spent.jsonl       one line a job that ended: what it took (harness.runs.costs)
                      state.json        how far the run is
                      lock              held by the one process that writes
+                     candidates/       the files of candidates (harness.runs.candidates)
                      failures/         at the end: one text file a failing cell
                      records.parquet   at the end: one row a cell and oracle
                      summary.json      at the end, last of all
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +28,7 @@ from typing import Any, Self
 
 from harness.base.errors import UsageError
 from harness.base.files import replace_file, written_to
-from harness.runs.commands import explain_command
+from harness.runs.commands import HERE, RESULTS, Places, explain_command
 from harness.runs.journal import Journal, read_journal_as
 from harness.runs.plan import PlannedCell, plan_from_jsonl, plan_to_jsonl
 from harness.runs.provenance import Provenance
@@ -34,7 +36,7 @@ from harness.runs.record_table import parquet_bytes, read_parquet
 from harness.runs.run_directory import RunDirectory, foreign_or_damaged
 from harness.wire.record_json import cell_from_text, to_json, words
 from harness.wire.records import CaseInfo, CellRecord
-from harness.wire.vocabulary import Outcome
+from harness.wire.vocabulary import Outcome, SubjectKind
 
 
 class RunState(enum.StrEnum):
@@ -120,6 +122,19 @@ class RunFolder(RunDirectory):
         self._writing()
         self.write("state.json", {"state": state})
 
+    @property
+    def places(self) -> Places:
+        """What printed commands need to find this run from the current folder."""
+        provenance, out = self.provenance(), os.path.relpath(self.path.parent)
+        files = (spec.subject for spec in provenance.subjects if spec.kind is SubjectKind.FILE)
+        return Places(
+            corpus=provenance.corpus,
+            run=self.run_id,
+            seed=provenance.seeds[0],
+            out="" if out == RESULTS else out,
+            candidates=frozenset(files),
+        )
+
     def write_results(
         self,
         summary: Mapping[str, Any],
@@ -132,7 +147,7 @@ class RunFolder(RunDirectory):
             records: as `records` gives them.
         """
         self._writing()
-        write_failures(self.path / "failures", records.values())
+        write_failures(self.path / "failures", records.values(), self.places)
         self.write(self._table.name, parquet_bytes(self.plan(), records, cases, self.run_id))
         self.write("summary.json", summary)
 
@@ -175,9 +190,11 @@ class RunFolder(RunDirectory):
 _LONGEST_NAME = 200  # below the 255 bytes of common file systems
 
 
-def write_failures(folder: Path, records: Iterable[CellRecord]) -> None:
+def write_failures(folder: Path, records: Iterable[CellRecord], places: Places = HERE) -> None:
     """One file for each failing cell, and no file for any other."""
-    texts = {file_name(record): evidence_text(record) for record in records if record.failures}
+    texts = {
+        file_name(record): evidence_text(record, places) for record in records if record.failures
+    }
     with written_to(folder):
         folder.mkdir(exist_ok=True)
         for old in folder.glob("*.txt"):
@@ -196,14 +213,14 @@ def file_name(record: CellRecord) -> str:
     return f"{name}.txt"
 
 
-def evidence_text(record: CellRecord) -> str:
+def evidence_text(record: CellRecord, places: Places = HERE) -> str:
     """All verdicts, failures first and with their evidence."""
     key = record.key
     lines = [
         f"{key.case} [{key.subject} {key.route} {key.capture}]: {record.label}",
         f"cell: {key.cell_id}",
         f"measured as: {record.measured_as or key.subject}; attempts: {record.attempts}",
-        f"show it: {explain_command(key)}",
+        f"show it: {explain_command(key, places)}",
         "",
     ]
     for verdict in record.failures:

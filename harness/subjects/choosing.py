@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.base.errors import Unavailable, UsageError
@@ -101,11 +101,20 @@ def _wheel(path: Path, catalogue: Catalogue, like: Release) -> SubjectSpec:
 
 
 def found_again(
-    before: Provenance, toolchain: Toolchain, catalogue: Catalogue
+    before: Provenance,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    kept: Iterable[SubjectSpec] = (),
 ) -> tuple[SubjectSpec, ...]:
-    """The subjects of an earlier run, as they are today. Raises as `choose_subjects`."""
+    """The subjects of an earlier run, as they are today. Raises as `choose_subjects`.
+
+    Args:
+        kept: its candidates with the files that it kept, see `harness.runs.candidates`.
+    """
     specs: list[SubjectSpec] = []
-    for spec in before.subjects:
+    as_judged = {spec.subject: spec for spec in kept}
+    for subject in before.subjects:
+        spec = as_judged.get(subject.subject, subject)
         if spec.kind is SubjectKind.RELEASE:
             specs.append(_release(toolchain, catalogue.get(spec.subject)))
         elif spec.kind is SubjectKind.FILE:

@@ -1,5 +1,7 @@
 """Where the harness does not run it says so in one line, before anything else is imported."""
 
+import sys
+
 import pytest
 
 from harness.base.program import refusal
@@ -34,3 +36,19 @@ def test_the_command_line_ends_with_exit_code_4_and_one_line_before_it_imports_t
     assert done.returncode == 4
     assert done.stderr.startswith("error: this is linux on riscv64; ")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("missing", "command"), [("typer", "defects"), ("rich", "list"), ("pandas", "summary")]
+)
+def test_what_is_not_installed_is_named_in_one_line_with_exit_code_4_and_never_red(
+    missing, command
+):
+    code = (
+        f"import runpy, sys; sys.modules['{missing}'] = None; sys.argv[1:] = ['{command}']; "
+        "runpy.run_module('harness', run_name='__main__')"
+    )
+    done = commands.python("-c", code)
+    assert done.returncode == 4, done.stderr
+    (said,) = done.stderr.splitlines()
+    assert said.startswith(f"error: {missing} is not installed for {sys.executable}; `pip install")

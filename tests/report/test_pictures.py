@@ -47,6 +47,7 @@ class NoRuntime:
 
 def test_a_page_without_pictures_says_why():
     class Judged:
+        candidates = ()
         provenance = type("Provenance", (), {"subjects": (full_run().subjects[-1],)})()
 
     class Catalogue:

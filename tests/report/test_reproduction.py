@@ -34,8 +34,10 @@ class Judged:
         (),
         {"corpus": (), "seeds": (7,), "subjects": full_run().subjects, "run_id": "RUN"},
     )()
+    candidates = ()
     places = Places(
         corpus=("ours.py",),
+        run="RUN",
         out="../runs",
         candidates=frozenset({full_run().model()[CAUSES].live[0].subject}),
     )

@@ -1,0 +1,154 @@
+"""Every command that a run prints can be pasted into the shell that printed it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.base.program import PROGRAM
+from harness.toolchain.environment import PROJECT_ROOT
+from tests.commands import python
+
+CASES = """
+import torch
+from corpus.case import Family, Program, case
+from corpus.inputs import floats
+
+class Earlier(torch.nn.Module):  # as the corpus's `named_like_an_earlier_getitem`
+    def forward(self, x):
+        y = torch.relu(x + 1) - torch.relu(x * 2)
+        return torch.relu(torch.cat([y, y * 3], dim=-1).chunk(2, dim=-1)[0]) + 5
+
+@case(Family.FOUND, catches="a wrong wire", fallback=["relu"])
+def our_earlier():
+    return Program(floats((2, 8)), model=Earlier())
+"""
+EXPORTER = "torch_tensorrt/dynamo/_exporter.py"
+WIRE = "copied_placeholder.replace_all_uses_with(submodule_inputs[idx])"
+CROSSED = WIRE.replace("[idx]", "[-1 - idx]")
+FEW = ("-k", "inputs_read_in_reverse", "--routes", "legacy", "--jobs", "1")
+
+
+class Shell:
+    """A folder that is not the checkout, and what a shell there has in its environment."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.has = {
+            "PYTHONPATH": str(PROJECT_ROOT),
+            "INLINER_REGRESS_CACHE": str(PROJECT_ROOT / ".cache"),
+        }
+
+    def harness(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        return python("-m", "harness", *words, cwd=self.folder, **self.has)
+
+    def paste(self, line: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", line],
+            cwd=self.folder,
+            env={**os.environ, **self.has},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def answers(self, line: str) -> str:
+        done = self.paste(line)
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+
+@pytest.fixture
+def shell(tmp_path, library):
+    return Shell(tmp_path)
+
+
+def commands_in(printed: str) -> list[str]:
+    lines = [line.strip() for line in printed.splitlines()]
+    return [line for line in lines if line.startswith(PROGRAM)]
+
+
+def crossed_exporter(wheel: str, path: Path) -> Path:
+    with zipfile.ZipFile(wheel) as archive:
+        source = archive.read(EXPORTER).decode()
+    assert source.count(WIRE) == 1
+    path.write_text(source.replace(WIRE, CROSSED))
+    return path
+
+
+def crossed_wheel(wheel: str, folder: Path) -> Path:
+    made = folder / Path(wheel).name
+    with zipfile.ZipFile(wheel) as archive, zipfile.ZipFile(made, "w") as changed:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name == EXPORTER:
+                content = content.replace(WIRE.encode(), CROSSED.encode())
+            changed.writestr(name, content)
+    return made
+
+
+def test_the_commands_of_a_users_own_cases_answer_in_both_lanes(shell):
+    (shell.folder / "our cases.py").write_text(CASES)
+    asked = ("--corpus", "our cases.py", "--seed", "3", "--jobs", "1", "--out", "runs")
+    chosen = ("--releases", "2.13.0", "--routes", "legacy,no-retrace,compile")
+    done = shell.harness("run", *asked, *chosen)
+    assert done.returncode == 1, done.stdout + done.stderr
+    (command,) = commands_in(done.stdout)
+    assert command.endswith(f"--corpus '{shell.folder}/our cases.py' --seed 3")
+    assert "should read" in shell.answers(command)
+    without_route = re.sub(r" --route \S+", "", command)
+    both = shell.answers(without_route)
+    assert "2.13.0, route no-retrace: " in both
+    assert "2.13.0, route legacy: " in both
+    script = shell.answers(command.replace("explain", "reproduce"))
+    assert "torch_tensorrt.dynamo.compile" in script
+    by_run = f"{PROGRAM} explain our_earlier --subject 2.13.0 --lane graph --run runs/latest"
+    assert "2.13.0, route legacy: " in shell.answers(by_run)
+
+
+def test_the_commands_of_a_candidate_answer_after_the_next_run_and_the_next_edit(
+    shell, release_specs
+):
+    wheel = str(release_specs["2.14.0"].wheel_path)
+    file = crossed_exporter(wheel, shell.folder / "_exporter.py")
+    done = shell.harness("run", "--exporter", file, *FEW)
+    assert done.returncode == 1, done.stdout + done.stderr
+    command = commands_in(done.stdout)[0]
+    told = shell.answers(command)
+    assert "should read" in told
+    assert "has changed since" not in told
+    with zipfile.ZipFile(wheel) as archive:
+        file.write_bytes(archive.read(EXPORTER) + b"\n# mended\n")
+    assert shell.harness("run", "--exporter", file, *FEW).returncode == 0
+    again = shell.answers(command)
+    run = (shell.folder / "results" / "latest").resolve().parent
+    (first, _) = sorted(path.name for path in run.iterdir() if not path.is_symlink())
+    assert f"{file} has changed since; this is as it was in run {first}" in again
+    assert again.replace("\n", " ").endswith(told.replace("\n", " "))
+    file.unlink()
+    script = shell.answers(command.replace("explain", "reproduce"))
+    assert "_exporter.py" in script
+    assert command.split("harness explain")[1].strip() in script, "the command finds it again"
+
+
+def test_the_commands_of_a_wheel_answer_after_the_wheel_is_gone(shell, release_specs):
+    file = crossed_wheel(str(release_specs["2.14.0"].wheel_path), shell.folder)
+    done = shell.harness("run", "--wheel", file, *FEW, "--out", "runs")
+    assert done.returncode == 1, done.stdout + done.stderr
+    command = commands_in(done.stdout)[0]
+    direct = shell.answers(
+        f"{PROGRAM} explain inputs_read_in_reverse --wheel {file} --route legacy"
+    )
+    assert "should read" in direct
+    file.unlink()
+    assert "should read" in shell.answers(command)
+    shutil.rmtree(shell.folder / "runs" / "latest" / "candidates")
+    gone = shell.paste(command)
+    assert gone.returncode == 2
+    assert str(file) in gone.stderr
