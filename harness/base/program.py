@@ -51,9 +51,9 @@ PROGRAM: Final = SCRIPT if Path(sys.argv[0]).name == SCRIPT else "python -m harn
 
 
 def program_here(
+    environment: Mapping[str, str],
     argv0: str = sys.argv[0],
     executable: str = sys.executable,
-    environment: Mapping[str, str] = os.environ,
 ) -> str:
     """How the shell that called this program calls it again, where `PROGRAM` may mean another.
 

@@ -39,7 +39,7 @@ def say_error(message: str) -> None:
 
 def as_called_here(text: str) -> str:
     """A text whose commands can be pasted into the shell that called this program."""
-    here = program_here()
+    here = program_here(os.environ)
     return text if here == PROGRAM else text.replace(f"{PROGRAM} ", f"{here} ")
 
 

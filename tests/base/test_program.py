@@ -26,7 +26,7 @@ def environment(tmp_path):
 
 
 def called(environment: Path, argv0: str = "harness/__main__.py", **variables: str) -> str:
-    return program_here(argv0, str(environment / "python"), variables)
+    return program_here(variables, argv0, str(environment / "python"))
 
 
 def test_python_is_called_by_its_name_where_the_shell_finds_it(environment):
