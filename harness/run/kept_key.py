@@ -12,20 +12,23 @@ import hashlib
 import json
 import os
 import platform
-import site
 import sys
-import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from harness.base.files import sha256_of
-from harness.base.process import run
 from harness.runs.plan import PlannedCell
 from harness.runs.provenance import Provenance
 from harness.subjects.packages import Sites
 from harness.toolchain import PackageSite, Toolchain
+from harness.toolchain.deciding import (
+    VARIABLES,
+    ImportsFromElsewhere,
+    deciding_variables,
+    processor,
+)
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.fingerprint import digest_of_content, signature_of, states_of
 from harness.toolchain.package_site import SITE_FILE
@@ -38,18 +41,8 @@ from harness.wire.vocabulary import SubjectKind
 
 #: What runs and judges a cell, and what starts the process that does.
 JUDGES: Final = ("harness/rig", "harness/wire", "harness/workers", "harness/base/process.py")
-#: How the names of variables begin that may decide what Python, torch and its libraries compute.
-VARIABLES: Final = (
-    "ACL_", "ATEN_", "BLIS_", "CPU_", "CUBLAS", "CUDA", "CUDNN", "DNNL_", "FLEXIBLAS",
-    "FORCE_", "GLIBC_", "GOMP_", "GOTO_", "HF_", "INDUCTOR", "KINETO", "KMP_", "LANG", "LC_",
-    "LD_", "MALLOC_", "MKL_", "MPMATH", "NCCL", "NNPACK", "NPY", "NUMEXPR", "NUMPY", "NVIDIA",
-    "OMP_", "ONEDNN", "OPENBLAS", "PYTHON", "PYTORCH", "SAFETENSORS", "SLEEF", "SYMPY",
-    "TBB_", "TENSORRT", "TOKENIZERS", "TORCH", "TRANSFORMERS", "TRITON", "TRT", "TZ", "USE_",
-    "VECLIB", "XNNPACK",
-)  # fmt: skip
 #: Of a subject, what the rig is told of it that decides nothing, or only which cells there are.
 _UNTOLD: Final = ("wheel_path", "exporter_path", "packages", "unavailable")
-_IN_PROCESSOR: Final = ("vendor_id", "cpu family", "model", "model name", "flags", "Features")
 _SECRET: Final = ("AUTH", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN")
 
 
@@ -143,7 +136,11 @@ def collect(
         raise NothingKept(f"{toolchain.python} is not the Python that this is run with")
     sources = [PROJECT_ROOT / name for name in ("corpus", *JUDGES)]
     signature = _signature(sources)
-    libraries = _import_folders()
+    try:
+        installed = toolchain.installed
+    except ImportsFromElsewhere as reason:
+        raise NothingKept(str(reason)) from reason
+    toolchain.keep_facts()
     facts = toolchain.python_env()
     common = {
         "records": str(SCHEMA),
@@ -152,8 +149,8 @@ def collect(
         "Python": f"{sys.implementation.name} {sys.version}",
         "platform": f"{sys.platform} {platform.machine()} {' '.join(platform.libc_ver())}",
         "torch": f"{facts.torch_version} {facts.torch_git_version} {facts.torch_build}",
-        "installed": digest_of_content(libraries, toolchain.cache),
-        "processor": f"{facts.cpu_capability} {_processor()}",
+        "installed": installed,
+        "processor": f"{facts.cpu_capability} {processor()}",
         "variables": json.dumps(deciding_variables(os.environ), sort_keys=True),
     }
     native = toolchain.emulated_runtime() if graph else None
@@ -169,11 +166,6 @@ def collect(
         sources=tuple(sources),
         signature=signature,
     )
-
-
-def deciding_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Those variables that may decide what is computed."""
-    return {name: environment[name] for name in environment if name.startswith(VARIABLES)}
 
 
 def surroundings(provenance: Provenance) -> dict[str, str]:
@@ -216,42 +208,6 @@ def _package(made: PackageSite, cache: Path) -> str:
     described["made of"] = made.folder.name
     described["content"] = digest_of_content(folders, cache)
     return json.dumps(described, sort_keys=True)
-
-
-def _import_folders() -> list[Path]:
-    """The folders of installed packages that a process of the rig imports from.
-
-    Raises:
-        NothingKept: it imports from elsewhere, of which nobody says whether it has changed.
-    """
-    asked = [sys.executable, "-P", "-c", "import json, sys; print(json.dumps(sys.path))"]
-    done = run(asked, folder=PROJECT_ROOT)
-    if done.code != 0:
-        raise NothingKept(f"{sys.executable} does not tell where it imports from")
-    paths = [Path(entry).resolve() for entry in json.loads(done.printed)]
-    places = {name: Path(sysconfig.get_path(name)).resolve() for name in _PLACES}
-    pythons_own = {places["stdlib"], places["platstdlib"]}
-    installed = {places["purelib"], places["platlib"]}
-    if site.ENABLE_USER_SITE:
-        installed.add(Path(site.getusersitepackages()).resolve())
-    for path in paths:
-        known = path in installed or path == PROJECT_ROOT or path in pythons_own
-        if path.exists() and not known and path.parent not in pythons_own:
-            raise NothingKept(f"Python imports from {path}, too, and what is there may change")
-    return [path for path in dict.fromkeys(paths) if path in installed and path.exists()]
-
-
-_PLACES: Final = ("stdlib", "platstdlib", "purelib", "platlib")
-
-
-def _processor() -> str:
-    """What libraries ask of the processor when they choose how to compute."""
-    found: dict[str, str] = {}
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in _IN_PROCESSOR:
-            found.setdefault(name.strip(), " ".join(sorted(value.split())))
-    return json.dumps(found, sort_keys=True)
 
 
 def _signature(sources: Iterable[Path]) -> str:

@@ -231,7 +231,7 @@ def _record(packed: bytes, keys: Mapping[tuple[str, ...], CellKey]) -> CellRecor
     """The record that a row holds; None for what is none."""
     try:
         return cell_from_text(zlib.decompress(packed), "kept record", keys)
-    except (zlib.error, KeyError, TypeError, ValueError):
+    except (zlib.error, AttributeError, KeyError, TypeError, ValueError):
         return None
 
 

@@ -6,21 +6,27 @@ starts pip and compilers. A test hands over another Python or compiler and needs
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from harness.base.errors import UsageError
+from harness.base.files import replace_file
 from harness.catalogue.bindings import Bindings, choose, load_bindings
 from harness.catalogue.releases import Release
 from harness.toolchain import native
-from harness.toolchain.cache import ENGINES, clean
-from harness.toolchain.environment import EnvironmentFacts, probe
+from harness.toolchain.cache import CHOOSE, ENGINES, FACTS, clean, guarded
+from harness.toolchain.deciding import ImportsFromElsewhere, facts_key, import_folders
+from harness.toolchain.environment import EnvironmentFacts, facts_in, probe
+from harness.toolchain.fingerprint import digest_of_content, remembered_digest
 from harness.toolchain.package_site import PackageSite, package_site, pinned_tensorrt
 from harness.toolchain.released import released_wheel
 from harness.toolchain.wheels import HashedWheel, WheelSource
 from harness.wire.builders import SEGMENT, BuilderKind
+from harness.wire.record_json import to_json
 
 __all__ = ["EnvironmentFacts", "PackageSite", "Toolchain", "clean"]
 
@@ -151,5 +157,36 @@ class Toolchain:
 
     # cached_property writes to __dict__, which `frozen` leaves open; an answer is not a field.
     @cached_property
+    def installed(self) -> str:
+        """The digest of all installed packages that a process of the rig imports from, by content.
+
+        Raises:
+            ImportsFromElsewhere: it imports from elsewhere, too.
+        """
+        return digest_of_content(import_folders(), self.cache)
+
+    @cached_property
     def _facts(self) -> EnvironmentFacts:
-        return probe(self.python)
+        """Asked of torch, which takes seconds to import, or known since all is as it was then."""
+        place = self._facts_file() if (self.cache / FACTS).is_dir() else None
+        if place is None or not place.is_file():
+            return probe(self.python)
+        return facts_in(self.python, place.read_text(encoding="utf-8"))
+
+    def keep_facts(self) -> None:
+        """Spare later commands to ask for `python_env`, until anything changes that it tells of."""
+        place = self._facts_file()
+        if place is not None and not place.is_file():
+            with guarded(place):
+                place.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(place, json.dumps(to_json(self._facts)).encode(), CHOOSE)
+
+    def _facts_file(self) -> Path | None:
+        """Where they are kept; None if nobody has read all yet that they depend on."""
+        if self.python != sys.executable:
+            return None
+        try:
+            installed = remembered_digest(import_folders(), self.cache)
+        except ImportsFromElsewhere:
+            return None
+        return self.cache / FACTS / facts_key(installed) if installed else None

@@ -25,6 +25,7 @@ ENGINES: Final = "engines"
 ANSWERS: Final = "answers"
 KEPT: Final = "kept"
 FINGERPRINTS: Final = "fingerprints"
+FACTS: Final = "facts"
 _LOCKS: Final = "locks"
 #: What to do where the cache cannot be written.
 CHOOSE: Final = "choose a cache folder that can be written, with INLINER_REGRESS_CACHE=DIR"
@@ -89,6 +90,7 @@ def clean(
         NATIVE: native,
         ANSWERS: native,
         FINGERPRINTS: native,
+        FACTS: native,
         PACKAGES: packages,
         ENGINES: packages,
         KEPT: kept,

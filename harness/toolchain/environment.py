@@ -71,10 +71,11 @@ def probe(python: str) -> EnvironmentFacts:
         )
     if done.code != 0:
         raise SurroundingsError(f"{python}: the probe of torch failed: {done.last_words}")
-    return _facts(python, done.printed)
+    return facts_in(python, done.printed)
 
 
-def _facts(python: str, stdout: str) -> EnvironmentFacts:
+def facts_in(python: str, stdout: str) -> EnvironmentFacts:
+    """The facts that a probe printed."""
     try:
         # The last line only: an import may have printed something of its own before it.
         return decode(EnvironmentFacts, json.loads(stdout.strip().splitlines()[-1]))

@@ -47,6 +47,24 @@ def signature_of(states: Iterable[FileState]) -> str:
     return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
 
 
+def remembered_digest(folders: Sequence[Path], cache: Path) -> str | None:
+    """What `digest_of_content` found when it read folders that nobody wrote to since; else None."""
+    with guarded(folders[0], "it has to be readable"):
+        signature = signature_of(each for folder in folders for each in states_of(folder))
+    return _remembered(cache / FINGERPRINTS / signature)
+
+
+def _remembered(place: Path) -> str | None:
+    with guarded(place):
+        if not place.is_file():
+            return None
+        known = place.read_text(encoding="ascii").strip()
+        if len(known) != len(place.name):  # written by nobody of ours
+            return None
+        os.utime(place)
+        return known
+
+
 def digest_of_content(folders: Sequence[Path], cache: Path) -> str:
     """SHA-256, as hex, over the names and contents of what is in folders, wherever these lie.
 
@@ -60,12 +78,9 @@ def digest_of_content(folders: Sequence[Path], cache: Path) -> str:
         states = [states_of(folder) for folder in folders]
     signature = signature_of(each for some in states for each in some)
     place = cache / FINGERPRINTS / signature
-    with guarded(place):
-        if place.is_file():
-            known = place.read_text(encoding="ascii").strip()
-            if len(known) == len(signature):
-                os.utime(place)
-                return known
+    known = _remembered(place)
+    if known is not None:
+        return known
     digest = hashlib.sha256()
     with guarded(folders[0], "it has to be readable"), ThreadPoolExecutor(_AT_ONCE) as readers:
         for some in states:

@@ -6,6 +6,7 @@ comes from, it must have the SHA-256 of the catalogue.
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -142,10 +143,18 @@ def run_pip(python: str, arguments: Sequence[str], folder: Path, what: str) -> s
 
 def mismatch(path: Path, release: HashedWheel) -> str:
     """What is wrong with the file's SHA-256; empty if it is the release's."""
-    found = sha256_of(path)
+    status = path.stat()
+    written = status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+    found = _sha256_of_written(path, written)
     if found == release.sha256:
         return ""
     return f"{path}: wrong SHA-256: expected {release.sha256}, found {found}"
+
+
+@functools.cache
+def _sha256_of_written(path: Path, _: tuple[int, ...]) -> str:
+    """A file's SHA-256, read once as long as nobody writes to it: a command asks some times."""
+    return sha256_of(path)
 
 
 def pip_arguments(release: HashedWheel) -> list[str]:

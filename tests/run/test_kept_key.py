@@ -12,11 +12,13 @@ import pytest
 
 from harness.catalogue.releases import load_catalogue
 from harness.run import kept_key
-from harness.run.kept_key import NothingKept, collect, deciding_variables, part_of, surroundings
+from harness.run.kept_key import NothingKept, collect, part_of, surroundings
 from harness.runs.kept_store import Entry, KeptRun, KeptStore
 from harness.runs.plan import PlannedCell
 from harness.subjects.specs import release_subject
 from harness.toolchain import EnvironmentFacts, PackageSite
+from harness.toolchain.deciding import ImportsFromElsewhere, deciding_variables, import_folders
+from harness.toolchain.fingerprint import digest_of_content
 from harness.toolchain.rig_client import Corpus
 from harness.wire.builders import CUDA, Builder, Environment
 from harness.wire.records import CellKey, PackageSpec, SubjectSpec
@@ -66,6 +68,13 @@ class Machine:
     def cache(self):
         return self.folder / "cache"
 
+    @property
+    def installed(self):
+        return digest_of_content([self.folder / "site-packages"], self.cache)
+
+    def keep_facts(self):
+        pass
+
     def python_env(self):
         return self.facts
 
@@ -110,7 +119,6 @@ def machine(tmp_path, monkeypatch):
     (tmp_path / "packages" / "made" / "compile.py").write_text("upstream")
     (tmp_path / "packages" / "made" / "site.json").write_text('{"libraries": "libraries"}')
     monkeypatch.setattr(kept_key, "PROJECT_ROOT", tmp_path)
-    monkeypatch.setattr(kept_key, "_import_folders", lambda: [tmp_path / "site-packages"])
     return made
 
 
@@ -168,7 +176,7 @@ def variable(name):
 
 
 def processor(_, monkeypatch):
-    monkeypatch.setattr(kept_key, "_processor", lambda: "another")
+    monkeypatch.setattr(kept_key, "processor", lambda: "another")
 
 
 IN_COMMON = {
@@ -307,10 +315,10 @@ def test_of_another_python_nothing_is_kept(machine):
 
 def test_where_python_imports_from_a_place_that_may_change_nothing_is_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(NothingKept, match=str(tmp_path)):
-        kept_key._import_folders()
+    with pytest.raises(ImportsFromElsewhere, match=str(tmp_path)):
+        import_folders()
     monkeypatch.delenv("PYTHONPATH")
-    assert any((folder / "torch").is_dir() for folder in kept_key._import_folders())
+    assert any((folder / "torch").is_dir() for folder in import_folders())
 
 
 def test_sources_that_were_written_to_are_noticed_even_if_they_are_as_before(machine):
