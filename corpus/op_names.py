@@ -84,10 +84,12 @@ def _packet(op: str) -> str:
 
 
 def _not_there(names: Collection[str], graph: Collection[str], lowered: MadeOf) -> str:
+    packets = sorted({*map(_packet, graph)})
+    known = [*sorted(graph), *packets, *(each.partition(".")[2] for each in packets)]
     near = [
         f"{match} for {name}"
         for name in names
-        for match in difflib.get_close_matches(name, [*graph, *map(_packet, graph)], n=1)
+        for match in difflib.get_close_matches(name, known, n=1)
     ]
     hint = f"; perhaps {', '.join(near)}" if near else ""
     made = sorted(set(lowered) - set(graph) - {GETITEM})

@@ -80,3 +80,8 @@ def test_a_name_that_is_nowhere_is_refused_with_all_ops_what_they_become_and_the
         "aten.tpok.default (a tuple's getitems fall back with the op that makes it, and need no "
         "name)"
     )
+
+
+def test_a_short_name_that_is_mistyped_is_told_with_the_short_name_that_is_nearest():
+    with pytest.raises(NoSuchOp, match=r"; perhaps topk for tokp \("):
+        meant("tokp")
