@@ -12,7 +12,14 @@ import pytest
 
 from harness.catalogue.releases import Catalogue
 from harness.register.standing import Standings, State, read_expectations
-from harness.report.upstream import files_of_tests, findings, issue_text, to_export, told_of
+from harness.report.upstream import (
+    files_of_tests,
+    findings,
+    issue_text,
+    left_out,
+    to_export,
+    told_of,
+)
 from harness.toolchain import Toolchain
 from tests.commands import python
 
@@ -110,3 +117,14 @@ def test_an_issue_on_a_release_that_has_not_the_defect_is_refused_without_torch(
     done = python("-m", "harness", "defects", "wired-by-name", "--issue", "--release", "2.14.0")
     assert done.returncode == 2
     assert "2.14.0 does not show wired-by-name: absent" in done.stderr
+
+
+def test_what_is_not_exported_is_listed_with_the_reason():
+    told = {each.defect.id: why for each, why in left_out(STANDINGS, "2.14.0")}
+    exported = {each.defect.id for each in to_export(STANDINGS, "2.14.0")}
+    having = STANDINGS.having("2.14.0", State.SHOWN, State.HIDDEN)
+    assert told.keys() | exported == {each.defect.id for each in having}
+    assert not told.keys() & exported
+    assert told["specialised"] == "it is so by design"
+    assert "splits of a module made otherwise" in told["pair-in-a-pair"]
+    assert told["cross-no-engine"] == "other defects end its models first"

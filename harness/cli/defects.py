@@ -120,11 +120,14 @@ def _export_tests(
         place.mkdir(parents=True, exist_ok=True)
     for file, text in files.items():
         replace_file(place / file, text.encode())
-    for each in found:
-        if not each.script.test:
-            tell(f"no test: {each.standing.defect.title} ({each.standing.defect.id})")
-            tell(f"    {each.script.why_not}")
-    tell(f"{place}: tests of {len(files) - 1} of the {len(found)} defects of {asked.version}")
+    without = [(each.standing, each.script.why_not) for each in found if not each.script.test]
+    left = [] if name else upstream.left_out(standings, asked.version)
+    for standing, why in (*without, *left):
+        tell(f"no test: {standing.defect.title} ({standing.defect.id})")
+        tell(f"    {why}")
+    tell(
+        f"{place}: tests of {len(files) - 1} of {len(found) + len(left)} defects of {asked.version}"
+    )
     return ExitCode.GREEN if len(files) > 1 else ExitCode.INCONCLUSIVE
 
 

@@ -21,7 +21,8 @@ from harness.register.standing import Standing, Standings, State, is_ordinary
 from harness.register.table import Entry
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
-from harness.report.text import reference
+from harness.report.sections.defects import call_of
+from harness.report.text import listed, reference
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.wire.oracles import Oracle
@@ -222,7 +223,7 @@ def _description(found: Finding) -> str:
         "cosmetic": "Only who reads the exported program's metadata sees it.",
     }
     call = Route(found.place.route).row.call if found.place else ""
-    met = f"The user's call that meets it below is `{call}`. " if call else ""
+    met = f"The script below meets it by `{call}`. " if call else ""
     return f"{_sentence(found.standing.defect.title)} {met}{harms.get(found.standing.harm, '')}"
 
 
@@ -235,7 +236,8 @@ def _environment(release: Release) -> str:
     return (
         f"- torch-tensorrt {release.version} (its wheel pins torch {pins.torch} and TensorRT "
         f"{pins.tensorrt})\n"
-        f"- torch {version('torch')}, Python {platform.python_version()}, Linux x86-64\n"
+        f"- torch {version('torch')}, which is what ran, Python {platform.python_version()}, Linux "
+        "x86-64\n"
         "- Seen with emulated engines on a CPU; not run on a GPU. All Python that ran is the "
         "release's own."
     )
@@ -243,12 +245,19 @@ def _environment(release: Release) -> str:
 
 def _context(standing: Standing, standings: Standings) -> Iterator[str]:
     defect = standing.defect
-    states = {release: standings.of(defect.id, release).state for release in standings.releases}
-    asked = [release for release, state in states.items() if state is not State.NOT_ASKED]
-    having = [release for release, state in states.items() if state is State.SHOWN]
-    without = [release for release in asked if release not in having]
-    beside = f" Tried and without it: {', '.join(without)}." if without else " None was without it."
-    yield f"- Releases that were seen to have it: {', '.join(having)}.{beside}"
+    tried = [standings.of(defect.id, release) for release in standings.releases]
+    having = [each.release for each in tried if each.state is State.SHOWN]
+    absent = [each for each in tried if each.state is State.ABSENT]
+    otherwise = [each for each in tried if each.broken_by or each.behind]
+    without = [each.release for each in absent if not each.broken_by]
+    yield f"- Releases that were seen to have it: {', '.join(having)}."
+    if without:
+        yield f"- Tried and without it: {', '.join(without)}."
+    if otherwise:
+        others = dict.fromkeys(name for each in otherwise for name in each.broken_by or each.behind)
+        titles = (f'"{standings.register.by_id[name].title}"' for name in others)
+        releases = ", ".join(each.release for each in otherwise)
+        yield f"- Not to be told in {releases}, where its models fail otherwise: {listed(titles)}."
     if defect.since:
         yield f"- The first release that has it is {defect.since}."
     if defect.fixed_in:
@@ -259,6 +268,9 @@ def _context(standing: Standing, standings: Standings) -> Iterator[str]:
         yield f"- Related: {related}."
     if defect.documented:
         yield f"- Documented: {_sentence(defect.documented)}"
+    if defect.avoid:
+        calls = dict.fromkeys(map(call_of, defect.avoid))
+        yield f"- Right for the same models: {', '.join(f'`{call}`' for call in calls)}."
     if defect.workaround:
         yield f"- Workaround: {_sentence(_by_title(defect.workaround, standings))}"
 
@@ -274,6 +286,24 @@ def to_export(standings: Standings, release: str) -> list[Standing]:
         each
         for each in standings.having(release, State.SHOWN)
         if Lane.PACKAGE in each.lanes and each.defect.blame != BY_DESIGN
+    ]
+
+
+def left_out(standings: Standings, release: str) -> list[tuple[Standing, str]]:
+    """The defects that a release has of which `to_export` makes no test, each with the reason."""
+    exported = {each.defect.id for each in to_export(standings, release)}
+    return [
+        (
+            each,
+            "it is so by design"
+            if each.defect.blame == BY_DESIGN
+            else "no model that was compiled shows it, but splits of a module made otherwise",
+        )
+        for each in standings.having(release, State.SHOWN)
+        if each.defect.id not in exported
+    ] + [
+        (each, "other defects end its models first")
+        for each in standings.having(release, State.HIDDEN)
     ]
 
 
