@@ -17,6 +17,7 @@ from harness.report.upstream import (
     findings,
     issue_text,
     left_out,
+    shortened,
     to_export,
     told_of,
 )
@@ -128,3 +129,15 @@ def test_what_is_not_exported_is_listed_with_the_reason():
     assert told["specialised"] == "it is so by design"
     assert "splits of a module made otherwise" in told["pair-in-a-pair"]
     assert told["cross-no-engine"] == "other defects end its models first"
+
+
+def test_what_a_script_prints_names_no_place_of_the_machine_and_keeps_how_it_ends():
+    lines = [
+        f'  File "/home/me/.venv/lib/python3.11/site-packages/torch/{n}.py"' for n in range(20)
+    ]
+    told = shortened("\n".join(["save: SerializeError: it failed", *lines, "AssertionError: why"]))
+    assert "/home" not in told
+    assert 'File "torch/0.py"' in told
+    assert told.startswith("save: SerializeError")
+    assert told.endswith("AssertionError: why")
+    assert len(told.splitlines()) == 12

@@ -201,7 +201,7 @@ def _sections(found: Finding, standings: Standings, release: Release) -> Iterato
     yield f"## Bug Description\n\n{_description(found)}"
     if script.text:
         yield f"## To Reproduce\n\n```python\n{script.text.strip()}\n```"
-        yield f"It prints:\n\n```text\n{_shortened(script.printed or script.said)}\n```"
+        yield f"It prints:\n\n```text\n{shortened(script.printed or script.said)}\n```"
     else:
         yield f"## To Reproduce\n\nThere is no script: {script.why_not}."
     if script.expected:
@@ -275,9 +275,12 @@ def _context(standing: Standing, standings: Standings) -> Iterator[str]:
         yield f"- Workaround: {_sentence(_by_title(defect.workaround, standings))}"
 
 
-def _shortened(text: str, lines: int = 12) -> str:
-    found = re.sub(r"/tmp/\w+/", "", text.strip()).splitlines()
-    return "\n".join([*found[:lines], *(["..."] if len(found) > lines else [])])
+def shortened(text: str, first: int = 4, last: int = 7) -> str:
+    """What a script prints, without the places of this machine: its first lines, and its last."""
+    found = re.sub(r"/tmp/\w+/|(?<=[\s\"'])/\S*/site-packages/", "", text.strip()).splitlines()
+    if len(found) <= first + last + 1:
+        return "\n".join(found)
+    return "\n".join([*found[:first], "...", *found[-last:]])
 
 
 def to_export(standings: Standings, release: str) -> list[Standing]:
