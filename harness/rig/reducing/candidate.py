@@ -8,8 +8,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import hashlib
-import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,14 +18,8 @@ from torch.fx import Graph, GraphModule, Interpreter, Node
 from torch.fx.graph import _PyTreeCodeGen, _PyTreeInfo
 
 from corpus.case import Case, Inputs, Program
-from harness.rig.capture.capture import CapturedProgram
-from harness.rig.reproduce.engines import one_by_one
 
 IS: Final = "is"  # in a node's meta: the `Value` that it was when the model was run
-
-
-class NotTakenApart(Exception):
-    """A model has a form that cannot be reduced: what, and where."""
 
 
 @dataclass(frozen=True)
@@ -215,12 +208,15 @@ class Candidate:
 
     def as_case(self) -> Case:
         """A case that builds it."""
-        program = dataclasses.replace(self.program, inputs=self.inputs, model=self.module())
+        program = dataclasses.replace(
+            self.program, inputs=self.inputs, model=self.module(), archive=None
+        )
         return dataclasses.replace(
             self.case,
             build=lambda: program,
             dynamic=self.dynamic,
             capture=self.mode,
+            made_by=None,
         )
 
     def watched(self) -> Candidate:
@@ -243,101 +239,6 @@ class Candidate:
         for node in graph.nodes:
             node.meta = {IS: _value([each.get(node.name) for each in seen])}
         return dataclasses.replace(self, graph=graph)
-
-
-def taken_apart(captured: CapturedProgram, mode: str) -> Candidate:
-    """The graph that was exported of a case, as a candidate in the form that the case has.
-
-    Raises:
-        NotTakenApart: its placeholders are not its inputs.
-    """
-    exported = captured.exported
-    assert exported is not None
-    module = exported.module(check_guards=False)
-    constants = set(exported.graph_signature.lifted_tensor_constants)
-    held = {
-        str(node.target): _held(module, str(node.target), constants)
-        for node in module.graph.nodes
-        if node.op == "get_attr"
-    }
-    names = [node.name for node in module.graph.nodes if node.op == "placeholder"]
-    example = (captured.example.args, dict(captured.example.kwargs))
-    leaves, spec = pytree.tree_flatten(example)
-    if len(leaves) != len(names):
-        raise NotTakenApart(f"{captured.case.name} has {len(leaves)} inputs, its graph {names}")
-    args, kwargs = pytree.tree_unflatten(names, spec)
-    graph = Graph()
-    returned = graph.graph_copy(module.graph, {})
-    graph.output(_as_tuple(returned))
-    for node in graph.nodes:
-        node.meta = {}
-        if node.op == "placeholder":
-            node.args = ()  # a default, such as None, would make another signature
-    return Candidate(
-        graph=graph,
-        held=held,
-        leaves={
-            name: Leaf(number, tuple(None for _ in getattr(leaf, "shape", ())))
-            for number, (name, leaf) in enumerate(zip(names, leaves, strict=True))
-        },
-        args=args,
-        kwargs=kwargs,
-        out_spec=exported.call_spec.out_spec,
-        case=captured.case,
-        program=dataclasses.replace(
-            captured.program,
-            dynamic_shapes=_by_place(captured, example),
-        ),
-        mode=mode,
-    ).watched()
-
-
-def _by_place(captured: CapturedProgram, example: Any) -> Any:
-    """Dynamic shapes in the order of the arguments, since a graph has names of its own."""
-    shapes, (args, kwargs) = captured.program.dynamic_shapes, example
-    if not isinstance(shapes, Mapping):
-        return one_by_one(shapes, example)
-    names = list(inspect.signature(captured.eager.forward).parameters)
-    given = [*names[: len(args)], *kwargs]
-    if {*given} != {*shapes}:  # what a model takes as `*args` has one name
-        return one_by_one(tuple(shapes.values()), example)
-    return tuple(shapes[name] for name in given)
-
-
-def _as_tuple(returned: Any) -> tuple[Any, ...]:
-    return tuple(returned) if isinstance(returned, tuple | list) else (returned,)
-
-
-def specs_of(candidate: Candidate, model: torch.nn.Module) -> dict[str, Any]:
-    """The dynamic dimensions of every leaf, by its placeholder's name.
-
-    Raises:
-        NotTakenApart: they are stated in a form that this does not read.
-    """
-    shapes = candidate.program.dynamic_shapes
-    given = [*candidate.args, *candidate.kwargs.values()]
-    named = list(shapes.values()) if isinstance(shapes, Mapping) else list(shapes)
-    if len(named) != len(given):
-        raise NotTakenApart("dynamic shapes do not name every argument")
-    found: dict[str, Any] = {}
-    for item, spec in zip(given, named, strict=True):
-        found |= dict(_specs(item, spec))
-    return found
-
-
-def _specs(item: Any, spec: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(item, str):
-        yield item, spec
-    elif spec is None:
-        yield from ((name, None) for name in pytree.tree_leaves(item))
-    elif isinstance(item, Mapping) and isinstance(spec, Mapping) and [*item] == [*spec]:
-        for name, inside in item.items():
-            yield from _specs(inside, spec[name])
-    elif isinstance(item, tuple | list) and isinstance(spec, tuple | list):
-        for inside, of in zip(item, spec, strict=True):
-            yield from _specs(inside, of)
-    else:
-        raise NotTakenApart("dynamic shapes of a container that is no list, tuple or dictionary")
 
 
 class _Watching(Interpreter):
@@ -363,19 +264,6 @@ def _value(seen: Sequence[Any]) -> Value:
     if isinstance(seen[0], tuple):
         return Value(seen[0][0], tuple(each[1] for each in seen))
     return Value(None, number=seen[0])
-
-
-def _held(module: torch.nn.Module, name: str, constants: set[str]) -> Held:
-    path, _, own = name.rpartition(".")
-    owner = module.get_submodule(path)
-    value = getattr(owner, own)
-    if isinstance(value, torch.nn.Parameter):
-        return Held(value, "parameter")
-    if not isinstance(value, torch.Tensor):
-        return Held(value, "module")
-    if name in constants or own not in owner._buffers:
-        return Held(value, "constant")
-    return Held(value, "passing" if own in owner._non_persistent_buffers_set else "buffer")
 
 
 def _put(root: torch.nn.Module, name: str, held: Held) -> None:
@@ -406,3 +294,12 @@ def _in_order(graph: Graph, names: Sequence[str]) -> None:
 
 def _nothing() -> Program:
     raise NotImplementedError
+
+
+def value_of(node: Node) -> Value:
+    found: Value = node.meta.get(IS, Value(None))
+    return found
+
+
+def alike(one: Node, other: Node) -> bool:
+    return value_of(one).tensor and value_of(one) == value_of(other)

@@ -23,8 +23,9 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import LoadError
 from harness.rig.lanes import Lane, PackageLane, lane_of
 from harness.rig.package.loading import FreshLoader
-from harness.rig.reducing.candidate import Candidate, NotTakenApart, taken_apart
+from harness.rig.reducing.candidate import Candidate
 from harness.rig.reducing.search import reduced
+from harness.rig.reducing.taking_apart import NotTakenApart, taken_apart
 from harness.rig.reducing.trying import CameToNothing, Stopped, TookTooLong, tried
 from harness.rig.reducing.writing import CASE, case_text
 from harness.rig.reproduce.code import Unwritable

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from harness.rig.reducing import edits
+from harness.rig.reducing import edits, rewriting
 from harness.rig.reducing.candidate import Candidate
 
 Fails = Callable[[Candidate], bool]
@@ -86,7 +86,7 @@ class _Search:
         low, high = 0, len(whole.calls)
         while high - low > 1:
             middle = (low + high) // 2
-            if self._takes(functools.partial(edits.cut_short, whole, middle)):
+            if self._takes(functools.partial(rewriting.cut_short, whole, middle)):
                 yield self.best
                 high = middle
             else:

@@ -12,9 +12,10 @@ import pytest
 
 from corpus import case as cases
 from harness.rig.capture.capture import capture
-from harness.rig.reducing.candidate import Candidate, taken_apart
+from harness.rig.reducing.candidate import Candidate
 from harness.rig.reducing.edits import smaller_sizes
 from harness.rig.reducing.search import reduced
+from harness.rig.reducing.taking_apart import taken_apart
 from harness.rig.reducing.trying import CameToNothing, tried
 from harness.rig.reducing.writing import case_text
 from tests.rig.reducing.models import DEEP
