@@ -135,12 +135,14 @@ def test_a_wrong_verdict_in_the_store_is_found_by_asking_again_and_is_never_serv
     assert said(machine.records) == said(before)
 
 
+@pytest.mark.slow
 def test_a_rerun_with_another_seed_asks_all_anew(machine):
     ended = machine.run("--rerun", "--seed", "7")
     assert ended.returncode == 0
     assert not any(record.kept_from for record in machine.records.values())
 
 
+@pytest.mark.slow
 def test_a_store_of_another_machine_serves_and_is_not_written(machine, tmp_path):
     shutil.move(machine.folder / "cache" / KEPT, tmp_path / "theirs")
     before = (tmp_path / "theirs" / "verdicts.sqlite").read_bytes()

@@ -116,6 +116,8 @@ def to_json(record: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return str(value)  # of an enum its text
+    if isinstance(value, Verdict):
+        return _plain_verdict(value)
     if dataclasses.is_dataclass(value):
         kind: Any = type(value)
         return {name: _plain(getattr(value, name)) for name in _field_names(kind)}
@@ -124,6 +126,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return value
+
+
+@functools.cache
+def _plain_verdict(verdict: Verdict) -> dict[str, Any]:
+    """One for all that are equal, as few of a run's differ; nobody changes what this gives."""
+    return {name: _plain(getattr(verdict, name)) for name in _field_names(Verdict)}
 
 
 @functools.cache
