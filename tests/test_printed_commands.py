@@ -130,7 +130,7 @@ def test_the_commands_of_a_candidate_answer_after_the_next_run_and_the_next_edit
     run = (shell.folder / "results" / "latest").resolve().parent
     (first, _) = sorted(path.name for path in run.iterdir() if not path.is_symlink())
     assert f"{file} has changed since; this is as it was in run {first}" in again
-    assert again.replace("\n", " ").endswith(told.replace("\n", " "))
+    assert again.startswith(told), "it is explained as before"
     file.unlink()
     script = shell.answers(command.replace("explain", "reproduce"))
     assert "_exporter.py" in script
