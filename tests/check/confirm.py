@@ -26,7 +26,7 @@ from users import ROWS, User, resized  # noqa: E402
 SHAPES = {"dynamic_shapes": "those of the model"}
 CALLS = {
     "compile()": None,
-    "save()": {},
+    "save(m, f)": {},
     "save(retrace=False)": {"retrace": False},
     "save(retrace=False, use_legacy_exporter=False)": SHAPES
     | {"retrace": False, "use_legacy_exporter": False},

@@ -1,0 +1,91 @@
+"""The four ways to get `check` wrong in the first minute: one sentence each, and exit code 2."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.commands import harness
+
+RANKER = """
+import torch
+
+class Ranker(torch.nn.Module):
+    def __init__(self, items):
+        super().__init__()
+        self.head = torch.nn.Linear(8, items)
+
+    def forward(self, x):
+        return torch.topk(torch.relu(self.head(x)), 3)
+
+def make():
+    return Ranker(20)
+
+def example():
+    return (torch.randn(4, 8),)
+
+def wrong_inputs():
+    return (torch.randn(4, 9),)
+"""
+
+
+@pytest.fixture(scope="module")
+def ranker(tmp_path_factory):
+    file = tmp_path_factory.mktemp("first-minute") / "ranker.py"
+    file.write_text(RANKER)
+    return file
+
+
+def refusal(*arguments: str | Path) -> str:
+    """The one line in which `check` refuses what it is given."""
+    done = harness("check", *arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    (line,) = [each for each in (done.stdout + done.stderr).splitlines() if "error:" in each]
+    return line
+
+
+def test_an_op_that_is_not_in_the_graph_is_told_with_those_that_are(ranker):
+    line = refusal(f"{ranker}:make", "--fallback", "tokp")
+    assert "the graph has no op tokp" in line
+    assert "aten.topk.default" in line
+    assert "perhaps topk for tokp" in line
+
+
+def test_inputs_that_the_model_does_not_take_are_told_with_what_it_takes(ranker):
+    line = refusal(f"{ranker}:make", "--inputs", f"{ranker}:wrong_inputs")
+    assert "the model itself does not take these inputs" in line
+    assert "4x9" in line or "[4, 9]" in line
+    assert "mat1 and mat2 shapes cannot be multiplied (4x9 and 8x20)" in line
+    assert "let inputs return a tuple of arguments" in line
+
+
+def test_a_class_that_needs_arguments_is_told_with_the_function_to_write(ranker):
+    line = refusal(f"{ranker}:Ranker")
+    assert "Ranker needs arguments (items)" in line
+    assert "`def make(): return Ranker(items=...)`" in line
+
+
+def test_an_archive_of_another_torch_is_told_with_both_torches(tmp_path):
+    class Twice(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+    saved, newer = tmp_path / "saved.pt2", tmp_path / "newer.pt2"
+    torch.export.save(torch.export.export(Twice(), (torch.ones(2),)), saved)
+    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(newer, "w") as new:
+        for each in old.infolist():
+            data = old.read(each)
+            if each.filename.endswith("models/model.json"):
+                model = json.loads(data)
+                model["schema_version"]["major"] += 1
+                data = json.dumps({**model, "torch_version": "9.1.0"}).encode()
+            new.writestr(each, data)
+    line = refusal(newer)
+    assert f"torch {torch.__version__} cannot read {newer}" in line
+    assert "which torch 9.1.0 wrote" in line
+    assert "export and save it with this torch, or name the model's class instead" in line
