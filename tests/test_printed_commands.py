@@ -151,4 +151,4 @@ def test_the_commands_of_a_wheel_answer_after_the_wheel_is_gone(shell, release_s
     shutil.rmtree(shell.folder / "runs" / "latest" / "candidates")
     gone = shell.paste(command)
     assert gone.returncode == 2
-    assert str(file) in gone.stderr
+    assert f"{file} is gone, and run " in gone.stderr

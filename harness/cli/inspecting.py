@@ -21,7 +21,7 @@ from harness.register.defects import read_register
 from harness.register.facts import Place
 from harness.register.standing import read_expectations
 from harness.run import doctor as checks
-from harness.runs.candidates import candidates_of, changed_since
+from harness.runs.candidates import candidates_of, changed_since, file_of
 from harness.runs.case_filter import select_cases
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder
@@ -271,6 +271,11 @@ def _candidate(name: str, out_dir: Path, run: str) -> SubjectSpec | None:
     folder = RunFolder.open(run, out_dir)
     for spec in candidates_of(folder):
         if spec.subject == name:
+            if not file_of(spec).is_file():
+                raise UsageError(
+                    f"{file_of(spec)} is gone, and run {folder.run_id} has no copy of it",
+                    "run the candidate again",
+                )
             if file := changed_since(folder, name):
                 say(f"{file} has changed since; this is as it was in run {folder.run_id}")
             return spec

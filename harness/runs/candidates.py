@@ -29,7 +29,7 @@ def keep_candidates(run: Path, subjects: Iterable[SubjectSpec]) -> None:
         UsageError: a file has changed since it was read.
     """
     for spec in _candidates(subjects):
-        file = _file(spec)
+        file = file_of(spec)
         with written_to(run):
             (run / CANDIDATES).mkdir(exist_ok=True)
             copy = Path(shutil.copy(file, run / CANDIDATES / file.name))
@@ -41,7 +41,7 @@ def candidates_of(run: RunFolder) -> list[SubjectSpec]:
     """A run's candidates with the files that it kept; runs of before that have the user's own."""
     specs = []
     for spec in _candidates(run.provenance().subjects):
-        kept = run.path / CANDIDATES / _file(spec).name
+        kept = run.path / CANDIDATES / file_of(spec).name
         specs.append(_with_file(spec, kept) if kept.is_file() else spec)
     return specs
 
@@ -49,7 +49,7 @@ def candidates_of(run: RunFolder) -> list[SubjectSpec]:
 def changed_since(run: RunFolder, subject: str) -> Path | None:
     """The file of a candidate, if it is not there any more or not as this run judged it."""
     for spec in _candidates(run.provenance().subjects):
-        file = _file(spec)
+        file = file_of(spec)
         if spec.subject == subject and not (file.is_file() and _is_as_read(spec, file)):
             return file
     return None
@@ -60,7 +60,8 @@ def _candidates(subjects: Iterable[SubjectSpec]) -> Iterable[SubjectSpec]:
     return (spec for spec in files if spec.exporter_path or spec.wheel_path)
 
 
-def _file(spec: SubjectSpec) -> Path:
+def file_of(spec: SubjectSpec) -> Path:
+    """The exporter file or the wheel of a candidate."""
     return Path(spec.exporter_path or spec.wheel_path or "")
 
 
