@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
-import random
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from typing import Any, Final, TypeVar
 from harness.base.errors import SurroundingsError
 from harness.base.program import PROGRAM
 from harness.base.words import plural
+from harness.run.asked_again import chosen_again
 from harness.run.kept_key import Ingredients, NothingKept, collect, part_of, surroundings
 from harness.runs.kept_store import Entry, Found, KeptRun, KeptStore, StoreUnusable
 from harness.runs.plan import PlannedCell
@@ -34,13 +34,8 @@ from harness.wire.vocabulary import NOT_EMULATED, CellState, SubjectKind
 
 T = TypeVar("T")
 
-#: How many kept cells of the graph lane every run asks again, of how many cases, and how many of
-#: one package.
-GRAPH_CELLS: Final = 20
-GRAPH_CASES: Final = 7
-PACKAGE_CELLS: Final = 4
-PACKAGE_CASES: Final = 2
 _SHOWN: Final = 5
+_IN_KEY: Final = "in the key: "
 #: What depends on the moment, or on a machine that was short of something.
 _NEVER_KEPT: Final = frozenset(
     {Symptom.TIMEOUT, Symptom.KILLED, Symptom.FLAKY, Symptom.NONDETERMINISTIC}
@@ -121,6 +116,8 @@ class Keeping:
         if found:
             self.tell(_told(taken))
             self._try(lambda: self.own.used(wanted))
+        elif wanted and (changed := self._changed()):
+            self.tell(changed)
         return taken
 
     def settle(self, taken: Taken, records: Mapping[str, CellRecord]) -> None:
@@ -165,13 +162,38 @@ class Keeping:
             self.tell("nothing of this run is kept: its sources were written to while it ran")
             return
         started = datetime.fromisoformat(self.provenance.started_at).timestamp()
-        run = KeptRun(self.provenance.run_id, started, surroundings(self.provenance))
+        facts = surroundings(self.provenance) | self._in_key
+        run = KeptRun(self.provenance.run_id, started, facts)
         self._try(lambda: self.own.keep(run, entries))
 
     @property
     def _stores(self) -> tuple[KeptStore, ...]:
         other = self.options.other
         return (self.own, *([KeptStore(other, read_only=True)] if other else []))
+
+    @property
+    def _in_key(self) -> dict[str, str]:
+        """What all cells' keys have in common, by name; as digests."""
+        return {
+            f"{_IN_KEY}{name}": hashlib.sha256(value.encode()).hexdigest()
+            for name, value in self.ingredients.common.items()
+        }
+
+    def _changed(self) -> str:
+        """Why nothing that is kept fits this run, if something in every key has changed."""
+        now = self._in_key
+        try:
+            before = self.own.newest()
+        except StoreUnusable:  # told already
+            return ""
+        changed = sorted(
+            name.removeprefix(_IN_KEY)
+            for name in (now if before else ())
+            if before and before.facts.get(name) not in (None, now[name])
+        )
+        if not before or not changed:
+            return ""
+        return f"nothing kept fits: since run {before.run_id} changed: {', '.join(changed)}"
 
     def _keys(self, cells: Iterable[PlannedCell]) -> dict[bytes, PlannedCell]:
         keys = ((self.ingredients.key(cell), cell) for cell in cells)
@@ -186,7 +208,7 @@ class Keeping:
 
     def _missed(self, runs: Sequence[str]) -> Iterable[str]:
         """What differs from those runs, of all that is known and is in no key."""
-        now = surroundings(self.provenance)
+        now = surroundings(self.provenance) | self._in_key
         for run_id in runs:
             before = self._known(run_id)
             if before is None:
@@ -297,48 +319,6 @@ def with_their_compile(found: Mapping[str, CellRecord]) -> dict[str, CellRecord]
 
 def _place(record: CellRecord) -> CellKey:
     return dataclasses.replace(record.key, route=Route.COMPILE)
-
-
-def chosen_again(kept: Sequence[PlannedCell], seed: str, audit: float) -> set[str]:
-    """The ids of the kept cells that are asked again: another sample for each run.
-
-    These are cells of a few cases of the graph lane and of one package, as a case that is captured
-    once answers several cells; and, where a share of all is asked for, so many more of any.
-    """
-    drawn = random.Random(seed)
-    graph = [cell for cell in kept if cell.key.lane == Lane.GRAPH]
-    packages: dict[tuple[str, str], list[PlannedCell]] = {}
-    for cell in kept:
-        if cell.key.lane != Lane.GRAPH:
-            packages.setdefault((cell.key.subject, cell.key.builder), []).append(cell)
-    chosen = _of_few_cases(graph, drawn, GRAPH_CELLS, GRAPH_CASES)
-    if packages:
-        package = packages[drawn.choice(sorted(packages))]
-        chosen += _of_few_cases(package, drawn, PACKAGE_CELLS, PACKAGE_CASES)
-    ids = {cell.key.cell_id for cell in chosen}
-    left = [cell.key.cell_id for cell in kept if cell.key.cell_id not in ids]
-    more = math.ceil(audit * len(kept)) - len(ids)
-    return ids | set(drawn.sample(left, min(len(left), max(0, more))))
-
-
-def _of_few_cases(
-    cells: Sequence[PlannedCell], drawn: random.Random, count: int, cases: int
-) -> list[PlannedCell]:
-    """So many cells, of so few cases where these have enough."""
-    by_case: dict[str, list[PlannedCell]] = {}
-    for cell in cells:
-        by_case.setdefault(cell.key.case, []).append(cell)
-    order = drawn.sample(sorted(by_case), len(by_case))
-    each = math.ceil(count / cases)
-    chosen: list[PlannedCell] = []
-    left: list[PlannedCell] = []
-    for name in order:
-        if len(chosen) >= count:
-            break
-        some = drawn.sample(by_case[name], len(by_case[name]))
-        chosen += some[:each]
-        left += some[each:]
-    return [*chosen, *left][:count]
 
 
 def said(record: CellRecord) -> tuple[Any, ...]:

@@ -158,6 +158,16 @@ class KeptStore:
         with self._told():
             return self.path.exists() and self.path.stat().st_size > 0
 
+    def newest(self) -> KeptRun | None:
+        """The run that last began of those that records were kept from."""
+        if not self._there():
+            return None
+        with self._open() as store:
+            row = store.execute(
+                "SELECT id, at, facts FROM runs ORDER BY at DESC LIMIT 1"
+            ).fetchone()
+        return None if row is None else KeptRun(row[0], row[1], json.loads(row[2]))
+
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """The store as it is, to be read."""

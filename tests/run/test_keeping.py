@@ -8,16 +8,8 @@ import pytest
 
 from harness.base.errors import SurroundingsError
 from harness.run import keeping as module
-from harness.run.keeping import (
-    GRAPH_CASES,
-    GRAPH_CELLS,
-    PACKAGE_CELLS,
-    Keeping,
-    KeptOptions,
-    chosen_again,
-    is_kept,
-    with_their_compile,
-)
+from harness.run.asked_again import GRAPH_CASES, GRAPH_CELLS, PACKAGE_CELLS, chosen_again
+from harness.run.keeping import Keeping, KeptOptions, is_kept, with_their_compile
 from harness.run.kept_key import Ingredients, part_of
 from harness.runs.kept_store import KeptStore
 from harness.wire.oracles import Oracle, Symptom
@@ -135,6 +127,7 @@ def test_a_run_with_another_key_takes_nothing(runs):
     taken = runs.keeping("later", common={"torch": "2.14.0"}.items()).take(PLAN)
     assert not taken.served
     assert not taken.asked_again
+    assert runs.told == ["nothing kept fits: since run 20261123T000000Z-000000 changed: torch"]
 
 
 FLEETING = {

@@ -9,8 +9,9 @@ import sys
 import pytest
 
 import harness.toolchain
-from harness.toolchain import Toolchain
+from harness.toolchain import Toolchain, clean
 from harness.toolchain import fingerprint as module
+from harness.toolchain.cache import KEPT, WHEELS
 from harness.toolchain.fingerprint import digest_of_content, remembered_digest, states_of
 
 
@@ -108,3 +109,12 @@ def test_what_a_link_leads_to_counts(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "linked").symlink_to(tmp_path / "real")
     assert [each.name for each in states_of(tmp_path / "folder")] == ["linked/a.py"]
+
+
+def test_kept_verdicts_can_be_forgotten_alone(tmp_path):
+    for name in (KEPT, WHEELS):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text("12345")
+    assert clean(tmp_path, wheels=False, native=False, packages=False) == 5
+    assert not (tmp_path / KEPT).exists()
+    assert (tmp_path / WHEELS / "file").exists()
