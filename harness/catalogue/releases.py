@@ -38,6 +38,7 @@ NEWER_ROUTES: Final = tuple(
 )
 ROUTES: Final = (*INLINING_ROUTES, *NEWER_ROUTES, Route.CROSS)  # the last from 2.6 on
 PACKAGE_LANE_SINCE: Final = Version("2.7.0")
+SAVE_RETRACES_SINCE: Final = Version("2.10.0")  # before, `save(m, f)` alone inlines
 _NOTHING_REPLACED: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 

@@ -11,7 +11,9 @@ from typing import Any, Final
 from harness.base.files import replace_file, written_to
 from harness.base.program import PROGRAM
 from harness.base.words import plural, spans
+from harness.catalogue.releases import SAVE_RETRACES_SINCE
 from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing, calls_lost
+from harness.register.facts import parsed_version
 from harness.report.draw.drawing import Box, Picture, Wire
 from harness.report.pages.rendering import render
 from harness.run.check import Checked
@@ -73,7 +75,7 @@ def headline(answer: ModelAnswer) -> str:
         if best.standing is Standing.RIGHT
         else ", which returns the right numbers in another form"
     )
-    use = f"use torch_tensorrt {best.release} and {_call(best.route)}{form}"
+    use = f"use torch_tensorrt {best.release} and {_call(best.route, best.release)}{form}"
     if best.release == newest:
         return f"{name}: {use}"
     return f"{name}: {newest} saves it right by no call; {use}"
@@ -84,15 +86,16 @@ def upgrade_line(answer: ModelAnswer, first: str, last: str) -> str:
     lost, won = calls_lost(answer, first, last), calls_lost(answer, last, first)
     parts = []
     if lost:
-        told = ", ".join(f"{_call(call.route)} ({call.standing})" for call in lost)
+        told = ", ".join(f"{_call(call.route, first, last)} ({call.standing})" for call in lost)
         parts.append(f"loses {told}")
     if won:
-        parts.append(f"gains {', '.join(_call(call.route) for call in won)}")
+        parts.append(f"gains {', '.join(_call(call.route, first, last) for call in won)}")
     best = answer.best
     if best is None:
         use = "no call is right in either"
     else:
-        use = f"use {_call(best.route)}" + (f" in {best.release}" if best.release != last else "")
+        use = f"use {_call(best.route, best.release)}"
+        use += f" in {best.release}" if best.release != last else ""
     return f"{answer.model}: {first} to {last}: {'; '.join(parts) or 'nothing changes'}; {use}"
 
 
@@ -117,11 +120,12 @@ def answer_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
 
 def table_lines(answer: ModelAnswer) -> Iterator[str]:
     """A line a call, a column a release, the newest first."""
-    width = max(len(_call(route)) for route in answer.routes)
+    calls = {route: _call(route, *answer.releases) for route in answer.routes}
+    width = max(map(len, calls.values()))
     yield " " * width + "  " + "  ".join(f"{name:^7}" for name in answer.releases)
     for route in answer.routes:
         signs = (f"{_sign(answer, name, route):^7}" for name in answer.releases)
-        yield f"{_call(route):{width}}  {'  '.join(signs)}".rstrip()
+        yield f"{calls[route]:{width}}  {'  '.join(signs)}".rstrip()
     used = {call.standing for call in answer.calls.values()}
     yield "  ".join(f"{SIGNS[each]} {each}" for each in Standing if each in used)
 
@@ -131,8 +135,18 @@ def _sign(answer: ModelAnswer, release: str, route: Route) -> str:
     return "" if call is None else SIGNS[call.standing]
 
 
-def _call(route: Route) -> str:
-    return route.row.call.replace("save(", "save(m, f, ").replace(", )", ")")
+def _call(route: Route, *releases: str) -> str:
+    """What a user of these releases writes: m is the compiled module and f the file."""
+    call = _stated(route, *releases)
+    return call if call.startswith("save(m, f") else call.replace("save(", "save(m, f, ")
+
+
+def _stated(route: Route, *releases: str) -> str:
+    """A call by its name; where `save` alone would inline, with the word that has it export."""
+    versions = [parsed_version(release) for release in releases]
+    if route is Route.RETRACE and any(each and each < SAVE_RETRACES_SINCE for each in versions):
+        return "save(m, f, retrace=True)"
+    return route.row.call
 
 
 def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
@@ -145,13 +159,13 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
             grouped.setdefault((call.standing, *(ids or (cause.says,))), []).append((call, cause))
     told = []
     for found in grouped.values():
-        (call, cause), of = found[0], dict[tuple[str, ...], list[Route]]()
+        (call, cause), of = found[0], dict[tuple[str, ...], list[str]]()
         for route in dict.fromkeys(each.route for each, _ in found):
             names = [each.release for each, _ in found if each.route is route]
-            of.setdefault(tuple(spans(names, order)), []).append(route)
+            told_as = _with_saves(route, *names)
+            of.setdefault(tuple(spans(names, order)), []).append(told_as)
         calls = "; ".join(
-            f"{', '.join(map(_with_saves, routes))} in {', '.join(names)}"
-            for names, routes in of.items()
+            f"{', '.join(failing)} in {', '.join(names)}" for names, failing in of.items()
         )
         title = " or ".join(f"{defect.title} ({defect.id})" for defect in cause.defects)
         instead = " Or: ".join(dict.fromkeys(defect.workaround for defect in cause.defects))
@@ -162,9 +176,10 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
     return sorted(told, key=lambda each: -list(Standing).index(each.standing))
 
 
-def _with_saves(route: Route) -> str:
+def _with_saves(route: Route, *releases: str) -> str:
     """What `compile` makes wrong, every save writes down."""
-    return f"{_call(route)}, and so every save," if route is Route.COMPILE else _call(route)
+    call = _call(route, *releases)
+    return f"{call}, and so every save," if route is Route.COMPILE else call
 
 
 def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
@@ -309,17 +324,20 @@ def _model_json(checked: Checked, answer: ModelAnswer) -> dict[str, Any]:
     split = checked.splits.get(answer.model, {})
     return {
         "model": answer.model,
-        "use": None if best is None else {"release": best.release, "call": best.route.row.call},
+        "use": None if best is None else _release_and_call(best),
         "calls": [_call_json(call) for call in answer.calls.values()],
         "split": {key: split[key] for key in ("engines", "fallbacks", "crossing") if key in split},
         "not_asked": list(not_asked(checked, answer)),
     }
 
 
+def _release_and_call(call: CallAnswer) -> dict[str, str]:
+    return {"release": call.release, "call": _stated(call.route, call.release)}
+
+
 def _call_json(call: CallAnswer) -> dict[str, Any]:
     return {
-        "release": call.release,
-        "call": call.route.row.call,
+        **_release_and_call(call),
         "route": call.route.value,
         "standing": call.standing.value,
         "causes": [
