@@ -279,6 +279,7 @@ def static(candidate: Candidate) -> Candidate:
         dynamic_shapes=None,
         bounds=None,
         unbounded=False,
+        ranges=(),
     )
     return dataclasses.replace(candidate, program=still, leaves=leaves).watched()
 

@@ -245,6 +245,7 @@ class _Writer(CaseWriter):
             lines = [f"    {name} = {dim}" for name, dim in self.dims.items()]
             more += [f"dynamic_shapes={shapes}", f"bounds={program.bounds!r}"]
             more += ["unbounded=True"] if program.unbounded else []
+            more += [f"ranges={program.ranges!r}"] if program.ranges else []
         returned = textwrap.indent(f"return {block('Program(', more, ')')}", "    ")
         return ["\n".join([asked, f"def {CASE}():", *lines, returned])]
 
@@ -262,6 +263,8 @@ def _term(one: int, other: int, first: int, second: int) -> str:
         return str(one)
     times, rest = divmod(other - one, second - first)
     offset = one - times * first
+    if other == second and (rest or one != first):
+        return f"{{{first}: {one}}}.get(size, size)"  # the example's own size, in the middle
     if rest:
         raise Unwritable("a size of an input that is no multiple of the dynamic one")
     product = "size" if times == 1 else f"{times} * size"
