@@ -18,11 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from harness.base.errors import SurroundingsError
 from harness.base.files import sha256_of
 from harness.runs.plan import PlannedCell
 from harness.runs.provenance import Provenance
 from harness.subjects.packages import Sites
 from harness.toolchain import PackageSite, Toolchain
+from harness.toolchain.cache import guarded
 from harness.toolchain.deciding import (
     VARIABLES,
     ImportsFromElsewhere,
@@ -39,8 +41,12 @@ from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
 
-#: What runs and judges a cell, and what starts the process that does.
-JUDGES: Final = ("harness/rig", "harness/wire", "harness/workers", "harness/base/process.py")
+#: What runs and judges a cell, and what starts the process that does. Of the corpus it is what the
+#: rig itself uses: a case counts for what it reaches, and need not reach that.
+JUDGES: Final = (
+    "harness/rig", "harness/wire", "harness/workers", "harness/base/process.py",
+    "corpus/case.py", "corpus/elsewhere.py", "corpus/op_names.py",
+)  # fmt: skip
 #: Of a subject, what the rig is told of it that decides nothing, or only which cells there are.
 _UNTOLD: Final = ("wheel_path", "exporter_path", "packages", "unavailable")
 _SECRET: Final = ("AUTH", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN")
@@ -101,7 +107,10 @@ class Ingredients:
     @property
     def unchanged(self) -> bool:
         """Whether nobody wrote to what workers read since these ingredients were collected."""
-        return self.signature == _signature(self.sources)
+        try:
+            return self.signature == _signature(self.sources)
+        except SurroundingsError:  # something of it is gone
+            return False
 
 
 def part_of(cell: PlannedCell) -> str:
@@ -134,18 +143,23 @@ def collect(
         raise NothingKept("cases from elsewhere may read files that nobody knows of")
     if toolchain.python != sys.executable:
         raise NothingKept(f"{toolchain.python} is not the Python that this is run with")
-    sources = [PROJECT_ROOT / name for name in ("corpus", *JUDGES)]
-    signature = _signature(sources)
+    judges = [PROJECT_ROOT / name for name in JUDGES]
     try:
-        installed = toolchain.installed
+        libraries = toolchain.installed_in
     except ImportsFromElsewhere as reason:
         raise NothingKept(str(reason)) from reason
+    wheels = {Path(spec.wheel_path) for spec in subjects if spec.wheel_path is not None}
+    wheels = {wheel for wheel in wheels if wheel.is_file()}
+    made = [folder for site in sites.values() for folder in _folders_of(site)]
+    sources = [PROJECT_ROOT / "corpus", *judges, *libraries, *sorted(wheels), *made]
+    signature = _signature(sources)
+    installed = toolchain.installed
     toolchain.keep_facts()
     facts = toolchain.python_env()
     common = {
         "records": str(SCHEMA),
         "seed": str(seed),
-        "judges": digest_of_content(sources[1:], toolchain.cache),
+        "judges": digest_of_content(judges, toolchain.cache),
         "Python": f"{sys.implementation.name} {sys.version}",
         "platform": f"{sys.platform} {platform.machine()} {' '.join(platform.libc_ver())}",
         "torch": f"{facts.torch_version} {facts.torch_git_version} {facts.torch_build}",
@@ -201,17 +215,22 @@ def _package(made: PackageSite, cache: Path) -> str:
     described = {
         name: str(value) for name, value in dataclasses.asdict(made).items() if name != "folder"
     }
-    folders = [made.folder]
-    named = json.loads((made.folder / SITE_FILE).read_text(encoding="utf-8"))
-    if named["libraries"]:
-        folders.append(made.folder.parent / named["libraries"])
     described["made of"] = made.folder.name
-    described["content"] = digest_of_content(folders, cache)
+    described["content"] = digest_of_content(_folders_of(made), cache)
     return json.dumps(described, sort_keys=True)
 
 
+def _folders_of(made: PackageSite) -> list[Path]:
+    """The package's own folder, and that of the TensorRT below it where that is another."""
+    named = json.loads((made.folder / SITE_FILE).read_text(encoding="utf-8"))
+    libraries = named["libraries"]
+    return [made.folder, *([made.folder.parent / libraries] if libraries else [])]
+
+
 def _signature(sources: Iterable[Path]) -> str:
-    return signature_of(each for source in sources for each in states_of(source))
+    sources = list(sources)
+    with guarded(sources[0], "it has to be readable"):
+        return signature_of(each for source in sources for each in states_of(source))
 
 
 def _digest(value: object) -> str:

@@ -163,7 +163,12 @@ class Toolchain:
         Raises:
             ImportsFromElsewhere: it imports from elsewhere, too.
         """
-        return digest_of_content(import_folders(), self.cache)
+        return digest_of_content(self.installed_in, self.cache)
+
+    @cached_property
+    def installed_in(self) -> list[Path]:
+        """The folders of these packages. Raises as `installed`."""
+        return import_folders()
 
     @cached_property
     def _facts(self) -> EnvironmentFacts:
@@ -186,7 +191,7 @@ class Toolchain:
         if self.python != sys.executable:
             return None
         try:
-            installed = remembered_digest(import_folders(), self.cache)
+            installed = remembered_digest(self.installed_in, self.cache)
         except ImportsFromElsewhere:
             return None
         return self.cache / FACTS / facts_key(installed) if installed else None

@@ -11,7 +11,7 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -21,12 +21,13 @@ from harness.toolchain.environment import PROJECT_ROOT
 
 #: How the names of variables begin that may decide what Python, torch and its libraries compute.
 VARIABLES: Final = (
-    "ACL_", "ATEN_", "BLIS_", "CPU_", "CUBLAS", "CUDA", "CUDNN", "DNNL_", "FLEXIBLAS",
-    "FORCE_", "GLIBC_", "GOMP_", "GOTO_", "HF_", "INDUCTOR", "KINETO", "KMP_", "LANG", "LC_",
-    "LD_", "MALLOC_", "MKL_", "MPMATH", "NCCL", "NNPACK", "NPY", "NUMEXPR", "NUMPY", "NVIDIA",
-    "OMP_", "ONEDNN", "OPENBLAS", "PYTHON", "PYTORCH", "SAFETENSORS", "SLEEF", "SYMPY",
-    "TBB_", "TENSORRT", "TOKENIZERS", "TORCH", "TRANSFORMERS", "TRITON", "TRT", "TZ", "USE_",
-    "VECLIB", "XNNPACK",
+    "ACL_", "AOT", "ATEN_", "BLIS_", "CI_BUILD", "CPU_", "CUBLAS", "CUDA", "CUDNN", "DNNL_",
+    "FAKE_", "FLEXIBLAS", "FORCE_", "FX_", "GLIBC_", "GOMP_", "GOTO_", "HF_", "INDUCTOR",
+    "KINETO", "KMP_", "LANG", "LC_", "LD_", "MALLOC_", "MKL_", "MPMATH", "NCCL", "NNPACK", "NPY",
+    "NUMEXPR", "NUMPY", "NVIDIA", "OMP_", "ONEDNN", "OPENBLAS", "PARTITIONER", "PYTHON",
+    "PYTORCH", "RANK", "SAFETENSORS", "SLEEF", "SYMPY", "TBB_", "TENSORIFY", "TENSORRT",
+    "TOKENIZERS", "TORCH", "TRANSFORMERS", "TRITON", "TRT", "TZ", "USE_", "VECLIB", "WORLD_SIZE",
+    "XNNPACK", "_SPLITTER",
 )  # fmt: skip
 _IN_PROCESSOR: Final = ("vendor_id", "cpu family", "model", "model name", "flags", "Features")
 
@@ -56,13 +57,28 @@ def import_folders() -> list[Path]:
     installed = {places["purelib"], places["platlib"]}
     if site.ENABLE_USER_SITE:
         installed.add(Path(site.getusersitepackages()).resolve())
+    # Those of the Python below a virtual environment, where that sees them.
+    installed |= {path for path in paths if path.name in ("site-packages", "dist-packages")}
     for path in paths:
         known = path in installed or path == PROJECT_ROOT or path in pythons_own
         if path.exists() and not known and path.parent not in pythons_own:
             raise ImportsFromElsewhere(
                 f"Python imports from {path}, too, and what is there may change"
             )
-    return [path for path in dict.fromkeys(paths) if path in installed and path.exists()]
+    found = [path for path in dict.fromkeys(paths) if path in installed and path.exists()]
+    refuse_editable(found)
+    return found
+
+
+def refuse_editable(folders: Iterable[Path]) -> None:
+    """Raises ImportsFromElsewhere where pip only points to a package's code, by no path either."""
+    for told in (path for folder in folders for path in folder.glob("*.dist-info/direct_url.json")):
+        where = json.loads(told.read_text(encoding="utf-8"))
+        editable = where.get("dir_info", {}).get("editable", False)
+        if editable and where["url"].rstrip("/") != PROJECT_ROOT.as_uri():
+            raise ImportsFromElsewhere(
+                f"{told.parent.stem} is installed from {where['url']} to be edited"
+            )
 
 
 def facts_key(installed: str) -> str:

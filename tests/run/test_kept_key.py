@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 import os
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
@@ -17,7 +20,12 @@ from harness.runs.kept_store import Entry, KeptRun, KeptStore
 from harness.runs.plan import PlannedCell
 from harness.subjects.specs import release_subject
 from harness.toolchain import EnvironmentFacts, PackageSite
-from harness.toolchain.deciding import ImportsFromElsewhere, deciding_variables, import_folders
+from harness.toolchain.deciding import (
+    ImportsFromElsewhere,
+    deciding_variables,
+    import_folders,
+    refuse_editable,
+)
 from harness.toolchain.fingerprint import digest_of_content
 from harness.toolchain.rig_client import Corpus
 from harness.wire.builders import CUDA, Builder, Environment
@@ -70,7 +78,11 @@ class Machine:
 
     @property
     def installed(self):
-        return digest_of_content([self.folder / "site-packages"], self.cache)
+        return digest_of_content(self.installed_in, self.cache)
+
+    @property
+    def installed_in(self):
+        return [self.folder / "site-packages"]
 
     def keep_facts(self):
         pass
@@ -107,7 +119,7 @@ def machine(tmp_path, monkeypatch):
         if path.suffix:
             path.write_text("source")
         else:
-            path.mkdir()
+            path.mkdir(exist_ok=True)
             (path / "module.py").write_text("source")
     (tmp_path / "harness" / "rig" / "runtime.cpp").write_text("native source")
     (tmp_path / "runtime.so").write_bytes(b"native")
@@ -186,6 +198,7 @@ IN_COMMON = {
     "a source of wire": edited("harness", "wire", "module.py"),
     "a source of the workers": edited("harness", "workers", "module.py"),
     "how a process is started": edited("harness", "base", "process.py"),
+    "what the rig itself uses of the corpus": edited("corpus", "op_names.py"),
     "the case's code": other(corpus=Corpus((), "whole", case_digests={"a": "edited"})),
     "the seed": other(seed=1),
     "an installed package": edited("site-packages", "torch.py"),
@@ -199,6 +212,8 @@ IN_COMMON = {
     "a variable of torch": variable("TORCH_LOGS"),
     "the kernels that torch takes": variable("ATEN_CPU_CAPABILITY"),
     "a preloaded library": variable("LD_PRELOAD"),
+    "how torch.fx traces": variable("FX_PATCH_GETITEM"),
+    "how many processes torch_tensorrt believes in": variable("WORLD_SIZE"),
     "Python": lambda _, monkeypatch: monkeypatch.setattr(sys, "version", "3.12.1"),
     "the platform": lambda _, monkeypatch: monkeypatch.setattr(
         kept_key.platform, "machine", lambda: "aarch64"
@@ -319,6 +334,57 @@ def test_where_python_imports_from_a_place_that_may_change_nothing_is_kept(monke
         import_folders()
     monkeypatch.delenv("PYTHONPATH")
     assert any((folder / "torch").is_dir() for folder in import_folders())
+
+
+@pytest.mark.parametrize(
+    ("url", "refused"),
+    [("file:///elsewhere/transformers", True), (kept_key.PROJECT_ROOT.as_uri(), False)],
+)
+def test_a_package_that_is_installed_to_be_edited_is_no_installed_package(tmp_path, url, refused):
+    info = tmp_path / "transformers-5.0.dist-info"
+    info.mkdir()
+    told = {"url": url, "dir_info": {"editable": True}}
+    (info / "direct_url.json").write_text(json.dumps(told))
+    if refused:
+        with pytest.raises(ImportsFromElsewhere, match="is installed from file:///else"):
+            refuse_editable([tmp_path])
+    else:
+        refuse_editable([tmp_path])
+
+
+def test_the_packages_of_the_python_below_a_virtual_environment_count(monkeypatch, tmp_path):
+    venv.create(tmp_path, system_site_packages=True)
+    below = Path(sysconfig.get_path("stdlib")) / "site-packages"
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    assert below.resolve() in import_folders()
+
+
+def test_what_the_rig_itself_uses_of_the_corpus_counts_for_every_case():
+    rig = kept_key.PROJECT_ROOT / "harness" / "rig"
+    judging = [
+        path
+        for path in rig.rglob("*.py")
+        if path.relative_to(rig).parts[0] not in ("questions", "bench", "reproduce")
+    ]
+    used = {
+        f"{node.module.replace('.', '/')}.py"
+        for path in judging
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("corpus.")
+    }
+    assert used
+    assert used <= set(kept_key.JUDGES)
+
+
+@pytest.mark.parametrize("place", ["site-packages/torch.py", "packages/made/compile.py"])
+def test_a_package_that_is_installed_anew_while_cells_run_is_noticed(packaged, place):
+    found = packaged.collected()
+    assert found.unchanged
+    path = packaged.folder / place
+    path.write_text("another release")
+    assert not found.unchanged
+    path.unlink()
+    assert not found.unchanged
 
 
 def test_sources_that_were_written_to_are_noticed_even_if_they_are_as_before(machine):

@@ -24,8 +24,8 @@ FAMILIES = "corpus.families"
 #: Whoever mentions one of these can reach code that nobody names.
 _BEYOND_READING = frozenset(
     {
-        "__import__", "all_cases", "cases_of", "compile", "eval", "exec", "find_case", "getattr",
-        "globals", "importlib", "inspect", "locals", "open", "runpy", "sys", "vars",
+        "__file__", "__import__", "all_cases", "cases_of", "compile", "eval", "exec", "find_case",
+        "getattr", "globals", "importlib", "inspect", "locals", "open", "runpy", "sys", "vars",
     }
 )  # fmt: skip
 #: Registers a case of its own and changes no other.
@@ -87,7 +87,7 @@ class Sources:
             return {*statements, *self.modules[f"{module}.{name}"]}
         if not _is_family(module) or name == "*":
             return set(statements)
-        return {each for each in statements if name in each.binds}
+        return {each for each in statements if each.binds & {name, "*"}}
 
     @cached_property
     def effects(self) -> str:
@@ -210,11 +210,20 @@ def _has_effect(node: ast.stmt) -> bool:
             plain = {_called(each) for each in node.decorator_list} <= _PLAIN_DECORATORS
             return bool(node.keywords) or not plain or any(map(_has_effect_in_class, node.body))
         case ast.Assign() | ast.AnnAssign():
-            return any(isinstance(each, ast.Call) for each in ast.walk(node))
+            # To write to an attribute or an item changes what somebody else has bound.
+            return any(
+                isinstance(each, ast.Call)
+                or (isinstance(each, ast.Attribute | ast.Subscript) and _is_written(each))
+                for each in ast.walk(node)
+            )
         case ast.Expr(value=ast.Call() as call):
             return _called(call) not in _REGISTERS
         case _:
             return True
+
+
+def _is_written(node: ast.Attribute | ast.Subscript) -> bool:
+    return not isinstance(node.ctx, ast.Load)
 
 
 def _has_effect_in_class(node: ast.stmt) -> bool:

@@ -91,6 +91,13 @@ OF_CHAIN = {
     "an effect in another family": ("families/deep.py", "", "\nregister(1)\n"),
     "an effect in what another family imports": ("models/layers.py", "", "\nregister(1)\n"),
     "a decorator that may do anything": ("families/deep.py", "def late", "@register\ndef late"),
+    "a new attribute of its model": ("families/chains.py", "", "\nModel.forward = helper\n"),
+    "a constant that another family sets": (
+        "families/deep.py",
+        "",
+        "\nimport corpus.families.chains as c\nc.WIDTH = 9\n",
+    ),
+    "an item that another family sets": ("families/deep.py", "", "\nTABLE['chain'] = 9\n"),
     "a class that may do anything": ("families/deep.py", "", "\nclass A:\n    register(1)\n"),
 }
 
@@ -132,7 +139,13 @@ def test_an_edit_that_cannot_matter_changes_nothing(edit, at):
 
 @pytest.mark.parametrize(
     "body",
-    ["find_case('chain')", "getattr(x, name)", "eval('x')", "importlib.import_module(name)"],
+    [
+        "find_case('chain')",
+        "Path(__file__).read_bytes()",
+        "getattr(x, name)",
+        "eval('x')",
+        "importlib.import_module(name)",
+    ],
 )
 def test_where_a_case_leads_beyond_what_can_be_read_nothing_is_told_of_it(edit, body):
     sources = edit("families/chains.py", "return WIDTH", f"return {body}")
@@ -150,6 +163,13 @@ def test_a_module_that_is_imported_by_its_plain_name_counts_as_an_import(edit):
         assert first != told(edit("families/chains.py", "return WIDTH", body), "chains", "chain")
     finally:
         FILES.update(FILES_BEFORE)
+
+
+def test_what_is_imported_with_all_other_names_counts(edit, monkeypatch):
+    text = FILES["families/chains.py"].replace("import floats", "import *")
+    monkeypatch.setitem(FILES, "families/chains.py", text)
+    of_inputs = OF_CHAIN["shared code that it imports"]
+    assert told(edit(), "chains", "chain") != told(edit(*of_inputs), "chains", "chain")
 
 
 @pytest.fixture(scope="module")
