@@ -306,6 +306,8 @@ def _with_shapes(candidate: Candidate) -> Candidate:
     if not candidate.dynamic or not candidate.positional:
         return candidate
     shapes = tuple(candidate.leaves[name].spec for name in candidate.args)
+    if not any(shapes):  # of a dynamic model that would be another question
+        return candidate
     program = dataclasses.replace(candidate.program, dynamic_shapes=shapes)
     return dataclasses.replace(candidate, program=program)
 

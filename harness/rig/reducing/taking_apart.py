@@ -48,7 +48,7 @@ def taken_apart(captured: CapturedProgram, mode: str) -> Candidate:
         node.meta = {}
         if node.op == "placeholder":
             node.args = ()  # a default, such as None, would make another signature
-    return Candidate(
+    made = Candidate(
         graph=graph,
         held=held,
         leaves={
@@ -64,7 +64,14 @@ def taken_apart(captured: CapturedProgram, mode: str) -> Candidate:
             dynamic_shapes=_by_place(captured, example),
         ),
         mode=mode,
-    ).watched()
+    )
+    if made.dynamic and made.positional:
+        specs = specs_of(made)
+        stated = {
+            name: dataclasses.replace(each, spec=specs[name]) for name, each in made.leaves.items()
+        }
+        made = dataclasses.replace(made, leaves=stated)
+    return made.watched()
 
 
 def _by_place(captured: CapturedProgram, example: Any) -> Any:

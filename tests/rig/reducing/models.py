@@ -14,13 +14,13 @@ class Deep(torch.nn.Module):
     def __init__(self, layers):
         super().__init__()
         self.layers = torch.nn.ModuleList([torch.nn.Linear(16, 16) for _ in range(layers)])
-        self.register_buffer("seen", torch.zeros(4, 16))
+        self.register_buffer("seen", torch.zeros(16))
 
     def forward(self, x):
         for at, layer in enumerate(self.layers):
             y = torch.tanh(torch.cos(layer(x)))
             if at == len(self.layers) // 2:
-                self.seen.add_(y)
+                self.seen.add_(y[0])
             x = x + y * 0.5
         return x
 
@@ -76,6 +76,14 @@ def small_effect():
 @case(Family.NAME_COLLISIONS, catches="a namesake, in 200 ops", fallback=RELU)
 def deep_collision():
     return Program(floats((4, 16)), model=Collides(40))
+
+
+@case(Family.DYNAMIC_SHAPES, catches="nothing", dynamic=True)
+def dynamic_call():
+    def inputs(generator, size):
+        return Inputs((torch.randn(size or 4, 16, generator=generator),))
+
+    return Program(inputs, model=Deep(2), dynamic_shapes=(ROWS,), bounds=(2, 8))
 
 
 @case(Family.INTERFACES, catches="nothing", fallback=RELU, dynamic=True)

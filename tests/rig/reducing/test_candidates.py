@@ -104,6 +104,12 @@ def test_a_dynamic_model_that_is_called_one_by_one_keeps_its_dimensions(candidat
     assert len(exported.range_constraints) == 1
 
 
+def test_a_dynamic_model_never_loses_all_of_its_dimensions(candidate_of):
+    found = smallest(candidate_of("dynamic_call"), lambda c: c.dynamic)
+    assert any(found.program.dynamic_shapes)
+    assert len(capture(found.as_case(), "nonstrict").exported.range_constraints) == 1
+
+
 def test_sizes_that_do_not_fit_are_no_candidate(candidate_of):
     candidate = candidate_of("small_effect")
     made = [edit() for edit in smaller_sizes(candidate)]
