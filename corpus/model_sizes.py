@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import torch
@@ -30,12 +30,16 @@ class CannotVary(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """One dimension of one tensor, from ``low`` to ``high``, both inclusive."""
+    """One dimension of one tensor, from ``low`` to ``high``, both inclusive.
+
+    ``named`` is how a user writes it, INPUT:DIMENSION.
+    """
 
     path: Path
     axis: int
     low: int
     high: int
+    named: str
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ def sizes_of_model(model: torch.nn.Module, example: Inputs, stated: Sequence[str
         return Sizes()
     if isinstance(stated, tuple) and all(isinstance(item, str) for item in stated):
         groups = [_parsed(text, model, example) for text in stated]
+        _refuse_twice(groups)
         shapes = _shapes(model, example, groups)
     else:
         shapes = stated
@@ -97,18 +102,21 @@ def sizes_of_archive(exported: ExportedProgram, example: Inputs, stated: Sequenc
     """
     found = list(_dynamic_of(exported, example))
     symbols = {symbol for _, symbol, _, _ in found}
+    has = ", ".join(place.named for *_, place in found)
     limits: dict[Any, tuple[int, int]] = {}
     for text in stated:
         low, high, named = _limits(text)
-        chosen = {symbol for names, symbol, _, _ in found if names & set(named)}
+        names = {each.replace(".", "_") for each in named}
+        chosen = {symbol for own, symbol, _, _ in found if own & names}
         if not chosen and len(symbols) == 1 and ":" not in "".join(named):
             chosen = symbols
         if not chosen:
-            has = (
-                ", ".join(sorted(min(names) for names, *_ in found)) or "none, its sizes are fixed"
-            )
             raise CannotVary(
-                f"dynamic {text!r}: the archive has no such dynamic size; it has {has}"
+                f"dynamic {text!r}: the archive has no such dynamic size; write "
+                f"INPUT:DIMENSION=LOW:HIGH of {has}"
+                if has
+                else f"dynamic {text!r}: the sizes of the archive are fixed; export it with "
+                "dynamic_shapes, or leave this out"
             )
         limits |= dict.fromkeys(chosen, (low, high))
     places = []
@@ -116,9 +124,11 @@ def sizes_of_archive(exported: ExportedProgram, example: Inputs, stated: Sequenc
         least, most = limits.get(symbol, (lowest, highest))
         if least < lowest or (highest is not None and most is not None and most > highest):
             told = f"{lowest} to {highest or 'any'}"
-            raise CannotVary(f"dynamic sizes {least} to {most}: the archive takes {told}")
-        size = _at(example, place[0]).shape[place[1]]
-        places.append(Place(*place, least, 2 * size if most is None else most))
+            raise CannotVary(
+                f"dynamic sizes {least} to {most} of {place.named}: the archive takes {told}"
+            )
+        size = _at(example, place.path).shape[place.axis]
+        places.append(replace(place, low=least, high=2 * size if most is None else most))
     return _sizes({} if places else None, places, example)
 
 
@@ -129,8 +139,8 @@ def _sizes(shapes: Any, places: Sequence[Place], example: Inputs) -> Sizes:
         size = _at(example, place.path).shape[place.axis]
         if not place.low <= size <= place.high:
             raise CannotVary(
-                f"the example has size {size} where {place.low}:{place.high} is stated; give an "
-                "example within that range"
+                f"the example has size {size} in {place.named}, where {place.low}:{place.high} is "
+                "stated; give an example within that range"
             )
     ranges = sorted({(place.low, place.high) for place in places})
     bounds = min(low for low, _ in ranges), max(high for _, high in ranges)
@@ -160,6 +170,14 @@ def _parsed(text: str, model: torch.nn.Module, example: Inputs) -> list[Place]:
     return [_place(text, each, low, high, model, example) for each in named]
 
 
+def _refuse_twice(groups: Sequence[Sequence[Place]]) -> None:
+    known = set()
+    for place in (place for group in groups for place in group):
+        if (place.path, place.axis) in known:
+            raise CannotVary(f"dynamic {place.named} is stated twice; state it once")
+        known.add((place.path, place.axis))
+
+
 def _limits(text: str) -> tuple[int, int, list[str]]:
     match = _RANGE.fullmatch(text.replace(" ", ""))
     if match is None:
@@ -180,11 +198,14 @@ def _place(
     known = {".".join(names): path for names, path, _ in _named(model, example)}
     if name not in known or not re.fullmatch(r"-?\d+", axis):
         has = ", ".join(known) or "no tensor"
-        raise CannotVary(f"dynamic {text!r}: write INPUT:DIMENSION=LOW:HIGH; the inputs are {has}")
+        raise CannotVary(
+            f"dynamic {text!r}: write INPUT:DIMENSION=LOW:HIGH, such as "
+            f"{next(iter(known), 'x')}:0=2:64; the inputs are {has}"
+        )
     shape = _at(example, known[name]).shape
     if not -len(shape) <= int(axis) < len(shape):
         raise CannotVary(f"dynamic {text!r}: {name} has {len(shape)} dimensions, {list(shape)}")
-    return Place(known[name], int(axis) % len(shape), low, high)
+    return Place(known[name], int(axis) % len(shape), low, high, named)
 
 
 def _named(
@@ -229,20 +250,43 @@ def _groups_of(stated: Any, model: torch.nn.Module, example: Inputs) -> Iterator
     """Places out of ``dynamic_shapes`` as a user's function returns it."""
     names = _parameter_names(model, example)
     if isinstance(stated, Mapping):
+        unknown = set(stated) - set(names.values())
+        if unknown:
+            raise CannotVary(
+                f"dynamic: the model is given no input {', '.join(map(str, unknown))}; the inputs "
+                f"are {', '.join(names.values())}"
+            )
         of_input = {path: stated.get(name) for path, name in names.items()}
     else:
         of_input = {(0, number): shape for number, shape in enumerate(stated)}
     for path, leaf in _leaves(example):
         shape = of_input.get(path[:2])
-        for key in path[2:]:
-            shape = shape[key] if shape is not None else None
+        try:
+            for key in path[2:]:
+                shape = shape[key] if isinstance(shape, Mapping | Sequence) else shape
+        except (KeyError, IndexError) as error:
+            raise CannotVary(
+                f"dynamic: the dynamic_shapes of {names[path[:2]]} are not built as the input is; "
+                f"there is nothing for {'.'.join(map(str, path[2:]))}; write None for what is fixed"
+            ) from error
         if shape is None or not isinstance(leaf, torch.Tensor):
             continue
+        if not isinstance(shape, Mapping | Sequence):
+            raise CannotVary(
+                f"dynamic: a {type(shape).__name__} is no dynamic_shapes of {names[path[:2]]}; "
+                "return what torch.export.export takes, such as "
+                f'{{"{names[path[:2]]}": {{0: Dim("batch", min=2, max=64)}}}}'
+            )
         pairs = shape.items() if isinstance(shape, Mapping) else enumerate(shape)
         for axis, dim in pairs:
             if dim is None or isinstance(dim, int):
                 continue
             low, high = getattr(dim, "min", None), getattr(dim, "max", None)
+            if axis not in range(leaf.dim()):
+                raise CannotVary(
+                    f"dynamic: {names[path[:2]]} has no dimension {axis}; it has {leaf.dim()}, "
+                    f"{list(leaf.shape)}"
+                )
             size = leaf.shape[axis]
             yield [
                 Place(
@@ -250,13 +294,14 @@ def _groups_of(stated: Any, model: torch.nn.Module, example: Inputs) -> Iterator
                     axis,
                     2 if low is None else int(low),
                     2 * size if high is None or high > MOST_NUMBERS else int(high),
+                    f"{names[path[:2]]}:{axis}",
                 )
             ]
 
 
 def _dynamic_of(
     exported: ExportedProgram, example: Inputs
-) -> Iterator[tuple[set[str], Any, tuple[int, int | None], tuple[Path, int]]]:
+) -> Iterator[tuple[set[str], Any, tuple[int, int | None], Place]]:
     """Each dynamic size of an archive: its names, its symbol, its range, and where it is."""
     specs = exported.graph_signature.input_specs
     users = {spec.arg.name for spec in specs if spec.kind is InputKind.USER_INPUT}
@@ -270,8 +315,9 @@ def _dynamic_of(
             held = exported.range_constraints.get(size.node.expr)
             high = None if held is None or held.upper == int_oo else int(held.upper)
             low = 2 if held is None else max(int(held.lower), 1)
-            names = {f"{node.name}:{axis}", str(size.node.expr)}
-            yield names, size.node.expr, (low, high), (path, axis)
+            named = f"{node.name}:{axis}"
+            place = Place(path, axis, low, low, named)
+            yield {named, str(size.node.expr)}, size.node.expr, (low, high), place
 
 
 def _leaves(example: Inputs) -> Iterator[tuple[Path, Any]]:

@@ -93,10 +93,13 @@ def _entry(where: str, name: str, table: object) -> ModelEntry:
     if unknown:
         raise WrongModel(f"{where}: has no key {', '.join(unknown)}; there are {', '.join(_KEYS)}")
     settings = table.get("settings", {})
-    if not isinstance(table.get("model"), str):
+    if not (isinstance(table.get("model"), str) and table["model"]):
         raise WrongModel(f'{where}: has to say which model, such as model = "my_model.py:Ranker"')
     if not isinstance(settings, Mapping):
         raise WrongModel(f"{where}: settings has to be a table, such as {{ min_block_size = 3 }}")
+    size = settings.get("min_block_size", MIN_BLOCK_SIZE)
+    if type(size) is not int:
+        raise WrongModel(f"{where}: min_block_size has to be a whole number, such as 3")
     tolerance = table.get("tolerance")
     if tolerance is not None and not isinstance(tolerance, int | float):
         raise WrongModel(f"{where}: tolerance has to be a number, such as 1e-3")

@@ -11,6 +11,7 @@ import types
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,6 +75,8 @@ class UserModel:
         if self._entry.inputs:
             self._make_inputs = self._inputs_maker(required=True)
             example = self._example(0)
+            with torch.no_grad():
+                self._try(exported.module(), example)
         elif exported.example_inputs is None:
             raise self._wrong(f"{self._file} carries no example inputs; give inputs")
         else:
@@ -110,14 +113,21 @@ class UserModel:
     def _example(self, seed: int, size: int | None = None) -> Inputs:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed % 2**63)
-            return copy.deepcopy(self._make_inputs(size))
+            try:
+                return copy.deepcopy(self._make_inputs(size))
+            except Exception as error:
+                raise self._wrong(
+                    f"the function of the inputs raises {type(error).__name__}: {error}; let it "
+                    "return a tuple of arguments, a dict of keywords, or both as a pair"
+                ) from error
 
     def _made_model(self) -> torch.nn.Module:
         try:
             model = self._make_model()
         except Exception as error:
+            call = self.made_by[1] if self.made_by else self._entry.model
             raise self._wrong(
-                f"{self._entry.model}() raises {type(error).__name__}: {error}; name a function "
+                f"{call} raises {type(error).__name__}: {error}; mend it, or name a function "
                 "without arguments that returns the model"
             ) from error
         if not isinstance(model, torch.nn.Module):
@@ -141,6 +151,8 @@ class UserModel:
 
     def _model_maker(self) -> Callable[[], Any]:
         file, _, name = self._entry.model.partition(":")
+        if Path(file).suffix == _ARCHIVE:
+            raise self._wrong(f"an archive holds one program; write {file} without :{name}")
         module = self._imported(file)
         found = self._member(module, file, name) if name else self._only_model(module, file)
         if isinstance(found, torch.nn.Module):
@@ -178,8 +190,15 @@ class UserModel:
     def _inputs_maker(self, *, required: bool) -> Callable[[int | None], Inputs]:
         stated = self._entry.inputs
         file, _, name = (stated or self._entry.model.partition(":")[0]).partition(":")
+        if stated and Path(file).suffix != ".py":
+            raise self._wrong(f"inputs {file}: write FILE.py:FUNCTION, such as my_model.py:example")
         module = self._imported(file)
-        function = self._member(module, file, name or "example", why=" (the inputs of the model)")
+        why = " that returns the inputs of the model"
+        if not stated and not hasattr(module, "example"):
+            raise self._wrong(
+                f"{file} has no function example{why}; write one, or name another by --inputs"
+            )
+        function = self._member(module, file, name or "example", why)
         if not callable(function):
             raise self._wrong(f"{file}:{name} is a {type(function).__name__}, and no function")
         takes_size = "size" in _parameters(function)
@@ -193,15 +212,30 @@ class UserModel:
     def _dynamic(self) -> tuple[str, ...] | Any:
         """What the sizes may be: as texts, or what a function returns."""
         stated = self._entry.dynamic
-        if len(stated) == 1 and "=" not in stated[0]:
-            file, _, name = stated[0].partition(":")
-            return self._member(self._imported(file), file, name)()
-        return stated
+        file, _, name = stated[0].partition(":") if len(stated) == 1 else ("", "", "")
+        if Path(file).suffix != ".py" or self.is_archive:
+            return stated
+        if not name:
+            raise self._wrong(f"dynamic {file}: write FILE.py:FUNCTION, such as {file}:shapes")
+        function = self._member(self._imported(file), file, name)
+        try:
+            shapes = function()
+        except Exception as error:
+            raise self._wrong(f"{file}:{name}() raises {type(error).__name__}: {error}") from error
+        if not isinstance(shapes, Mapping | tuple | list):
+            raise self._wrong(
+                f"{file}:{name}() gives a {type(shapes).__name__}; let it return dynamic_shapes as "
+                "torch.export.export takes them"
+            )
+        return shapes
 
     def _existing(self, file: str) -> Path:
         path = self._folder / file
         if not path.is_file():
-            raise self._wrong(f"there is no file {path}")
+            beside = [each.name for each in path.parent.glob(f"*{path.suffix}")]
+            near = get_close_matches(path.name, beside)
+            told = f"; there is {', '.join(near)}" if near else ""
+            raise self._wrong(f"there is no file {path}{told}")
         return path
 
     def _imported(self, file: str) -> types.ModuleType:

@@ -21,8 +21,8 @@ from harness.toolchain.rig_client import Corpus, read_corpus
 CACHE = Path(".cache")
 INTERRUPTED = "interrupted; what has ended is kept"
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, emoji=False)
 
 
 def fail(code: ExitCode, message: str) -> NoReturn:
