@@ -76,7 +76,7 @@ class Program:
     Exactly one of ``model`` and ``split`` is given. ``inputs`` makes the arguments of one call from
     a seeded generator; with ``size`` it makes them with that size in every dynamic dimension.
     ``bounds`` are the sizes that are tried; with ``unbounded`` the user states no upper one.
-    ``ranges`` are the ranges of its dynamic dimensions where these differ, each within ``bounds``.
+    ``ranges`` are the ranges of its dynamic dimensions where these differ from ``bounds``.
     ``archive`` is the file that the program is loaded from instead of being exported, whose module
     ``model`` then is. ``given_to_save`` turns the example into what is given to `save`, where that
     is not what `compile` was given. ``before_compile`` is what a user does to the exported program
@@ -90,7 +90,7 @@ class Program:
     dynamic_shapes: Any = None
     bounds: tuple[int, int] | None = None  # of the dynamic dimensions, both inclusive
     unbounded: bool = False
-    ranges: tuple[tuple[int, int], ...] = ()
+    ranges: tuple[tuple[int, int | None], ...] = ()
     archive: Path | None = None
     given_to_save: Callable[[Inputs], Inputs] | None = None
     before_compile: Callable[[ExportedProgram], ExportedProgram] | None = None

@@ -24,6 +24,10 @@ Path = tuple[Any, ...]
 """Where a tensor is in ``(args, kwargs)``: keys of dictionaries and places in sequences."""
 
 
+_Found = tuple[set[str], Any, tuple[int, int | None], "Place"]
+"""A dynamic size of an archive: its names, its symbol, its range, and where it is."""
+
+
 class CannotVary(Exception):
     """The sizes are not stated in a way that fits the model; says what to write instead."""
 
@@ -32,7 +36,8 @@ class CannotVary(Exception):
 class Place:
     """One dimension of one tensor, from ``low`` to ``high``, both inclusive.
 
-    ``named`` is how a user writes it, INPUT:DIMENSION.
+    ``named`` is how a user writes it, INPUT:DIMENSION. ``takes`` is the range that the program is
+    exported with, which may be wider than what is tried, and has None where nothing is stated.
     """
 
     path: Path
@@ -40,20 +45,23 @@ class Place:
     low: int
     high: int
     named: str
+    takes: tuple[int, int | None]
 
 
 @dataclass(frozen=True)
 class Sizes:
     """What a `Program` needs of its dynamic dimensions.
 
-    ``bounds`` are the least and the largest size of any dimension, and None without dynamic
-    dimensions. ``ranges`` has the range of each dimension where they are not all the same.
+    ``bounds`` are the least and the largest size that is tried of any dimension, and None without
+    dynamic dimensions. ``ranges`` has the ranges that the program takes where they are not just
+    these, and ``unbounded`` says that some dimension has no largest size.
     """
 
     shapes: Any = None
     places: tuple[Place, ...] = ()
     bounds: tuple[int, int] | None = None
-    ranges: tuple[tuple[int, int], ...] = ()
+    ranges: tuple[tuple[int, int | None], ...] = ()
+    unbounded: bool = False
 
     def applied(self, example: Inputs, size: int | None) -> Inputs:
         """The example with every dynamic dimension of this size, as far as its own range allows.
@@ -70,7 +78,9 @@ class Sizes:
 
         def resize(path: Path, leaf: Any) -> Any:
             for place in by_path.get(path, ()):
-                wanted = place.high + 1 if over else min(max(size, place.low), place.high)
+                wanted = min(max(size, place.low), place.high)
+                if over:
+                    wanted = (place.takes[1] or place.high) + 1
                 index = torch.arange(wanted) % leaf.shape[place.axis]
                 leaf = leaf.index_select(place.axis, index)
             return leaf
@@ -129,7 +139,26 @@ def sizes_of_archive(exported: ExportedProgram, example: Inputs, stated: Sequenc
             )
         size = _at(example, place.path).shape[place.axis]
         places.append(replace(place, low=least, high=2 * size if most is None else most))
-    return _sizes({} if places else None, places, example)
+    return _sizes(_shapes_of_archive(exported, example, found), places, example)
+
+
+def _shapes_of_archive(
+    exported: ExportedProgram, example: Inputs, found: Sequence[_Found]
+) -> Any | None:
+    """What its user gave to `torch.export`, as far as the archive tells; None where all is fixed.
+
+    The ranges are the archive's own, whatever is asked: `save` is given what `export` was.
+    """
+    dims = {
+        symbol: Dim(f"size{number}", min=low, max=high)
+        for number, (symbol, (low, high)) in enumerate(
+            {symbol: limits for _, symbol, limits, _ in found}.items()
+        )
+    }
+    of_path: dict[Path, dict[int, Any]] = {}
+    for _, symbol, _, place in found:
+        of_path.setdefault(place.path, {})[place.axis] = dims[symbol]
+    return _built(exported.module(), example, of_path) if found else None
 
 
 def _sizes(shapes: Any, places: Sequence[Place], example: Inputs) -> Sizes:
@@ -142,9 +171,10 @@ def _sizes(shapes: Any, places: Sequence[Place], example: Inputs) -> Sizes:
                 f"the example has size {size} in {place.named}, where {place.low}:{place.high} is "
                 "stated; give an example within that range"
             )
-    ranges = sorted({(place.low, place.high) for place in places})
-    bounds = min(low for low, _ in ranges), max(high for _, high in ranges)
-    made = Sizes(shapes, tuple(places), bounds, tuple(ranges) if len(ranges) > 1 else ())
+    bounds = min(place.low for place in places), max(place.high for place in places)
+    ranges = tuple(sorted({place.takes for place in places}, key=str))
+    unbounded = any(high is None for _, high in ranges)
+    made = Sizes(shapes, tuple(places), bounds, ranges if ranges != (bounds,) else (), unbounded)
     _refuse_huge(made, example)
     return made
 
@@ -205,7 +235,7 @@ def _place(
     shape = _at(example, known[name]).shape
     if not -len(shape) <= int(axis) < len(shape):
         raise CannotVary(f"dynamic {text!r}: {name} has {len(shape)} dimensions, {list(shape)}")
-    return Place(known[name], int(axis) % len(shape), low, high, named)
+    return Place(known[name], int(axis) % len(shape), low, high, named, (low, high))
 
 
 def _named(
@@ -231,6 +261,11 @@ def _shapes(model: torch.nn.Module, example: Inputs, groups: Sequence[Sequence[P
         dim = Dim(f"size{number}", min=group[0].low, max=group[0].high)
         for place in group:
             dims.setdefault(place.path, {})[place.axis] = dim
+    return _built(model, example, dims)
+
+
+def _built(model: torch.nn.Module, example: Inputs, dims: Mapping[Path, dict[int, Any]]) -> Any:
+    """Dimensions of tensors by where these are, in the packing of the inputs."""
     args, kwargs = pytree.tree_map_with_path(
         lambda keys, leaf: dims.get(_plain(keys)), (example.args, dict(example.kwargs))
     )
@@ -288,20 +323,14 @@ def _groups_of(stated: Any, model: torch.nn.Module, example: Inputs) -> Iterator
                     f"{list(leaf.shape)}"
                 )
             size = leaf.shape[axis]
-            yield [
-                Place(
-                    path,
-                    axis,
-                    2 if low is None else int(low),
-                    2 * size if high is None or high > MOST_NUMBERS else int(high),
-                    f"{names[path[:2]]}:{axis}",
-                )
-            ]
+            least = int(low) if low else 2
+            most = None if high is None or high > MOST_NUMBERS else int(high)
+            named = f"{names[path[:2]]}:{axis}"
+            tried = 2 * size if most is None else most
+            yield [Place(path, axis, least, tried, named, (least, most))]
 
 
-def _dynamic_of(
-    exported: ExportedProgram, example: Inputs
-) -> Iterator[tuple[set[str], Any, tuple[int, int | None], Place]]:
+def _dynamic_of(exported: ExportedProgram, example: Inputs) -> Iterator[_Found]:
     """Each dynamic size of an archive: its names, its symbol, its range, and where it is."""
     specs = exported.graph_signature.input_specs
     users = {spec.arg.name for spec in specs if spec.kind is InputKind.USER_INPUT}
@@ -316,7 +345,7 @@ def _dynamic_of(
             high = None if held is None or held.upper == int_oo else int(held.upper)
             low = 2 if held is None else max(int(held.lower), 1)
             named = f"{node.name}:{axis}"
-            place = Place(path, axis, low, low, named)
+            place = Place(path, axis, low, low, named, (low, high))
             yield {named, str(size.node.expr)}, size.node.expr, (low, high), place
 
 

@@ -103,6 +103,7 @@ class UserModel:
             dynamic_shapes=sizes.shapes,
             bounds=sizes.bounds,
             ranges=sizes.ranges,
+            unbounded=sizes.unbounded,
             archive=archive,
         )
 

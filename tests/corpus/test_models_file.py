@@ -10,6 +10,7 @@ import zipfile
 import pytest
 import torch
 
+from corpus.user_model import ModelEntry, UserModel, WrongModel
 from harness.base.errors import UsageError
 from harness.toolchain.rig_client import ask_rig, read_corpus, split_text
 
@@ -47,6 +48,15 @@ def any_size(size=None):
 
 def wrong_shape():
     return (torch.randn(4, 9),)
+
+def raises():
+    raise KeyError("batch")
+
+def other_input():
+    return {"y": {0: torch.export.Dim("batch")}}
+
+def no_such_dimension():
+    return {"x": {7: torch.export.Dim("batch")}}
 
 def shapes():
     return {"x": {0: torch.export.Dim("batch", min=2, max=9)}}
@@ -147,7 +157,20 @@ def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path)
         ),
         (NAMED + 'dynamic = ["y:0=2:9"]\n', "the inputs are x"),
         (NAMED + 'dynamic = ["x:7=2:9"]\n', r"x has 2 dimensions, \[4, 8\]"),
-        (NAMED + 'dynamic = ["x:0=5:9"]\n', "the example has size 4 where 5:9 is stated"),
+        (NAMED + 'dynamic = ["x:0=5:9"]\n', "has size 4 in x:0, where 5:9 is stated"),
+        (NAMED + 'dynamic = ["x:0=2:9", "x:0=2:8"]\n', "x:0 is stated twice"),
+        (NAMED + 'dynamic = ["x:0"]\n', "write INPUT:DIMENSION=LOW:HIGH"),
+        (NAMED + 'dynamic = ["ranker.py"]\n', "write FILE.py:FUNCTION"),
+        (NAMED + 'dynamic = ["ranker.py:raises"]\n', r"raises\(\) raises KeyError"),
+        (NAMED + 'dynamic = ["ranker.py:make"]\n', "gives a Ranker; let it return"),
+        (NAMED + 'dynamic = ["ranker.py:example"]\n', "a Tensor is no dynamic_shapes of x"),
+        (NAMED + 'dynamic = ["ranker.py:other_input"]\n', "given no input y; the inputs are x"),
+        (NAMED + 'dynamic = ["ranker.py:no_such_dimension"]\n', "x has no dimension 7"),
+        (NAMED + 'inputs = "ranker.py:raises"\n', "function of the inputs raises KeyError"),
+        (NAMED + 'inputs = "example"\n', "write FILE.py:FUNCTION"),
+        (NAMED + 'settings = { min_block_size = "3" }\n', "has to be a whole number"),
+        (NAMED.replace("ranker.py", "rankr.py"), "rankr.py; there is ranker.py"),
+        ('[ranker]\nmodel = "notes.pt2:Ranker"\n', "write notes.pt2 without :Ranker"),
         (NAMED + 'dynamic = ["x=2"]\n', "write INPUT:DIMENSION=LOW:HIGH"),
         (NAMED + 'dynamic = ["x:0=2:90000000"]\n', "state a smaller range"),
         (NAMED + "fallbacks = []\n", "has no key fallbacks; there are model, inputs, fallback"),
@@ -198,3 +221,41 @@ def test_dimensions_of_their_own_ranges_are_tried_within_them(file, tmp_path):
     )
     assert "relu" in split(place, "sized")
     assert ask_rig(sys.executable, "cases", corpus=[place])[0]["dynamic"]
+
+
+@pytest.fixture
+def archived(tmp_path):
+    """An archive of two dynamic sizes, one of which has no upper bound."""
+    dims = {0: torch.export.Dim("batch", min=2, max=32), 1: torch.export.Dim("length", min=4)}
+    given = {"dense": torch.randn(4, 8)}
+
+    class Nested(torch.nn.Module):
+        def forward(self, batch):
+            return torch.relu(batch["dense"])
+
+    shapes = {"batch": {"dense": dims}}
+    exported = torch.export.export(Nested(), (given,), dynamic_shapes=shapes)
+    torch.export.save(exported, tmp_path / "nested.pt2")
+
+    def program(*dynamic):
+        entry = ModelEntry("nested", "nested.pt2", dynamic=dynamic)
+        return UserModel(entry, tmp_path, {}).archived()
+
+    return program
+
+
+def test_save_is_given_the_shapes_with_which_an_archive_was_exported(archived):
+    dims = archived("batch.dense:0=2:8").dynamic_shapes["batch"]["dense"]
+    assert [(dims[0].min, dims[0].max), dims[1].min] == [(2, 32), 4]
+
+
+def test_a_program_may_take_sizes_that_are_not_tried(archived):
+    program = archived("batch.dense:0=2:8")
+    assert program.bounds == (2, 16)
+    assert set(program.stated_ranges) == {(2, 32), (4, None)}
+    assert program.unbounded
+
+
+def test_the_sizes_of_an_archive_are_told_as_they_are_written(archived):
+    with pytest.raises(WrongModel, match="of batch_dense:0, batch_dense:1"):
+        archived("length=2:8")
