@@ -124,21 +124,26 @@ class Keeping:
         """See that what was asked again ended as it was kept.
 
         What did not come to an end this time says nothing of what was kept: it is a verdict of
-        this run.
+        this run. Where nothing of a part did, what the key misses may be why, and none of that part
+        is believed.
 
         Raises:
             SurroundingsError: it did not; the parts of the store that it is in are empty now.
         """
-        unlike = [
+        pairs = [
             (kept, records[cell_id])
             for cell_id, kept in taken.asked_again.items()
             if cell_id in records
-            and not _of_the_moment(records[cell_id])
-            and said(kept) != said(records[cell_id])
+        ]
+        ended = {self._part(now) for _, now in pairs if not _of_the_moment(now)}
+        unlike = [
+            (kept, now)
+            for kept, now in pairs
+            if said(kept) != said(now) and (self._part(now) not in ended or not _of_the_moment(now))
         ]
         if not unlike:
             return
-        parts = sorted({part_of(self.cells[kept.key.cell_id]) for kept, _ in unlike})
+        parts = sorted({self._part(kept) for kept, _ in unlike})
         lines = [
             f"{len(unlike)} of {plural(len(taken.asked_again), 'kept cell')} that were asked again "
             "end in another way, so that none of what is kept with them can be trusted:",
@@ -165,6 +170,9 @@ class Keeping:
         facts = surroundings(self.provenance) | self._in_key
         run = KeptRun(self.provenance.run_id, started, facts)
         self._try(lambda: self.own.keep(run, entries))
+
+    def _part(self, record: CellRecord) -> str:
+        return part_of(self.cells[record.key.cell_id])
 
     @property
     def _stores(self) -> tuple[KeptStore, ...]:

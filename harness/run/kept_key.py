@@ -228,8 +228,7 @@ def _folders_of(made: PackageSite) -> list[Path]:
 
 
 def _signature(sources: Iterable[Path]) -> str:
-    sources = list(sources)
-    with guarded(sources[0], "it has to be readable"):
+    with guarded(PROJECT_ROOT, "what a run reads has to be readable"):
         return signature_of(each for source in sources for each in states_of(source))
 
 

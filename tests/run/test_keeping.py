@@ -232,8 +232,29 @@ KEPT_RUN = "20261123T000000Z-000000"
 
 def test_a_cell_that_did_not_come_to_an_end_says_nothing_of_what_is_kept(runs):
     taken = runs.keeping("later").take(PLAN)
-    settled(runs, taken, lambda each: dataclasses.replace(FLEETING["timeout"], key=each.key))
+    ended = {part_of(runs.keeping().cells[each]): each for each in taken.asked_again}
+
+    def all_but_one(each):
+        return each if each.key.cell_id in ended.values() else timed_out(each)
+
+    settled(runs, taken, all_but_one)
     assert runs.keeping("last").take(PLAN).served
+
+
+def timed_out(each):
+    return dataclasses.replace(FLEETING["timeout"], key=each.key)
+
+
+def test_where_nothing_that_is_asked_again_comes_to_an_end_nothing_of_that_part_is_believed(runs):
+    taken = runs.keeping("later").take(PLAN)
+
+    def graph_dies(each):
+        return timed_out(each) if each.key.lane == Lane.GRAPH else each
+
+    with pytest.raises(SurroundingsError, match="60 records of the graph lane in pinned deleted"):
+        settled(runs, taken, graph_dies)
+    left = runs.keeping("last").take(PLAN)
+    assert {each.key.lane for each in left.served.values()} == {Lane.PACKAGE}
 
 
 def test_another_machines_store_is_asked_again_as_ones_own_and_never_written(runs, tmp_path):
