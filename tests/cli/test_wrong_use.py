@@ -239,7 +239,9 @@ def test_how_long_an_interrupted_run_took_is_not_known(harness, tmp_path):
 
 
 def test_reproduce_finds_the_candidate_of_the_run_that_it_is_given(harness, tmp_path):
-    candidate = subject("file:mine-1", "export", kind=SubjectKind.FILE)
+    (file := tmp_path / "mine.py").write_text("")
+    fields = {"kind": SubjectKind.FILE, "exporter_path": str(file)}
+    candidate = subject("file:mine-1", "export", **fields)
     cell = planned(key("pr_4360", candidate.subject))
     for run, subjects in (("ours", (candidate,)), ("newer", ())):
         origin = provenance(*subjects, run_id=run)
