@@ -27,8 +27,7 @@ from corpus.user_model import PREFIX, ModelEntry, UserModel, WrongModel
 _KEYS: Final = ("model", "inputs", "fallback", "dynamic", "settings", "tolerance")
 #: What `compile` takes where its user names none: torch_tensorrt/dynamo/_defaults.py since 2.2.0.
 MIN_BLOCK_SIZE: Final = 5
-#: The difference against eager, relative, that lowering may make in float32 by computing in another
-#: order. Programs are held against the compiled module bit for bit, whatever is stated.
+#: The relative difference that computing in another order may make in float32.
 TOLERANCE: Final = 1e-4
 
 

@@ -38,6 +38,7 @@ TONES: Final[Mapping[Standing, str]] = {
     Standing.NOT_ASKED: "unsupported",
 }
 SCHEMA: Final = 1
+_NO_ENGINE: Final = "No engine: nothing is accelerated; a smaller min_block_size may change that."
 _NO_GPU: Final = "a GPU: engines are emulated on a CPU, bit for bit as PyTorch computes them"
 _MOST_SAID: Final = 160
 
@@ -102,6 +103,8 @@ def upgrade_line(answer: ModelAnswer, first: str, last: str) -> str:
 def answer_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     """All that the terminal says of one model."""
     yield headline(answer)
+    if checked.splits.get(answer.model, {}).get("engines") == 0:
+        yield _NO_ENGINE
     yield ""
     yield from table_lines(answer)
     for told in causes_told(checked, answer):
@@ -198,8 +201,6 @@ def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     yield f"split by {newest}: {engines}; in PyTorch {stays or 'nothing'}"
     if split["crossing"]:
         yield f"sizes that go from one piece into another: {', '.join(split['crossing'])}"
-    if not split["engines"]:
-        yield "no engine: nothing is accelerated; a smaller min_block_size may change that"
 
 
 def not_asked(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
@@ -276,6 +277,7 @@ def check_html(checked: Checked, first: str = "", last: str = "") -> str:
             "split": list(split_lines(checked, answer)),
             "picture": _picture(checked.splits.get(answer.model, {})),
             "not_asked": list(not_asked(checked, answer)),
+            "engines": checked.splits.get(answer.model, {}).get("engines"),
         }
         for answer in checked.answers
     ]
@@ -288,6 +290,7 @@ def check_html(checked: Checked, first: str = "", last: str = "") -> str:
         call=_call,
         legend=used,
         torch=checked.torch,
+        no_engine=_NO_ENGINE,
         ran_on="" if checked.installed is None else checked.installed.device.name,
     )
 

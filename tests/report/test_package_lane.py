@@ -61,7 +61,8 @@ def test_the_first_screen_says_which_call_is_safest(mixed):
     assert told["Safest call in 2.14.0"] == (
         "save(m, f): right for 2 of 2, silent for none; 2 right in all 2 releases",
         "save(retrace=False): right for 2 of 2, silent for none; 0 right in all 2 releases",
-        "(of 2 models 2 compile and are saved; the fewest silent first, then the most right)",
+        "(of 2 models 2 compile and are saved; the fewest silent first, then the most right; "
+        "save(m, f) has retrace=True, to be written before 2.10.0)",
     )
 
 

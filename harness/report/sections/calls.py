@@ -8,6 +8,7 @@ from typing import Final
 
 import pandas as pd
 
+from harness.catalogue.releases import SAVE_RETRACES_SINCE
 from harness.report import text
 from harness.report.frames.tables import UNJUDGED, in_lane
 from harness.report.sections.package_lane import CALLS
@@ -17,6 +18,8 @@ from harness.wire.routes import Lane, Route
 
 #: The ways to save that every model can take; the others need dynamic dimensions.
 _SAVES: Final = (Route.RETRACE, Route.NO_RETRACE, Route.NO_RETRACE_EXPORT)
+#: What the page's name of a call leaves out.
+_RETRACES: Final = f"save(m, f) has retrace=True, to be written before {SAVE_RETRACES_SINCE}"
 _LESSER: Final = (Harm.INTERFACE.value, Harm.COSMETIC.value)
 
 
@@ -101,4 +104,4 @@ def safest(records: SaveRecords) -> list[str]:
         return []
     saved = max(each.asked for each in records.ways)
     of = f"of {text.plural(records.models, 'model')} {saved} compile and are saved"
-    return [*told, f"({of}; the fewest silent first, then the most right)"]
+    return [*told, f"({of}; the fewest silent first, then the most right; {_RETRACES})"]

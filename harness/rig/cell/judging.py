@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
+from corpus.case import is_from_elsewhere
 from harness.rig.cell.disk import RoundTrip
 from harness.rig.cell.harm import announced, harm_of
 from harness.rig.cell.prepare import PreparedCase
@@ -172,7 +173,7 @@ def _program_values(prepared: PreparedCase, route: Route, back: RoundTrip) -> It
 def _from_reference(
     prepared: PreparedCase, got: values.Observed, stage: Stage, whose: str
 ) -> Iterator[Finding]:
-    """Differences from the split module, bit for bit unless the split module differs from itself.
+    """Differences from the split module, bit for bit unless that cannot be asked of the case.
 
     That the split module differs from itself is reported elsewhere. Where the compiled module is
     wrong in memory, a program that computes eager's numbers is right: 2.14 leaves it to the loader
@@ -182,8 +183,18 @@ def _from_reference(
         allowed = prepared.case.eager_tolerance
         if prepared.eager.flat().difference(got.flat(), allowed) is None:
             return
-    tolerance = prepared.case.eager_tolerance if prepared.against_itself else None
-    yield from _differences(prepared.reference, got, stage, whose, tolerance)
+    yield from _differences(prepared.reference, got, stage, whose, _allowed(prepared))
+
+
+def _allowed(prepared: PreparedCase) -> float | None:
+    """The difference from the split module that is none; None where bits are compared.
+
+    A case of this project is one whose kernels compute the same bits in every process. Nobody knows
+    that of a user's model: torch's own kernels take other ways for other memory and threads.
+    """
+    if prepared.against_itself or is_from_elsewhere(prepared.case):
+        return prepared.case.eager_tolerance or None
+    return None
 
 
 def _differences(
@@ -248,6 +259,7 @@ def _unflatten(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterato
         back.reloaded,
         calls,
         expected,
+        tolerance=_allowed(prepared),
         children=children,
         first_call_only=route is not Route.DIRECT,
     )
