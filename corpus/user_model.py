@@ -55,7 +55,7 @@ class UserModel:
             self._file = self._existing(entry.model)
             return
         self._make_model = self._model_maker()
-        self._make_inputs = self._inputs_maker(required=True)
+        self._make_inputs = self._inputs_maker()
 
     def program(self) -> Program:
         """The model with its inputs at every size that is asked."""
@@ -73,7 +73,7 @@ class UserModel:
         """The program of an archive, with the example that it carries or that is given."""
         exported = load_archive(self._file, self._entry.name)
         if self._entry.inputs:
-            self._make_inputs = self._inputs_maker(required=True)
+            self._make_inputs = self._inputs_maker()
             example = self._example(0)
             with torch.no_grad():
                 self._try(exported.module(), example)
@@ -188,7 +188,7 @@ class UserModel:
             raise self._wrong(f"{Path(file).name} has to name one of its models: {told}")
         return own[0]
 
-    def _inputs_maker(self, *, required: bool) -> Callable[[int | None], Inputs]:
+    def _inputs_maker(self) -> Callable[[int | None], Inputs]:
         stated = self._entry.inputs
         file, _, name = (stated or self._entry.model.partition(":")[0]).partition(":")
         if stated and Path(file).suffix != ".py":
@@ -241,14 +241,14 @@ class UserModel:
 
     def _imported(self, file: str) -> types.ModuleType:
         path = self._existing(file)
-        name = f"{PREFIX}{path.stem}_{len(self._used)}"
         known = self._used.get(str(path.resolve()))
         if known is not None:
             return known
         folder = str(path.resolve().parent)
         if folder not in sys.path:
             sys.path.insert(0, folder)
-        name = path.stem if path.stem not in sys.modules else name
+        taken = path.stem in sys.modules
+        name = f"{PREFIX}{path.stem}_{len(self._used)}" if taken else path.stem
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
             raise self._wrong(f"{path} is no Python file")

@@ -82,7 +82,7 @@ class DefectRow:
 
     @property
     def calls(self) -> tuple[str, ...]:
-        """Those of `USER_CALLS` that meet it."""
+        """The calls out of `USER_CALLS` that meet it."""
         return tuple(call for call, tone in self.by_call.items() if tone in list(Harm))
 
 

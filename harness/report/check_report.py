@@ -14,6 +14,7 @@ from harness.base.words import plural, spans
 from harness.catalogue.releases import SAVE_RETRACES_SINCE
 from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing, calls_lost
 from harness.register.facts import parsed_version
+from harness.report import style
 from harness.report.draw.drawing import Box, Picture, Wire
 from harness.report.pages.rendering import render
 from harness.run.check import Checked
@@ -21,14 +22,6 @@ from harness.runs.gpu_evidence import GpuEvidence, write_evidence
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
 
-SIGNS: Final[Mapping[Standing, str]] = {
-    Standing.RIGHT: "✓",
-    Standing.OTHER_FORM: "~",
-    Standing.ANNOUNCED: "!",
-    Standing.ERROR: "E",
-    Standing.SILENT: "✗",
-    Standing.NOT_ASKED: "?",
-}
 TONES: Final[Mapping[Standing, str]] = {
     Standing.RIGHT: "ok",
     Standing.OTHER_FORM: "interface",
@@ -36,6 +29,11 @@ TONES: Final[Mapping[Standing, str]] = {
     Standing.ERROR: "error",
     Standing.SILENT: "silent",
     Standing.NOT_ASKED: "unsupported",
+}
+#: Those of the report, but for an error, which a user has to tell from a warning.
+SIGNS: Final[Mapping[Standing, str]] = {
+    **{each: style.SIGNS[tone] for each, tone in TONES.items()},
+    Standing.ERROR: "E",
 }
 SCHEMA: Final = 1
 _NO_ENGINE: Final = "No engine: nothing is accelerated; a smaller min_block_size may change that."

@@ -44,7 +44,8 @@ class Checked:
     """What came out for some models.
 
     ``runs`` are the runs that were made, the newest releases in the first. ``splits`` tells how the
-    newest release split each model.
+    newest release split each model. ``installed`` is the package that was asked, if it is the one
+    that is installed here.
     """
 
     place: str
@@ -52,9 +53,7 @@ class Checked:
     runs: tuple[JudgedRun, ...]
     splits: Mapping[str, Mapping[str, Any]]
     torch: str
-    installed: Installed | None = (
-        None  # the package that was asked, if it is the one installed here
-    )
+    installed: Installed | None = None
 
 
 def models_place(options: ModelOptions, out: Path, keep: Path | None = None) -> Path:
@@ -173,7 +172,8 @@ def check(
     corpus = read_corpus(toolchain.python, options.corpus, toolchain.cache)
     models = corpus.names
     # First, since this tells what is wrong with a model before anything takes long.
-    splits = _splits(options.corpus, models, releases[0], toolchain, catalogue)
+    site = toolchain.package_site(catalogue.get(releases[0]))
+    splits = _splits(toolchain, package_lane(site, options.corpus), models)
     runs: list[JudgedRun] = []
     asked: list[str] = []
     older = [release.version for release in catalogue if release.package_routes]
@@ -206,22 +206,22 @@ def check_here(
         UsageError: as `check`.
     """
     installed = preflight(toolchain.python)
-    corpus_places = (str(place.resolve()),)
-    corpus = read_corpus(toolchain.python, corpus_places, toolchain.cache)
+    places = (str(place.resolve()),)
+    corpus = read_corpus(toolchain.python, places, toolchain.cache)
     setup = {
         "lane": Lane.PACKAGE,
         "site": None,
         "release": installed.release,
         "builder": Builder.of(installed.builder, installed.tensorrt),
-        "corpus": list(corpus_places),
+        "corpus": list(places),
         "seed": options.seed,
         "executor": CUDA,
         "device": "cuda",
     }
-    asked = ask_rig(toolchain.python, "model_splits", **setup, cases=list(corpus.names))
+    splits = _splits(toolchain, setup, corpus.names)
     options = dataclasses.replace(
         options,
-        corpus=corpus_places,
+        corpus=places,
         lanes=(Lane.ENGINE,),
         environment=MATCHED,
         releases=installed.release,
@@ -231,7 +231,7 @@ def check_here(
         str(place),
         _answers(corpus.names, [judged], [installed.release]),
         (judged,),
-        {answer["case"]: answer for answer in asked},
+        splits,
         toolchain.python_env().torch_version,
         installed,
     )
@@ -248,13 +248,8 @@ def _answers(
 
 
 def _splits(
-    places: Sequence[str],
-    models: Sequence[str],
-    release: str,
-    toolchain: Toolchain,
-    catalogue: Catalogue,
+    toolchain: Toolchain, setup: Mapping[str, Any], models: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
-    """How a release splits each model, as `harness.rig.questions.model_split` tells."""
-    setup = package_lane(toolchain.package_site(catalogue.get(release)), places)
+    """How a package splits each model, as `harness.rig.questions.model_split` tells."""
     answers = ask_rig(toolchain.python, "model_splits", **setup, cases=list(models))
     return {answer["case"]: answer for answer in answers}

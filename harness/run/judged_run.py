@@ -130,7 +130,7 @@ class JudgedRun:
 
     @property
     def upgrades(self) -> tuple[Qualification, ...]:
-        """Those of two that have a cell in common: each may have its own environment."""
+        """The upgrades of which both releases share a cell; each may have its own environment."""
         return tuple(q for q in self.qualifications if q.compared)
 
     @property

@@ -57,7 +57,7 @@ def import_folders() -> list[Path]:
     installed = {places["purelib"], places["platlib"]}
     if site.ENABLE_USER_SITE:
         installed.add(Path(site.getusersitepackages()).resolve())
-    # Those of the Python below a virtual environment, where that sees them.
+    # A virtual environment may see the packages of the Python that it was made with.
     installed |= {path for path in paths if path.name in ("site-packages", "dist-packages")}
     for path in paths:
         known = path in installed or path == PROJECT_ROOT or path in pythons_own
