@@ -169,8 +169,11 @@ def _tell_line(each: Standing, *, as_json: bool) -> None:
 
 def _life(defect: Defect) -> str:
     since = f"since {defect.since}" if defect.since else "always"
-    fixed = f", fixed in {defect.fixed_in}" if defect.fixed_in else ""
     by = f" by {defect.fixed_by}" if defect.fixed_by else ""
+    fixed = (
+        f", fixed in {defect.fixed_in}" if defect.fixed_in else ", mended upstream" if by else ""
+    )
+    by += "" if defect.fixed_in or not by else ", in no release yet"
     return f"{since}{fixed}{by}"
 
 
@@ -203,6 +206,7 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         ("where", "; ".join(defect.where)),
         ("blame", defect.blame),
         ("upstream", ", ".join(defect.upstream)),
+        ("brought by", defect.brought_by),
         ("life", _life(defect)),
         ("harm", latest.harm),
         ("documented", defect.documented),
@@ -267,8 +271,8 @@ def _new_in(release: str, standings: Standings) -> int:
 
 #: The fields of a defect in JSON, in this order.
 _WRITTEN: Final = (
-    "id", "title", "why", "where", "upstream", "blame", "since", "fixed_in", "fixed_by",
-    "documented", "workaround", "no_script", "minimal_case",
+    "id", "title", "why", "where", "upstream", "blame", "since", "brought_by", "fixed_in",
+    "fixed_by", "documented", "workaround", "no_script", "minimal_case",
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +19,7 @@ from harness.wire.routes import COMPILE, USER_CALLS, Route
 from harness.wire.vocabulary import Reach
 
 #: What a mark has for a tone where no harm is seen.
-ABSENT, BROKEN, HIDDEN, NOT_ASKED = "ok", "otherwise", "hidden", "none"
+ABSENT, HIDDEN, NOT_ASKED = "ok", "hidden", "none"
 _WRONG: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR)
 _NOT_OURS: Final = ("torch", "by design")
 
@@ -50,9 +51,9 @@ class Column:
 class Mark:
     """What the releases of a column have of a defect; the worst of them, where they differ.
 
-    ``tone`` is a harm, `ABSENT`, `BROKEN` (absent, and its cells fail by others), `HIDDEN` or
-    `NOT_ASKED`. ``only`` names the releases for which it
-    holds where it does not hold for the whole column, and ``cells`` are those of the last of them.
+    ``tone`` is a harm, `ABSENT`, `HIDDEN` (its cells fail by the defects ``behind`` which it is, be
+    it there or not) or `NOT_ASKED`. ``only`` names the releases for which it holds where it does
+    not hold for the whole column, and ``cells`` are those of the last of them.
     """
 
     tone: str
@@ -96,6 +97,11 @@ class DefectTable:
 
     def of(self, part: Part) -> tuple[DefectRow, ...]:
         return tuple(row for row in self.rows if row.part is part)
+
+    @functools.cached_property
+    def titles(self) -> dict[str, str]:
+        """The title of each defect, by its id."""
+        return {row.defect.id: row.defect.title for row in self.rows}
 
     @property
     def releases(self) -> tuple[str, ...]:
@@ -184,7 +190,7 @@ def _by_call(
     if last is None:
         return dict.fromkeys(USER_CALLS, NOT_ASKED)
     tones = {
-        call: _tone(standings.by_routes(defect.id, last.release, routes, asks))
+        call: tone_of(standings.by_routes(defect.id, last.release, routes, asks))
         for call, routes in USER_CALLS.items()
     }
     if tones[COMPILE] not in _WRONG:
@@ -195,7 +201,7 @@ def _by_call(
 
 def _mark(standings: Sequence[Standing]) -> Mark:
     """One mark for the releases of a column: the worst that is seen of any of them."""
-    tones = [_tone(each) for each in standings]
+    tones = [tone_of(each) for each in standings]
     worst = min(tones, key=_order)
     having = [each for each, tone in zip(standings, tones, strict=True) if tone == worst]
     # Where it was not asked of some, what the others show is all that is known; but the register
@@ -213,17 +219,17 @@ def _mark(standings: Sequence[Standing]) -> Mark:
     )
 
 
-def _tone(standing: Standing) -> str:
+def tone_of(standing: Standing) -> str:
+    """What is to be seen of a defect in one release, as a `Mark`'s tone."""
     if standing.state is State.SHOWN:
         return standing.harm or Harm.ERROR.value
-    if standing.broken_by:
-        return BROKEN
-    others = {State.HIDDEN: HIDDEN, State.ABSENT: ABSENT}
-    return others.get(standing.state, NOT_ASKED)
+    if standing.state is State.HIDDEN or standing.broken_by:
+        return HIDDEN
+    return ABSENT if standing.state is State.ABSENT else NOT_ASKED
 
 
 def _order(tone: str) -> int:
-    return [*(harm.value for harm in Harm), HIDDEN, BROKEN, ABSENT, NOT_ASKED].index(tone)
+    return [*(harm.value for harm in Harm), HIDDEN, ABSENT, NOT_ASKED].index(tone)
 
 
 def _badness(row: DefectRow) -> tuple[int, int]:

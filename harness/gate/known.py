@@ -16,9 +16,9 @@ from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import Reach
 
 _SPLITS: Final[Mapping[Reach, str]] = {
-    Reach.PRODUCT: "in splits of the product",
-    Reach.EXPORTED: "in those of torch.export alone",
-    Reach.HANDMADE: "in handmade ones alone",
+    Reach.PRODUCT: "in splits by compile",
+    Reach.EXPORTED: "in splits without compile alone",
+    Reach.HANDMADE: "in splits by hand alone",
 }
 
 

@@ -12,9 +12,9 @@ from harness.wire.vocabulary import Reach
 
 _MADE_BY: Final[Mapping[tuple[bool, Reach], str]] = {
     (True, Reach.PRODUCT): "user call",
-    (False, Reach.PRODUCT): "product split",
-    (False, Reach.EXPORTED): "torch.export split",
-    (False, Reach.HANDMADE): "handmade split",
+    (False, Reach.PRODUCT): "split by compile",
+    (False, Reach.EXPORTED): "split without compile",
+    (False, Reach.HANDMADE): "split by hand",
 }
 
 
@@ -52,5 +52,6 @@ def tally_lines(q: Qualification) -> list[tuple[str, str]]:
         }
         always = ("regressed", "fixed", "broken before", "right")
         told = [f"{count:,} {what}" for what, count in counts.items() if count or what in always]
-        lines.append((plural(tally.asked, name), ", ".join(told)))
+        several = name.replace("split", "splits") if "split" in name else ""
+        lines.append((plural(tally.asked, name, several), ", ".join(told)))
     return lines

@@ -16,7 +16,6 @@ SIGNS: Mapping[str, str] = {
     "unsupported": "?",
     "missing": "∅",
     "hidden": "?",
-    "otherwise": "\u2013",
     "none": "·",
 }
 

@@ -109,6 +109,7 @@ class Defect:
     since: str = ""
     fixed_in: str = ""
     fixed_by: str = ""
+    brought_by: str = ""
     documented: str = ""
     avoid: tuple[str, ...] = ()
     not_visible: str = ""
@@ -197,8 +198,8 @@ def _check(defect: Defect, table: TomlTable) -> None:
             raise table.wrong(f"{key} {value!r}: write a release, such as 2.14.0")
     if defect.since and defect.fixed_in and Version(defect.since) >= Version(defect.fixed_in):
         raise table.wrong(f"fixed_in {defect.fixed_in} is not after since {defect.since}")
-    if defect.fixed_by and not defect.fixed_in:
-        raise table.wrong("fixed_by without fixed_in: name the first release without the defect")
+    if defect.brought_by and not defect.since:
+        raise table.wrong("brought_by without since: name the first release with the defect")
     for key in ("fixed_in", "not_visible"):
         if defect.no_script and getattr(defect, key):
             raise table.wrong(

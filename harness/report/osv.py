@@ -50,7 +50,9 @@ def osv_record(row: DefectRow, table: DefectTable, modified: datetime) -> dict[s
                 "type": "REPORT",
                 "url": f"https://github.com/{found['repository']}/issues/{found['number']}",
             }
-            for found in _ISSUE.finditer(" ".join((*defect.upstream, defect.fixed_by)))
+            for found in _ISSUE.finditer(
+                " ".join((*defect.upstream, defect.fixed_by, defect.brought_by))
+            )
         ],
         "database_specific": {
             "harm": row.harm,
@@ -63,6 +65,7 @@ def osv_record(row: DefectRow, table: DefectTable, modified: datetime) -> dict[s
             "avoided_by": list(defect.avoid),
             "minimal_case": defect.minimal_case,
             "fixed_by": defect.fixed_by,
+            "brought_by": defect.brought_by,
             "hidden_behind": list(row.marks[-1].behind),
             "cells": row.marks[-1].cells,
         },

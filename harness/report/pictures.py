@@ -92,7 +92,8 @@ def _drawn(
         for cause in causes
     ]
     answered = ask_rig(toolchain.python, "pictures", **lane, wanted=wanted)
-    return {cause.id: picture_from_json(data) for cause, data in zip(causes, answered, strict=True)}
+    drawn = zip(causes, answered, strict=True)
+    return {cause.id: picture_from_json(data) for cause, data in drawn if data}
 
 
 def worst(model: ReportModel) -> list[LiveCause]:

@@ -27,7 +27,6 @@ TONES: Mapping[str, str] = {
     "unsupported": "#9a9993",
     "missing": "#b8b7b0",
     "hidden": "#c3c2bb",
-    "otherwise": "#cfcec8",
     "none": PAPER,
 }
 """The colour of a cell or tag: by the worst harm, or by the standing where nothing fails."""
@@ -38,7 +37,6 @@ STRENGTH: Mapping[str, float] = {
     "ok": 0.14,
     "unsupported": 0.22,
     "hidden": 0.35,
-    "otherwise": 0.2,
     "none": 0.0,
 }
 """How much of its colour a tone lays on the paper, 1.0 where it is not named. The eye goes first to

@@ -259,10 +259,13 @@ def _context(standing: Standing, standings: Standings) -> Iterator[str]:
         releases = ", ".join(each.release for each in otherwise)
         yield f"- Not to be told in {releases}, where its models fail otherwise: {listed(titles)}."
     if defect.since:
-        yield f"- The first release that has it is {defect.since}."
+        brought = f"; {reference(defect.brought_by)} brought it" if defect.brought_by else ""
+        yield f"- The first release that has it is {defect.since}{brought}."
+    by = f" by {reference(defect.fixed_by)}" if defect.fixed_by else ""
     if defect.fixed_in:
-        by = f" by {defect.fixed_by}" if defect.fixed_by else ""
         yield f"- It is fixed in {defect.fixed_in}{by}."
+    elif by:
+        yield f"- It is mended{by}, which no release has yet."
     if defect.upstream:
         related = reference(", ".join(defect.upstream))  # as upstream says
         yield f"- Related: {related}."

@@ -43,9 +43,9 @@ ROWS = (
 def test_defects_are_counted_by_harm_and_by_the_widest_split_that_meets_them():
     assert lines(NEW, *ROWS) == [
         f"defects: {NEW} has 4 known ones (1 silent, 2 errors, 1 interface)",
-        "  1 in splits of the product (1 silent), "
-        "2 in those of torch.export alone (1 error, 1 interface), "
-        "1 in handmade ones alone (1 error)",
+        "  1 in splits by compile (1 silent), "
+        "2 in splits without compile alone (1 error, 1 interface), "
+        "1 in splits by hand alone (1 error)",
         f"  against {MIDDLE}: 1 mended, 1 new",
     ]
 

@@ -108,7 +108,9 @@ def test_a_wrong_number_that_is_newly_announced_forbids_to_ship_where_the_baseli
     raised = cell("plain", "2.13.0", ERROR)
     q = held(*sound("plain"), raised, cell("plain", "2.14.0", announced))
     assert q.decision is Decision.SHIP
-    assert "1 raised before and now announced as wrong" in dict(tally_lines(q))["1 product split"]
+    assert (
+        "1 raised before and now announced as wrong" in dict(tally_lines(q))["1 split by compile"]
+    )
     assert "wrong with a warning" in qualification_markdown(q, {})
     assert (
         held(*sound("plain"), raised, cell("plain", "2.14.0", WRONG)).decision
@@ -131,7 +133,9 @@ def test_cells_are_counted_by_who_makes_their_split_the_product_s_first():
         for name in new for who in ("2.13.0", "2.14.0")))  # fmt: skip
     assert [change.key.case for change in q.changes] == ["plain", "other", "by-hand"]
     page = qualification_markdown(q, {})
-    told = [f"- **1 {of} split**: 1 regressed" for of in ("product", "torch.export", "handmade")]
+    told = [
+        f"- **1 split {how}**: 1 regressed" for how in ("by compile", "without compile", "by hand")
+    ]
     assert sorted(told, key=page.index) == told
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+from harness.wire.oracles import Harm
+
 if TYPE_CHECKING:  # it comes with the session `page` alone
     from playwright.sync_api import Browser, Page
 
@@ -48,9 +50,8 @@ CLOSED_DEFECTS = """
 """
 ROWS = """
 () => [...document.querySelectorAll("#defects tr.defect")].map((row) => ({
-  ...Object.fromEntries(["release", "call", "model", "change", "harm", "harms"].map(
+  ...Object.fromEntries(["tones", "call", "model", "change", "harm"].map(
     (name) => [name, row.dataset[name].split("|").filter(Boolean)])),
-  words: (row.querySelector("th a").textContent + " " + row.dataset.words).toLowerCase(),
   seen: row.checkVisibility(),
 }))
 """
@@ -64,6 +65,17 @@ TOLD = """
   counts: [...document.querySelectorAll("#defects .part:not([hidden]) table .count")]
     .reduce((sum, each) => sum + Number(each.textContent), 0),
 })
+"""
+CARDS = """
+() => [...document.querySelectorAll(".found > *")].flatMap((part) => part.tagName === "UL"
+  ? [...part.children].map((card) => ({
+      title: card.querySelector("a").textContent,
+      says: card.textContent.replace(/\\s+/g, " "),
+      under: part.previousElementSibling?.textContent || "",
+      top: card.getBoundingClientRect().top,
+      bottom: card.getBoundingClientRect().bottom,
+    }))
+  : [])
 """
 WIDER = """
 () => {
@@ -160,8 +172,8 @@ def wrong_filters(browser: Browser, file: Path) -> list[str]:
     with visit(browser, file) as opened:
         rows = opened.page.evaluate(ROWS)
         choices = [{name: _last(opened.page, name)} for name in FILTERS]
-        choices.append({"release": _common(rows, "release"), "harm": _common(rows, "harm")})
-        choices.append({"find": "cache #4251"})
+        choices.append({"release": "2.13.0", "harm": "silent"})
+        choices.append({"find": "mended in 2.14.0"})
         for chosen in choices:
             _choose(opened.page, chosen)
             faults += _misfiltered(opened.page, rows, chosen)
@@ -176,6 +188,67 @@ def wrong_filters(browser: Browser, file: Path) -> list[str]:
     return faults
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a reader types, and the answer: a heading, a title, and what stands below it."""
+
+    words: str
+    title: str
+    says: str
+    under: str = ""
+
+
+QUESTIONS = (
+    Asked(
+        "does 2.13.0 write KV caches right?",
+        "A buffer or KV cache is never updated: every call after the first is wrong",
+        "2.13.0: ✗ silently wrong",
+        "In 2.13.0: ",
+    ),
+    Asked(
+        "global partitioner",
+        "Global partitioner: a saved program returns a list for a tensor, or fails",
+        "Instead: compile, save(m, f) right for the same models.",
+    ),
+    Asked("what is new in 2.14.0?", "A channels_last cache is never updated", "new in 2.14.0"),
+    Asked(
+        "#4079",
+        "A PyTorch fallback with several outputs cannot be saved (KeyError)",
+        "Fixed in 2.11.0 by #4079",
+        "Mended by #4079: ",
+    ),
+    Asked(
+        "can I save a model that returns None?",
+        "A model that returns None or a number cannot be saved with retrace=False",
+        "Instead: save(m, f), save(retrace=False, use_legacy_exporter=False) right",
+    ),
+)
+
+
+def unanswered(browser: Browser, file: Path, **how: Any) -> list[str]:
+    """Questions that are typed and not answered on the first screen, in the first three cards."""
+    faults = []
+    with visit(browser, file, **how) as opened:
+        page, height = opened.page, opened.page.viewport_size["height"]
+        for asked in QUESTIONS:
+            page.evaluate("scrollTo(0, 3000)")  # wherever the reader is
+            page.fill("form.filters input[name=find]", asked.words)
+            cards = page.evaluate(CARDS)
+            found = [card for card in cards[:3] if card["title"] == asked.title]
+            if not found:
+                faults.append(
+                    f"{asked.words}: the first are {[each['title'] for each in cards[:3]]}"
+                )
+            for card in found:
+                if asked.says not in card["says"]:
+                    faults.append(f"{asked.words}: it says {card['says']}")
+                if not card["under"].startswith(asked.under) or (card["under"] and not asked.under):
+                    faults.append(f"{asked.words}: it stands under {card['under']}")
+                if card["top"] < 0 or card["bottom"] > height:
+                    faults.append(f"{asked.words}: the answer ends at {card['bottom']:.0f} pixels")
+    return faults
+
+
 def _choose(page: Page, chosen: dict[str, str]) -> None:
     page.fill("form.filters input[name=find]", chosen.get("find", ""))
     for name in FILTERS:
@@ -187,21 +260,17 @@ def _last(page: Page, name: str) -> str:
     return str(page.locator(f"select[name={name}] option").last.get_attribute("value"))
 
 
-def _common(rows: list[dict[str, Any]], name: str) -> str:
-    """A value that many rows have, so that two together leave some."""
-    values = [value for row in rows for value in row[name]]
-    return max(sorted(set(values)), key=values.count)
-
-
 def _fits(row: dict[str, Any], chosen: dict[str, str]) -> bool:
     """Whether a row is meant: its harm is that in the chosen release."""
-    harms = dict(each.split("=") for each in row["harms"])
+    tones = dict(each.split("=") for each in row["tones"])
     release = chosen.get("release", "")
     for name, value in chosen.items():
         if name == "find":
-            fits = all(word in row["words"] for word in value.split())
-        elif name == "harm" and release in harms:
-            fits = harms[release] == value
+            fits = value in row["change"]
+        elif name == "release":
+            fits = tones[value] in list(Harm)
+        elif name == "harm" and release:
+            fits = tones[release] == value
         else:
             fits = value in row[name]
         if not fits:

@@ -13,6 +13,7 @@ from tests.page.checks import (
     broken_links,
     closed_defects,
     inaccessible,
+    unanswered,
     unprinted,
     unreadable_without_scripts,
     visit,
@@ -65,15 +66,33 @@ def test_a_title_that_opens_nothing_is_told(browser, plant):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        (r"row\.hidden = !fits", "row.hidden = false && !fits", "rows for"),
-        (r"shown \+= !row\.hidden", "shown += 1", "it says"),
+        (r"= !left\.has\(row\)", "= false", "rows for"),
+        (r"\$\{left\.size\} of", "${rows.length} of", "it says"),
         (r"history\.replaceState", "void ", "the address says"),
-        (r"asked\.get\(control\.name\)", "control.value", "shared link"),
+        (r"given\.get\(control\.name\)", "control.value", "shared link"),
         (r"each\.textContent = count", "each.textContent = 0", "add up"),
     ],
 )
 def test_a_filter_that_does_not_filter_count_or_last_is_told(browser, plant, old, new, told):
     assert any(told in fault for fault in wrong_filters(browser, plant(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            r"dataset\.mended === word\) return 9",
+            "dataset.mended === word) return 1",
+            "#4079: the first",
+        ),
+        (r"if \(named && change\)", "if (false)", "what is new in 2.14.0?: it stands under"),
+        (r"\[8, 4, 1\]", "[1, 1, 1]", "the first are"),
+        (r"scrollTo\(0, 0\)", "void 0", "ends at"),
+        (r"b\.shown - a\.shown", "a.shown - b.shown", "does 2.13.0 write KV caches right?"),
+    ],
+)
+def test_a_search_that_does_not_answer_on_the_first_screen_is_told(browser, plant, old, new, told):
+    assert any(told in fault for fault in unanswered(browser, plant(old, new)))
 
 
 def test_a_row_that_needs_a_script_is_told(browser, plant):

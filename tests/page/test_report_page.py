@@ -10,6 +10,7 @@ from tests.page.checks import (
     broken_links,
     closed_defects,
     inaccessible,
+    unanswered,
     unprinted,
     unreadable_without_scripts,
     visit,
@@ -49,6 +50,31 @@ def test_the_title_of_every_defect_opens_it(browser, html, scripts):
 
 def test_filters_filter_count_and_survive_in_a_link(browser, html):
     assert wrong_filters(browser, html) == []
+
+
+@pytest.mark.parametrize("how", [{}, {"viewport": PHONE}], ids=["desk", "phone"])
+def test_a_typed_question_is_answered_on_the_first_screen(browser, html, how):
+    assert unanswered(browser, html, **how) == []
+
+
+def test_filters_that_a_mouse_opens_and_a_key_chooses_filter(browser, html):
+    with visit(browser, html) as opened:
+        opened.page.click("select[name=release]")
+        opened.page.keyboard.press("ArrowDown")
+        opened.page.keyboard.press("Enter")
+        assert opened.page.locator("form.filters output").inner_text() != "89 of 89 defects"
+
+
+def test_headings_say_the_chosen_release_and_column_heads_stay_in_view(browser, html):
+    with visit(browser, html, "#defects?release=2.13.0") as opened:
+        heads = opened.page.locator("#defects .heading").filter(visible=True).all_inner_texts()
+        assert heads
+        assert all(each.startswith("In 2.13.0, and ") for each in heads)
+    with visit(browser, html, "#defect-strided-cache-copied") as opened:
+        opened.page.mouse.wheel(0, 300)
+        top = opened.page.locator("#defects-product thead").bounding_box()["y"]
+        bar = opened.page.locator("form.filters").bounding_box()["height"]
+        assert 0 < top <= bar
 
 
 def test_the_page_is_whole_without_scripts(browser, html):

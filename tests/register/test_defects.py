@@ -53,7 +53,7 @@ def test_a_register_is_read(tmp_path):
             'blame = "inliner"\nsince = "2.14.0"\nfixed_in = "2.13.0"',
             "fixed_in 2.13.0 is not after since 2.14.0",
         ),
-        ('blame = "inliner"', 'blame = "inliner"\nfixed_by = "#1"', "fixed_by without fixed_in"),
+        ('blame = "inliner"', 'blame = "inliner"\nbrought_by = "#1"', "brought_by without since"),
         ('avoid = ["direct"]', 'avoid = ["save"]', "avoid: unknown route 'save'"),
         ('oracle = "values"', 'oracle = "value"', "unknown oracle 'value'"),
         ('at = "run"', 'at = "running"', "unknown stage 'running'"),

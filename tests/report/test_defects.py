@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from markupsafe import escape
 
 from harness.gate.defect_table import DefectTable, Part
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import COMMENT_LIMIT, markdown
-from harness.report.sections.defects import DEFECTS, mark_words
+from harness.report.sections.defects import DEFECTS, life, mark_words, stretches
 from harness.wire.vocabulary import Reach
 from tests.gate.test_defect_table import made
 from tests.report.conftest import full_run, undrawn_page
@@ -28,7 +29,7 @@ def text(table: DefectTable) -> str:
 def test_each_defect_is_a_row_that_its_title_opens(text, table):
     for row in table.rows:
         assert text.count(f'<tr class="more" id="defect-{row.defect.id}"') == 1
-        assert text.count(f'href="#defect-{row.defect.id}"') == 1
+        assert text.count(f'<th scope="row"><a href="#defect-{row.defect.id}"') == 1
     assert text.count('<tr class="defect"') == len(table.rows)
 
 
@@ -36,17 +37,42 @@ def test_a_row_can_be_found_by_words_release_call_model_change_and_harm(text, ta
     row = next(row for row in table.rows if row.defect.id == "strided-cache-copied")
     rows = re.findall(r'<tr class="defect" ([^>]*)>\s*<th scope="row"><a href="#([^"]*)"', text)
     (found,) = [given for given, name in rows if name == "defect-strided-cache-copied"]
-    assert found == (
-        'data-release="2.14.0" data-call="compile" data-model="has a KV cache or other state" '
-        f'data-change="new in 2.14.0" data-harm="{row.harm}" data-harms="2.14.0=silent" '
-        'data-words="strided-cache-copied has a KV cache or other state compile"'
+    assert found.startswith('data-tones="2.3.0=none|')
+    assert found.endswith(
+        f'|2.13.0=hidden|2.14.0=silent" data-harm="{row.harm}" data-call="compile" '
+        'data-model="has a KV cache or other state" data-change="new in 2.14.0" data-mended="" '
+        'data-brought="" data-words="strided-cache-copied has a KV cache or other state compile"'
     )
+
+
+def test_what_brought_a_defect_what_mends_it_and_what_is_about_it_are_told_apart(table):
+    told = {row.defect.id: life(row, table.newest) for row in table.rows}
+    assert told["several-outputs"] == (
+        "Fixed in 2.11.0 by pytorch/TensorRT#4079",
+        "there from the first release on; see pytorch/TensorRT#3797, pytorch/pytorch#136322",
+    )
+    assert told["list-of-outputs"] == (
+        "Alive in 2.14.0",
+        "new in 2.11.0, brought by pytorch/TensorRT#4079",
+    )
+    assert told["size-into-engine"][0] == (
+        "Alive in 2.14.0; mended upstream by pytorch/TensorRT#4628, in no release yet"
+    )
+    assert told["own-input-returned"][1].endswith("see pytorch/TensorRT#4360")
+    assert told["torch-29-parameters"][0] == "In 2.14.0 not asked"
+
+
+def test_releases_in_which_the_same_is_seen_stand_together(table):
+    (row,) = [row for row in table.rows if row.defect.id == "buffers-folded"]
+    (was, tone), (now, gone) = stretches(row)
+    assert (was[0], was[-1], tone) == ("2.7.0", "2.13.0", "silent")
+    assert (now, gone) == (("2.14.0",), "ok")
 
 
 def test_each_mark_is_told_in_words(text, table):
     row = table.of(Part.PRODUCT)[0]
     for column, mark in zip(table.columns, row.marks, strict=True):
-        assert f'title="{mark_words(mark, column)}"' in text
+        assert f'title="{escape(mark_words(mark, column, table.titles))}"' in text
 
 
 def test_silent_defects_of_the_newest_release_stand_on_the_first_screen(text, table):

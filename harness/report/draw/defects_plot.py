@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from harness.gate.defect_table import ABSENT, BROKEN, NOT_ASKED, DefectRow, DefectTable, Part
+from harness.gate.defect_table import ABSENT, HIDDEN, NOT_ASKED, DefectRow, DefectTable, Part
 from harness.report import style, text
 from harness.report.sections.defects import BRIEF_CALLS, PartView, mark_note, mark_sign, parts_of
 
@@ -41,10 +41,7 @@ def _draw_head(axes: Axes, table: DefectTable) -> None:
     title = f"Known defects of Torch-TensorRT up to {table.newest}"
     axes.text(0, 0.5, title, fontsize=12, weight="bold")
     signs = "   ".join(f"{sign} {words}" for sign, words in style.LEGEND[:-1])
-    others = (
-        "✓ not there   \u2013 not there, its cases fail otherwise   ? hidden behind another   "
-        "blank: not asked"
-    )
+    others = "✓ not there   ? cannot be seen, as other defects fail its cases   blank: not asked"
     axes.text(0, 1.25, f"{signs}   {others}", color=style.MUTED, fontsize=7.5)
     small: dict[str, Any] = {"va": "bottom", "color": style.MUTED, "fontsize": 6.2}
     for number, column in enumerate(table.columns):
@@ -88,7 +85,7 @@ def _draw_row(axes: Axes, table: DefectTable, row: DefectRow, at: float) -> None
     small: dict[str, Any] = {"color": style.MUTED, "fontsize": 6.2}
     for number, tone in enumerate(row.by_call.values()):
         if tone != NOT_ASKED:
-            sign, ink = style.SIGNS[tone], style.MUTED if tone in (ABSENT, BROKEN) else style.INK
+            sign, ink = style.SIGNS[tone], style.MUTED if tone in (ABSENT, HIDDEN) else style.INK
             axes.text(
                 left + _CALL * (number + 0.6), at + 0.62, sign, ha="center", fontsize=6.8, color=ink
             )

@@ -43,7 +43,7 @@ ADVICE = {
     ),
     "New announced harm": "These compute something else than they should too, and warn of it.",
     "New errors": "These end in an error where the baseline gives a program.",
-    "New in handmade splits": (
+    "New in splits by hand": (
         "Wrong numbers or errors in graphs that today's splitter does not emit. They do not forbid "
         "to ship, and whoever builds split modules by hand has to know."
     ),

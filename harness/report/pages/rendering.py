@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -31,17 +31,19 @@ from harness.report.frames import limits
 from harness.report.run_frames import file_of
 from harness.report.sections.defects import (
     BRIEF_CALLS,
+    SEEN,
     call_of,
     call_words,
     changed_in,
     found_by,
-    harms_of,
+    life,
     mark_note,
     mark_sign,
     mark_words,
     models_of,
-    reported_in,
     right_calls,
+    stretches,
+    tones_in,
 )
 from harness.report.sections.findings import together
 from harness.report.sections.matrix import MatrixGroup
@@ -130,15 +132,24 @@ class Linked:
     url: str = ""
 
 
-def upstream_links(words: str) -> list[Linked]:
-    """Words with each ``#1234`` made a link to upstream's issue or pull request."""
-    parts = re.split(r"((?<![\w/])#\d+)", text.reference(words))
-    return [
-        Linked(
-            part, f"{UPSTREAM}/issues/{part[1:]}" if part[:1] == "#" and part[1:].isdigit() else ""
-        )
-        for part in parts
-    ]
+def upstream_links(words: str, titles: Mapping[str, str]) -> list[Linked]:
+    """Words with each ``#1234`` made a link to upstream's issue or pull request.
+
+    Args:
+        titles: of defects, by their ids. An id becomes its title, and a link to the defect.
+    """
+    parts = re.split(
+        r"((?<![\w/])#\d+|(?<![\w-])[a-z0-9]+(?:-[a-z0-9]+)+(?![\w-]))", text.reference(words)
+    )
+    return [_linked(part, titles) for part in parts]
+
+
+def _linked(part: str, titles: Mapping[str, str]) -> Linked:
+    if re.fullmatch(r"#\d+", part):
+        return Linked(part, f"{UPSTREAM}/issues/{part[1:]}")
+    return (
+        Linked(f"\u201c{titles[part]}\u201d", f"#defect-{part}") if part in titles else Linked(part)
+    )
 
 
 def groupby_kept(rows: Sequence[Row], name: str) -> list[tuple[str, list[Row]]]:
@@ -182,10 +193,12 @@ def _environment() -> Environment:
         call_words=call_words,
         changed_in=changed_in,
         found_by=found_by,
-        harms_of=harms_of,
+        life=life,
         models_of=models_of,
-        reported_in=reported_in,
         right_calls=right_calls,
+        seen=SEEN,
+        stretches=stretches,
+        tones_in=tones_in,
     )
     environment.filters.update(
         breakable_call=breakable_call,

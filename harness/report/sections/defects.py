@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from harness.base.words import plural
 from harness.gate.defect_table import (
     ABSENT,
-    BROKEN,
     HIDDEN,
     NOT_ASKED,
     Column,
@@ -17,19 +17,20 @@ from harness.gate.defect_table import (
     DefectTable,
     Mark,
     Part,
+    tone_of,
 )
 from harness.register.defects import MODELS
-from harness.register.standing import State
 from harness.report import style, text
 from harness.report.reported_run import ReportedRun, Section
 from harness.report.sections.causes import CAUSES, LiveCause
+from harness.wire.oracles import Harm
 from harness.wire.routes import USER_CALLS
 
 TITLES: Final[Mapping[Part, str]] = {
-    Part.PRODUCT: "In {newest}, and met by models as the product splits them",
-    Part.EXPORTED: "In {newest}, and met by models as torch.export splits them",
-    Part.HANDMADE: "In {newest}, but in handmade splits alone",
-    Part.HIDDEN: "Not to be seen in {newest}: another defect stops its cases first",
+    Part.PRODUCT: "In {newest}: models that you compile and save meet these",
+    Part.EXPORTED: "In {newest}: only models that are split without compile meet these",
+    Part.HANDMADE: "In {newest}: only graphs that are split by hand meet these",
+    Part.HIDDEN: "Cannot be seen in {newest}: another defect stops its cases first",
     Part.GONE: "Not in {newest} any more, the latest fix first",
     Part.ELSEWHERE: "Not Torch-TensorRT's alone: torch's own, or by design",
     Part.UNSEEN: "Known, and not visible to any run",
@@ -42,6 +43,17 @@ BRIEF_CALLS: Final[Mapping[str, str]] = {
     "save(retrace=False)": "retrace =False",
     "save(retrace=False, use_legacy_exporter=False)": "+legacy =False",
     "cross_compile": "cross",
+}
+#: What a user sees of a defect, by the tone of a mark.
+SEEN: Final[Mapping[str, str]] = {
+    Harm.SILENT.value: "silently wrong",
+    Harm.WARNED.value: "wrong, with a warning",
+    Harm.ERROR.value: "raises an error",
+    Harm.INTERFACE.value: "right numbers in another form",
+    Harm.COSMETIC.value: "differs in memory alone",
+    ABSENT: "not there",
+    HIDDEN: "cannot be seen, as other defects fail its cases",
+    NOT_ASKED: "not asked",
 }
 _FOLDED: Final = (Part.HANDMADE, Part.HIDDEN, Part.UNSEEN)
 
@@ -106,27 +118,37 @@ def mark_note(mark: Mark) -> str:
     return text.span(mark.only) if mark.only else ""
 
 
-def mark_words(mark: Mark, column: Column) -> str:
+def mark_words(mark: Mark, column: Column, titles: Mapping[str, str]) -> str:
     """A mark for a screen reader, and for a mouse that rests on it."""
     names = text.span(mark.only or column.releases)
-    words = {
-        ABSENT: "asked, and not there",
-        HIDDEN: f"hidden behind {', '.join(mark.behind)}",
-        BROKEN: f"not there, and its cases fail otherwise: {', '.join(mark.behind)}",
-        NOT_ASKED: "not asked, or no way there",
-    }
-    told = words.get(mark.tone, f"{mark.tone}, in {plural(mark.cells, 'cell')}")
-    return f"{names}: {told}"
+    cells = f", in {plural(mark.cells, 'cell')}" if mark.cells else ""
+    behind = "; ".join(titles[each] for each in mark.behind) if mark.tone == HIDDEN else ""
+    return f"{names}: {SEEN[mark.tone]}{cells}{f': {behind}' if behind else ''}"
 
 
 def call_words(call: str, tone: str) -> str:
     """What a call makes of a defect's cases, for a screen reader and a resting mouse."""
     told = {
         ABSENT: "right for a model that meets it otherwise",
-        BROKEN: "meets other defects",
         NOT_ASKED: "not asked, or rests on what compile makes",
     }
-    return f"{call}: {told.get(tone, tone)}"
+    return f"{call}: {told.get(tone, SEEN[tone])}"
+
+
+def life(row: DefectRow, newest: str) -> tuple[str, str]:
+    """Whether the newest release is rid of a defect, in a few words; and the rest of its life."""
+    defect = row.defect
+    by = f" by {defect.fixed_by}" if defect.fixed_by else ""
+    if defect.fixed_in:
+        ended = f"Fixed in {defect.fixed_in}{by}"
+    else:
+        now = tone_of(row.standings[-1])
+        ended = f"Alive in {newest}" if now in list(Harm) else f"In {newest} {SEEN[now]}"
+        ended += f"; mended upstream{by}, in no release yet" if by else ""
+    brought = f", brought by {defect.brought_by}" if defect.brought_by else ""
+    since = f"new in {defect.since}{brought}" if defect.since else "there from the first release on"
+    others = see_also(row)
+    return ended, "; ".join([since, *([f"see {text.listed(others, 4)}"] if others else [])])
 
 
 def right_calls(row: DefectRow) -> tuple[str, ...]:
@@ -144,9 +166,12 @@ def models_of(row: DefectRow) -> tuple[str, ...]:
     return tuple(MODELS[name] for name in row.defect.models)
 
 
-def reported_in(row: DefectRow) -> tuple[str, ...]:
-    """Upstream's issues and pull requests on a defect, but for the one that mends it."""
-    return tuple(each for each in row.defect.upstream if each != row.defect.fixed_by)
+def see_also(row: DefectRow) -> tuple[str, ...]:
+    """Upstream's issues and pull requests on a defect that neither brought it nor mend it."""
+    defect = row.defect
+    return tuple(
+        each for each in defect.upstream if each not in (defect.fixed_by, defect.brought_by)
+    )
 
 
 def changed_in(row: DefectRow) -> tuple[str, ...]:
@@ -158,16 +183,23 @@ def changed_in(row: DefectRow) -> tuple[str, ...]:
     )
 
 
-def harms_of(row: DefectRow) -> tuple[str, ...]:
-    """What a defect does in each release that shows it: ``2.14.0=silent``."""
-    shown = (each for each in row.standings if each.state is State.SHOWN)
-    return tuple(f"{each.release}={each.harm or 'error'}" for each in shown)
+def tones_in(row: DefectRow) -> tuple[str, ...]:
+    """What is to be seen of a defect in each release: ``2.14.0=silent``."""
+    return tuple(f"{each.release}={tone_of(each)}" for each in row.standings)
+
+
+def stretches(row: DefectRow) -> list[tuple[tuple[str, ...], str]]:
+    """Neighbouring releases in which the same is to be seen of a defect, and what that is."""
+    found = [(tone, tuple(group)) for tone, group in groupby(row.standings, tone_of)]
+    return [
+        (tuple(each.release for each in group), tone) for tone, group in found if tone != NOT_ASKED
+    ]
 
 
 def found_by(row: DefectRow) -> str:
-    """The words by which a reader may look for a defect, beside its title."""
+    """The words by which a reader may look for a defect, beside its title and what it opens."""
     defect = row.defect
-    numbers = dict.fromkeys(filter(None, (*defect.upstream, defect.fixed_by)))
+    numbers = dict.fromkeys(filter(None, (*defect.upstream, defect.fixed_by, defect.brought_by)))
     return " ".join((defect.id, *map(text.reference, numbers), *models_of(row), *row.calls))
 
 

@@ -40,14 +40,14 @@ MOST_TITLES: Final = 3  # of defects that came or went
 _SILENT_IN: Final[Mapping[Part, str]] = {
     Part.PRODUCT: "",
     Part.ELSEWHERE: "; by design or torch's",
-    Part.EXPORTED: "; exported splits",
-    Part.HANDMADE: "; handmade splits",
+    Part.EXPORTED: "; split without compile",
+    Part.HANDMADE: "; split by hand",
 }
 #: The changes by which the table of defects is filtered, and what others mean.
-_CHANGES: Final = ("New", "Mended")
+_CHANGES: Final = {"New defects": "new", "Mended defects": "mended"}
 _MEANS: Final = {
-    "Uncovered": " that others hid before",
-    "Now hidden": ", as others end their cases",
+    "Uncovered defects": " that others hid before",
+    "Now hidden defects": ", as others end their cases",
 }
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 
@@ -128,8 +128,10 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
     for q in run.upgrades:
         if q is not first:
             yield Answer(q.candidate.subject, f"{decision_words(q)}, {evidence_words(q)}")
-        yield from (Answer(asked, told) for asked, told in tally_lines(q))
+        calls, *splits = (Answer(asked, told) for asked, told in tally_lines(q))
+        yield calls
         yield from _in_defects(q, run)
+        yield from splits
     if run.defect_table and not run.has_candidate:
         yield from _silent(run.defect_table)
 
@@ -142,10 +144,12 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
         return
     if changes and changes.before == q.baseline.subject and changes.release == name:
         of = {
-            "Mended": [_with(each.defect.title, each.defect.fixed_by) for each in changes.mended],
-            "New": [each.defect.title for each in changes.new],
-            "Uncovered": [each.defect.title for each in changes.uncovered],
-            "Now hidden": [each.defect.title for each in changes.hidden],
+            "New defects": [each.defect.title for each in changes.new],
+            "Mended defects": [
+                _with(each.defect.title, each.defect.fixed_by) for each in changes.mended
+            ],
+            "Uncovered defects": [each.defect.title for each in changes.uncovered],
+            "Now hidden defects": [each.defect.title for each in changes.hidden],
         }
     else:
         of = {
@@ -154,13 +158,15 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
         }
     for asked, titles in of.items():
         if titles:
-            before = _wrong_before(run, changes) if asked == "New" else _MEANS.get(asked, "")
+            before = (
+                _wrong_before(run, changes) if asked == "New defects" else _MEANS.get(asked, "")
+            )
             number = f"{len(titles)}{before}: " if len(titles) > 1 or before else ""
             listed = run.defect_table is not None and asked in _CHANGES
             yield Answer(
                 asked,
                 f"{number}{text.listed(titles, MOST_TITLES, '; ')}",
-                change=f"{asked.lower()} in {name}" if listed else "",
+                change=f"{_CHANGES[asked]} in {name}" if listed else "",
             )
 
 

@@ -12,7 +12,7 @@ import torch.utils._pytree as pytree
 from torch.fx import GraphModule, Node
 
 from corpus.case import find_case
-from harness.rig.cell.prepare import PreparedCase
+from harness.rig.cell.prepare import NotPrepared, PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.engines.module import is_engine_child
 from harness.rig.inliners.protocol import Inlining
@@ -29,20 +29,23 @@ Source = tuple[str, int | None]
 """A box, and which of its outputs; None where it has but one."""
 
 
-def pictures(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def pictures(request: Mapping[str, Any]) -> Iterator[dict[str, Any] | None]:
     """One picture for each of the wanted cells, and what was ``raised``.
+
+    None for a cell that ends before there is a split to be drawn, as where `compile` raises.
 
     Args:
         request: the setup of a lane, and ``wanted``: a list of ``case``, ``capture``, ``route`` and
             ``subject`` (its name).
-
-    Raises:
-        NotPrepared: a case cannot be captured, split or compiled.
     """
     with lane_of(request) as lane:
         for wanted in request["wanted"]:
             case, route = find_case(wanted["case"]), Route(wanted["route"])
-            prepared = lane.prepare(case, wanted["capture"], StageClock())
+            try:
+                prepared = lane.prepare(case, wanted["capture"], StageClock())
+            except NotPrepared:  # the failure that the cause is about: its verdict tells it
+                yield None
+                continue
             inlining, raised = Inlining(), ""
             try:
                 lane.export(prepared, wanted["subject"], route, inlining)

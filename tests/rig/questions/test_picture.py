@@ -1,10 +1,13 @@
 """Split graphs as boxes and wires, and the wires that an inliner got wrong."""
 
+from typing import Any
+
 import pytest
 
 from harness.rig.oracles.reading import Reading
 from harness.rig.oracles.wiring import reference_reading
-from harness.rig.questions.picture import RETURNS, BoxReader, picture, split_graph
+from harness.rig.questions.picture import RETURNS, BoxReader, picture, pictures, split_graph
+from harness.toolchain.rig_client import package_lane
 from tests.rig.conftest import inlined
 
 CASE = "inputs_read_in_reverse"
@@ -51,3 +54,17 @@ def test_a_mutation_that_was_deleted_is_lost(prepared):
     expected, _ = reference_reading(reader, case.split)
     assert reader.lost(expected, expected) == []
     assert reader.lost(expected, Reading(expected.outputs)) == ["_run_on_gpu_0"]
+
+
+def drawn(request: dict[str, Any]) -> list[bool]:
+    """Which of the wanted cells have a picture."""
+    return [found is not None for found in pictures(request)]
+
+
+def test_a_cell_that_compile_refuses_has_no_picture_and_keeps_none_from_the_others(
+    toolchain, catalogue, ask_torch
+):
+    site = toolchain.package_site(catalogue.get("2.9.0"))
+    cell = {"capture": "nonstrict", "subject": "2.9.0", "route": "compile"}
+    wanted = [{"case": name, **cell} for name in ("no_inputs_at_all", "relu_once")]
+    assert ask_torch(drawn, {**package_lane(site), "wanted": wanted}) == [False, True]

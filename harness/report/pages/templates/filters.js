@@ -1,86 +1,173 @@
-// A search and filters over the table of defects, and a second click on a title that closes what
-// the first opened. What is chosen stands in the address, so a link can be shared; without scripts
-// there is no form, every defect is listed, and a title opens its defect.
+// The search at the top of the page, which shows the defects that it finds; and filters, which act on
+// what it finds and on the table of defects alike. What is chosen stands in the address, so a link
+// can be shared. Without scripts there is no form, every defect is listed, and a title opens it.
 (() => {
   const section = document.getElementById("defects");
   const rows = section ? [...section.querySelectorAll("tr.defect")] : [];
   if (!rows.length) return;
-  const signs = JSON.parse(section.dataset.signs);
-  const values = (row, name) => (row.dataset[name] || "").split("|").filter(Boolean);
-  const form = document.createElement("form");
-  form.className = "filters";
+  const MOST = 12;
+  const {newest} = section.dataset, signs = JSON.parse(section.dataset.signs), seen = JSON.parse(section.dataset.seen);
+  const harms = new Set(["silent", "warned", "error", "interface", "cosmetic"]);
+  const idle = new Set(("a about an and any are be can did do does for from fix fixed have how i in is it me mend " +
+    "mended model my new of or right say that the there to what when which who why with write wrong you").split(" "));
+  const make = (tag, words = "", name = "") =>
+    Object.assign(document.createElement(tag), {textContent: words, className: name});
+  const values = (row, name) => name === "release" ? [...tones.get(row)].filter(([, tone]) => harms.has(tone)).map(([of]) => of)
+    : (row.dataset[name] || "").split("|").filter(Boolean);
+  const plain = (words) => " " + words.toLowerCase().replace(/[^\w.#=*]+/g, " ");
+  const more = (row) => row.nextElementSibling;
+  const tones = new Map(rows.map((row) => [row, new Map(row.dataset.tones.split("|").map((each) => each.split("=")))]));
+  const texts = new Map(rows.map((row) =>
+    [row, [row.querySelector("th a").textContent, row.dataset.words, more(row).textContent].map(plain)]));
+  const releases = [...tones.get(rows[0]).keys()];
+  const states = new Map(rows.map((row) => [row, row.querySelector(".state").textContent]));
+  const headings = new Map([...section.querySelectorAll(".heading")].map((each) => [each, each.textContent]));
+
+  const form = make("form", "", "filters"), found = make("div", "", "found");
+  form.setAttribute("role", "search");
+  found.setAttribute("role", "region");
+  found.setAttribute("aria-label", "Found defects");
   function labelled(words, control, name) {
-    const label = form.appendChild(document.createElement("label"));
-    label.append(words + " ");
-    control.name = name;
-    return label.appendChild(control);
+    const label = form.appendChild(make("label", words + " "));
+    return label.appendChild(Object.assign(control, {name}));
   }
-  const search = labelled("find", document.createElement("input"), "find");
-  search.type = "search";
-  search.placeholder = "cache, None, #4079 …";
-  const labels = {release: "my release", call: "my call", model: "my model", change: "changed", harm: "harm"};
+  const search = labelled("Search defects", make("input"), "find");
+  Object.assign(search, {type: "search", placeholder: "KV cache, None, partitioner, #4079, new in " + newest});
+  const labels = {release: "in my release", call: "call", model: "model", change: "changed", harm: "harm"};
   const selects = Object.entries(labels).map(([name, words]) => {
-    const select = labelled(words, document.createElement("select"), name);
+    const select = labelled(words, make("select"), name);
     select.add(new Option("any", ""));
-    const found = [...new Set(rows.flatMap((row) => values(row, name)))];
-    const newest = (a, b) => b.localeCompare(a, "en", {numeric: true});
-    if (name === "release") found.sort(newest);
-    if (name === "change") found.sort((a, b) => newest(a.split(" ").pop(), b.split(" ").pop()) || newest(a, b));
-    for (const value of found) select.add(new Option(value, value));
+    const offered = [...new Set(rows.flatMap((row) => values(row, name)))];
+    const byAge = (a, b) => b.localeCompare(a, "en", {numeric: true});
+    if (name === "release") offered.sort(byAge);
+    if (name === "change") offered.sort((a, b) => byAge(a.split(" ").pop(), b.split(" ").pop()) || byAge(a, b));
+    for (const value of offered) select.add(new Option(name === "harm" ? seen[value] : value, value));
     return select;
   });
-  const controls = [search, ...selects];
-  const told = form.appendChild(document.createElement("output"));
-  section.querySelector("h2").after(form);
-  const states = new Map(rows.map((row) => [row, row.querySelector(".phone .state").textContent]));
-  const sought = new Map(rows.map((row) =>
-    [row, (row.querySelector("th a").textContent + " " + row.dataset.words).toLowerCase()]));
+  const told = form.appendChild(make("output"));
+  document.body.prepend(form, found);
 
-  // What a defect does in the chosen release; in the newest that has it, where none is chosen.
-  function harmIn(row, release) {
-    const found = values(row, "harms").find((each) => each.startsWith(release + "="));
-    return release && found ? found.split("=")[1] : row.dataset.harm;
+  // What is asked for: a release and what it changed may be chosen, or stand among the words.
+  function asked() {
+    const ask = Object.fromEntries(selects.map((select) => [select.name, select.value]));
+    const words = search.value.toLowerCase().split(/[^\w.#=*]+/).map((word) => word.replace(/\.+$/, "")).filter(Boolean);
+    const change = words.some((word) => word === "new") ? "new" : words.some((word) => /^(mend|fix)/.test(word)) && "mended";
+    const named = words.map((word) => releases.find((release) => release === word || release === word + ".0")).find(Boolean);
+    if (named && change) ask.change = `${change} in ${named}`;
+    else if (named) ask.release = named;
+    ask.words = words.filter((word) => !idle.has(word) && !releases.includes(word) && !releases.includes(word + ".0"))
+      .map((word) => /^\d{3,}$/.test(word) ? "#" + word : word);
+    ask.number = ask.words.find((word) => word.startsWith("#"));
+    return ask;
   }
-  function fits(row, chosen, words) {
-    const release = selects[0].value;
-    return words.every((word) => sought.get(row).includes(word)) && chosen.every((select) =>
-      select.name === "harm" ? harmIn(row, release) === select.value
-        : values(row, select.name).includes(select.value));
+  const harmIn = (row, release) => release ? tones.get(row).get(release) : row.dataset.harm;
+  const chosen = (row, ask) => ["call", "model", "change"].every((name) => !ask[name] || values(row, name).includes(ask[name]))
+    && (!ask.harm || harmIn(row, ask.release) === ask.harm);
+  const shows = (row, ask) => !ask.release || harms.has(harmIn(row, ask.release));
+  // How well a row fits a word: a pull request that mends or brings it, its title, a user's words, all else.
+  function fit(row, word) {
+    if (word.startsWith("#")) {
+      if (row.dataset.mended === word) return 9;
+      if (row.dataset.brought === word) return 6;
+    }
+    const stem = " " + (word.length > 3 ? word.replace(/s$/, "") : word);
+    return [8, 4, 1][texts.get(row).findIndex((each) => each.includes(stem))] || 0;
+  }
+  // The rows that have every word, or else the most of them; those that the release shows come first.
+  function matching(ask) {
+    const all = rows.filter((row) => chosen(row, ask)).map((row, at) => {
+      const fits = ask.words.map((word) => fit(row, word));
+      return {row, at, shown: shows(row, ask), having: fits.filter(Boolean).length, sum: fits.reduce((a, b) => a + b, 0)};
+    });
+    const most = Math.max(0, ...all.map((each) => each.having));
+    return all.filter((each) => each.having === most && (most || !ask.words.length))
+      .sort((a, b) => (!ask.number && b.shown - a.shown) || b.sum - a.sum || a.at - b.at);
+  }
+  function heading({row, shown}, ask) {
+    const {mended, brought} = row.dataset;
+    if (ask.number)
+      return `${mended === ask.number ? "Mended by" : brought === ask.number ? "Brought by" : "See also"} ${ask.number}`;
+    return ask.release && `${shown ? "In" : "Not to be seen in"} ${ask.release}`;
+  }
+  function card(row, ask) {
+    const item = make("li"), brief = more(row).querySelector(".brief").cloneNode(true);
+    item.append(row.querySelector("th a").cloneNode(true));
+    if (ask.release) {
+      const tone = harmIn(row, ask.release);
+      item.append(make("strong", `${ask.release}: ${signs[tone]} ${seen[tone]}`, "tag t-" + tone));
+      for (const each of brief.querySelectorAll("[data-of]"))
+        each.classList.toggle("mine", each.dataset.of.split("|").includes(ask.release));
+    }
+    item.append(brief);
+    return item;
+  }
+  // Before anything is asked: what most readers want of the newest release.
+  function offer() {
+    const line = make("p", `${newest}: `, "muted");
+    const of = {new: {change: `new in ${newest}`}, mended: {change: `mended in ${newest}`},
+      "silently wrong": {release: newest, harm: "silent"}};
+    for (const [words, ask] of Object.entries(of)) {
+      const count = rows.filter((row) => chosen(row, ask) && shows(row, ask)).length;
+      const link = make("a", `${count} ${words}`);
+      link.href = "#defects?" + new URLSearchParams(ask);
+      line.append(link, " ");
+    }
+    found.replaceChildren(line);
+  }
+  function list(matches, ask) {
+    found.replaceChildren();
+    let under, items;
+    for (const match of matches.slice(0, MOST)) {
+      const words = heading(match, ask);
+      if (!items || words !== under) {
+        if (words) found.append(make("p", `${words}: ${matches.filter((each) => heading(each, ask) === words).length}`, "under"));
+        items = found.appendChild(make("ul"));
+        under = words;
+      }
+      items.append(card(match.row, ask));
+    }
+    if (matches.length > MOST) found.append(make("p", `and ${matches.length - MOST} more, in the table below`, "muted"));
+    if (!matches.length) found.append(make("p", "No known defect has this. Fewer words find more."));
   }
   function apply() {
-    const asked = new URLSearchParams(location.hash.split("?")[1] || "");
-    if (location.hash.startsWith("#defects?"))
-      for (const control of controls)
-        if (control !== document.activeElement) control.value = asked.get(control.name) || "";
-    const chosen = selects.filter((select) => select.value);
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const release = selects[0].value;
-    let shown = 0;
-    for (const row of rows) {
-      row.hidden = !fits(row, chosen, words);
-      row.nextElementSibling.hidden = row.hidden;
-      shown += !row.hidden;
-      const harm = harmIn(row, release);
-      row.querySelector(".phone .state").textContent =
-        release && !row.hidden ? `${signs[harm]} ${harm} in ${release}` : states.get(row);
+    if (location.hash.startsWith("#defects?")) {
+      const given = new URLSearchParams(location.hash.split("?")[1]);
+      for (const control of [search, ...selects])
+        if (control !== document.activeElement) control.value = given.get(control.name) || "";
     }
+    const ask = asked(), asking = [search, ...selects].some((control) => control.value);
+    const matches = asking ? matching(ask) : rows.map((row) => ({row, shown: true}));
+    const left = new Set(matches.filter(({shown}) => shown).map(({row}) => row));
+    for (const row of rows) {
+      row.hidden = more(row).hidden = !left.has(row);
+      const harm = harmIn(row, ask.release);
+      row.querySelector(".state").textContent =
+        ask.release && !row.hidden ? `${signs[harm]} ${seen[harm]} in ${ask.release}` : states.get(row);
+    }
+    for (const [each, words] of headings)
+      each.textContent = ask.release && ask.release !== newest
+        ? `In ${ask.release}, and ${words[0].toLowerCase()}${words.slice(1)}` : words;
     for (const part of section.querySelectorAll(".part")) {
       const count = part.querySelectorAll("tr.defect:not([hidden])").length;
       for (const each of part.querySelectorAll(".count")) each.textContent = count;
       part.hidden = !count;
-      if ((chosen.length || words.length) && part.open === false) part.open = true;
+      if (asking && part.open === false) part.open = true;
     }
-    told.textContent = shown + " of " + rows.length + " defects";
+    told.textContent = `${left.size} of ${rows.length} defects`;
+    if (asking) list(matches, ask);
+    else offer();
     const target = location.hash.startsWith("#defect-") && document.getElementById(location.hash.slice(1));
     if (target && target.closest("details.part")) target.closest("details.part").open = true;
   }
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", () => {
-    const chosen = controls.filter((control) => control.value);
-    const query = new URLSearchParams(chosen.map((control) => [control.name, control.value]));
-    history.replaceState(null, "", "#defects" + (chosen.length ? "?" + query : ""));
+  function choose() {
+    const given = [search, ...selects].filter((control) => control.value);
+    const query = new URLSearchParams(given.map((control) => [control.name, control.value]));
+    history.replaceState(null, "", "#defects" + (given.length ? "?" + query : ""));
     apply();
-  });
+    scrollTo(0, 0);
+  }
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", choose);
   section.addEventListener("click", (event) => {
     const link = event.target.closest("tr.defect th a");
     if (link && link.hash === location.hash) {
@@ -90,7 +177,7 @@
   });
   function follow() {
     apply();
-    if (location.hash.startsWith("#defects?")) section.scrollIntoView();
+    if (location.hash.startsWith("#defects?")) scrollTo(0, 0);
   }
   addEventListener("hashchange", follow);
   follow();
