@@ -97,6 +97,14 @@ def test_an_issue_has_all_that_upstream_asks_for(toolchain: Toolchain, catalogue
     assert "harness" not in text
 
 
+@pytest.mark.slow
+def test_an_issue_on_a_program_that_does_not_load_says_why_torch_refuses_it(toolchain, catalogue):
+    defect = KNOWN.register.by_id["data-dependent-size"]
+    text = issue_text(defect, STANDINGS, toolchain, catalogue.get("2.14.0"))
+    assert "\nload: ValueError: The file model.pt2 doesn't" in text
+    assert "\nload_pt2: SerializeError KeyError: u0\n" in text
+
+
 def test_another_defect_is_named_by_its_title_since_upstream_has_no_register():
     register = KNOWN.register
     register = dataclasses.replace(

@@ -22,7 +22,7 @@ from harness.register.table import Entry
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
 from harness.report.sections.defects import call_of
-from harness.report.text import listed, reference
+from harness.report.text import listed, reference, spans
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.wire.oracles import Oracle
@@ -250,9 +250,10 @@ def _context(standing: Standing, standings: Standings) -> Iterator[str]:
     absent = [each for each in tried if each.state is State.ABSENT]
     otherwise = [each for each in tried if each.broken_by or each.behind]
     without = [each.release for each in absent if not each.broken_by]
-    yield f"- Releases that were seen to have it: {', '.join(having)}."
+    seen = ", ".join(spans(having, standings.releases))
+    yield f"- Releases that were seen to have it: {seen}."
     if without:
-        yield f"- Tried and without it: {', '.join(without)}."
+        yield f"- Tried and without it: {', '.join(spans(without, standings.releases))}."
     if otherwise:
         others = dict.fromkeys(name for each in otherwise for name in each.broken_by or each.behind)
         titles = (f'"{standings.register.by_id[name].title}"' for name in others)

@@ -20,6 +20,7 @@ from harness.wire.vocabulary import Stage
 
 _WIDTH: Final = 98
 _PYTREE: Final = "import torch.utils._pytree as pytree"
+_LOAD_PT2: Final = "from torch.export.pt2_archive._package import load_pt2"
 _TOLERANCE: Final = "rtol=1e-2, atol=1e-2"  # an engine that really runs differs by less
 #: What a finding says of which part of what a call does; else it is about numbers.
 _KINDS: Final = {
@@ -284,6 +285,7 @@ class _Body:
                 _indented(self._call()),
                 f"except {self._failure.error} as error:",
                 f'    print("{where}: {self._failure.error}:", error)',
+                *(_WHY if self._at == "load" else ()),
                 "    sys.exit(1)",
                 f'print("{where}: no error")',
             ]
@@ -328,6 +330,13 @@ class _Body:
 
 
 _LOADED: Final = "loaded = torch_tensorrt.load(file).module()"
+#: The cause that `torch_tensorrt.load` and `torch.export.load` keep to their logs.
+_WHY: Final = (
+    "    try:",
+    "        load_pt2(file)",
+    "    except Exception as reason:",
+    '        print("load_pt2:", type(reason).__name__, str(reason).splitlines()[-1])',
+)
 _STATE: Final = (
     "written = [new for old, new in zip(before, eager.buffers()) if not torch.equal(old, new)]",
     "kept = list({module}.buffers())",
@@ -369,6 +378,7 @@ def _module(docstring: str, imports: set[str], parts: Sequence[str], body: str) 
     imports = {*imports, "import torch", "import torch_tensorrt"}
     imports |= {"import copy"} if "copy" in used else set()
     imports |= {_PYTREE} if "pytree" in used else set()
+    imports |= {_LOAD_PT2} if "load_pt2" in used else set()
     ours = {each for each in imports if each.split()[1].partition(".")[0] in _THIRD_PARTIES}
     groups = ["\n".join(sorted(each, key=_as_isort)) for each in (imports - ours, ours) if each]
     head = "\n\n".join([docstring, *groups])
