@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from statistics import mean, median
 from typing import Any
 
-from scipy import stats
-
 from harness.base.errors import UsageError
 from harness.bench.judging import BenchReport, judge_bench
 from harness.bench.plan import BASELINE, CANDIDATE, Bands, BenchCell, BenchPlan
@@ -52,6 +50,8 @@ def slower(one: Sequence[float], other: Sequence[float]) -> bool:
 
 
 def _p_value(one: Sequence[float], other: Sequence[float]) -> float:
+    from scipy import stats  # here: its import takes longer than most commands
+
     return float(stats.ttest_ind(one, other).pvalue)
 
 

@@ -82,7 +82,7 @@ class Standings:
         defect = self.register.by_id[name]
         release = self._table.stands_for(release)
         entries = self._entries.get(name, [])
-        shown = self.shown_by(name, release)
+        shown = self._shown(name, release)
         if shown:
             return Standing(
                 defect=defect,
@@ -203,11 +203,6 @@ class Standings:
         Among equals, cells in which the defect stands alone come first.
         """
         release = self._table.stands_for(release)
-        shown = [
-            entry
-            for entry in self._entries.get(name, [])
-            if release in self._table.entries[entry] and self._asked(entry, release)
-        ]
         minimal = self.register.by_id[name].minimal_case
 
         def order(entry: Entry) -> tuple[object, ...]:
@@ -216,7 +211,14 @@ class Standings:
             harm = _badness(entry.fact.harm)
             return entry.place.case != minimal, harm, len(others), entry.place, entry.fact
 
-        return tuple(sorted(shown, key=order))
+        return tuple(sorted(self._shown(name, release), key=order))
+
+    def _shown(self, name: str, release: str) -> list[Entry]:
+        return [
+            entry
+            for entry in self._entries.get(name, [])
+            if release in self._table.entries[entry] and self._asked(entry, release)
+        ]
 
     def _harms(self, shown: Sequence[Entry], release: str) -> list[str]:
         """The harms of a defect in verdicts that show no other defect, if there are any.

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from harness.stats.intervals import Estimate
 
@@ -32,6 +31,8 @@ def growth(sizes: Sequence[float], times: Sequence[float], confidence: float) ->
     Raises:
         ValueError: fewer than three points or two sizes, or a number that has no logarithm.
     """
+    from scipy import stats  # here: its import takes longer than most commands
+
     if len(sizes) != len(times) or len(sizes) < 3 or len(set(sizes)) < 2:
         raise ValueError("an exponent needs at least three points of at least two sizes")
     if not all(value > 0 and math.isfinite(value) for value in (*sizes, *times)):
@@ -47,6 +48,8 @@ def growth(sizes: Sequence[float], times: Sequence[float], confidence: float) ->
 
 
 def _slope(sizes: Sequence[float], times: Sequence[float], confidence: float) -> Estimate:
+    from scipy import stats  # here: its import takes longer than most commands
+
     fit = stats.linregress(np.log(sizes), np.log(times))
     reach = float(stats.t.ppf((1 + confidence) / 2, len(sizes) - 2)) * float(fit.stderr)
     slope = float(fit.slope)

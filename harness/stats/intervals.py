@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,8 @@ def t_interval(values: Sequence[float], confidence: float) -> Estimate:
     Raises:
         ValueError: there is no value, or one is not finite.
     """
+    from scipy import stats  # here: its import takes longer than most commands
+
     sample = _checked(values)
     mean = float(sample.mean())
     if sample.size < 2:
@@ -52,6 +53,8 @@ def t_interval(values: Sequence[float], confidence: float) -> Estimate:
 
 def welch_interval(one: Sequence[float], other: Sequence[float], confidence: float) -> Estimate:
     """The difference of two means, ``other`` less ``one``, of samples with spreads of their own."""
+    from scipy import stats  # here: its import takes longer than most commands
+
     a, b = _checked(one), _checked(other)
     difference = float(b.mean() - a.mean())
     if a.size < 2 or b.size < 2:
@@ -71,6 +74,8 @@ def clopper_pearson(hits: int, trials: int, confidence: float) -> Estimate:
     Raises:
         ValueError: not 0 <= ``hits`` <= ``trials``, or no trial.
     """
+    from scipy import stats  # here: its import takes longer than most commands
+
     if not 0 <= hits <= trials or trials < 1:
         raise ValueError(f"{hits} of {trials} is no share")
     interval = stats.binomtest(hits, trials).proportion_ci(confidence, "exact")
@@ -89,6 +94,8 @@ def standard_error(values: Sequence[float]) -> float:
 
 def t_p_value(values: Sequence[float]) -> float:
     """The two-sided p-value for a mean of zero; 1 for fewer than two values."""
+    from scipy import stats  # here: its import takes longer than most commands
+
     sample = _checked(values)
     if sample.size < 2:
         return 1.0

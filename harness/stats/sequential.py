@@ -17,8 +17,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import stats
-
 from harness.stats.intervals import Change, Estimate, judge, standard_error, t_interval, t_p_value
 
 INTERIM_LOOKS = (8, 12, 18, 27, 40, 60, 90, 135)  # blocks
@@ -120,6 +118,8 @@ def _effect(
 
 def smallest_detectable(values: Sequence[float], alpha: float, power: float = POWER) -> float:
     """The log-ratio that a two-sided t test at ``alpha`` would have called with this power."""
+    from scipy import stats  # here: its import takes longer than most commands
+
     if len(values) < 2:
         return math.inf
     freedom = len(values) - 1

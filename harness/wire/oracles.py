@@ -25,12 +25,15 @@ class Harm(enum.StrEnum):
     @property
     def severity(self) -> int:
         """0 for the worst."""
-        return list(Harm).index(self)
+        return _HARM_SEVERITIES[self]
 
     @property
     def word(self) -> str:
         """How a report calls it."""
         return "announced" if self is Harm.WARNED else self.value
+
+
+_HARM_SEVERITIES = {harm: severity for severity, harm in enumerate(Harm)}
 
 
 class Symptom(enum.StrEnum):
