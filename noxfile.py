@@ -196,10 +196,10 @@ def kept_pythons(environments: Path) -> Iterator[str]:
 
 @nox.session
 def acceptance(session: nox.Session) -> None:
-    """Whole runs against each other in other orders; and every transcript of README and docs."""
+    """Whole runs against each other; printed commands, and every transcript of README and docs."""
     install(session, "pinned", "tests")
     run_harness(session, "acceptance", *session.posargs)
-    session.run("python", "-m", "pytest", "tests/docs")
+    session.run("python", "-m", "pytest", "tests/docs", "tests/acceptance")
 
 
 @nox.session
@@ -211,9 +211,11 @@ def qualify(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The harness's own tests; with --full, the slow ones too."""
+    """The harness's own tests; with --full, the slow ones and those of `acceptance` too."""
     install(session, "pinned", "tests")
     arguments = [argument for argument in session.posargs if argument != "--full"]
+    if not session.posargs:
+        arguments = ["--ignore", "tests/acceptance"]
     marker = [] if "--full" in session.posargs else ["-m", "not slow and not browser"]
     # Each process takes one half of the tests in their order, so that what a module makes for its
     # tests is made once; the one that is done first takes some of the other's.

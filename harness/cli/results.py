@@ -11,18 +11,15 @@ import typer
 from rich.table import Table
 
 from harness.base.errors import ExitCode
+from harness.base.words import plural, spans
 from harness.catalogue.releases import load_catalogue, ordered_subjects
 from harness.cli import options as option
 from harness.cli.common import out, say_error, tell, toolchain_for
 from harness.gate.findings import exit_code, mistakes
-from harness.report import text
-from harness.report.model import ReportModel
-from harness.report.pictures import with_pictures
-from harness.report.reproduction import with_scripts
-from harness.report.run_report import read_summary, write_run_report
 from harness.run.defect_lines import screen_of
 from harness.run.judged_run import JudgedRun, reopen, summary_of
 from harness.runs.costs import read_costs
+from harness.runs.run_folder import read_summary
 
 
 def summary_command(
@@ -62,6 +59,12 @@ def report_command(
     out_dir: option.Out = option.RESULTS,
 ) -> None:
     """Write a run's report anew, judged by today's expectations."""
+    # Here: a summary need not wait until what draws pages is imported.
+    from harness.report.model import ReportModel
+    from harness.report.pictures import with_pictures
+    from harness.report.reproduction import with_scripts
+    from harness.report.run_report import write_run_report
+
     # Records hold no cycles, and to look for them among millions takes a fifth of the time.
     gc.disable()
     catalogue = load_catalogue()
@@ -104,10 +107,10 @@ def _print_summary(judged: JudgedRun) -> None:
     for each in summary["defects"]:
         harm, where = (
             each["harm"] or "harm not known",
-            ", ".join(text.spans(each["releases"], order)),
+            ", ".join(spans(each["releases"], order)),
         )
         tell(f"{each['id']}: {each['title']}")
-        tell(f"    {harm}, {each['reach']}, {text.plural(each['cells'], 'cell')}; shown by {where}")
+        tell(f"    {harm}, {each['reach']}, {plural(each['cells'], 'cell')}; shown by {where}")
     cells = Table("subject", "route", "cells", "ok", "defects", box=None, pad_edge=False)
     shown: dict[tuple[str, str], set[str]] = defaultdict(set)
     for fact in judged.shown:

@@ -27,9 +27,8 @@ from harness.cli.common import (
 )
 from harness.cli.results import summary_now, tell_gate
 from harness.expectations import EXPECTATIONS
-from harness.report.run_report import read_summary, write_run_report
-from harness.report.sections.provenance import kept_words
 from harness.run.acceptance import whole_run_differences
+from harness.run.defect_lines import kept_words
 from harness.run.judged_run import JudgedRun, raise_if_nothing_ran, reopen, summary_of
 from harness.run.keeping import KeptOptions
 from harness.run.progress import progress_for
@@ -37,7 +36,7 @@ from harness.run.run import RunOptions, resume, run
 from harness.runs.kept_store import FILE
 from harness.runs.merging import Part, merge
 from harness.runs.run_directory import LATEST
-from harness.runs.run_folder import RunFolder, RunState
+from harness.runs.run_folder import RunFolder, RunState, read_summary
 from harness.subjects.choosing import choose_subjects
 from harness.toolchain.rig_client import absolute
 from harness.wire.builders import PINNED, SEGMENT
@@ -169,6 +168,9 @@ def run_command(
 def show_verdict(judged: JudgedRun) -> int:
     """The first screen, the report, and the exit code."""
     raise_if_nothing_ran(judged)
+    # Here: who is refused need not wait until what draws pages is imported.
+    from harness.report.run_report import write_run_report
+
     folder = judged.folder.path
     write_run_report(judged, read_summary(folder) or summary_now(judged))
     add_step_summary(folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -130,15 +129,6 @@ def published_frames(folder: RunFolder) -> RunFrames:
             provenance=provenance_to_json(provenance),
         )
     )
-
-
-def read_summary(folder: Path) -> dict[str, Any] | None:
-    """A run's summary.json, or None for a run that did not come to its end."""
-    path = folder / "summary.json"
-    if not path.is_file():
-        return None
-    summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return summary
 
 
 def finding_view(finding: Finding, places: Places) -> FindingView:

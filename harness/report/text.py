@@ -56,11 +56,6 @@ def span(members: Sequence[str]) -> str:
     return words.span(members, _DASH)
 
 
-def spans(names: Iterable[str], order: Sequence[str]) -> list[str]:
-    """Names as ranges where they follow each other in ``order``: ``2.3.0``, ``2.7.0 – 2.10.0``."""
-    return words.spans(names, order, _DASH)
-
-
 def breakable(name: str) -> str:
     """A name with soft hyphens in its long words, for the head of a narrow column."""
     return re.sub(

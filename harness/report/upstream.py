@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import Final
 
 from harness.base.errors import UsageError
+from harness.base.words import spans
 from harness.catalogue.releases import Release
 from harness.register.defects import Defect
 from harness.register.facts import NONSTRICT, Place
@@ -22,7 +23,7 @@ from harness.register.table import Entry
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
 from harness.report.sections.defects import call_of
-from harness.report.text import listed, reference, spans
+from harness.report.text import listed, reference
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.wire.oracles import Oracle

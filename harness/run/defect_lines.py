@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from harness.base.program import PROGRAM
+from harness.base.words import plural
 from harness.catalogue.releases import version_of
 from harness.gate.attribution import (
     deviation,
@@ -106,3 +107,21 @@ def _releases(judged: JudgedRun) -> dict[str, list[str]]:
         expected = "expected" if like == spec.subject else like
         told[spec.subject] = difference_parts(deviates, expected)
     return told
+
+
+def kept_words(summary: Mapping[str, Any]) -> str:
+    """Which runs asked the cells that this one took, and how many of them; empty if it took none.
+
+    Runs of before anything was kept do not tell.
+    """
+    kept = summary.get("kept")
+    if not kept:
+        return ""
+    run_here = summary["cells"]["ended"] - kept["cells"]
+    first = [f"{count:,} from run {run}" for run, count in list(kept["runs"].items())[:_MOST]]
+    more = len(kept["runs"]) - len(first)
+    return (
+        f"{plural(run_here, 'cell')} of this run, {', '.join(first)}"
+        f"{f' and {more} other runs' if more else ''}; {kept['asked_again']:,} that were kept were "
+        "asked again and ended alike"
+    )

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -232,3 +233,12 @@ def evidence_text(record: CellRecord, places: Places = HERE) -> str:
             reason = f": {verdict.message}" if verdict.outcome is not Outcome.OK else ""
             lines += [f"{verdict.oracle}: {verdict.label}{reason}"]
     return "\n".join(lines) + "\n"
+
+
+def read_summary(folder: Path) -> dict[str, Any] | None:
+    """A run's summary.json, or None for a run that did not come to its end."""
+    path = folder / "summary.json"
+    if not path.is_file():
+        return None
+    summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return summary

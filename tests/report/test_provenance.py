@@ -1,6 +1,7 @@
 """Provenance as rows: of a merged run, each source is told by itself."""
 
-from harness.report.sections.provenance import kept_words, with_sources
+from harness.report.sections.provenance import with_sources
+from harness.run.defect_lines import kept_words
 
 
 def source(name, environment, torch):

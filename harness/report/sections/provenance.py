@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from harness.report import text
 from harness.report.reported_run import ReportedRun, Section
+from harness.run.defect_lines import kept_words
 
 _SHORT_LIST: Final = 4
 _TOLD_OF_A_SOURCE: Final = ("torch_version", "python", "cpu_model", "gpu", "harness_commit")
@@ -29,24 +30,6 @@ def build_provenance(run: ReportedRun) -> Provenance:
             **_stage_share(run.summary),
             **_memory(run.summary),
         }
-    )
-
-
-def kept_words(summary: Mapping[str, Any]) -> str:
-    """Which runs asked the cells that this one took, and how many of them; empty if it took none.
-
-    Runs of before anything was kept do not tell.
-    """
-    kept = summary.get("kept")
-    if not kept:
-        return ""
-    run_here = summary["cells"]["ended"] - kept["cells"]
-    first = [f"{count:,} from run {run}" for run, count in list(kept["runs"].items())[:_SHORT_LIST]]
-    more = len(kept["runs"]) - len(first)
-    return (
-        f"{text.plural(run_here, 'cell')} of this run, {', '.join(first)}"
-        f"{f' and {more} other runs' if more else ''}; {kept['asked_again']:,} that were kept were "
-        "asked again and ended alike"
     )
 
 
