@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from harness.rig.reducing.candidate import Candidate, alike, value_of
 Edit = Callable[[], Candidate | None]
 _FEW: Final = 24  # ops of a model that is small
 _PLAIN_OP: Final = torch.ops.aten.neg.default  # stands for an op of which nothing but sizes counts
+_PLAIN_TUPLE: Final = torch.ops.aten.chunk.default  # the same for an op that returns several values
 
 
 def plainer(candidate: Candidate) -> Iterator[Edit]:
@@ -130,6 +132,12 @@ def plainer_ops(candidate: Candidate) -> Iterator[Edit]:
         target = plain.target if plain is not None else _PLAIN_OP
         if same and node.target is not target and (_op(node) in fallback) == (plain is not None):
             yield lambda at=at, target=target: rewriting.with_op(candidate, at, target)  # type: ignore[misc]
+        element = _only_element(node)
+        if element is not None and _op(node) not in fallback:
+            for twin in _twins(candidate, node, element):
+                yield lambda at=at, twin=twin: rewriting.with_op(  # type: ignore[misc]
+                    candidate, at, _PLAIN_TUPLE, (twin, 1)
+                )
 
 
 def smaller_sizes(candidate: Candidate) -> Iterator[Edit]:
@@ -170,11 +178,18 @@ def _runs(length: int) -> Iterator[tuple[int, int]]:
         size //= 2
 
 
-def _twins(candidate: Candidate, node: Node) -> list[Node]:
-    """Values of before a node that are like it: what a model is given, and what it holds, first."""
+def _twins(candidate: Candidate, node: Node, like: Node | None = None) -> list[Node]:
+    """Values of before a node that are like it, or like another one; no result of an op first."""
     before = list(itertools.takewhile(lambda one: one is not node, candidate.graph.nodes))
-    same = [one for one in before if alike(one, node)]
+    same = [one for one in before if alike(one, like or node)]
     return sorted(same, key=lambda one: one.op == "call_function")[:4]
+
+
+def _only_element(node: Node) -> Node | None:
+    """The first of the values that an op returns, if nothing else of them is read."""
+    users = list(node.users)
+    first = len(users) == 1 and users[0].target is operator.getitem and users[0].args[1] == 0
+    return users[0] if first else None
 
 
 def _op(node: Node) -> str:

@@ -191,12 +191,17 @@ def with_fewer(candidate: Candidate, at: int, index: int) -> Candidate | None:
     return _tidied(candidate, graph)
 
 
-def with_op(candidate: Candidate, at: int, target: Any) -> Candidate:
+def with_op(
+    candidate: Candidate, at: int, target: Any, args: tuple[Any, ...] | None = None
+) -> Candidate:
+    """With another op, which reads the first operand of the same sizes unless it is told what."""
     graph, same = _copied(candidate)
     node = candidate.calls[at]
-    read = next(one for one in node.all_input_nodes if alike(one, node))
+    given = (
+        (next(one for one in node.all_input_nodes if alike(one, node)),) if args is None else args
+    )
     made = same[node]
-    made.target, made.args, made.kwargs = target, (same[read],), {}
+    made.target, made.args, made.kwargs = target, map_arg(given, same.__getitem__), {}
     return _tidied(candidate, graph)
 
 

@@ -78,6 +78,18 @@ def deep_collision():
     return Program(floats((4, 16)), model=Collides(40))
 
 
+class Halves(torch.nn.Module):
+    """What it doubles it halves again."""
+
+    def forward(self, x):
+        return torch.cat([x, x * 3], dim=-1).chunk(2, dim=-1)[0]
+
+
+@case(Family.MULTI_OUTPUT_ENGINES, catches="nothing")
+def halves():
+    return Program(floats((4, 16)), model=Halves())
+
+
 @case(Family.DYNAMIC_SHAPES, catches="nothing", dynamic=True)
 def dynamic_call():
     def inputs(generator, size):

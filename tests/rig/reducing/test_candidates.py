@@ -12,7 +12,7 @@ import pytest
 
 from corpus import case as cases
 from harness.rig.capture.capture import capture
-from harness.rig.reducing.candidate import Candidate
+from harness.rig.reducing.candidate import Candidate, value_of
 from harness.rig.reducing.edits import smaller_sizes
 from harness.rig.reducing.search import reduced
 from harness.rig.reducing.taking_apart import taken_apart
@@ -57,6 +57,17 @@ def test_a_model_shrinks_to_what_is_asked_for_and_no_more(candidate_of):
 def test_what_only_writes_is_kept_where_it_is_asked_for(candidate_of):
     found = smallest(candidate_of("small_effect"), lambda c: "aten.add_.Tensor" in ops(c))
     assert ops(found) == ["aten.add_.Tensor"]
+
+
+def test_of_an_op_of_several_values_one_of_the_same_sizes_is_left(candidate_of):
+    def fails(candidate: Candidate) -> bool:
+        """What is returned is an element of a tuple, of the sizes of the model's input."""
+        (returned,) = candidate.outputs[:1]
+        return "getitem" in str(returned) and value_of(returned).shapes[0] == (4, 16)
+
+    found = smallest(candidate_of("halves"), fails)
+    assert ops(found) == ["aten.chunk.default", "<built-in function getitem>"]
+    assert found.nodes == 4
 
 
 def test_every_candidate_that_is_taken_is_smaller_and_runs(candidate_of):
