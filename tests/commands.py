@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
+import traceback
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, NoReturn
 
+from harness.base.process import Ended
 from harness.toolchain.environment import PROJECT_ROOT
 
+Completed = subprocess.CompletedProcess
 
-def python(
-    *arguments: str | Path, cwd: Path = PROJECT_ROOT, **environment: str
-) -> subprocess.CompletedProcess[str]:
+
+def python(*arguments: str | Path, cwd: Path = PROJECT_ROOT, **environment: str) -> Completed[str]:
     """What `python ARGUMENTS` ended with and printed, with these variables in its environment."""
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
@@ -24,6 +30,59 @@ def python(
     )
 
 
-def harness(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """What `python -m harness ARGUMENTS` ended with and printed."""
-    return python("-m", "harness", *arguments, **environment)
+def harness(*arguments: str | Path, cwd: Path = PROJECT_ROOT, **environment: str) -> Completed[str]:
+    """What `python -m harness ARGUMENTS` ended with and printed.
+
+    It runs in a fork of this process, which has imported already what takes a command's first
+    seconds.
+    """
+    return in_a_fork("harness", arguments, cwd, environment)
+
+
+def answered_in_a_fork(command: Sequence[str], *, folder: Path, stdin: str, **_: Any) -> Ended:
+    """What `harness.base.process.run` returns for a question to the rig, in a fork as well."""
+    python, _flag, _start, module, *arguments = command
+    assert python == sys.executable, "a fork has the Python of the tests"
+    done = in_a_fork(module, arguments, folder, {}, stdin)
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def in_a_fork(
+    module: str,
+    arguments: Sequence[str | Path],
+    cwd: Path,
+    environment: Mapping[str, str],
+    stdin: str = "",
+) -> Completed[str]:
+    """Run a module as `python -m` does, in a fork of this process."""
+    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+        given.write(stdin.encode())
+        given.seek(0)
+        child = os.fork()
+        if child == 0:
+            for own, file in enumerate((given, out, err)):
+                os.dup2(file.fileno(), own)
+            os.chdir(cwd)
+            os.environ.update(environment)
+            _be(module, [*map(str, arguments)])
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        out.seek(0)
+        err.seek(0)
+        return Completed([module, *arguments], code, out.read().decode(), err.read().decode())
+
+
+def _be(module: str, arguments: Sequence[str]) -> NoReturn:
+    code: object = 1
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+    sys.argv = [module, *arguments]
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    except BaseException:  # noqa: BLE001 - nothing of the tests may run on in the fork
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 1)

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, settings
 
 from harness.catalogue.releases import load_catalogue
 from harness.subjects.specs import release_subject
-from harness.toolchain import Toolchain
+from harness.toolchain import Toolchain, rig_client
 from harness.toolchain.environment import PROJECT_ROOT
+from tests.commands import answered_in_a_fork
 from tests.fetched import FETCHED
 
 # What a test runs is asked; tests of kept verdicts say otherwise.
@@ -53,3 +54,9 @@ def release_specs(toolchain, catalogue):
     return {
         release.version: release_subject(release, toolchain.wheel(release)) for release in releases
     }
+
+
+@pytest.fixture
+def forked_questions(monkeypatch):
+    """The rig answers in forks of this process, which has imported torch already."""
+    monkeypatch.setattr(rig_client, "run", answered_in_a_fork)

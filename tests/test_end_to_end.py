@@ -18,6 +18,7 @@ import pytest
 from harness.runs.run_folder import RunFolder
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.records import SubjectSpec
+from tests import commands
 
 RELEASES = "2.10.0,2.13.0,2.14.0"
 FEW = ("relu_once~", "pr_4360~")
@@ -39,9 +40,8 @@ ONE = ("--jobs", "1")  # a second worker would import torch for a case or two
 
 
 def harness(*arguments: str | Path, **environment: str) -> tuple[int, str, str]:
-    process = start(*arguments, **environment)
-    out, err = process.communicate(timeout=300)
-    return process.returncode, out, err
+    done = commands.harness(*arguments, **environment)
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ CHANGED = OWN_CASES.replace("* 2", "* 3")
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, forked_questions):
     (tmp_path / "our_cases.py").write_text(OWN_CASES)
     return tmp_path
 
@@ -107,12 +107,13 @@ def test_the_digest_covers_what_a_file_imports_from_beside_it(folder):
     assert digests[0] != digests[1]
 
 
-def test_a_package_ships_cases_by_an_entry_point(folder, monkeypatch):
-    info = folder / "ours-1.0.dist-info"
+def test_a_package_ships_cases_by_an_entry_point(tmp_path, monkeypatch):
+    (tmp_path / "our_cases.py").write_text(OWN_CASES)
+    info = tmp_path / "ours-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ours\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[inliner_regress.corpus]\nours = our_cases\n")
-    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     assert read_corpus(sys.executable, ["ours"]).names == ("our_gate",)
 
 

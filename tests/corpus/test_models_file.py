@@ -64,7 +64,7 @@ def shapes():
 
 
 @pytest.fixture
-def file(tmp_path):
+def file(tmp_path, forked_questions):
     (tmp_path / "ranker.py").write_text(RANKER)
 
     def write(table):
