@@ -1,12 +1,14 @@
-"""Cases drawn so that values of the structure space meet in pairs: see `corpus.drawn.drawing`."""
+"""Cases that were drawn so that values of the structure space meet in pairs, as plain data."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from corpus.blueprints.cases import register
 from corpus.case import Family
-from corpus.drawn.drawing import DRAWN_FILE
+
+DRAWN_FILE = Path(__file__).parents[1] / "drawn" / "drawn.json"
 
 # What a run tries by default; the others are for the full one.
 DEFAULT = {"drawn_lone_engine", "drawn_lone_fallback"}

@@ -13,8 +13,6 @@ import torch.utils._pytree as pytree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus.axes.catalogue import VALUES
-from corpus.axes.view import SplitView
 from corpus.blueprints.blueprint import (
     VERSION,
     AttributeKind,
@@ -23,7 +21,6 @@ from corpus.blueprints.blueprint import (
     Form,
     FormKind,
     Naming,
-    StepKind,
     from_json,
     packed,
     to_json,
@@ -31,10 +28,7 @@ from corpus.blueprints.blueprint import (
 )
 from corpus.blueprints.build import build
 from corpus.case import find_case
-from corpus.drawn.dense_motifs import DENSE
-from corpus.drawn.draft import Draft, item, tuple_of
-from corpus.drawn.motifs import MOTIFS
-from corpus.drawn.recipes import BOTH, ONE, Recipe, blueprint_of
+from tests.corpus.blueprints.draft import Draft, item, tuple_of
 
 numbers = st.integers(min_value=-3, max_value=40)
 names = st.text("abcdef_.W", min_size=1, max_size=8)
@@ -146,24 +140,3 @@ def test_a_process_with_other_hashes_builds_the_same_module():
     other_hash, digest = done.stdout.split()
     assert int(other_hash) != hash("a") or os.environ.get("PYTHONHASHSEED") == "1"
     assert digest == digest_of_one_that_is_built()
-
-
-@pytest.mark.parametrize("motif", [*MOTIFS, *DENSE], ids=lambda motif: motif.name)
-def test_a_motif_runs_and_has_the_values_it_stands_for(motif):
-    program = build(blueprint_of(Recipe(BOTH, ONE, (), (), (motif,)), "tried"))
-    call = program.inputs(torch.Generator().manual_seed(0), 4)
-    assert program.split is not None
-    view = SplitView(program.split, call, bounds=program.bounds)
-    assert [name for name in motif.gives if not VALUES[name].holds(view)] == []
-    with torch.no_grad():
-        leaves = pytree.tree_leaves(program.split(*call.args, **call.kwargs))
-    assert all(leaf.isfinite().all() for leaf in leaves if isinstance(leaf, torch.Tensor))
-
-
-def test_every_kind_of_step_is_drawn_by_some_motif():
-    kinds = {
-        step.kind
-        for motif in MOTIFS
-        for step in blueprint_of(Recipe(BOTH, ONE, (), (), (motif,)), "tried").steps
-    }
-    assert kinds == set(StepKind)

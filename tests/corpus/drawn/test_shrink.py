@@ -20,9 +20,9 @@ from corpus.blueprints.blueprint import (
 from corpus.blueprints.build import build
 from corpus.blueprints.cases import blueprint_of, case_of
 from corpus.case import Family, all_cases, find_case
-from corpus.drawn.draft import Draft, item, tuple_of
 from corpus.drawn.shrink import pruned, size, smaller
 from harness.rig.questions.reduce import reduced
+from tests.corpus.blueprints.draft import Draft, item, tuple_of
 
 
 def sample() -> Blueprint:

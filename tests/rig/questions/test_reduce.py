@@ -13,7 +13,6 @@ from corpus.blueprints.blueprint import Blueprint, Form, FormKind, from_json, pa
 from corpus.blueprints.build import build
 from corpus.blueprints.cases import blueprint_of
 from corpus.case import Case, Family, Origin
-from corpus.drawn.draft import Draft
 from harness.base.errors import UsageError
 from harness.rig.lanes import lane_of
 from harness.rig.questions import reduce as reducing
@@ -22,6 +21,7 @@ from harness.toolchain.rig_client import ask_rig, graph_lane
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
+from tests.corpus.blueprints.draft import Draft
 
 SUBJECT = SubjectSpec("name-matching", SubjectKind.BUILTIN, (Route.EXPORT,))
 
