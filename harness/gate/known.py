@@ -99,13 +99,18 @@ def reach_of_standing(each: Standing, reach_of: ReachOf) -> Reach:
     return min(map(reach_of, keys), key=list(Reach).index)
 
 
-def known_lines(known: Known) -> list[str]:
-    """The defects of a release in up to three lines: by harm, by who meets them, what changed."""
+def known_lines(known: Known, scope: str = "") -> list[str]:
+    """The defects of a release in up to three lines: by harm, by who meets them, what changed.
+
+    Args:
+        scope: what alone was asked and can meet them, where it was not the whole corpus.
+    """
     harms = sum((Counter(of) for of in known.by_reach.values()), Counter[str]())
     total = harms.total()
     hides = f", and {known.hidden} that others hide" if known.hidden else ""
     name = known.release
-    lines = [f"defects: {name} has {_ones(total)}{_in_brackets(harms)}{hides}"]
+    of = f" that {scope} can meet" if scope else ""
+    lines = [f"defects{of}: {name} has {_ones(total)}{_in_brackets(harms)}{hides}"]
     reaches = [
         f"{sum(of.values())} {_SPLITS[reach]}{_in_brackets(of)}"
         for reach, of in known.by_reach.items()

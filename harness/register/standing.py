@@ -285,6 +285,20 @@ class Expectations:
     register: Register
     table: Table
 
+    def met_by(self, cases: Collection[tuple[str, str]]) -> Expectations:
+        """The same with those defects alone that any of these cases shows in any release.
+
+        Args:
+            cases: the lane and the name of each.
+        """
+        met = {
+            entry.defect
+            for entry in self.table.entries
+            if (entry.place.lane, entry.place.case) in cases
+        }
+        defects = tuple(each for each in self.register.defects if each.id in met)
+        return Expectations(Register(defects), self.table)
+
 
 def read_expectations(
     folder: Path = EXPECTATIONS, corpus: Sequence[str] = (), *, undecided: bool = False

@@ -99,6 +99,7 @@ class ReportedRun:
         own_cases: a user's own cases by releases; None where a table speaks of the cases.
         places: where printed commands find the run, its cases and its candidates.
         upgrades: each candidate in the place of another subject, cell by cell.
+        only: what alone was asked, where that is not every case of both lanes.
         summary, provenance: the data of summary.json and run.json.
         views: what sections show of the run, by their names, as far as they were asked.
     """
@@ -121,6 +122,7 @@ class ReportedRun:
     own_cases: CaseMatrix | None = None
     places: Places = HERE
     upgrades: Sequence[Qualification] = ()
+    only: str = ""
     summary: Mapping[str, Any]
     provenance: Mapping[str, Any]
     views: dict[str, Any] = field(default_factory=dict)

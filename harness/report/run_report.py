@@ -103,6 +103,7 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         places=places,
         changes=judged.known.changes if judged.known else None,
         upgrades=judged.upgrades,
+        only=judged.scope,
     )
     return ReportModel(run)
 

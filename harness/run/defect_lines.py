@@ -52,7 +52,7 @@ def defect_lines(judged: JudgedRun) -> list[str]:
     if likes(judged.subjects):
         return lines  # what releases have is not the question
     if judged.known is not None:
-        return [*lines, *known_lines(judged.known)]
+        return [*lines, *known_lines(judged.known, judged.scope)]
     return lines
 
 

@@ -72,11 +72,14 @@ class JudgedRun:
     def _defects(self) -> tuple[Known, DefectTable] | tuple[None, None]:
         if self.provenance.corpus:
             return None, None
-        return known_defects(self.subjects, self.expectations, self.catalogue, self.all_cases)
+        known = self.expectations
+        if self.scope:
+            known = known.met_by({(cell.key.lane, cell.key.case) for cell in self.plan})
+        return known_defects(self.subjects, known, self.catalogue, self.all_cases)
 
     @property
     def known(self) -> Known | None:
-        """What its newest release is known to have.
+        """What its newest release is known to have, as far as what was asked can meet it.
 
         None where no release is known or asked, or the cases are a user's own; `table` likewise.
         """
@@ -84,7 +87,7 @@ class JudgedRun:
 
     @property
     def table(self) -> DefectTable | None:
-        """Every known defect up to its newest release."""
+        """Every known defect up to its newest release that what was asked can meet."""
         return self._defects[1]
 
     @functools.cached_property

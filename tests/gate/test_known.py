@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.gate.known import known_in, known_lines
 from harness.register.defects import Sign
-from harness.register.standing import Standings
+from harness.register.standing import Expectations, Standings
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane
@@ -62,3 +62,13 @@ def test_the_oldest_release_is_held_against_none_and_one_that_changes_nothing_sa
 def test_a_release_without_defects_says_so_too():
     rows = (entry(subjects=(OLD,), defect="mended"),)
     assert lines(NEW, *rows)[0] == f"defects: {NEW} has no known ones"
+
+
+def test_a_run_of_a_few_cases_tells_the_defects_alone_that_these_can_meet():
+    known = Expectations(REGISTER, table(*ROWS)).met_by({("graph", "c"), ("graph", "d")})
+    standings = Standings(known.register, known.table)
+    assert known_lines(known_in(NEW, standings, reach_of), "2 of 9 cases") == [
+        f"defects that 2 of 9 cases can meet: {NEW} has 1 known one (1 error)",
+        "  1 in splits without compile alone (1 error)",
+        f"  against {MIDDLE}: 1 mended",
+    ]

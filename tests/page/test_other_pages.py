@@ -58,7 +58,7 @@ MADE = {
     "crossing": crossing,
     "qualification": qualification,
     "published bench": published("*-bench/cases/bench.html"),
-    "published sweep": published("*-bench/sweep/bench.html"),
+    "published sweep": published("*-bench/sweeps/bench.html"),
     "published crossing": published("*-crossing/matched/crossing.html"),
     "published environments": published("*-all-environments/report.html"),
 }

@@ -122,7 +122,9 @@ def mark_words(mark: Mark, column: Column, titles: Mapping[str, str]) -> str:
     """A mark for a screen reader, and for a mouse that rests on it."""
     names = text.span(mark.only or column.releases)
     cells = f", in {plural(mark.cells, 'cell')}" if mark.cells else ""
-    behind = "; ".join(titles[each] for each in mark.behind) if mark.tone == HIDDEN else ""
+    behind = (
+        "; ".join(titles.get(each, each) for each in mark.behind) if mark.tone == HIDDEN else ""
+    )
     return f"{names}: {SEEN[mark.tone]}{cells}{f': {behind}' if behind else ''}"
 
 

@@ -106,7 +106,10 @@ def headline(run: ReportedRun) -> Headline:
         answers=() if gate == "failed" else tuple(answers(run)),
         counted=f"in the {text.joined(list(counts))} lane" if len(counts) > 1 else "",
         facts=_facts(counts, run.all_cells, run.summary),
-        not_checked=_not_checked(run.plan, run.all_cells, run.all_verdicts),
+        not_checked=(
+            *([f"This run asked {run.only} alone."] if run.only else []),
+            *_not_checked(run.plan, run.all_cells, run.all_verdicts),
+        ),
     )
 
 

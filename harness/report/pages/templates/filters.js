@@ -155,7 +155,7 @@
     }
     told.textContent = `${left.size} of ${rows.length} defects`;
     if (asking) list(matches, ask);
-    else offer();
+    else if (section.querySelector("div.part")) offer();
     const target = location.hash.startsWith("#defect-") && document.getElementById(location.hash.slice(1));
     if (target && target.closest("details.part")) target.closest("details.part").open = true;
   }
