@@ -45,8 +45,13 @@ class PlannedCell:
 
 def judged_cells(cases: Sequence[CaseInfo], subjects: Sequence[SubjectSpec]) -> tuple[CellKey, ...]:
     """Every cell of the pinned environment that any run can judge."""
-    plan = make_plan(cases, subjects, CAPTURES)
-    return tuple(cell.key for cell in plan if not cell.hypothetical)
+    first = _first_of_each_inliner(subjects)
+    return tuple(
+        cell.key
+        for case in cases
+        for cell in _cells(case, subjects, CAPTURES, first, PINNED)
+        if not cell.hypothetical
+    )
 
 
 def make_plan(
