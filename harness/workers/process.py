@@ -203,7 +203,9 @@ class Worker:
 
     async def kill(self) -> None:
         """End its whole process group at once."""
+        assert self._process.stdin is not None
         kill_group(self._process.pid)
+        self._process.stdin.close()  # here, and not when the pipe is collected, in any code's midst
         await self._process.wait()
         self._temporary.cleanup()
 

@@ -39,7 +39,7 @@ def test_the_command_line_ends_with_exit_code_4_and_one_line_before_it_imports_t
 
 
 @pytest.mark.parametrize(
-    ("missing", "command"), [("typer", "defects"), ("rich", "list"), ("pandas", "summary")]
+    ("missing", "command"), [("typer", "defects"), ("rich", "list"), ("pandas", "crossing")]
 )
 def test_what_is_not_installed_is_named_in_one_line_with_exit_code_4_and_never_red(
     missing, command
