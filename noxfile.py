@@ -53,9 +53,11 @@ BOTH_LANES = [
     "--lane", f"{Lane.GRAPH},{Lane.PACKAGE}", "--builder", f"{SEGMENT},{BuilderKind.RTX}"
 ]  # fmt: skip
 EVERYTHING = [*BOTH_LANES[:-1], f"{BOTH_LANES[-1]}-*"]
-# A candidate's file and the quick cases have no package to go through. Cases from elsewhere go
-# through both lanes anyway, and have no real engines.
-GRAPH_LANE_ALONE = {"--lane", "--exporter", "--wheel", "--corpus", "--quick", "--resume"}
+# The quick cases have no package to go through. What candidates and cases from elsewhere go through
+# is the command's own choice, and they have no real engines.
+GRAPH_LANE_ALONE = {
+    "--lane", "--exporter", "--wheel", "--checkout", "--corpus", "--quick", "--resume"
+}  # fmt: skip
 STACK = ROOT / "results" / "stack"
 LOCKS = ROOT / "environments"
 STACK_SINCE = "2.9.0"  # the oldest whose torch the corpus can be captured with

@@ -106,7 +106,14 @@ def session(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--exporter", "a.py"], ["--exporter=a.py"], ["--quick"], ["--lane", "package"]]
+    "arguments",
+    [
+        ["--exporter", "a.py"],
+        ["--exporter=a.py"],
+        ["--checkout", "a"],
+        ["--quick"],
+        ["--lane", "package"],
+    ],
 )
 def test_both_lanes_are_asked_where_both_are_there_to_ask(noxfile, arguments):
     assert noxfile.lanes(["--releases", "2.13.0"]) == noxfile.BOTH_LANES

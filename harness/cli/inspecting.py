@@ -26,6 +26,7 @@ from harness.runs.case_filter import select_cases
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import choose_subjects
+from harness.subjects.packages import packaged_release
 from harness.subjects.specs import builtin_subjects, torch_subject
 from harness.toolchain import Toolchain, clean
 from harness.toolchain.rig_client import absolute, ask_rig, graph_lane, package_lane, split_text
@@ -97,9 +98,13 @@ def explain_command(
     mode = captures(capture)[0]
     for number, chosen in enumerate(lanes_meant(info, lane, route, subject, bool(places))):
         if chosen is Lane.PACKAGE:
-            release = load_catalogue().get(subject)
-            known = routes_of(info, release.package_routes)
-            site = toolchain.package_site(release)
+            catalogue, of_candidate = load_catalogue(), None
+            if subject not in catalogue.versions:
+                spec = subject_for(subject, exporter, like, toolchain, out_dir, run, wheel)
+                of_candidate = packaged_release(spec, toolchain, catalogue)
+            found, made = of_candidate or (catalogue.get(subject), None)
+            known = routes_of(info, found.package_routes)
+            site = toolchain.package_site(found, wheel=made)
             setup, name = package_lane(site, places, seed), site.release
         else:
             spec = subject_for(subject, exporter, like, toolchain, out_dir, run, wheel)

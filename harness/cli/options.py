@@ -19,8 +19,15 @@ RunName = Annotated[str, typer.Argument(help="A run's folder or id, or `latest`.
 Exporter = Annotated[
     Path | None, typer.Option(help="An _exporter.py to judge, with a release's wheel around it.")
 ]
+Checkout = Annotated[
+    Path | None, typer.Option(help="A working tree of Torch-TensorRT to judge, all its Python.")
+]
+Base = Annotated[
+    str,
+    typer.Option(help="The revision that --checkout is held against; its merge base with main."),
+]
 Like = Annotated[
-    str, typer.Option(help="The release that a candidate is held against; the newest by default.")
+    str, typer.Option(help="The release around a candidate; the newest, or nearest, by default.")
 ]
 CorpusPlaces = Annotated[
     list[str] | None,

@@ -29,7 +29,6 @@ from harness.report.sections.causes import Script
 from harness.runs.run_directory import LATEST
 from harness.subjects.specs import release_subject
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import SubjectKind
 
 
 def reproduce_command(
@@ -67,7 +66,7 @@ def reproduce_command(
             known = routes_of(info, release.package_routes)
         else:
             spec = subject_for(subject, exporter, like, toolchain, option.RESULTS, run, wheel)
-            if spec.kind not in (SubjectKind.RELEASE, SubjectKind.FILE):
+            if spec.wheel_path is None:
                 raise UsageError(
                     f"{spec.subject} has no wheel; name a release, or give an --exporter"
                 )

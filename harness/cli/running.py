@@ -66,6 +66,8 @@ def run_command(
     releases: option.Releases = "",
     exporter: option.Exporter = None,
     wheel: option.Wheel = None,
+    checkout: option.Checkout = None,
+    base: option.Base = "",
     like: option.Like = "",
     expression: option.Expression = "",
     family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
@@ -78,8 +80,9 @@ def run_command(
     lane: Annotated[
         str,
         typer.Option(
-            help="graph, package (whole packages, of releases), or both; engine (the package that "
-            "is installed here, its engines on the GPU). By default graph; both with --corpus."
+            help="graph, package (whole packages), or both; engine (the package that "
+            "is installed here, its engines on the GPU). By default graph; both with --corpus and "
+            "--checkout."
         ),
     ] = "",
     builder: Annotated[
@@ -119,6 +122,8 @@ def run_command(
 
     The exit code is the gate's: 0 green, 1 red, 3 where something could not be asked.
     """
+    if base and not checkout:
+        raise UsageError("--base says what --checkout is held against; give that one too")
     if quick and full:
         raise UsageError("--quick and --full ask for opposite things; give one of them")
     if resume_run:
@@ -127,6 +132,8 @@ def run_command(
         releases=releases,
         exporter=exporter,
         wheel=wheel,
+        checkout=checkout,
+        base=base,
         like=like,
         expression=expression,
         families=tuple(family or ()),
@@ -134,7 +141,7 @@ def run_command(
         full=full,
         corpus=absolute(corpus or ()),
         routes=listed(routes),
-        lanes=_lanes(lane or _default_lanes(bool(corpus), bool(exporter or wheel))),
+        lanes=_lanes(lane or _default_lanes(bool(corpus or checkout), bool(exporter or wheel))),
         builders=listed(builder) or (SEGMENT,),
         environment=environment,
         captures=captures(capture),
@@ -211,9 +218,9 @@ def _how_to_go_on(which: str, out_dir: Path, expectations: Path) -> str:
     return f"\nresume: {shlex.join(words)}"
 
 
-def _default_lanes(own_cases: bool, candidate: bool) -> str:
-    """A user's cases are compiled by whole packages as well; a candidate has none."""
-    return f"{Lane.GRAPH},{Lane.PACKAGE}" if own_cases and not candidate else Lane.GRAPH
+def _default_lanes(whole: bool, file: bool) -> str:
+    """Both for a checkout and for a user's cases; one file and a wheel are asked for quickly."""
+    return f"{Lane.GRAPH},{Lane.PACKAGE}" if whole and not file else Lane.GRAPH
 
 
 def kept_options(rerun: bool, audit: str, other: Path | None) -> KeptOptions | None:

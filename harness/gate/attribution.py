@@ -106,13 +106,22 @@ _Named = dict[CellKey, dict[tuple[str, str, str], str]]
 
 
 def difference(
-    candidate: str, like: str, records: Iterable[CellRecord], table: Table, register: Register
+    candidate: str,
+    like: str,
+    records: Iterable[CellRecord],
+    table: Table,
+    register: Register,
+    around: Mapping[str, str] | None = None,
 ) -> Difference:
-    """Compare a candidate with a release of the same run, in defects."""
+    """Compare a candidate with another subject of the same run, in defects.
+
+    Args:
+        around: for what no table knows, the release whose defects it may have.
+    """
     chosen = [record for record in records if record.key.subject in (candidate, like)]
     asked = both_asked(compare(side_of(like, chosen), side_of(candidate, chosen)))
     named: dict[str, _Named] = {name: {place: {} for place in asked} for name in (candidate, like)}
-    for fact in attributed(chosen, table, register, {candidate: like}):
+    for fact in attributed(chosen, table, register, around or {candidate: like}):
         of_cell = named[fact.key.subject].get(without_subject(fact.key))
         if of_cell is not None:
             of_cell[fact.fact.seen] = fact.defect or fact.fact.text

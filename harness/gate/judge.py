@@ -10,8 +10,9 @@ over inconclusive.
 If a package's cell could not be asked because compile failed, its compile cell decides. If no
 subject can be asked about a case, that is one finding about the case.
 
-Hypothetical cells, which no user can reach, get a class and are never judged. They must end all the
-same, because a cell that the harness did not run is the harness's fault.
+Hypothetical cells, which no user can reach, get a class and are never judged. Neither are those of
+a checkout's base, nor those that a candidate has and what it is held against has not. They must end
+all the same, because a cell that the harness did not run is the harness's fault.
 """
 
 from __future__ import annotations
@@ -67,12 +68,22 @@ def judge(
             finding, and so is a case that the graph lane cannot ask and a whole package can.
     """
     partners = _partners(plan, subjects, likes or {})
+    unjudged = {spec.subject for spec in subjects if spec.kind is SubjectKind.BASE}
+    around = {spec.subject: spec.release for spec in subjects if spec.kind.brought}
+    planned = {cell.key for cell in plan} if partners else frozenset[CellKey]()
+
+    def new(key: CellKey, partner: str) -> bool:
+        return dataclasses.replace(key, subject=partner) not in planned
+
     controls = _control_failures(records.values())
     nothing_found: dict[tuple[object, ...], Comparison] = {}
     judged: dict[str, Comparison] = {}
     for cell in plan:
         record, partner = records.get(cell.key.cell_id), partners.get(cell.key.subject)
         expected: _Expected = {}
+        if cell.key.subject in unjudged or (partner is not None and new(cell.key, partner)):
+            judged[cell.key.cell_id] = _not_judged(cell, record)
+            continue
         if partner is None and not cell.hypothetical:
             whose = table.stands_for(cell.key.subject)
             expected = table.expected(place_of(cell.key), whose)
@@ -94,7 +105,7 @@ def judge(
 
     def told(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         known = [
-            defects_told(finding, table, register or Register(), partners.get(finding.subject))
+            defects_told(finding, table, register or Register(), around.get(finding.subject))
             for finding in findings
         ]
         return _marked(known, controls)
@@ -146,16 +157,24 @@ def _judge(
     """Judge one cell by ``partner``, the subject that it is compared with, or else by the table."""
     fault = _fault(record)
     if fault or record is None:
-        finding = Finding(cell.key, CellClass.MISSING, fault)
-        return Comparison(CellClass.MISSING, findings=(finding,))
+        return _not_judged(cell, record)
     if cell.hypothetical:
-        return Comparison(_class_unjudged(record))
+        return _not_judged(cell, record)
     if partner is not None:
         other = records.get(dataclasses.replace(cell.key, subject=partner).cell_id)
         return judge_candidate(Pair(None if _fault(other) else other, record))
     if record.state is CellState.UNSUPPORTED:
         return _judge_unsupported(record, expected, records)
     return _judge_by_table(record, expected)
+
+
+def _not_judged(cell: PlannedCell, record: CellRecord | None) -> Comparison:
+    """What becomes of a cell that only has to end."""
+    fault = _fault(record)
+    if fault or record is None:
+        finding = Finding(cell.key, CellClass.MISSING, fault)
+        return Comparison(CellClass.MISSING, findings=(finding,))
+    return Comparison(_class_unjudged(record))
 
 
 def _judge_unsupported(

@@ -37,7 +37,7 @@ from harness.register.table import (
 )
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellRecord, SubjectSpec
-from harness.wire.vocabulary import CellState, SubjectKind
+from harness.wire.vocabulary import CellState
 
 #: By place and subject; None if a cell was not asked for a reason that another cell gives.
 _Cells = dict[Place, dict[str, tuple[Fact, ...] | None]]
@@ -97,7 +97,7 @@ def _observed(
     records: Iterable[CellRecord], subjects: Sequence[SubjectSpec]
 ) -> tuple[_Cells, list[Entry]]:
     """The facts of each cell, and the cases about which nothing could be asked."""
-    candidates = {spec.subject for spec in subjects if spec.kind is SubjectKind.FILE}
+    candidates = {spec.subject for spec in subjects if spec.kind.brought}
     lacking_here = {spec.unavailable for spec in subjects}
     lacking_here |= {package.unavailable for spec in subjects for package in spec.packages}
     cells: _Cells = defaultdict(dict)

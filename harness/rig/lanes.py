@@ -110,8 +110,9 @@ class PackageLane:
     """One release's whole package, called as its users call it; asked as the graph lane is.
 
     Its setup: {"lane": "package", "site": FOLDER or null for the package that is installed,
-    "release": VERSION, "builder": NAME of the site's, "engines": FOLDER that keeps built engines,
-    "corpus": [PLACE...], "seed": N, "executor": NAME, "device": NAME}. Engines are emulated unless
+    "release": VERSION, "subject": NAME if that is another, "builder": NAME of the site's,
+    "engines": FOLDER that keeps built engines, "corpus": [PLACE...], "seed": N, "executor": NAME,
+    "device": NAME}. Engines are emulated unless
     an executor is named.
     """
 
@@ -128,8 +129,8 @@ class PackageLane:
             self.package = open_package(setup)
         except (ImportError, OSError) as error:  # the machine lacks something: ends the run
             traceback.print_exc()
-            release = setup["release"]
-            self.load_errors[release] = f"torch_tensorrt {release} cannot be imported: {error}"
+            whose = setup.get("subject", setup["release"])
+            self.load_errors[whose] = f"torch_tensorrt {whose} cannot be imported: {error}"
         except Exception as error:  # noqa: BLE001 - the package does not fit this TensorRT: a verdict
             traceback.print_exc()
             self._unusable = error

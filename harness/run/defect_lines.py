@@ -19,7 +19,7 @@ from harness.gate.findings import Gate, first_screen, mistake
 from harness.gate.known import known_lines
 from harness.gate.qualify_words import decision_words, evidence_words, tally_lines
 from harness.run.judged_run import JudgedRun
-from harness.subjects.choosing import likes
+from harness.subjects.choosing import around, likes
 from harness.wire.vocabulary import SubjectKind
 
 #: How many releases are told one by one.
@@ -81,9 +81,10 @@ def _told(parts: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _candidates(judged: JudgedRun) -> dict[str, list[str]]:
     known, records = judged.expectations, list(judged.records.values())
+    near = around(judged.subjects)
     return {
         subject: difference_parts(
-            difference(subject, like, records, known.table, known.register), like
+            difference(subject, like, records, known.table, known.register, near), like
         )
         for subject, like in sorted(likes(judged.subjects).items())
     }

@@ -32,7 +32,7 @@ from harness.runs.costs import Cost
 from harness.runs.plan import PlannedCell, judged_cells
 from harness.runs.provenance import Provenance
 from harness.runs.run_folder import RunFolder, RunState
-from harness.subjects.choosing import likes
+from harness.subjects.choosing import around, likes
 from harness.subjects.specs import known_subjects
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import Corpus, read_corpus
@@ -65,8 +65,8 @@ class JudgedRun:
     @functools.cached_property
     def shown(self) -> tuple[Attributed, ...]:
         """Every failure that is judged, with its defect."""
-        known, partners = self.expectations, likes(self.subjects)
-        return tuple(attributed(self.records.values(), known.table, known.register, partners))
+        known, near = self.expectations, around(self.subjects)
+        return tuple(attributed(self.records.values(), known.table, known.register, near))
 
     @functools.cached_property
     def _defects(self) -> tuple[Known, DefectTable] | tuple[None, None]:
@@ -103,13 +103,17 @@ class JudgedRun:
 
     @functools.cached_property
     def qualifications(self) -> tuple[Qualification, ...]:
-        """Each candidate in the place of what it is held against; else the two newest releases.
+        """Each candidate in the place of what it is held against, and a checkout in that of the
+        newest release, too; else the two newest releases.
 
         Of two releases it is the newer one that is held against the other, if the run does not say.
         """
         specs = {spec.subject: spec for spec in self.subjects}
         partners = likes(self.subjects)
         pairs = [(like, name) for name, like in sorted(partners.items()) if like in specs]
+        newest_release = _newest_release(self.subjects)
+        based = [name for _, name in pairs if specs[name].held_against]
+        pairs += [(newest_release, name) for name in based if newest_release is not None]
         if not partners:
             releases = [spec for spec in specs.values() if spec.kind is SubjectKind.RELEASE]
             newest = sorted((spec.subject for spec in releases), key=Version)[-2:]
@@ -125,7 +129,7 @@ class JudgedRun:
                 self.shown,
                 self.expectations.register,
                 self.places,
-                reach_in(self.cases, self.provenance.corpus, partners),
+                reach_in(self.cases, self.provenance.corpus, around(self.subjects)),
                 self.scope,
             )
             for one, other in pairs
@@ -306,7 +310,7 @@ def summary_of(
             judged.shown,
             judged.expectations.register,
             judged.subjects,
-            reach_in(judged.cases, judged.provenance.corpus, likes(judged.subjects)),
+            reach_in(judged.cases, judged.provenance.corpus, around(judged.subjects)),
         ),
         wall_s=wall_s,
         spent=spent,

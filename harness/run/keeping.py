@@ -30,7 +30,7 @@ from harness.toolchain.rig_client import Corpus
 from harness.wire.oracles import Oracle, Symptom
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import NOT_EMULATED, CellState, SubjectKind
+from harness.wire.vocabulary import NOT_EMULATED, CellState
 
 T = TypeVar("T")
 
@@ -78,7 +78,6 @@ class Keeping:
         provenance: of the run, whose id seeds what is asked again.
         cells: all that the run plans, by ``cell_id``.
         own: the store that takes what this run asks.
-        subjects: those of which anything is kept.
         tell: gets a line for whoever watches.
     """
 
@@ -87,7 +86,6 @@ class Keeping:
     cells: Mapping[str, PlannedCell]
     ingredients: Ingredients
     own: KeptStore
-    subjects: frozenset[str]
     tell: Callable[[str], None]
 
     def take(self, missing: Iterable[PlannedCell]) -> Taken:
@@ -161,7 +159,7 @@ class Keeping:
         for record in records:
             cell = self.cells[record.key.cell_id]
             digest = self.ingredients.key(cell)
-            if digest and is_kept(record) and record.key.subject in self.subjects:
+            if digest and is_kept(record):
                 entries.append(Entry(digest, part_of(cell), record))
         if entries and not self.ingredients.unchanged:
             self.tell("nothing of this run is kept: its sources were written to while it ran")
@@ -267,11 +265,7 @@ def keeping_of(
     share: bool,
     tell: Callable[[str], None],
 ) -> Keeping | None:
-    """The kept verdicts of a run; None where nothing can be kept, which is told.
-
-    A candidate's code is in the same process as the releases', and may change anything there: in a
-    run with one, nothing of any other subject is kept.
-    """
+    """The kept verdicts of a run; None where nothing can be kept, which is told."""
     cells = {cell.key.cell_id: cell for cell in plan}
     try:
         ingredients = collect(
@@ -286,10 +280,8 @@ def keeping_of(
     except (NothingKept, SurroundingsError) as reason:
         tell(f"no verdict is kept or taken: {reason}")
         return None
-    candidates = {spec.subject for spec in subjects if spec.kind is SubjectKind.FILE}
-    kept = candidates or {spec.subject for spec in subjects}
     store = KeptStore(toolchain.cache / KEPT)
-    return Keeping(options, provenance, cells, ingredients, store, frozenset(kept), tell)
+    return Keeping(options, provenance, cells, ingredients, store, tell)
 
 
 def is_kept(record: CellRecord) -> bool:

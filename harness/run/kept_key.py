@@ -48,7 +48,9 @@ JUDGES: Final = (
     "corpus/case.py", "corpus/elsewhere.py", "corpus/op_names.py",
 )  # fmt: skip
 #: Of a subject, what the rig is told of it that decides nothing, or only which cells there are.
-_UNTOLD: Final = ("wheel_path", "exporter_path", "packages", "unavailable")
+_UNTOLD: Final = (
+    "wheel_path", "exporter_path", "checkout", "held_against", "packages", "unavailable",
+)  # fmt: skip
 _SECRET: Final = ("AUTH", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN")
 
 

@@ -29,6 +29,7 @@ from harness.runs.run_folder import RunFolder, RunState
 from harness.subjects.choosing import choose_subjects, found_again
 from harness.subjects.packages import Sites, preflight, with_installed, with_packages
 from harness.toolchain import Toolchain
+from harness.toolchain.checkout import checkout_at
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus
 from harness.wire.builders import MATCHED, PINNED, SEGMENT, Builder
@@ -46,6 +47,8 @@ class RunOptions:
     releases: str = ""
     exporter: Path | None = None
     wheel: Path | None = None
+    checkout: Path | None = None
+    base: str = ""  # of the checkout; by default its merge base with the main branch
     like: str = ""
     baseline: str = ""  # the release that the other one is held against, if not the older
     subjects: tuple[str, ...] = ()  # of those that are chosen these alone, in this order
@@ -90,7 +93,7 @@ def run(
             already, can be resumed.
         Unavailable: the engine lane is asked for and cannot run here.
     """
-    _refuse_candidate_without_package(options)
+    _refuse_candidate_on_gpu(options)
     installed = preflight(toolchain.python) if Lane.ENGINE in options.lanes else None
     if installed and options.environment == PINNED:
         raise UsageError(
@@ -99,6 +102,7 @@ def run(
         )
     # Before anything takes long, so that a typo costs little time.
     known = read_expectations(options.expectations, options.corpus)
+    checkout = checkout_at(options.checkout, options.base) if options.checkout else None
     torch = "" if options.environment == PINNED else toolchain.python_env().torch_version
     subjects = choose_subjects(
         toolchain,
@@ -106,6 +110,7 @@ def run(
         releases=releases_in(options.environment, options.releases, torch, catalogue),
         exporter=options.exporter,
         wheel=options.wheel,
+        checkout=checkout,
         like=options.like,
         built_in=not options.corpus,
     )
@@ -169,13 +174,17 @@ def resume(
         return _execute(folder, options, toolchain, expected, progress, subjects, sites)
 
 
-def _refuse_candidate_without_package(options: RunOptions) -> None:
-    """Refuse a candidate without the graph lane: a run that asks it nothing would end green."""
-    if (options.exporter or options.wheel) and set(options.lanes) != {Lane.GRAPH}:
-        which = "--exporter" if options.exporter else "--wheel"
+def _refuse_candidate_on_gpu(options: RunOptions) -> None:
+    """Refuse a candidate in the engine lane, which takes the release that is installed."""
+    given = {
+        "--exporter": options.exporter, "--wheel": options.wheel, "--checkout": options.checkout
+    }  # fmt: skip
+    which = [name for name, value in given.items() if value]
+    if which and Lane.ENGINE in options.lanes:
         raise UsageError(
-            f"{which} with --lane {','.join(options.lanes)}: only releases have a whole package",
-            f"leave out --lane, or give --lane {Lane.GRAPH}",
+            f"{which[0]} with --lane {','.join(options.lanes)}: that lane takes the release that "
+            "is installed here",
+            f"leave out --lane {Lane.ENGINE}",
         )
 
 
@@ -332,20 +341,27 @@ def _run_missing(
 ) -> dict[str, str]:
     """Run the graph lane, all workers on one queue, and the packages, a worker for each.
 
-    The lane that is asked for first runs first.
+    The lane that is asked for first runs first. Code that a user brought is in processes of its
+    own, where it can change nothing for the releases, whose verdicts are kept.
     """
-    jobs = make_jobs([cell for cell in missing if cell.key.lane == Lane.GRAPH])
+    graph = [cell for cell in missing if cell.key.lane == Lane.GRAPH]
+    queues = [
+        (jobs, _worker_setup(folder, options, toolchain, of))
+        for of in _processes(subjects)
+        if (jobs := make_jobs([cell for cell in graph if cell.key.subject in _names(of)]))
+    ]
 
     def package_setup(spec: SubjectSpec, package: PackageSpec) -> PackageSetup:
         real = package.lane is Lane.ENGINE
+        site = None if real else sites[spec.subject, package.builder]
         return PackageSetup(
             python=toolchain.python,
             subjects=[spec],
             seed=options.seed,
             log_folder=folder.path / "workers" / f"{spec.subject}-{package.builder}",
             corpus_digest=folder.provenance().corpus_digest,
-            release=spec.subject,
-            site=None if real else sites[spec.subject, package.builder],
+            release=spec.subject if site is None else site.release,
+            site=site,
             engines=toolchain.engines,
             corpus=folder.provenance().corpus,
             executor=package.executor,
@@ -361,14 +377,21 @@ def _run_missing(
             "on_record": add,
             "on_cost": on_cost,
         }
-        setup = _worker_setup(folder, options, toolchain, subjects)
-        asked = [
-            *([partial(run_jobs, jobs, setup)] if jobs else []),
-            *([partial(run_groups, groups)] if groups else []),
-        ]
-        for lane in asked if options.lanes[0] == Lane.GRAPH else reversed(asked):
-            broken |= asyncio.run(lane(**how))
+        asked: list[Any] = [partial(run_jobs, jobs, setup) for jobs, setup in queues]
+        packages: list[Any] = [partial(run_groups, groups)] if groups else []
+        for run_all in asked + packages if options.lanes[0] == Lane.GRAPH else packages + asked:
+            broken |= asyncio.run(run_all(**how))
     return broken
+
+
+def _processes(subjects: Sequence[SubjectSpec]) -> list[list[SubjectSpec]]:
+    """The subjects that share workers; a candidate comes after what it is held against."""
+    brought = [[spec] for spec in subjects if spec.kind.brought]
+    return [[spec for spec in subjects if not spec.kind.brought], *brought]
+
+
+def _names(subjects: Sequence[SubjectSpec]) -> set[str]:
+    return {spec.subject for spec in subjects}
 
 
 def _package_groups(

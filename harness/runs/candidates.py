@@ -16,7 +16,6 @@ from harness.base.errors import UsageError
 from harness.base.files import sha256_of, written_to
 from harness.runs.run_folder import RunFolder
 from harness.wire.records import SubjectSpec
-from harness.wire.vocabulary import SubjectKind
 
 #: In a run's folder.
 CANDIDATES: Final = "candidates"
@@ -56,7 +55,7 @@ def changed_since(run: RunFolder, subject: str) -> Path | None:
 
 
 def _candidates(subjects: Iterable[SubjectSpec]) -> Iterable[SubjectSpec]:
-    files = (spec for spec in subjects if spec.kind is SubjectKind.FILE)
+    files = (spec for spec in subjects if spec.kind.brought)
     return (spec for spec in files if spec.exporter_path or spec.wheel_path)
 
 

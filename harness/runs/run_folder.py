@@ -37,7 +37,7 @@ from harness.runs.record_table import parquet_bytes, read_parquet
 from harness.runs.run_directory import RunDirectory, foreign_or_damaged
 from harness.wire.record_json import cell_from_text, to_json, words
 from harness.wire.records import CaseInfo, CellRecord
-from harness.wire.vocabulary import Outcome, SubjectKind
+from harness.wire.vocabulary import Outcome
 
 
 class RunState(enum.StrEnum):
@@ -127,7 +127,7 @@ class RunFolder(RunDirectory):
     def places(self) -> Places:
         """What printed commands need to find this run from the current folder."""
         provenance, out = self.provenance(), os.path.relpath(self.path.parent)
-        files = (spec.subject for spec in provenance.subjects if spec.kind is SubjectKind.FILE)
+        files = (spec.subject for spec in provenance.subjects if spec.kind.brought)
         return Places(
             corpus=provenance.corpus,
             run=self.run_id,

@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from harness.base.errors import Unavailable, UsageError
 from harness.catalogue.bindings import rtx_versions
-from harness.catalogue.releases import Catalogue, Release
+from harness.catalogue.entry import subject_for_wheel
+from harness.catalogue.releases import EXPORTER_MODULE, Catalogue, Release
 from harness.machine.cuda import DRIVER, Device, first_device, refuse_for_rtx
 from harness.toolchain import PackageSite, Toolchain
+from harness.toolchain.checkout import made_wheel
 from harness.toolchain.rig_client import ask_rig
 from harness.wire.builders import BUILDERS, CUDA, SEGMENT, Builder, BuilderKind
 from harness.wire.records import PackageSpec, SubjectSpec
@@ -31,7 +34,7 @@ def with_packages(
     builders: Sequence[str] = (SEGMENT,),
     before: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[tuple[SubjectSpec, ...], Sites]:
-    """The subjects, in which releases have their packages, and the folders of these packages.
+    """The subjects, in which those that have any have their packages, and the packages' folders.
 
     The cells of a package that is not available here end as unsupported, with the reason.
 
@@ -46,14 +49,16 @@ def with_packages(
     described = []
     for spec in subjects:
         packages = []
-        for builder in wanted if _packaged(spec, catalogue) else ():
-            release = catalogue.get(spec.subject)
+        packaged = packaged_release(spec, toolchain, catalogue)
+        for builder in wanted if packaged else ():
+            assert packaged is not None
+            release, wheel = packaged
             if builder.real and not _builds_real(release, builder, catalogue):
                 continue
             if before is not None and builder not in before.get(spec.subject, ()):
                 continue
             try:
-                site = toolchain.package_site(release, builder.kind, builder.version or None)
+                site = toolchain.package_site(release, builder.kind, builder.version or None, wheel)
             except Unavailable as reason:
                 named = PackageSpec(builder, release.package_routes, unavailable=str(reason))
             else:
@@ -116,10 +121,24 @@ def _builders(text: str) -> tuple[Builder, ...]:
     return (builder,)
 
 
-def _packaged(spec: SubjectSpec, catalogue: Catalogue) -> bool:
-    if spec.kind is not SubjectKind.RELEASE:
-        return False
-    return bool(catalogue.get(spec.subject).package_routes)
+def packaged_release(
+    spec: SubjectSpec, toolchain: Toolchain, catalogue: Catalogue
+) -> tuple[Release, Path | None] | None:
+    """What the whole package of a subject is made of; None if it has none, or cannot be had.
+
+    Of a candidate it is its wheel; of a file, that of its release with the file in it.
+    """
+    if spec.kind is SubjectKind.RELEASE:
+        found, wheel = catalogue.get(spec.subject), None
+    elif spec.kind.brought and spec.wheel_path and not spec.unavailable:
+        wheel = Path(spec.wheel_path)
+        if spec.exporter_path is not None:
+            replaced = {EXPORTER_MODULE: Path(spec.exporter_path).read_bytes()}
+            wheel = made_wheel(toolchain.cache, wheel, replaced, whole=False)
+        found = subject_for_wheel(wheel, catalogue)
+    else:
+        return None
+    return (found, wheel) if found.package_routes else None
 
 
 def _builds_real(release: Release, builder: Builder, catalogue: Catalogue) -> bool:

@@ -82,6 +82,29 @@ def wheel_subject(found: Release, wheel_path: Path, like: Release) -> SubjectSpe
     )
 
 
+def checkout_subject(
+    found: Release, wheel_path: Path, like: Release, checkout: Path, base: str = ""
+) -> SubjectSpec:
+    """A working tree, or the revision that it is held against, as a wheel that was made of it.
+
+    Its name holds the start of its content's digest, so that two states of it are two subjects.
+
+    Args:
+        found: the wheel, as `harness.catalogue.entry.subject_for_wheel` reads it.
+        like: the release that gives what only a package has.
+        base: the subject that the working tree is held against; empty for that one itself.
+    """
+    kind = SubjectKind.FILE if base else SubjectKind.BASE
+    name = "checkout" if base else "base"
+    return dataclasses.replace(
+        wheel_subject(found, wheel_path, like),
+        subject=f"{name}:{wheel_path.stem[:8]}",
+        kind=kind,
+        checkout=str(checkout),
+        held_against=base,
+    )
+
+
 def exporter_subject(
     path: Path, like: Release, wheel_path: Path | None, unavailable: str = ""
 ) -> SubjectSpec:

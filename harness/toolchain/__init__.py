@@ -113,6 +113,7 @@ class Toolchain:
         release: Release,
         builder: str = SEGMENT,
         tensorrt: str | None = None,
+        wheel: Path | None = None,
     ) -> PackageSite:
         """A folder from which the release's whole package is imported without CUDA.
 
@@ -122,6 +123,7 @@ class Toolchain:
         Args:
             builder: what builds the engines: `segment`, or `tensorrt-rtx`, which really does.
             tensorrt: this version of TensorRT, in place of the one the release names.
+            wheel: of a candidate, which no catalogue has a hash of.
 
         Raises:
             Unavailable: a wheel cannot be had, or a real TensorRT is installed.
@@ -136,6 +138,7 @@ class Toolchain:
             facts=self._facts,
             bindings=self.bindings(release, builder, tensorrt),
             builder=builder,
+            released=wheel,
         )
 
     @property

@@ -24,6 +24,7 @@ PACKAGES: Final = "packages"
 ENGINES: Final = "engines"
 ANSWERS: Final = "answers"
 KEPT: Final = "kept"
+CANDIDATES: Final = "candidates"
 FINGERPRINTS: Final = "fingerprints"
 FACTS: Final = "facts"
 _LOCKS: Final = "locks"
@@ -93,6 +94,7 @@ def clean(
         FACTS: native,
         PACKAGES: packages,
         ENGINES: packages,
+        CANDIDATES: packages,
         KEPT: kept,
     }
     folders = [cache / name for name, wanted in asked.items() if wanted]

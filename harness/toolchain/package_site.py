@@ -70,6 +70,7 @@ def package_site(
     facts: EnvironmentFacts,
     bindings: Bindings,
     builder: str = SEGMENT,
+    released: Path | None = None,
 ) -> PackageSite:
     """The folder for one release, made if it is not in the cache; see `Toolchain.package_site`."""
     if facts.real_tensorrt:
@@ -77,7 +78,7 @@ def package_site(
             f"{', '.join(facts.real_tensorrt)} is installed in this environment: the emulated "
             "package is not put beside the real one"
         )
-    released, bound = wheels.wheel(release), wheels.wheel(bindings)
+    released, bound = released or wheels.wheel(release), wheels.wheel(bindings)
     with guarded(released):
         slots = engine_slots(released, release.abi)
         sha256 = sha256_of(released)

@@ -23,6 +23,16 @@ def text_in(wheel: Path, name: str) -> str:
         return archive.read(name).decode("utf-8") if name in archive.namelist() else ""
 
 
+def is_of_package(name: str) -> bool:
+    """Whether a file of a wheel is unpacked: nothing compiled is, nor what belongs to that."""
+    top = name.split("/")[0]
+    if top.endswith(".dist-info"):
+        # Not RECORD: it would vouch for files that are not there.
+        return PurePosixPath(name).name in {"METADATA", "WHEEL", "top_level.txt"}
+    compiled = re.search(r"\.so(\.|$)", PurePosixPath(name).name)
+    return top == "torch_tensorrt" and not name.startswith(_LEFT_OUT) and not compiled
+
+
 def unpack_release(wheel: Path, folder: Path, rtx: bool) -> None:
     """Unpack a release's Python without its compiled parts, which need CUDA and TensorRT.
 
@@ -32,16 +42,8 @@ def unpack_release(wheel: Path, folder: Path, rtx: bool) -> None:
             same, byte for byte, but for the folder `fx`, which is not imported then.
     """
 
-    def wanted(name: str) -> bool:
-        top = name.split("/")[0]
-        if top.endswith(".dist-info"):
-            # Not RECORD: it would vouch for files that are not there.
-            return PurePosixPath(name).name in {"METADATA", "WHEEL", "top_level.txt"}
-        compiled = re.search(r"\.so(\.|$)", PurePosixPath(name).name)
-        return top == "torch_tensorrt" and not name.startswith(_LEFT_OUT) and not compiled
-
     with _opened(wheel) as archive:
-        archive.extractall(folder, [name for name in archive.namelist() if wanted(name)])
+        archive.extractall(folder, [name for name in archive.namelist() if is_of_package(name)])
     if rtx:
         for info in folder.glob("torch_tensorrt-*.dist-info"):
             metadata = info / "METADATA"

@@ -121,6 +121,8 @@ class SubjectSpec:
     wheel_sha256: str | None = None
     exporter_path: str | None = None
     exporter_sha256: str | None = None  # None in runs of before this was asked
+    checkout: str | None = None  # the folder of a working tree, of which the wheel was made
+    held_against: str = ""  # of a candidate, if that is not its release
     inliner_id: str | None = None
     torch_pinned: str | None = None
     tensorrt_pinned: str | None = None

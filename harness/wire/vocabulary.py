@@ -84,6 +84,12 @@ class CellState(enum.StrEnum):
 
 class SubjectKind(enum.StrEnum):
     RELEASE = "release"  # the inliner out of a released wheel
-    FILE = "file"  # an _exporter.py, with a release's wheel around it
+    BASE = "base"  # the revision that a checkout is held against
+    FILE = "file"  # a candidate: an _exporter.py, a wheel, a checkout
     BUILTIN = "builtin"  # this project's own writing of an algorithm
     TORCH = "torch"  # no inliner: the control
+
+    @property
+    def brought(self) -> bool:
+        """Whether a user brought its code, which no table knows."""
+        return self in (SubjectKind.BASE, SubjectKind.FILE)

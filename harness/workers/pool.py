@@ -18,7 +18,7 @@ from harness.runs.costs import Cost
 from harness.wire.oracles import Symptom
 from harness.wire.record_json import cell_from_json
 from harness.wire.records import CellRecord
-from harness.wire.vocabulary import Stage, SubjectKind
+from harness.wire.vocabulary import Stage
 from harness.workers.jobs import Job, broken_off, settle_second_attempt
 from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
 
@@ -231,7 +231,7 @@ class _Lane:
 
     def _check_loaded(self, load_errors: dict[str, str]) -> None:
         """Blame the user for a file that does not load, and the surroundings for a release."""
-        files = {spec.subject for spec in self.setup.subjects if spec.kind is SubjectKind.FILE}
+        files = {spec.subject for spec in self.setup.subjects if spec.kind.brought}
         if load_errors:
             kind = UsageError if set(load_errors) <= files else SurroundingsError
             raise kind("; ".join(load_errors.values()))

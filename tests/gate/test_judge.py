@@ -18,7 +18,7 @@ from harness.register.table import ALL, Table
 from harness.runs.commands import Places, explain_command
 from harness.wire.oracles import Harm, Oracle, Symptom, gates
 from harness.wire.record_json import TOO_OLD
-from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable, passed
+from harness.wire.records import CellKey, CellRecord, SubjectSpec, Verdict, not_applicable, passed
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CellState, Stage, SubjectKind
 from tests.record_builders import (
@@ -645,3 +645,21 @@ def test_any_new_failure_turns_a_green_run_red(run, data):
     verdicts_ = [*(v for v in old.verdicts if v.oracle is not oracle), failed(oracle, "new")]
     records[at] = dataclasses.replace(old, verdicts=tuple(verdicts_))
     assert judged(*records, rows=rows).gate is Gate.RED
+
+
+def test_a_base_is_judged_by_nobody_and_a_new_route_of_its_checkout_neither():
+    base, mine = key("a", "base:1"), key("a", "checkout:1")
+    new = dataclasses.replace(mine, route=Route.CROSS)
+    kinds = {base: SubjectKind.BASE, mine: SubjectKind.FILE}
+    subjects = [
+        SubjectSpec(cell.subject, kind, (cell.route,), release="2.14.0")
+        for cell, kind in kinds.items()
+    ]
+    plan = [planned(cell) for cell in (base, mine, new)]
+    records = {cell.cell_id: record(cell, failed(Oracle.VALUES)) for cell in (base, mine, new)}
+    report = judge(plan, records, table(), subjects, {mine.subject: base.subject})
+    assert (report.gate, report.findings) == (Gate.GREEN, ())
+    del records[base.cell_id]
+    assert judge(plan, records, table(), subjects, {} | {mine.subject: base.subject}).gate is (
+        Gate.FAILED
+    )

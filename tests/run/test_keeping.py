@@ -58,7 +58,6 @@ class Runs:
             cells={cell.key.cell_id: cell for cell in PLAN},
             ingredients=ingredients(**dict(common)),
             own=KeptStore(self.folder),
-            subjects=frozenset({"2.13.0", "2.14.0"}),
             tell=self.told.append,
         )
         return dataclasses.replace(made, **fields)
@@ -277,13 +276,6 @@ def test_what_was_run_while_sources_were_written_to_is_not_kept(runs, tmp_path):
     dataclasses.replace(now, ingredients=edited).keep(map(record, KEYS))
     assert "written to" in runs.told[-1]
     assert not now.take(PLAN).served
-
-
-def test_of_a_subject_beside_a_candidate_nothing_is_kept(runs):
-    now = runs.keeping(common={"torch": "3"}.items(), subjects=frozenset({"2.14.0"}))
-    now.keep(map(record, KEYS))
-    found = now.take(PLAN)
-    assert {each.key.subject for each in found.served.values()} == {"2.14.0"}
 
 
 def test_a_store_of_no_use_is_told_and_ends_no_run(runs):

@@ -23,7 +23,9 @@ class Sites:
     def __init__(self, *lacking: str) -> None:
         self.lacking = lacking
 
-    def package_site(self, release: Any, builder: str, tensorrt: str | None = None) -> PackageSite:
+    def package_site(
+        self, release: Any, builder: str, tensorrt: str | None = None, wheel: Path | None = None
+    ) -> PackageSite:
         if release.version in self.lacking:
             raise Unavailable("no bindings here")
         running = tensorrt or ("9.9" if builder == "segment" else "1.6.1.120")

@@ -53,7 +53,8 @@ from harness.wire.vocabulary import SubjectKind
 UPSTREAM = "https://github.com/pytorch/TensorRT"
 TEMPLATES = Path(__file__).parent / "templates"
 _KINDS = {
-    SubjectKind.FILE.value: "a file",
+    SubjectKind.BASE.value: "what the candidate is held against",
+    SubjectKind.FILE.value: "a candidate",
     SubjectKind.BUILTIN.value: "built in",
     SubjectKind.TORCH.value: "control, no inliner",
 }

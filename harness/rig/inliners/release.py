@@ -40,7 +40,7 @@ from harness.rig.inliners.protocol import Inlining, LoadError
 from harness.rig.inliners.surroundings import EXPORTER, PACKAGE, load_shape_analysis, stand_ins
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Route
-from harness.wire.vocabulary import REQUIRED_CALLS, SubjectKind
+from harness.wire.vocabulary import REQUIRED_CALLS
 
 
 class ReleaseInliner:
@@ -77,7 +77,7 @@ class ReleaseInliner:
         clock: StageClock,
         result: Inlining,
     ) -> ExportedProgram:
-        if self._spec.kind is SubjectKind.FILE and route not in self._spec.hypothetical_routes:
+        if self._spec.kind.brought and route not in self._spec.hypothetical_routes:
             result.own_export = functools.partial(
                 self.own_export, split, route, example, dynamic_shapes
             )

@@ -20,7 +20,7 @@ from harness.rig.reproduce.user_calls import refuse_changed_module, user_calls
 from harness.rig.reproduce.user_script import docstring_of, failures_of, user_script, user_test
 from harness.wire.records import CellRecord, Verdict
 from harness.wire.routes import Route
-from harness.wire.vocabulary import Stage, SubjectKind
+from harness.wire.vocabulary import Stage
 
 Write = Callable[[CapturedProgram, Route, Verdict], Iterator["Written"]]
 """The scripts of a captured case, a route and a verdict: what a reader likes best comes first."""
@@ -70,7 +70,7 @@ def _of_inliner(
     spec = lane.subjects[wanted["subject"]]
     assert spec.wheel_path is not None
     files = [spec.wheel_path, *([spec.exporter_path] if spec.exporter_path else [])]
-    own_wheel = spec.kind is SubjectKind.FILE and not spec.exporter_path
+    own_wheel = spec.kind.brought and not spec.exporter_path
 
     def write(captured: CapturedProgram, route: Route, verdict: Verdict) -> Iterator[Written]:
         shown = _shown(

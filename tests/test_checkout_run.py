@@ -1,0 +1,69 @@
+"""A working tree with one wire broken, judged as a user judges it: real wheel, real workers."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import ExitCode
+from harness.catalogue.releases import EXPORTER_MODULE
+from harness.runs.run_folder import RunFolder
+from tests.cli.test_bench import invoke
+from tests.toolchain.test_checkout import git
+
+RIGHT = "copied_placeholder.replace_all_uses_with(submodule_inputs[idx])"
+WRONG = "copied_placeholder.replace_all_uses_with(submodule_inputs[-1 - idx])"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory, release_specs):
+    """The Python of 2.14.0 as a repository of its own."""
+    root = tmp_path_factory.mktemp("tree")
+    with zipfile.ZipFile(str(release_specs["2.14.0"].wheel_path)) as wheel:
+        names = [name for name in wheel.namelist() if name.endswith(".py")]
+        wheel.extractall(root / "py", [name for name in names if "_version" not in name])
+    (root / "version.txt").write_text("2.14.0a0")
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "as released")
+    return root
+
+
+def asked(root: Path, out: Path, case: str) -> tuple[int, str, RunFolder]:
+    code, told = invoke(
+        "run", "--checkout", str(root), "-k", case, "--lane", "graph", "--jobs", "1",
+        "--out", str(out),
+    )  # fmt: skip
+    return code, told, RunFolder.open("latest", out)
+
+
+def test_an_unchanged_tree_is_all_as_its_base_and_runs_nothing_of_its_own(root, tmp_path):
+    code, told, run = asked(root, tmp_path, "relu_once")
+    assert code == ExitCode.GREEN, told
+    (line,) = [each for each in told.splitlines() if each.startswith("checkout:")][-1:]
+    assert ": all as base:" in line
+    own = [each for each in run.records().values() if each.key.subject.startswith("checkout:")]
+    assert own
+    assert {each.measured_as.partition(":")[0] for each in own} == {"base"}
+
+
+def test_a_broken_wire_is_held_against_the_base_and_its_command_explains_it(root, tmp_path):
+    exporter = root / "py" / EXPORTER_MODULE
+    right = exporter.read_text()
+    assert right.count(RIGHT) == 1
+    exporter.write_text(right.replace(RIGHT, WRONG))
+    try:
+        code, told, run = asked(root, tmp_path, "inputs_read_in_reverse and not recorded")
+    finally:
+        exporter.write_text(right)
+    assert code == ExitCode.RED, told
+    assert "worse than base:" in told
+    candidate = next(s for s in run.provenance().subjects if s.subject.startswith("checkout:"))
+    code, shown = invoke(
+        "explain", "inputs_read_in_reverse", "--subject", candidate.subject, "--route", "legacy",
+        "--run", str(run.path),
+    )  # fmt: skip
+    assert code == ExitCode.GREEN, shown
+    assert "numbers differ" in shown
