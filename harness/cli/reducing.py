@@ -231,7 +231,7 @@ def _script(
     seed: int,
 ) -> Script:
     """The script, made of the file as of any case of a user's own."""
-    if how.spec.wheel_path is None:
+    if how.spec.kind in (SubjectKind.BUILTIN, SubjectKind.TORCH):
         return Script("", "", "", f"{how.subject} has no wheel", "")
     assert done.signature is not None
     assert done.verdict is not None

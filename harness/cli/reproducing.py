@@ -29,6 +29,7 @@ from harness.report.sections.causes import Script
 from harness.runs.run_directory import LATEST
 from harness.subjects.specs import release_subject
 from harness.wire.routes import Lane
+from harness.wire.vocabulary import SubjectKind
 
 
 def reproduce_command(
@@ -66,7 +67,7 @@ def reproduce_command(
             known = routes_of(info, release.package_routes)
         else:
             spec = subject_for(subject, exporter, like, toolchain, option.RESULTS, run, wheel)
-            if spec.wheel_path is None:
+            if spec.kind in (SubjectKind.BUILTIN, SubjectKind.TORCH):
                 raise UsageError(
                     f"{spec.subject} has no wheel; name a release, or give an --exporter"
                 )

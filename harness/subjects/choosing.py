@@ -59,7 +59,7 @@ def choose_subjects(
         if like:
             raise UsageError(
                 "--like says what a candidate is held against; "
-                f"give {', '.join(given)} and what is judged too"
+                f"give one of them too: {', '.join(given)}"
             )
         asked = catalogue.select(releases) if releases else tuple(catalogue)
         return (

@@ -53,7 +53,7 @@ def one_error(printed: str) -> str:
         (["run", "--exporter", "x.py", "--lane", "engine"], "the release that is installed here"),
         (["run", "--wheel", "x.whl", "--lane", "graph,engine"], "leave out --lane engine"),
         (["run", "--checkout", "no/such/folder/at/all"], "git working tree of Torch-TensorRT"),
-        (["run", "--checkout", ".", "--wheel", "x.whl"], "two candidates; judge one at a time"),
+        (["run", "--exporter", "x.py", "--wheel", "x.whl"], "two candidates; judge one at a time"),
         (["run", "--base", "HEAD"], "--base says what --checkout is held against"),
         (["run", "--quick", "--full"], "give one of them"),
         (["run", "--resume", "latest", "--releases", "2.13.0"], "--releases with --resume"),
