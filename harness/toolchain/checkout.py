@@ -163,8 +163,7 @@ def made_wheel(cache: Path, wheel: Path, files: Mapping[str, bytes], *, whole: b
             with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
                 for name, data in sorted(content.items()):
                     entry = zipfile.ZipInfo(name, _MOMENT)
-                    entry.compress_type = zipfile.ZIP_DEFLATED
-                    archive.writestr(entry, data)
+                    archive.writestr(entry, data, compress_type=zipfile.ZIP_DEFLATED)
             made.seek(0)
             with guarded(target):
                 target.parent.mkdir(parents=True, exist_ok=True)
