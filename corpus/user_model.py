@@ -165,7 +165,8 @@ class UserModel:
         needed = _required(found)
         if needed:
             raise self._wrong(
-                f"{name or found.__name__} needs arguments ({', '.join(needed)}); write a function "
+                f"without arguments there is no {name or found.__name__} "
+                f"({', '.join(needed)}); write a function "
                 f"without arguments that returns the model, such as `def make(): return "
                 f"{name or found.__name__}({', '.join(f'{each}=...' for each in needed)})`, and "
                 f"name {file}:make"

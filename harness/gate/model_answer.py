@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +26,9 @@ SAVES: Final = (
     Route.NO_RETRACE_NO_INPUTS,
     Route.RETRACE_DYNAMIC_LEGACY,
 )
+
+#: What the compiled module shows where it returns its results packed otherwise than the model.
+_PACKED: Final = "split module against eager: structure differs"
 
 
 class Standing(enum.StrEnum):
@@ -53,6 +57,30 @@ _OF_HARM: Final[Mapping[Harm | None, Standing]] = {
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """What is refused on purpose, and is no defect: by whom, and what to write instead."""
+
+    says: str  # a pattern of the whole finding
+    title: str
+    instead: str
+
+
+REFUSALS: Final = (
+    Refusal(
+        r"NotImplementedError: Can't serialize TreeSpec of namedtuple .*",
+        "a refusal of torch.export.save itself: it does not know this NamedTuple",
+        "Give and return a tuple or a dictionary, or register the class by "
+        "torch.utils._pytree._register_namedtuple(CLASS, serialized_type_name=NAME).",
+    ),
+    Refusal(
+        r"ValueError: kwargs should not include None\.",
+        "a limit that torch_tensorrt.save states: no keyword may be None",
+        "Leave the keyword out of what compile and save are given.",
+    ),
+)
+
+
+@dataclass(frozen=True)
 class Cause:
     """What a call that is not right shows, and the known defects that it may be.
 
@@ -64,6 +92,13 @@ class Cause:
     defects: tuple[Defect, ...]
     says: str
     harm: Harm
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """What is refused on purpose, if it is no known defect."""
+        if self.defects:
+            return None
+        return next((each for each in REFUSALS if re.fullmatch(each.says, self.says)), None)
 
 
 @dataclass(frozen=True)
@@ -123,11 +158,14 @@ def model_answer(
     releases: Sequence[str],
     table: Table,
     register: Register,
+    lacks: Collection[str] = (),
 ) -> ModelAnswer:
     """Read the package lane's cells of a model.
 
     Args:
         releases: those that were asked, the newest first.
+        lacks: what the model has not, by the names of `harness.register.defects.MODELS`. A defect
+            that needs it is not the cause, whatever its sign says.
     """
     mine = [
         record
@@ -136,11 +174,23 @@ def model_answer(
     ]
     calls: dict[tuple[str, Route], CallAnswer] = {}
     for record in mine:
-        calls[record.key.subject, record.key.route] = _call(record, table, register)
+        calls[record.key.subject, record.key.route] = _call(record, table, register, lacks)
+    packed = {
+        record.key.subject: cause
+        for record in mine
+        if record.key.route is Route.COMPILE
+        for cause in _causes(record, table, register, lacks)
+        if cause.says == _PACKED
+    }
     for at, call in calls.items():
         compiled = calls.get((call.release, Route.COMPILE))
         if call.since_compile and compiled is not None:
             calls[at] = CallAnswer(call.release, call.route, compiled.standing, since_compile=True)
+        elif call.standing is Standing.RIGHT and call.release in packed and compiled is not None:
+            # The cell holds the program against the compiled module, and its user against eager.
+            told = compiled.standing is Standing.OTHER_FORM  # of compile, and so of every save
+            causes = () if told else (packed[call.release],)
+            calls[at] = CallAnswer(call.release, call.route, Standing.OTHER_FORM, causes)
     known = {route for _, route in calls}
     routes = tuple(route for route in (Route.COMPILE, *SAVES) if route in known)
     answered = tuple(release for release in releases if any(name == release for name, _ in calls))
@@ -152,7 +202,9 @@ def standing_of(record: CellRecord) -> Standing:
     return _OF_HARM[record.harm] if record.state is CellState.ENDED else Standing.NOT_ASKED
 
 
-def _call(record: CellRecord, table: Table, register: Register) -> CallAnswer:
+def _call(
+    record: CellRecord, table: Table, register: Register, lacks: Collection[str]
+) -> CallAnswer:
     key = record.key
     if record.state is not CellState.ENDED:
         return CallAnswer(
@@ -165,13 +217,21 @@ def _call(record: CellRecord, table: Table, register: Register) -> CallAnswer:
     standing = standing_of(record)
     if standing is Standing.RIGHT:
         return CallAnswer(key.subject, key.route, standing)
-    place = place_of(key)
-    causes = [
-        Cause(due_to(place, fact, key.subject, table, register), fact.says, Harm(fact.harm))
-        for fact in facts_of(record)
-        if fact.harm and Harm(fact.harm) is not Harm.COSMETIC
-    ]
+    causes = _causes(record, table, register, lacks)
     return CallAnswer(key.subject, key.route, standing, _speaking(causes, record.harm))
+
+
+def _causes(
+    record: CellRecord, table: Table, register: Register, lacks: Collection[str]
+) -> list[Cause]:
+    place, subject = place_of(record.key), record.key.subject
+    causes = []
+    for fact in facts_of(record):
+        if fact.harm and Harm(fact.harm) is not Harm.COSMETIC:
+            due = due_to(place, fact, subject, table, register)
+            possible = tuple(each for each in due if not {*each.models} <= {*lacks})
+            causes.append(Cause(possible, fact.says, Harm(fact.harm)))
+    return causes
 
 
 def _speaking(causes: Sequence[Cause], harm: Harm | None) -> tuple[Cause, ...]:

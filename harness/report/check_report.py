@@ -47,13 +47,16 @@ class Told:
 
     Attributes:
         calls: such as ``save(), save(retrace=False) in 2.12.0 to 2.14.0``.
-        title: of the known defect, or of those that it may be; empty where none is known.
-        instead: what a user does instead, as the register says.
+        title: of the known defect, or of those that it may be, or by whom it is refused; empty
+            where nothing is known.
+        like: the same in a sentence behind the standing.
+        instead: what a user does instead.
     """
 
     calls: str
     standing: Standing
     title: str
+    like: str
     says: str
     instead: str
     command: str
@@ -107,8 +110,7 @@ def answer_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     yield from table_lines(answer)
     for told in causes_told(checked, answer):
         yield ""
-        like = f"as the known defect: {told.title}" if told.title else "as no known defect"
-        yield f"{told.calls}: {told.standing}, {like}"
+        yield f"{told.calls}: {told.standing}, {told.like}"
         if not told.title:
             yield f"  {told.says}"
         if told.instead:
@@ -169,11 +171,15 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
             f"{', '.join(failing)} in {', '.join(names)}" for names, failing in of.items()
         )
         title = " or ".join(f"{defect.title} ({defect.id})" for defect in cause.defects)
+        like = f"as the known defect: {title}" if title else "as no known defect"
         instead = " Or: ".join(dict.fromkeys(defect.workaround for defect in cause.defects))
+        if cause.refusal is not None:
+            title, instead = cause.refusal.title, cause.refusal.instead
+            like = f"as {title}"
         says = cause.says if len(cause.says) < _MOST_SAID else f"{cause.says[:_MOST_SAID]} ..."
-        what = f"{PROGRAM} {'explain' if cause.defects else 'reduce'} {answer.model}"
+        what = f"{PROGRAM} {'explain' if title else 'reduce'} {answer.model}"
         where = f"--subject {call.release} --route {call.route} --corpus {checked.place}"
-        told.append(Told(calls, call.standing, title, says, instead, f"{what} {where}"))
+        told.append(Told(calls, call.standing, title, like, says, instead, f"{what} {where}"))
     return sorted(told, key=lambda each: -list(Standing).index(each.standing))
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from harness.base.errors import UsageError
 from harness.base.files import replace_file, written_to
+from harness.base.words import plural
 from harness.catalogue.releases import Catalogue
 from harness.gate.model_answer import ModelAnswer, model_answer
 from harness.run.judged_run import JudgedRun
@@ -173,6 +174,7 @@ def check(
     models = corpus.names
     # First, since this tells what is wrong with a model before anything takes long.
     site = toolchain.package_site(catalogue.get(releases[0]))
+    progress(corpus.cases).say(f"how {releases[0]} splits {plural(len(models), 'model')} ...")
     splits = _splits(toolchain, package_lane(site, options.corpus), models)
     runs: list[JudgedRun] = []
     asked: list[str] = []
@@ -182,7 +184,7 @@ def check(
         chosen = dataclasses.replace(options, releases=",".join(waiting))
         runs.append(run(chosen, toolchain, catalogue, progress(corpus.cases)))
         asked += waiting
-        answers = _answers(models, runs, asked)
+        answers = _answers(models, runs, asked, splits)
         unsafe = [answer for answer in answers if answer.best is None]
         left = [version for version in older if version not in asked]
         left = [version for version in left if older.index(version) < older.index(asked[-1])]
@@ -229,7 +231,7 @@ def check_here(
     judged = run(options, toolchain, catalogue, progress(corpus.cases))
     return Checked(
         str(place),
-        _answers(corpus.names, [judged], [installed.release]),
+        _answers(corpus.names, [judged], [installed.release], splits),
         (judged,),
         splits,
         toolchain.python_env().torch_version,
@@ -238,12 +240,16 @@ def check_here(
 
 
 def _answers(
-    models: Sequence[str], runs: Sequence[JudgedRun], releases: Sequence[str]
+    models: Sequence[str],
+    runs: Sequence[JudgedRun],
+    releases: Sequence[str],
+    splits: Mapping[str, Mapping[str, Any]],
 ) -> tuple[ModelAnswer, ...]:
     records: list[CellRecord] = [record for each in runs for record in each.records.values()]
     known = runs[0].expectations
     return tuple(
-        model_answer(model, records, releases, known.table, known.register) for model in models
+        model_answer(model, records, releases, known.table, known.register, splits[model]["lacks"])
+        for model in models
     )
 
 

@@ -77,6 +77,7 @@ def test_of_a_team_s_models_an_upgrade_is_a_line_each(upgrade):
     code, out, err = upgrade
     lines = out.splitlines()
     assert lines[0].startswith("Counter: 2.13.0 to 2.14.0: "), err
+    assert "how 2.14.0 splits 2 models" in err
     assert lines[1] == "Plain: 2.13.0 to 2.14.0: nothing changes; use save(m, f)"
     assert code == 0, err
 

@@ -147,7 +147,7 @@ def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path)
         (NAMED.replace("Ranker", "Rankr"), "ranker.py has no Rankr; it has Ranker, NeedsSize, "),
         (
             NAMED.replace("Ranker", "NeedsSize"),
-            r"NeedsSize needs arguments \(size\); write a function without arguments",
+            r"without arguments there is no NeedsSize \(size\); write a function without arguments",
         ),
         (NAMED.replace(":Ranker", ""), "ranker.py has to name one of its models: ranker.py:Ranker"),
         (NAMED.replace("ranker.py", "other.py"), "there is no file .*other.py"),

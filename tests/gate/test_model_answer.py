@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from harness.gate.model_answer import ModelAnswer, Standing, calls_lost, model_answer
+from harness.gate.model_answer import Cause, ModelAnswer, Standing, calls_lost, model_answer
 from harness.register.defects import Sign
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
@@ -93,6 +93,65 @@ def test_a_failure_names_the_known_defect_whose_sign_it_bears_and_else_none():
     )
     named = {call.route: [c.defects for c in call.causes] for call in told.failing}
     assert named == {Route.RETRACE: [(DEFECT,)], Route.NO_RETRACE: [()]}
+
+
+def test_a_defect_of_what_the_model_has_not_is_not_named():
+    keywords = dataclasses.replace(DEFECT, models=("keywords",))
+    either = dataclasses.replace(DEFECT, id="another", models=("keywords", "state"))
+    silent = record(at(NEW, Route.RETRACE), harmed(Harm.SILENT))
+
+    def named(*lacks: str) -> tuple[str, ...]:
+        known = register(keywords, either)
+        told = model_answer("mine", [silent], (NEW,), table(), known, lacks)
+        return tuple(defect.id for defect in told.failing[0].causes[0].defects)
+
+    assert named() == ("lost-state", "another")
+    assert named("keywords") == ("another",)
+    assert named("keywords", "state") == ()
+
+
+PACKED = "split module against eager: structure differs"
+
+
+def test_a_save_packs_what_it_returns_as_the_compiled_module_does():
+    told = answer(
+        record(at(NEW, Route.COMPILE), harmed(Harm.INTERFACE, PACKED)),
+        record(at(NEW, Route.RETRACE)),
+        record(at(NEW, Route.NO_RETRACE), harmed(Harm.SILENT)),
+    )
+    assert told.calls[NEW, Route.RETRACE].standing is Standing.OTHER_FORM
+    assert told.calls[NEW, Route.NO_RETRACE].standing is Standing.SILENT
+    assert [call.route for call in told.failing] == [Route.COMPILE, Route.NO_RETRACE]
+
+
+def test_the_packing_is_told_of_a_save_where_compile_does_worse():
+    told = answer(
+        record(
+            at(NEW, Route.COMPILE),
+            harmed(Harm.SILENT, f"split module against eager: numbers differ; {PACKED}"),
+        ),
+        record(at(NEW, Route.RETRACE)),
+    )
+    saved = told.calls[NEW, Route.RETRACE]
+    assert saved.standing is Standing.OTHER_FORM
+    assert [cause.says for cause in saved.causes] == [PACKED]
+
+
+@pytest.mark.parametrize(
+    ("says", "title"),
+    [
+        ("ValueError: kwargs should not include None.", "a limit that torch_tensorrt.save states"),
+        (
+            "NotImplementedError: Can't serialize TreeSpec of namedtuple class <class '*'> because",
+            "a refusal of torch.export.save itself",
+        ),
+        ("ValueError: something else", None),
+    ],
+)
+def test_what_is_refused_on_purpose_is_no_unknown_defect(says, title):
+    refusal = Cause((), says, Harm.ERROR).refusal
+    assert (None if refusal is None else refusal.title.partition(":")[0]) == title
+    assert Cause((DEFECT,), says, Harm.ERROR).refusal is None
 
 
 def test_what_could_not_be_asked_is_no_verdict_and_the_graph_lane_decides_nothing():

@@ -14,9 +14,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from torch.fx import GraphModule, Node
 
 from corpus.case import Case, find_case
+from harness.rig.capture.capture import CapturedProgram, capture
 from harness.rig.capture.fallbacks import ops_of
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, refusal
 from harness.rig.clock import StageClock
@@ -37,8 +39,9 @@ def model_splits(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """For each wanted case ``boxes``, ``wires``, ``engines``, ``fallbacks``, ``crossing`` and more.
 
     ``fallbacks`` is a list of ``op``, ``count`` and ``why``. ``crossing`` are the sizes that go
-    from one piece into another as numbers, ``structure`` is a digest of the exported graph. A case
-    that does not compile has ``refused`` instead.
+    from one piece into another as numbers, ``structure`` is a digest of the exported graph,
+    and ``lacks`` what the model has not, as `harness.register.defects.MODELS` names it. A case that
+    does not compile has ``refused`` and ``lacks`` alone.
 
     Args:
         request: the setup of the package lane, and ``cases``, their names.
@@ -63,7 +66,9 @@ def model_splits(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                     wrong.append(refusal(case, error.stage, error.cause))
                     continue
                 said = next(iter(str(error.cause).strip().splitlines()), "")
-                yield {"case": name, "refused": f"{type(error.cause).__name__}: {said}"}
+                refused = f"{type(error.cause).__name__}: {said}"
+                lacks = list(_lacking(capture(case, "nonstrict")))
+                yield {"case": name, "refused": refused, "lacks": lacks}
                 continue
             boxes, wires = split_graph(prepared.split)
             yield {
@@ -74,6 +79,7 @@ def model_splits(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "fallbacks": list(_fallbacks(lane.package, prepared)),
                 "crossing": list(_sizes_that_cross(prepared.split)),
                 "structure": structure_of(prepared),
+                "lacks": list(_lacking(prepared.captured)),
             }
         if wrong:
             raise CannotAnswer("; ".join(wrong))
@@ -90,6 +96,21 @@ def _unknown_settings(package: types.ModuleType, case: Case) -> Iterator[str]:
             f"{case.name}: torch_tensorrt.dynamo.compile of {package.__version__} has no setting "
             f"{', '.join(unknown)}; it has {has}"
         )
+
+
+def _lacking(captured: CapturedProgram) -> Iterator[str]:
+    """What the model surely has not, of what makes a model meet a known defect."""
+    example, settings = captured.example, dict(captured.case.settings)
+    forward = inspect.signature(captured.eager.forward).parameters.values()
+    has = {
+        "keywords": bool(example.kwargs)
+        or any(each.kind is each.VAR_POSITIONAL for each in forward),
+        "sizes": captured.program.dynamic_shapes is not None,
+        "no-inputs": not pytree.tree_leaves((example.args, dict(example.kwargs))),
+        "global-partitioner": settings.get("use_fast_partitioner") is False,
+        "recompiled": captured.program.after_compile is not None,
+    }
+    yield from (name for name, present in has.items() if not present)
 
 
 def structure_of(prepared: PreparedCase) -> str:
