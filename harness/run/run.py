@@ -18,15 +18,17 @@ from harness.catalogue.environments import installed_bytes, matched_name, releas
 from harness.catalogue.releases import Catalogue
 from harness.expectations import EXPECTATIONS
 from harness.register.standing import read_expectations
+from harness.run.at_once import AtOnce
 from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
 from harness.run.keeping import Keeping, KeptOptions, Taken, keeping_of
+from harness.run.queues import names, package_groups, processes
 from harness.runs.candidates import candidates_of, keep_candidates
 from harness.runs.case_filter import select_cases
 from harness.runs.costs import cost_log, own_peak_bytes, read_costs
 from harness.runs.plan import PlannedCell, derived, make_plan, shard
 from harness.runs.provenance import Provenance, collect_provenance
 from harness.runs.run_folder import RunFolder, RunState
-from harness.subjects.choosing import choose_subjects, found_again
+from harness.subjects.choosing import choose_subjects, found_again, likes
 from harness.subjects.packages import Sites, preflight, with_installed, with_packages
 from harness.toolchain import Toolchain
 from harness.toolchain.checkout import checkout_at
@@ -35,7 +37,7 @@ from harness.toolchain.rig_client import Corpus, read_corpus
 from harness.wire.builders import MATCHED, PINNED, SEGMENT, Builder
 from harness.wire.records import CellKey, CellRecord, PackageSpec, SubjectSpec
 from harness.wire.routes import Lane
-from harness.workers.jobs import Job, make_jobs
+from harness.workers.jobs import make_jobs
 from harness.workers.pool import run_groups, run_jobs
 from harness.workers.process import PackageSetup, WorkerSetup
 
@@ -245,8 +247,14 @@ def _execute(
         records[record.key.cell_id] = record
         progress.ended(record)
 
+    def known(key: CellKey) -> CellRecord | None:
+        return records.get(key.cell_id) or taken.served.get(key.cell_id)
+
+    at_once = AtOnce(likes(subjects), known, progress.say)
+
     def add_asked(record: CellRecord) -> None:
         add(record)
+        at_once.ended(record)
         asked.append(record)
 
     def add_derived() -> None:
@@ -261,7 +269,10 @@ def _execute(
     folder.write_state(RunState.RUNNING)
     try:
         try:
-            broken = _run_missing(folder, options, toolchain, subjects, sites, missing, add_asked)
+            again = taken.asked_again
+            broken = _run_missing(
+                folder, options, toolchain, subjects, sites, missing, add_asked, again
+            )
         finally:
             if keeping:
                 keeping.settle(taken, records)
@@ -338,17 +349,19 @@ def _run_missing(
     sites: Sites,
     missing: Sequence[PlannedCell],
     add: Callable[[CellRecord], None],
+    again: Collection[str] = (),
 ) -> dict[str, str]:
     """Run the graph lane, all workers on one queue, and the packages, a worker for each.
 
     The lane that is asked for first runs first. Code that a user brought is in processes of its
-    own, where it can change nothing for the releases, whose verdicts are kept.
+    own, where it can change nothing for the releases, whose verdicts are kept. What is only asked
+    ``again`` comes last.
     """
     graph = [cell for cell in missing if cell.key.lane == Lane.GRAPH]
     queues = [
         (jobs, _worker_setup(folder, options, toolchain, of))
-        for of in _processes(subjects)
-        if (jobs := make_jobs([cell for cell in graph if cell.key.subject in _names(of)]))
+        for of in processes(subjects)
+        if (jobs := make_jobs([cell for cell in graph if cell.key.subject in names(of)]))
     ]
 
     def package_setup(spec: SubjectSpec, package: PackageSpec) -> PackageSetup:
@@ -368,7 +381,10 @@ def _run_missing(
             device="cuda" if real else "cpu",
         )
 
-    groups = _package_groups(missing, package_setup, subjects)
+    queues.sort(
+        key=lambda queue: {c.key.cell_id for job in queue[0] for c in job.cells} <= set(again)
+    )
+    groups = package_groups(missing, package_setup, subjects)
     broken: dict[str, str] = {}
     with cost_log(folder.path) as on_cost:
         how: Any = {
@@ -382,35 +398,3 @@ def _run_missing(
         for run_all in asked + packages if options.lanes[0] == Lane.GRAPH else packages + asked:
             broken |= asyncio.run(run_all(**how))
     return broken
-
-
-def _processes(subjects: Sequence[SubjectSpec]) -> list[list[SubjectSpec]]:
-    """The subjects that share workers; a candidate comes after what it is held against."""
-    brought = [[spec] for spec in subjects if spec.kind.brought]
-    return [[spec for spec in subjects if not spec.kind.brought], *brought]
-
-
-def _names(subjects: Sequence[SubjectSpec]) -> set[str]:
-    return {spec.subject for spec in subjects}
-
-
-def _package_groups(
-    missing: Collection[PlannedCell],
-    setup_for: Callable[[SubjectSpec, PackageSpec], PackageSetup],
-    subjects: Sequence[SubjectSpec],
-) -> list[tuple[list[Job], PackageSetup]]:
-    """The jobs of each package, and what its worker is started with.
-
-    The largest come first, so that none is left alone at the end; of equals, the newest release.
-    """
-    groups = []
-    for spec in reversed(subjects):
-        for package in spec.packages:
-            jobs = make_jobs([cell for cell in missing if _is_of(cell.key, spec, package)])
-            if jobs:
-                groups.append((jobs, setup_for(spec, package)))
-    return sorted(groups, key=lambda group: -sum(len(job.cells) for job in group[0]))
-
-
-def _is_of(key: CellKey, spec: SubjectSpec, package: PackageSpec) -> bool:
-    return (key.lane, key.subject, key.builder) == (package.lane, spec.subject, package.builder)
