@@ -205,6 +205,13 @@ def acceptance(session: nox.Session) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """Programs that nobody wrote, drawn, judged and shrunk: `-- --minutes 10`."""
+    install(session, "pinned", "fuzz")
+    run_harness(session, "fuzz", *session.posargs)
+
+
+@nox.session
 def qualify(session: nox.Session) -> None:
     """Whether one release may take the place of another: `-- --baseline A --candidate B`."""
     install(session, "pinned")

@@ -24,6 +24,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "run": "running:run_command",
         "qualify": "qualifying:qualify_command",
         "crossing": "crossing:crossing_command",
+        "fuzz": "fuzzing:fuzz_command",
         "merge": "running:merge_command",
     },
     "Look into a failure": {

@@ -3,6 +3,7 @@
 In:   a setup, once; its fields are those that the worker's own module states, then
       {"case": NAME, "capture": MODE, "cells": [CellKey...], "hypothetical": [BOOL...]}  a job each
 Out:  {"event": "ready", ...}                      after torch is imported and subjects are loaded
+      {"event": "values", "values": [ID...]}       what a drawn blueprint has of the space
       {"event": "stage", "cell": ID, "stage": S}   so that whoever watches knows where a worker died
       {"event": "record", "record": {...}}         one ended cell
       {"event": "broken", "cell": ID, "traceback": TEXT}   the harness failed, not the subject
@@ -42,6 +43,10 @@ class Reporter:
     def at(self, key: CellKey | None, stage: str) -> None:
         """Which stage the worker enters; no key for what the cells of a job share."""
         self._send(event="stage", cell=key and key.cell_id, stage=stage)
+
+    def values(self, held: Iterable[str]) -> None:
+        """Which values of the structure space a drawn blueprint has."""
+        self._send(event="values", values=list(held))
 
     def ended(self, records: Iterable[CellRecord]) -> None:
         for record in records:

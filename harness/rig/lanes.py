@@ -183,15 +183,17 @@ def open_lane(setup: Mapping[str, Any]) -> Lane:
 
 
 def serve_cells(
-    lane: Lane, name: str, capture: str, cells: Sequence[CellKey], report: Reporter
+    lane: Lane, asked: str | Case, capture: str, cells: Sequence[CellKey], report: Reporter
 ) -> float:
     """Prepare a case once and run its cells one by one; each ends in a record or in `broken`.
+
+    ``asked`` is a case's name, or a case of no registry.
 
     Returns the seconds that were spent inside of stages.
     """
     clock = StageClock(lambda stage: report.at(None, stage))
     try:
-        case = find_case(name)
+        case = find_case(asked) if isinstance(asked, str) else asked
         prepared = lane.prepare(case, capture, clock)
     except NotPrepared as error:
         if is_full_disk(error.cause):  # as in a cell, it is no fact about the case

@@ -2,14 +2,19 @@
 
     python -m harness.rig.workers.lane        started by harness.workers, never by hand
 
+A job may hold a blueprint in place of a case's name ("blueprint", its JSON); with "values" the
+worker also tells what the blueprint has of the structure space.
+
 It speaks as `harness.rig.channel` says. Its setup is that of a lane of `harness.rig.lanes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from corpus.case import Case
 from harness.rig.channel import Reporter, serve
 from harness.wire.record_json import key_from_json
 
@@ -32,7 +37,19 @@ class _Worker:
         from harness.rig.lanes import serve_cells
 
         cells = [key_from_json(key) for key in job["cells"]]
-        return serve_cells(self._lane, job["case"], job["capture"], cells, self._report)
+        asked = self._drawn(job) if "blueprint" in job else job["case"]
+        return serve_cells(self._lane, asked, job["capture"], cells, self._report)
+
+    def _drawn(self, job: Mapping[str, Any]) -> Case:
+        """The case of a blueprint that was drawn."""
+        from corpus.blueprints.blueprint import from_json
+        from corpus.blueprints.cases import case_of
+        from harness.rig.questions.coverage import values_of
+
+        case = case_of(from_json(job["blueprint"]))
+        if job["values"]:
+            self._report.values(values_of(case))
+        return case
 
     def close(self) -> None:
         self._lane.close()

@@ -1,0 +1,1 @@
+"""Campaigns: programs that nobody wrote, drawn, judged, shrunk and kept."""
