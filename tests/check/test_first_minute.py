@@ -58,7 +58,8 @@ def test_an_op_that_is_not_in_the_graph_is_told_with_those_that_are(ranker):
 
 def test_inputs_that_the_model_does_not_take_are_told_with_what_it_takes(ranker):
     line = refusal(f"{ranker}:make", "--inputs", f"{ranker}:wrong_inputs")
-    assert "the model itself does not take these inputs" in line
+    assert "error: make: the model itself does not take these inputs" in line
+    assert "user_model.py" not in line, "it is no line of the user's"
     assert "4x9" in line or "[4, 9]" in line
     assert "mat1 and mat2 shapes cannot be multiplied (4x9 and 8x20)" in line
     assert "let inputs return a tuple of arguments" in line
