@@ -140,6 +140,8 @@ def of_program(program: ExportedProgram, digest: Digest) -> State:
     """What an exported program lifts according to its signature, and what else it holds."""
     tensors = {}
     for spec in program.graph_signature.input_specs:
+        if spec.kind is InputKind.USER_INPUT:  # which may have the name of a tensor for its target
+            continue
         value = _lifted(program, str(spec.target))
         if isinstance(value, torch.Tensor):
             role = {
