@@ -199,7 +199,7 @@ class Campaign:
                 cause = Cause(subject, record.key.route, fact)
                 if cause not in self.finds:
                     unknown.append(cause)
-        return sorted(unknown, key=lambda cause: Harm(cause.fact.harm).severity)
+        return sorted(unknown, key=lambda cause: Harm(cause.fact.harm or Harm.ERROR).severity)
 
     def _keep(self) -> None:
         """Keep the smallest blueprint of what was just shrunk."""
