@@ -55,6 +55,8 @@ def in_a_fork(
     stdin: str = "",
 ) -> Completed[str]:
     """Run a module as `python -m` does, in a fork of this process."""
+    torch = sys.modules.get("torch")
+    assert torch is None or torch.get_num_threads() == 1, "the fork would wait for torch's threads"
     with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
         given.write(stdin.encode())
         given.seek(0)

@@ -18,6 +18,11 @@ from harness.toolchain.environment import PROJECT_ROOT
 from tests.commands import answered_in_a_fork
 from tests.fetched import FETCHED
 
+# A process whose torch has a warm pool of threads cannot be forked: the fork would wait for them.
+os.environ.update(
+    dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+)
+
 # What a test runs is asked; tests of kept verdicts say otherwise.
 os.environ["INLINER_REGRESS_KEPT"] = "no"
 

@@ -75,8 +75,12 @@ def test_what_needs_no_torch_prints_what_the_docs_show(transcript, tmp_path):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder for all transcripts, which go on with each other's files, with wheels at hand."""
+    """A folder for all transcripts, which go on with each other's files.
+
+    Wheels and the checkout's own tests, whose models are asked, are at hand.
+    """
     made = tmp_path_factory.mktemp("docs")
+    (made / "tests").symlink_to(ROOT / "tests")
     for wheel in (ROOT / ".cache" / "wheels").glob("*.whl"):
         (made / wheel.name).symlink_to(wheel)
     return made

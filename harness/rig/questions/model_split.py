@@ -18,6 +18,7 @@ import torch.utils._pytree as pytree
 from torch.fx import GraphModule, Node
 
 from corpus.case import Case, find_case
+from corpus.op_names import NoSuchOp
 from corpus.user_model import WrongModel
 from harness.rig.capture.capture import CapturedProgram, capture
 from harness.rig.capture.fallbacks import ops_of
@@ -60,7 +61,7 @@ def model_splits(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             try:
                 prepared = lane.prepare(case, "nonstrict", StageClock())
             except NotPrepared as error:
-                if isinstance(error.cause, NothingFallsBack | WrongModel):
+                if isinstance(error.cause, NoSuchOp | NothingFallsBack | WrongModel):
                     wrong.append(str(error.cause))
                     continue
                 if error.stage is Stage.CAPTURE:
