@@ -1,1 +1,1 @@
-"""What runs inside any release's environment: standard library, torch, corpus and rig alone."""
+"""What runs inside any release's environment: standard library, torch, corpus, wire and rig."""

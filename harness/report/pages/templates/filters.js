@@ -45,6 +45,7 @@
     return select;
   });
   const told = form.appendChild(make("output"));
+  const clear = form.appendChild(Object.assign(make("button"), {type: "button"}));
   document.body.prepend(form, found);
 
   // What is asked for: a release and what it changed may be chosen, or stand among the words.
@@ -63,6 +64,7 @@
   const harmIn = (row, release) => release ? tones.get(row).get(release) : row.dataset.harm;
   const chosen = (row, ask) => ["call", "model", "change"].every((name) => !ask[name] || values(row, name).includes(ask[name]))
     && (!ask.harm || harmIn(row, ask.release) === ask.harm);
+  const worse = ({row}) => [...harms].indexOf(row.dataset.harm);
   const shows = (row, ask) => !ask.release || harms.has(harmIn(row, ask.release));
   // How well a row fits a word: a pull request that mends or brings it, its title, a user's words, all else.
   function fit(row, word) {
@@ -81,7 +83,7 @@
     });
     const most = Math.max(0, ...all.map((each) => each.having));
     return all.filter((each) => each.having === most && (most || !ask.words.length))
-      .sort((a, b) => (!ask.number && b.shown - a.shown) || b.sum - a.sum || a.at - b.at);
+      .sort((a, b) => (!ask.number && b.shown - a.shown) || b.sum - a.sum || (ask.change && worse(a) - worse(b)) || a.at - b.at);
   }
   function heading({row, shown}, ask) {
     const {mended, brought} = row.dataset;
@@ -154,6 +156,10 @@
       if (asking && part.open === false) part.open = true;
     }
     told.textContent = `${left.size} of ${rows.length} defects`;
+    // A phone shows few of the selects, so what is chosen is told here as well.
+    clear.textContent = [search, ...selects].map((control) => control.value).filter(Boolean).join(", ") + " ×";
+    clear.title = "ask for nothing";
+    clear.hidden = !asking;
     if (asking) list(matches, ask);
     else if (section.querySelector("div.part")) offer();
     const target = location.hash.startsWith("#defect-") && document.getElementById(location.hash.slice(1));
@@ -167,7 +173,12 @@
     scrollTo(0, 0);
   }
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", choose);
+  search.addEventListener("input", choose);
+  for (const select of selects) select.addEventListener("change", choose);
+  clear.addEventListener("click", () => {
+    for (const control of [search, ...selects]) control.value = "";
+    choose();
+  });
   section.addEventListener("click", (event) => {
     const link = event.target.closest("tr.defect th a");
     if (link && link.hash === location.hash) {
