@@ -45,7 +45,7 @@ from harness.wire.vocabulary import SubjectKind
 #: rig itself uses: a case counts for what it reaches, and need not reach that.
 JUDGES: Final = (
     "harness/rig", "harness/wire", "harness/workers", "harness/base/process.py",
-    "corpus/case.py", "corpus/elsewhere.py", "corpus/op_names.py",
+    "corpus/blueprints", "corpus/case.py", "corpus/elsewhere.py", "corpus/op_names.py",
 )  # fmt: skip
 #: Of a subject, what the rig is told of it that decides nothing, or only which cells there are.
 _UNTOLD: Final = (

@@ -91,7 +91,7 @@ class PackageSetup(Setup):
         return {
             "lane": Lane.PACKAGE,
             "site": None if self.site is None else str(self.site.folder),
-            "subject": self.subjects[0].subject,
+            "subject": self.subjects[0].subject if self.subjects else self.release,
             "release": self.release,
             "builder": None if self.site is None else self.site.builder,
             "engines": str(self.engines),

@@ -115,7 +115,7 @@ def test_a_case_that_a_release_does_not_save_is_told_and_the_next_job_is_done(ne
 def test_an_import_is_measured_in_a_fresh_python_each_time(opened, tmp_path):
     """The Python of the baseline is a script that writes its process down and becomes Python."""
     python, started = tmp_path / "python", tmp_path / "started"
-    python.write_text(f'#!/bin/sh\necho "$$ $2" >> {started}\nexec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\necho "$$ $3" >> {started}\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     arms = (
         Arm("baseline", "2.14.0", "import"),
