@@ -22,7 +22,7 @@ from packaging.version import InvalidVersion, Version
 
 from harness.base.errors import UsageError
 from harness.base.files import replace_file
-from harness.base.process import run
+from harness.base.process import Ended, run
 from harness.catalogue.releases import EXPORTER_MODULE, Catalogue, Release
 from harness.toolchain.cache import CANDIDATES, guarded
 from harness.toolchain.unpacking import is_of_package
@@ -73,10 +73,7 @@ def checkout_at(path: Path, base: str = "") -> Checkout:
         asked = f"{base}^{{commit}}"
         return Checkout(root, _git(root, "rev-parse", "--verify", asked, said="--base: ").strip())
     for branch in MAIN:
-        found = run(
-            ["git", "merge-base", "HEAD", branch],
-            folder=root, timeout_s=_TIMEOUT_S, if_missing="install git",
-        )  # fmt: skip
+        found = _asked(root, "merge-base", "HEAD", branch)
         if found.code == 0:
             return Checkout(root, found.printed.strip())
     raise UsageError(
@@ -114,10 +111,7 @@ def revision_of(checkout: Checkout) -> Sources:
                 for name in sources.namelist()
                 if _counts(name)
             }
-    named = run(
-        ["git", "show", f"{checkout.base}:{VERSION_FILE}"],
-        folder=checkout.root, timeout_s=_TIMEOUT_S, if_missing="install git",
-    )  # fmt: skip
+    named = _asked(checkout.root, "show", f"{checkout.base}:{VERSION_FILE}")
     version = named.printed if named.code == 0 else ""
     return _checked(Sources(files, version), f"{checkout.root} at {checkout.base[:10]}")
 
@@ -209,8 +203,13 @@ def _checked(sources: Sources, where: str) -> Sources:
     return sources
 
 
+def _asked(folder: Path, *words: str) -> Ended:
+    """What git answered, which may be no."""
+    return run(["git", *words], folder=folder, timeout_s=_TIMEOUT_S, if_missing="install git")
+
+
 def _git(folder: Path, *words: str, said: str = "") -> str:
-    done = run(["git", *words], folder=folder, timeout_s=_TIMEOUT_S, if_missing="install git")
+    done = _asked(folder, *words)
     if done.code:
         raise UsageError(f"{said}git {words[0]}: {done.last_words}", _ADVICE)
     return done.printed

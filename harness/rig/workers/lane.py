@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from corpus.case import Case
 from harness.rig.channel import Reporter, serve
 from harness.wire.record_json import key_from_json
+
+if TYPE_CHECKING:
+    from corpus.case import Case
 
 
 class _Worker:
