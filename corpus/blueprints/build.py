@@ -129,7 +129,8 @@ class _Building:
         others = [node.name for node in self.builder.nodes if node.name not in right]
         own = [f"own_{index}" for index in range(len(reads))]
         if step.naming is Naming.EARLIER:
-            return [others[0], *own[1:]]
+            # The first child may read every node that there is; no other name is left to take then.
+            return [*others[:1], *own[1:]] if others else []
         if step.naming is Naming.LATER:
             number = self.builder.children
             return [f"_run_on_acc_{number + 1}", *own[1:]]
