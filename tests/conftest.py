@@ -32,7 +32,7 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 os.environ.pop("NOX_CURRENT_SESSION", None)
 
 # A machine that does other work too is slow, and no claim of ours is wrong for that.
-# The same examples are drawn each time, so that a change is judged by itself; `nox -s fuzz` draws anew.
+# The same examples are drawn each time: a change is judged by itself. `nox -s fuzz` draws anew.
 settings.register_profile(
     "any", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
