@@ -212,6 +212,13 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def mutants(session: nox.Session) -> None:
+    """A release's own code with one thing wrong at a time: which does the corpus find?"""
+    install(session, "pinned")
+    run_harness(session, "mutants", *session.posargs)
+
+
+@nox.session
 def qualify(session: nox.Session) -> None:
     """Whether one release may take the place of another: `-- --baseline A --candidate B`."""
     install(session, "pinned")

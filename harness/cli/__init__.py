@@ -48,6 +48,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "expected": "expecting:expected_command",
         "add-release": "cataloguing:add_release_command",
         "acceptance": "running:acceptance_command",
+        "mutants": "mutating:mutants_command",
         "coverage": "corpus:coverage_command",
         "record": "corpus:record_command",
         "verify": "corpus:verify_command",

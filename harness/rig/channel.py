@@ -6,6 +6,7 @@ Out:  {"event": "ready", ...}                      after torch is imported and s
       {"event": "values", "values": [ID...]}       what a drawn blueprint has of the space
       {"event": "stage", "cell": ID, "stage": S}   so that whoever watches knows where a worker died
       {"event": "record", "record": {...}}         one ended cell
+      {"event": "mutant", "name": NAME, ...}       what a mutant did, see `workers.mutants`
       {"event": "broken", "cell": ID, "traceback": TEXT}   the harness failed, not the subject
       {"event": "done", "spent": {"worker_s": S, "stages_s": S, "peak_bytes": {PID: N}}}    the
                          job's end, and how long it took: in all, and inside of stages; work that
@@ -51,6 +52,10 @@ class Reporter:
     def ended(self, records: Iterable[CellRecord]) -> None:
         for record in records:
             self._send(event="record", record=to_json(record))
+
+    def mutant(self, name: str, **told: Any) -> None:
+        """What a mutant of the subject's own code made otherwise."""
+        self._send(event="mutant", name=name, **told)
 
     def broken(self, key: CellKey) -> None:
         """To be called where the harness's own exception was caught."""

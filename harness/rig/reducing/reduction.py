@@ -26,9 +26,9 @@ from harness.rig.package.loading import FreshLoader
 from harness.rig.reducing.candidate import Candidate
 from harness.rig.reducing.search import reduced
 from harness.rig.reducing.taking_apart import NotTakenApart, taken_apart
-from harness.rig.reducing.trying import CameToNothing, Stopped, TookTooLong, tried
 from harness.rig.reducing.writing import CASE, case_text
 from harness.rig.reproduce.code import Unwritable
+from harness.rig.trying import CameToNothing, Stopped, TookTooLong, tried
 from harness.wire.record_json import to_json
 from harness.wire.records import CellRecord
 from harness.wire.routes import Route

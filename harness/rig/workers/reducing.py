@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.rig.channel import die_with_parent, private_channel, send
-from harness.rig.reducing.trying import Stopped
+from harness.rig.trying import Stopped
 
 
 def main() -> None:

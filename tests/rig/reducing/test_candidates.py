@@ -16,8 +16,8 @@ from harness.rig.reducing.candidate import Candidate, value_of
 from harness.rig.reducing.edits import smaller_sizes
 from harness.rig.reducing.search import reduced
 from harness.rig.reducing.taking_apart import taken_apart
-from harness.rig.reducing.trying import CameToNothing, tried
 from harness.rig.reducing.writing import case_text
+from harness.rig.trying import CameToNothing, tried
 from tests.rig.reducing.models import DEEP
 
 

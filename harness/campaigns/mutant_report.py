@@ -1,0 +1,154 @@
+"""What a campaign of mutants came to, as a table of each mutant and as a page."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from harness.base.words import plural
+from harness.campaigns.mutants import Found, Ledger
+from harness.campaigns.mutation import Mutant
+from harness.expectations import EXPECTATIONS
+
+EQUIVALENT_FILE: Final = EXPECTATIONS / "equivalent_mutants.toml"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One mutant and what became of it; ``equivalent`` says why no program can differ."""
+
+    mutant: Mutant
+    found: Found | None
+    unloaded: str
+    equivalent: str
+    reached: int  # by so many cases
+
+    @property
+    def survived(self) -> bool:
+        return not (self.found or self.unloaded or self.equivalent)
+
+
+@dataclass(frozen=True)
+class MutantReport:
+    """``of`` names the file and its release; ``complete`` says that all was asked of all."""
+
+    of: str
+    outcomes: tuple[Outcome, ...]
+    complete: bool
+
+    @property
+    def survivors(self) -> tuple[Outcome, ...]:
+        return tuple(each for each in self.outcomes if each.survived)
+
+    @property
+    def lines(self) -> list[str]:
+        """What there is to say first."""
+        found = sum(each.found is not None for each in self.outcomes)
+        unloaded = sum(bool(each.unloaded) for each in self.outcomes)
+        equal = sum(bool(each.equivalent) and not each.found for each in self.outcomes)
+        real = len(self.outcomes) - unloaded - equal
+        unreached = sum(each.reached == 0 for each in self.survivors)
+        share = f"{100 * found / real:.1f} %" if real else "none"
+        told = [
+            f"{self.of}: {found} of {plural(real, 'mutant')} found ({share}), "
+            f"{len(self.survivors)} survived, {unreached} of them in lines that no case runs",
+            f"{unloaded} more do not import, and {equal} more are equivalent, with a reason each",
+        ]
+        return told if self.complete else [*told, "not complete: time was up"]
+
+    def write(self, folder: Path) -> Path:
+        """Write `mutants.json` and the page `mutants.md`; returns the page's path."""
+        rows = [_row(each) for each in self.outcomes]
+        (folder / "mutants.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        page = folder / "mutants.md"
+        page.write_text("\n".join(self._page()) + "\n", encoding="utf-8")
+        return page
+
+    def _page(self) -> Iterator[str]:
+        yield f"# Mutants of {self.of}\n"
+        yield "\n\n".join(self.lines) + "\n"
+        yield from _table("function", self.outcomes, lambda each: f"`{each.mutant.function}`")
+        yield from _table("what was done", self.outcomes, lambda each: each.mutant.operator)
+        for title, part in (("oracle", "oracle"), ("case", "case"), ("lane", "lane")):
+            counted = Counter(getattr(each.found, part) for each in self.outcomes if each.found)
+            yield f"## Found first by which {title}\n\n| {title} | mutants |\n|---|---|"
+            yield from (f"| {name} | {count} |" for name, count in counted.most_common(25))
+            yield ""
+        yield "## Survivors\n"
+        for each in sorted(self.survivors, key=lambda each: each.reached == 0):
+            yield from _told(each, f"run by {plural(each.reached, 'case')}")
+        yield "## Equivalent\n"
+        for each in self.outcomes:
+            if each.equivalent and not each.found:
+                yield from _told(each, each.equivalent)
+
+
+def report_of(of: str, mutants: Sequence[Mutant], ledger: Ledger, complete: bool) -> MutantReport:
+    """What became of each mutant."""
+    equivalent = read_equivalent()
+    outcomes = tuple(
+        Outcome(
+            mutant,
+            ledger.found.get(mutant.name),
+            ledger.unloaded.get(mutant.name, ""),
+            equivalent.get(mutant.name, ""),
+            len(ledger.reached.get(mutant.name, ())),
+        )
+        for mutant in mutants
+    )
+    return MutantReport(of, outcomes, complete)
+
+
+def read_equivalent(path: Path = EQUIVALENT_FILE) -> Mapping[str, str]:
+    """By a mutant's name, why no program can differ; each was written by a person, and read by one.
+
+    Several mutants with one reason stand under it.
+    """
+    groups = tomllib.loads(path.read_text(encoding="utf-8"))["equivalent"]
+    return {name: group["why"] for group in groups for name in group["mutants"]}
+
+
+def _row(each: Outcome) -> dict[str, Any]:
+    mutant = each.mutant
+    return {
+        "name": mutant.name,
+        "operator": mutant.operator,
+        "function": mutant.function,
+        "line": mutant.last,
+        "difference": mutant.difference,
+        "found": vars(each.found) if each.found else None,
+        "unloaded": each.unloaded,
+        "equivalent": each.equivalent,
+        "reached_by_cases": each.reached,
+    }
+
+
+def _table(title: str, outcomes: Sequence[Outcome], of: Any) -> Iterator[str]:
+    yield f"| {title} | mutants | found | equivalent | survived | of these never run |"
+    yield "|---|---|---|---|---|---|"
+    groups: dict[str, list[Outcome]] = {}
+    for each in outcomes:
+        if not each.unloaded:
+            groups.setdefault(of(each), []).append(each)
+    for name, group in groups.items():
+        survived = [each for each in group if each.survived]
+        counts = (
+            len(group),
+            sum(each.found is not None for each in group),
+            sum(bool(each.equivalent) and not each.found for each in group),
+            len(survived),
+            sum(each.reached == 0 for each in survived),
+        )
+        yield f"| {name} | {' | '.join(map(str, counts))} |"
+    yield ""
+
+
+def _told(each: Outcome, note: str) -> Iterator[str]:
+    mutant = each.mutant
+    yield f"`{mutant.name}`, line {mutant.last}, {mutant.operator}: {note}\n"
+    yield f"```diff\n{mutant.difference}\n```\n"

@@ -1,0 +1,128 @@
+"""`mutants`: a release's own code with one thing wrong at a time; does the corpus find it?"""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from harness.base.errors import ExitCode, UsageError
+from harness.campaigns.mutant_report import report_of
+from harness.campaigns.mutants import MutantCampaign, Mutating
+from harness.campaigns.mutation import mutants_of
+from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
+from harness.cli import options as option
+from harness.cli.common import listed, tell, toolchain_for
+from harness.register.facts import NONSTRICT
+from harness.runs.case_filter import select_cases
+from harness.runs.plan import make_plan
+from harness.subjects.choosing import choose_subjects
+from harness.subjects.packages import with_packages
+from harness.toolchain import Toolchain
+from harness.toolchain.rig_client import Corpus, read_corpus
+from harness.wire.builders import SEGMENT
+from harness.wire.records import SubjectSpec
+from harness.wire.routes import Lane
+from harness.workers.jobs import Job, make_jobs
+from harness.workers.process import PackageSetup, Setup, WorkerSetup
+
+#: What the package imports to compile is run anew for every mutant; these two only save.
+_SAVES = (EXPORTER_MODULE, "torch_tensorrt/_compile.py")
+
+
+def mutants_command(
+    release: Annotated[str, typer.Option(help="Whose code.")] = "2.14.0",
+    file: Annotated[str, typer.Option(help="Which of its files, as in the wheel.")] = (
+        EXPORTER_MODULE
+    ),
+    lane: Annotated[str, typer.Option(help="graph, package, or both in this order.")] = "",
+    functions: Annotated[str, typer.Option(help="Mutants of these functions alone.")] = "",
+    every: Annotated[int, typer.Option(min=1, help="Of the mutants each N-th alone.")] = 1,
+    minutes: Annotated[float, typer.Option(min=0.0, help="When to stop.")] = 60.0,
+    expression: option.Expression = "",
+    jobs: option.Jobs = 2,
+    out: Annotated[
+        Path, typer.Option(help="The campaign's folder; one that has a journal is gone on with.")
+    ] = option.RESULTS / "mutants",
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
+) -> int:
+    """Make mutants of a release's own code, and see which of them the corpus finds.
+
+    Exit code 1 says that one survived that is not listed as equivalent, and 3 that time was up.
+    """
+    toolchain = toolchain_for(wheelhouse, offline)
+    chosen = choose_subjects(toolchain, load_catalogue(), releases=release, built_in=False)
+    spec = chosen[0]
+    if spec.wheel_path is None:
+        raise UsageError(f"--release {release}: {spec.unavailable}")
+    names = zipfile.ZipFile(spec.wheel_path).namelist()
+    if file not in names:
+        raise UsageError(f"--file {file}: not in {release}'s wheel; write for example {_SAVES[0]}")
+    source = zipfile.ZipFile(spec.wheel_path).read(file).decode()
+    wanted = listed(functions)
+    mutants = [each for each in mutants_of(source) if not wanted or each.function in wanted]
+    mutants = mutants[::every]
+    if not mutants:
+        raise UsageError(f"--functions {functions}: {file} has no such function")
+    lanes = [Lane(each) for each in listed(lane)] or _lanes_of(file)
+    if Lane.GRAPH in lanes and file != EXPORTER_MODULE:
+        raise UsageError(f"--lane graph: it runs {EXPORTER_MODULE} alone; leave it out")
+    corpus = read_corpus(toolchain.python, (), toolchain.cache)
+    complete, minutes_left = True, minutes * 60
+    campaign = MutantCampaign(mutants, out, tell)
+    for each in lanes:
+        of, cells = _setup(toolchain, corpus, spec, each, expression, out)
+        module = file.removesuffix(".py").replace("/", ".")
+        setup = Mutating.around(of, module, campaign.places, compiles=file not in _SAVES)
+        spent = campaign.run(setup, cells, jobs, minutes_left)
+        minutes_left -= spent.seconds
+        complete = complete and spent.complete
+    report = report_of(f"{release}'s {Path(file).name}", mutants, campaign.ledger, complete)
+    for line in report.lines:
+        tell(line)
+    tell(f"page: {report.write(out)}")
+    if not complete:
+        return ExitCode.INCONCLUSIVE
+    return ExitCode.RED if report.survivors else ExitCode.GREEN
+
+
+def _lanes_of(file: str) -> list[Lane]:
+    return [Lane.GRAPH, Lane.PACKAGE] if file == EXPORTER_MODULE else [Lane.PACKAGE]
+
+
+def _setup(
+    toolchain: Toolchain,
+    corpus: Corpus,
+    spec: SubjectSpec,
+    lane: Lane,
+    expression: str,
+    folder: Path,
+) -> tuple[Setup, list[Job]]:
+    """A worker's setup for one lane, and the cases that it is asked: quick ones first."""
+    cases = select_cases(corpus.cases, expression, full=False, lanes=[lane])
+    cases = tuple(sorted(cases, key=lambda case: not case.quick))
+    common: dict[str, Any] = {
+        "python": sys.executable,
+        "seed": 0,
+        "log_folder": folder / "logs" / lane,
+        "corpus_digest": corpus.digest,
+    }
+    if lane is Lane.GRAPH:
+        library = toolchain.emulated_runtime()
+        setup: Setup = WorkerSetup(subjects=[spec], library=library, **common)
+    else:
+        (spec,), sites = with_packages([spec], toolchain, load_catalogue())
+        setup = PackageSetup(
+            subjects=[spec],
+            release=spec.subject,
+            site=sites[spec.subject, SEGMENT],
+            engines=toolchain.engines,
+            **common,
+        )
+    jobs = make_jobs(make_plan(cases, [spec], (NONSTRICT,)))
+    order = [case.name for case in cases]
+    return setup, sorted(jobs, key=lambda job: order.index(job.case))

@@ -1,0 +1,87 @@
+"""A campaign of mutants finds what is wrong, asks nothing twice, and distrusts itself."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import pytest
+
+from harness.base.errors import ExitCode, UsageError
+from harness.campaigns.mutant_report import read_equivalent, report_of
+from harness.campaigns.mutants import Found, Ledger, MutantCampaign
+from harness.campaigns.mutation import Mutant, Operator, mutants_of
+from harness.catalogue.releases import EXPORTER_MODULE
+from harness.cli import mutating
+from tests.commands import harness
+
+WIRE = ("submodule_inputs[idx]", "submodule_inputs[-1 - idx]")
+
+
+@pytest.fixture(scope="module")
+def exporter(release_specs):
+    return zipfile.ZipFile(release_specs["2.14.0"].wheel_path).read(EXPORTER_MODULE).decode()
+
+
+def command(folder, *arguments):
+    asked = ("-k", "pr_4360", "--jobs", "1", "--out", str(folder), *arguments)
+    return harness("mutants", *asked)
+
+
+def test_a_campaign_tells_found_from_survived_and_goes_on_where_it_was(tmp_path):
+    asked = ["--lane", "graph", "--functions", "inline_torch_modules", "--every", "24"]
+    first = command(tmp_path, *asked)
+    assert first.returncode == ExitCode.RED, first.stderr  # one case does not find them all
+    rows = json.loads((tmp_path / "mutants.json").read_text())
+    assert any(row["found"] for row in rows)
+    assert any(row["reached_by_cases"] and not row["found"] for row in rows)
+    journal = (tmp_path / "journal.jsonl").read_text()
+    assert command(tmp_path, *asked).returncode == ExitCode.RED
+    news = (tmp_path / "journal.jsonl").read_text().removeprefix(journal).splitlines()
+    assert [json.loads(line)["event"] for line in news] == ["file"]  # nothing was asked again
+
+
+def test_a_mutant_of_a_whole_package_is_found_there(tmp_path):
+    """`compile` and `save` reach the mutated file, although the package was imported before."""
+    asked = ["--lane", "package", "--functions", "transform", "--every", "6"]
+    done = command(tmp_path, *asked)
+    assert done.returncode in (ExitCode.RED, ExitCode.GREEN), done.stderr
+    rows = json.loads((tmp_path / "mutants.json").read_text())
+    assert {row["found"]["lane"] for row in rows if row["found"]} == {"package"}
+
+
+def test_a_campaign_in_which_the_file_as_it_is_would_be_found_ends_as_our_own_failure(
+    exporter, tmp_path, monkeypatch
+):
+    """Planted: the file that is called unchanged has a wire that the release's has not."""
+    wrong = exporter.replace(*WIRE)
+    monkeypatch.setattr(
+        mutating, "mutants_of", lambda source: [Mutant(Operator.ITEM, "f", 1, 2, wrong, source)]
+    )
+    done = command(tmp_path, "--lane", "graph")
+    assert done.returncode == ExitCode.FAILED
+    assert "the file as it is was found by pr_4360" in done.stderr
+
+
+def test_a_folder_with_a_campaign_over_another_file_is_refused(tmp_path):
+    MutantCampaign(mutants_of("f(1)"), tmp_path)
+    with pytest.raises(UsageError, match="another file"):
+        MutantCampaign(mutants_of("f(2)"), tmp_path)
+
+
+def test_a_survivor_is_told_with_its_difference_and_counts_unless_it_is_listed_as_equivalent(
+    tmp_path, monkeypatch
+):
+    found, equal, alive = mutants_of("f(a, b)\ng(1)")[:3]
+    ledger = Ledger(found={found.name: Found("pr_4360", "nonstrict", "graph", "export", "", "")})
+    listed = tmp_path / "equivalent.toml"
+    listed.write_text(f'[[equivalent]]\nwhy = "the same"\nmutants = ["{equal.name}"]\n')
+    monkeypatch.setattr(
+        "harness.campaigns.mutant_report.read_equivalent", lambda: read_equivalent(listed)
+    )
+    report = report_of("a file", (found, equal, alive), ledger, complete=True)
+    assert [each.mutant for each in report.survivors] == [alive]
+    assert report.lines[0].startswith("a file: 1 of 2 mutants found (50.0 %), 1 survived, 1 of")
+    page = report.write(tmp_path).read_text()
+    assert alive.difference in page
+    assert "the same" in page
