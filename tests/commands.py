@@ -66,14 +66,15 @@ def in_a_fork(
                 os.dup2(file.fileno(), own)
             os.chdir(cwd)
             os.environ.update(environment)
-            _be(module, [*map(str, arguments)])
+            become(module, [*map(str, arguments)])
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         out.seek(0)
         err.seek(0)
         return Completed([module, *arguments], code, out.read().decode(), err.read().decode())
 
 
-def _be(module: str, arguments: Sequence[str]) -> NoReturn:
+def become(module: str, arguments: Sequence[str]) -> NoReturn:
+    """Run a module as `python -m` does, and end as it ends. For a fork alone."""
     code: object = 1
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
     sys.argv = [module, *arguments]

@@ -6,6 +6,7 @@ builds and fetches. A machine that can do neither fails these tests: to skip the
 
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from hypothesis import HealthCheck, settings
 
 from harness.catalogue.releases import load_catalogue
 from harness.subjects.specs import release_subject
-from harness.toolchain import Toolchain, rig_client
+from harness.toolchain import Toolchain, environment, rig_client
 from harness.toolchain.environment import PROJECT_ROOT
+from tests import warm_rig
 from tests.commands import answered_in_a_fork
 from tests.fetched import FETCHED
 
@@ -37,6 +39,17 @@ settings.register_profile(
     "any", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any")
+
+
+# What a test starts of the rig need not import torch again.
+environment._START = Path(warm_rig.__file__)
+
+
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # workers of xdist share what their controller starts
+        server = ExitStack()
+        server.enter_context(warm_rig.serving())
+        config.add_cleanup(server.close)
 
 
 @pytest.fixture(scope="session")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from harness.toolchain.environment import PROJECT_ROOT
+from tests import commands
 
 MODEL = """
 import torch
@@ -49,15 +47,8 @@ def check(folder: Path, *words: str) -> tuple[int, str, str]:
 
 def harness(folder: Path, *words: str) -> tuple[int, str, str]:
     # From the user's own folder, as he would call it.
-    paths = {"PYTHONPATH": str(PROJECT_ROOT), "INLINER_REGRESS_CACHE": str(PROJECT_ROOT / ".cache")}
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", *words],
-        cwd=folder,
-        env=os.environ | paths,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    cache = str(PROJECT_ROOT / ".cache")
+    done = commands.harness(*words, cwd=folder, INLINER_REGRESS_CACHE=cache)
     return done.returncode, done.stdout, done.stderr
 
 
