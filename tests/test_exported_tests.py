@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalogue.releases import Catalogue
+from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.register.standing import Standings, State, read_expectations
 from harness.report.upstream import (
     files_of_tests,
@@ -67,7 +67,7 @@ def test_an_exported_test_xfails_where_its_defect_is_and_is_red_where_it_is_not(
     release = catalogue.get(having)
     shown = [STANDINGS.of(name, having) for name in defects]
     assert all(STANDINGS.of(each, without).state is State.ABSENT for each in defects)
-    files = files_of_tests(findings(shown, STANDINGS, toolchain, release), release)
+    files = files_of_tests(findings(shown, STANDINGS, toolchain, release), [], release)
     assert len(files) == len(defects) + 1
     for name, text in files.items():
         (tmp_path / name).write_text(text)
@@ -137,6 +137,11 @@ def test_what_is_not_exported_is_listed_with_the_reason():
     assert told["specialised"] == "it is so by design"
     assert "splits of a module made otherwise" in told["pair-in-a-pair"]
     assert told["cross-no-engine"] == "other defects end its models first"
+    release = load_catalogue().get("2.14.0")
+    readme = files_of_tests([], left_out(STANDINGS, "2.14.0"), release)["README.md"]
+    assert all(
+        f"- {KNOWN.register.by_id[each].title}: {why}." in readme for each, why in told.items()
+    )
 
 
 def test_what_a_script_prints_names_no_place_of_the_machine_and_keeps_how_it_ends():

@@ -115,19 +115,19 @@ def _export_tests(
     if name:
         shown = [each for each in shown if each.defect.id == _known(name, standings).id]
     found = upstream.findings(shown, standings, toolchain, asked)
-    files = upstream.files_of_tests(found, asked)
+    without = [(each.standing, each.script.why_not) for each in found if not each.script.test]
+    if not name:
+        without += upstream.left_out(standings, asked.version)
+    files = upstream.files_of_tests(found, without, asked)
     with written_to(place):
         place.mkdir(parents=True, exist_ok=True)
     for file, text in files.items():
         replace_file(place / file, text.encode())
-    without = [(each.standing, each.script.why_not) for each in found if not each.script.test]
-    left = [] if name else upstream.left_out(standings, asked.version)
-    for standing, why in (*without, *left):
+    for standing, why in without:
         tell(f"no test: {standing.defect.title} ({standing.defect.id})")
         tell(f"    {why}")
-    tell(
-        f"{place}: tests of {len(files) - 1} of {len(found) + len(left)} defects of {asked.version}"
-    )
+    tests = len(files) - 1
+    tell(f"{place}: tests of {tests} of {tests + len(without)} defects of {asked.version}")
     return ExitCode.GREEN if len(files) > 1 else ExitCode.INCONCLUSIVE
 
 

@@ -315,17 +315,24 @@ def left_out(standings: Standings, release: str) -> list[tuple[Standing, str]]:
     ]
 
 
-def files_of_tests(found: Collection[Finding], release: Release) -> dict[str, str]:
-    """A test a defect, by the name of its file, and a README that says what they are."""
+def files_of_tests(
+    found: Collection[Finding], without: Collection[tuple[Standing, str]], release: Release
+) -> dict[str, str]:
+    """A test a defect, by the name of its file, and a README that says what they are.
+
+    Args:
+        without: the defects that have no test, each with the reason.
+    """
     files = {
         f"test_{each.standing.defect.id.replace('-', '_')}.py": each.script.test
         for each in found
         if each.script.test
     }
-    return {**files, "README.md": _readme(len(files), release)}
+    return {**files, "README.md": _readme(len(files), without, release)}
 
 
-def _readme(tests: int, release: Release) -> str:
+def _readme(tests: int, without: Collection[tuple[Standing, str]], release: Release) -> str:
+    left = "\n".join(f"- {each.defect.title}: {why}." for each, why in without)
     return (
         f"# {tests} known defects of torch-tensorrt {release.version}\n\n"
         "Each test makes a user's calls of one known defect and is expected to fail, strictly.\n"
@@ -333,4 +340,4 @@ def _readme(tests: int, release: Release) -> str:
         "They need torch, torch_tensorrt, pytest and a GPU: put them into `tests/py/dynamo/`.\n"
         f"They were tried with torch {version('torch')}, the release's own Python and emulated "
         "engines on a CPU;\nno GPU has run them.\n"
-    )
+    ) + (f"\n## Known defects without a test here\n\n{left}\n" if left else "")

@@ -16,6 +16,7 @@ from tests.page.checks import (
     unanswered,
     unprinted,
     unreadable_without_scripts,
+    unseen_titles,
     visit,
     wider_than_the_screen,
     wrong_filters,
@@ -66,6 +67,19 @@ def test_a_title_that_opens_nothing_is_told(browser, plant):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
+        (r"scrollBy\(\{top: row", "void ({top: row", "goes from"),
+        (r"Math\.max\(top, under\)", "top", "is at"),
+        (r"link\.hash !== location\.hash \? link\.hash", "true ? link.hash", "stays open"),
+    ],
+)
+def test_an_opened_defect_whose_title_is_not_seen_is_told(browser, plant, old, new, told):
+    with visit(browser, plant(old, new)) as opened:
+        assert told in unseen_titles(opened.page)[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
         (r"= !left\.has\(row\)", "= false", "rows for"),
         (r"\$\{left\.size\} of", "${rows.length} of", "it says"),
         (r"history\.replaceState", "void ", "the address says"),
@@ -86,8 +100,10 @@ def test_a_filter_that_does_not_filter_count_or_last_is_told(browser, plant, old
             "#4079: the first",
         ),
         (r"if \(named && change\)", "if (false)", "what is new in 2.14.0?: it stands under"),
-        (r"\[8, 4, 1\]", "[1, 1, 1]", "the first are"),
+        (r"\[4, 1\]\[", "[90, 90][", "the first are"),
         (r"scrollTo\(0, 0\)", "void 0", "ends at"),
+        (r"texts\.get\(row\)\[0\]\.indexOf\(stem\) / 1000", "0", "None: the first are"),
+        (r"card\.append\(whole\)", "void 0", "opens nothing where it stands"),
         (r"b\.shown - a\.shown", "a.shown - b.shown", "does 2.13.0 write KV caches right?"),
     ],
 )

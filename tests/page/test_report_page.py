@@ -13,6 +13,7 @@ from tests.page.checks import (
     unanswered,
     unprinted,
     unreadable_without_scripts,
+    unseen_titles,
     visit,
     wider_than_the_screen,
     wrong_filters,
@@ -46,6 +47,11 @@ def test_every_link_has_a_target(browser, html):
 def test_the_title_of_every_defect_opens_it(browser, html, scripts):
     with visit(browser, html, java_script_enabled=scripts) as opened:
         assert closed_defects(opened.page) == []
+
+
+def test_an_opened_defect_is_seen_with_its_title_and_closes(browser, html):
+    with visit(browser, html) as opened:
+        assert unseen_titles(opened.page) == []
 
 
 def test_filters_filter_count_and_survive_in_a_link(browser, html):

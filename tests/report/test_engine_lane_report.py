@@ -67,7 +67,9 @@ def test_the_first_screen_says_which_call_is_safest_on_a_gpu(alone):
     head = alone.model().headline
     assert head.words == GREEN  # releases with a TensorRT each have no cell in common
     told = {line.asked: line.items for line in head.answers}
-    assert told["Safest call in 2.14.0"][0].startswith("save(m, f): right for 2 of 2, silent")
+    assert told["Safest call in 2.14.0"][0].startswith(
+        "save(m, f): right for 2 of 2 models, silent"
+    )
     assert not any("emulated" in line or "built" in line for line in head.not_checked)
 
 

@@ -31,7 +31,9 @@ from harness.report.frames import limits
 from harness.report.run_frames import file_of
 from harness.report.sections.defects import (
     BRIEF_CALLS,
+    MADE_OTHERWISE,
     SEEN,
+    by_call,
     call_of,
     call_words,
     changed_in,
@@ -41,7 +43,6 @@ from harness.report.sections.defects import (
     mark_sign,
     mark_words,
     models_of,
-    right_calls,
     stretches,
     tones_in,
 )
@@ -196,7 +197,8 @@ def _environment() -> Environment:
         found_by=found_by,
         life=life,
         models_of=models_of,
-        right_calls=right_calls,
+        by_call=by_call,
+        made_otherwise=MADE_OTHERWISE,
         seen=SEEN,
         stretches=stretches,
         tones_in=tones_in,

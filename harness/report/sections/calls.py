@@ -19,7 +19,7 @@ from harness.wire.routes import Lane, Route
 #: The ways to save that every model can take; the others need dynamic dimensions.
 _SAVES: Final = (Route.RETRACE, Route.NO_RETRACE, Route.NO_RETRACE_EXPORT)
 #: What the page's name of a call leaves out.
-_RETRACES: Final = f"save(m, f) has retrace=True, to be written before {SAVE_RETRACES_SINCE}"
+_RETRACES: Final = f"before {SAVE_RETRACES_SINCE} write save(m, f, retrace=True) for save(m, f)"
 _LESSER: Final = (Harm.INTERFACE.value, Harm.COSMETIC.value)
 
 
@@ -96,12 +96,17 @@ def save_records(cells: pd.DataFrame, releases: Sequence[str]) -> SaveRecords | 
 def safest(records: SaveRecords) -> list[str]:
     """The ways to save, a line each, the safest first; and the rule, and what they rest on."""
     told = [
-        f"{each.call}: right for {each.right} of {each.asked}, silent for {each.silent or 'none'}"
-        + (f"; {each.always} right in all {each.releases} releases" if each.releases > 1 else "")
+        f"{each.call}: right for {each.right} of {each.asked} models, silently wrong for "
+        f"{each.silent or 'none'}"
+        + (
+            f"; right in all {each.releases} releases for {each.always}"
+            if each.releases > 1
+            else ""
+        )
         for each in records.ways
     ]
     if not told:
         return []
     saved = max(each.asked for each in records.ways)
-    of = f"of {text.plural(records.models, 'model')} {saved} compile and are saved"
-    return [*told, f"({of}; the fewest silent first, then the most right; {_RETRACES})"]
+    of = f"{saved} of {text.plural(records.models, 'model')} compile right"
+    return [*told, f"({of}; {_RETRACES})"]

@@ -55,6 +55,11 @@ SEEN: Final[Mapping[str, str]] = {
     HIDDEN: "cannot be seen, as other defects fail its cases",
     NOT_ASKED: "not asked",
 }
+#: What is said of a defect that no model meets which is compiled and saved.
+MADE_OTHERWISE: Final[Mapping[Part, str]] = {
+    Part.EXPORTED: "Only a model that is split without compile meets it.",
+    Part.HANDMADE: "Only a graph that is split by hand meets it.",
+}
 _FOLDED: Final = (Part.HANDMADE, Part.HIDDEN, Part.UNSEEN)
 
 
@@ -153,9 +158,17 @@ def life(row: DefectRow, newest: str) -> tuple[str, str]:
     return ended, "; ".join([since, *([f"see {text.listed(others, 4)}"] if others else [])])
 
 
-def right_calls(row: DefectRow) -> tuple[str, ...]:
-    """The calls that are right for a case of a defect."""
-    return tuple(call for call, tone in row.by_call.items() if tone == ABSENT)
+def by_call(row: DefectRow) -> list[tuple[str, str, tuple[str, ...]]]:
+    """What a defect's models come to by a user's calls: a verb, its tone and the calls of each."""
+    tones = [ABSENT, *map(str, Harm)]
+    found = [
+        (tone, tuple(call for call, of in row.by_call.items() if of == tone)) for tone in tones
+    ]
+    return [
+        ("avoided by" if tone == ABSENT else "met by", tone, calls)
+        for tone, calls in found
+        if calls
+    ]
 
 
 def call_of(route: str) -> str:

@@ -125,18 +125,20 @@ def _decided(run: ReportedRun) -> Qualification | None:
 def answers(run: ReportedRun) -> Iterator[Answer]:
     """What a reader asks first, a line each: which call is safest, what changed, what is silent."""
     first = _decided(run)
-    releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
-    if records := save_records(run.cells_of_lanes, releases):
-        yield Answer(f"Safest call in {records.release}", items=tuple(safest(records)))
+    splits = []
     for q in run.upgrades:
         if q is not first:
             yield Answer(q.candidate.subject, f"{decision_words(q)}, {evidence_words(q)}")
-        calls, *splits = (Answer(asked, told) for asked, told in tally_lines(q))
+        calls, *others = (Answer(asked, told) for asked, told in tally_lines(q))
         yield calls
         yield from _in_defects(q, run)
-        yield from splits
+        splits += others
     if run.defect_table and not run.has_candidate:
         yield from _silent(run.defect_table)
+    releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
+    if records := save_records(run.cells_of_lanes, releases):
+        yield Answer(f"Safest call in {records.release}", items=tuple(safest(records)))
+    yield from splits
 
 
 def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
@@ -183,7 +185,7 @@ def _wrong_before(run: ReportedRun, changes: Changes | None) -> str:
         if len(row.standings) > 1 and row.standings[-2].broken_by
     }
     count = sum(each.defect.id in broken for each in changes.new)
-    return f", {count} of them where {changes.before} is wrong otherwise" if count else ""
+    return f" ({count} where other defects stop {changes.before})" if count else ""
 
 
 def _silent(table: DefectTable) -> Iterator[Answer]:

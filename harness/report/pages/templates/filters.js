@@ -8,8 +8,9 @@
   const MOST = 12;
   const {newest} = section.dataset, signs = JSON.parse(section.dataset.signs), seen = JSON.parse(section.dataset.seen);
   const harms = new Set(["silent", "warned", "error", "interface", "cosmetic"]);
-  const idle = new Set(("a about an and any are be can did do does for from fix fixed have how i in is it me mend " +
-    "mended model my new of or right say that the there to what when which who why with write wrong you").split(" "));
+  const idle = new Set(("a about an and any are avoid avoids be bug bugs call calls can defect defects did do does for from fix " +
+    "fixed have how i in is it me mend mended model my new of or release right say see show shows that the there this to " +
+    "what when which who why with write writes wrong you").split(" "));
   const make = (tag, words = "", name = "") =>
     Object.assign(document.createElement(tag), {textContent: words, className: name});
   const values = (row, name) => name === "release" ? [...tones.get(row)].filter(([, tone]) => harms.has(tone)).map(([of]) => of)
@@ -51,7 +52,7 @@
   // What is asked for: a release and what it changed may be chosen, or stand among the words.
   function asked() {
     const ask = Object.fromEntries(selects.map((select) => [select.name, select.value]));
-    const words = search.value.toLowerCase().split(/[^\w.#=*]+/).map((word) => word.replace(/\.+$/, "")).filter(Boolean);
+    const words = search.value.toLowerCase().replace(/['’]s\b/g, "").split(/[^\w.#=*]+/).map((word) => word.replace(/\.+$/, "")).filter(Boolean);
     const change = words.some((word) => word === "new") ? "new" : words.some((word) => /^(mend|fix)/.test(word)) && "mended";
     const named = words.map((word) => releases.find((release) => release === word || release === word + ".0")).find(Boolean);
     if (named && change) ask.change = `${change} in ${named}`;
@@ -66,29 +67,38 @@
     && (!ask.harm || harmIn(row, ask.release) === ask.harm);
   const worse = ({row}) => [...harms].indexOf(row.dataset.harm);
   const shows = (row, ask) => !ask.release || harms.has(harmIn(row, ask.release));
-  // How well a row fits a word: a pull request that mends or brings it, its title, a user's words, all else.
+  // How well a row fits a word: a pull request that mends or brings it, its title, the earlier there the
+  // better, a user's words, all else.
   function fit(row, word) {
     if (word.startsWith("#")) {
       if (row.dataset.mended === word) return 9;
       if (row.dataset.brought === word) return 6;
     }
     const stem = " " + (word.length > 3 ? word.replace(/s$/, "") : word);
-    return [8, 4, 1][texts.get(row).findIndex((each) => each.includes(stem))] || 0;
+    const where = texts.get(row).findIndex((each) => each.includes(stem));
+    return where ? [4, 1][where - 1] || 0 : 8 - texts.get(row)[0].indexOf(stem) / 1000;
   }
-  // The rows that have every word, or else the most of them; those that the release shows come first.
+  // The rows that have every word, or else the most of them, or what is asked for by its number; those
+  // that the release shows come first. A word counts for more the fewer rows have it.
   function matching(ask) {
+    const words = ask.number ? [ask.number] : ask.words;
+    const rare = words.map((word) => Math.log(1 + rows.length / rows.filter((row) => fit(row, word)).length));
     const all = rows.filter((row) => chosen(row, ask)).map((row, at) => {
-      const fits = ask.words.map((word) => fit(row, word));
-      return {row, at, shown: shows(row, ask), having: fits.filter(Boolean).length, sum: fits.reduce((a, b) => a + b, 0)};
+      const fits = words.map((word) => fit(row, word));
+      return {row, at, shown: shows(row, ask), having: fits.filter(Boolean).length,
+        sum: fits.reduce((sum, each, word) => sum + (each && each * rare[word]), 0)};
     });
     const most = Math.max(0, ...all.map((each) => each.having));
-    return all.filter((each) => each.having === most && (most || !ask.words.length))
+    return all.filter((each) => each.having === most && (most || !words.length))
       .sort((a, b) => (!ask.number && b.shown - a.shown) || b.sum - a.sum || (ask.change && worse(a) - worse(b)) || a.at - b.at);
   }
   function heading({row, shown}, ask) {
     const {mended, brought} = row.dataset;
-    if (ask.number)
-      return `${mended === ask.number ? "Mended by" : brought === ask.number ? "Brought by" : "See also"} ${ask.number}`;
+    const changed = (how) => values(row, "change").filter((each) => each.startsWith(how))
+      .map((each) => each.replace(how, "").trim() + " ").join("");
+    if (ask.number && mended === ask.number) return `Fixed ${changed("mended")}by ${ask.number}`;
+    if (ask.number && brought === ask.number) return `New ${changed("new")}and brought by ${ask.number}`;
+    if (ask.number) return `See also ${ask.number}`;
     return ask.release && `${shown ? "In" : "Not to be seen in"} ${ask.release}`;
   }
   function card(row, ask) {
@@ -100,12 +110,13 @@
       for (const each of brief.querySelectorAll("[data-of]"))
         each.classList.toggle("mine", each.dataset.of.split("|").includes(ask.release));
     }
-    item.append(brief);
+    // What is not to be seen in the release that is asked for is told by its title and releases.
+    item.append(...(ask.release && !shows(row, ask) ? [brief.querySelector("ul")] : [brief]));
     return item;
   }
   // Before anything is asked: what most readers want of the newest release.
   function offer() {
-    const line = make("p", `${newest}: `, "muted");
+    const line = make("p", `Defects in ${newest}: `, "muted");
     const of = {new: {change: `new in ${newest}`}, mended: {change: `mended in ${newest}`},
       "silently wrong": {release: newest, harm: "silent"}};
     for (const [words, ask] of Object.entries(of)) {
@@ -157,8 +168,7 @@
     }
     told.textContent = `${left.size} of ${rows.length} defects`;
     // A phone shows few of the selects, so what is chosen is told here as well.
-    clear.textContent = [search, ...selects].map((control) => control.value).filter(Boolean).join(", ") + " ×";
-    clear.title = "ask for nothing";
+    clear.textContent = [...selects.map((control) => control.value).filter(Boolean), "clear ×"].join(", ");
     clear.hidden = !asking;
     if (asking) list(matches, ask);
     else if (section.querySelector("div.part")) offer();
@@ -179,11 +189,31 @@
     for (const control of [search, ...selects]) control.value = "";
     choose();
   });
+  // A title opens its defect where it stands, and closes it: below its row, or in what was found.
   section.addEventListener("click", (event) => {
-    const link = event.target.closest("tr.defect th a");
-    if (link && link.hash === location.hash) {
-      event.preventDefault();
-      location.hash = "#defects";
+    const link = event.target.closest("tr.defect th a, .close a");
+    if (!link) return;
+    event.preventDefault();
+    const own = link.closest("tr"), row = own.matches(".more") ? own.previousElementSibling : own;
+    const top = row.getBoundingClientRect().top;
+    location.hash = row === own && link.hash !== location.hash ? link.hash : "#defects";
+    const under = form.offsetHeight + (row.closest("table").tHead.offsetHeight || 0);
+    scrollBy({top: row.getBoundingClientRect().top - Math.max(top, under), behavior: "instant"});
+  });
+  found.addEventListener("click", (event) => {
+    const link = event.target.closest("li > a[href^='#defect-'], .close a"), card = event.target.closest(".found > ul > li");
+    if (!link || !card || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    const opened = card.querySelector(".opened"), title = card.querySelector("a");
+    if (opened) {
+      opened.remove();
+      title.scrollIntoView({block: "nearest"});
+    } else {
+      const whole = make("div", "", "opened");
+      whole.append(...more(document.querySelector(`tr.defect th a[href="${title.hash}"]`).closest("tr"))
+        .firstElementChild.cloneNode(true).children);
+      if (card.querySelector(".brief")) whole.querySelector(".brief").remove();
+      card.append(whole);
     }
   });
   function follow() {
