@@ -25,7 +25,7 @@ from harness.cli import options as option
 from harness.cli.benching import teller
 from harness.cli.common import err, tell, toolchain_for
 from harness.cli.results import current_summary
-from harness.gate.attribution import difference, difference_line
+from harness.gate.attribution import Difference, difference, difference_line, difference_parts
 from harness.gate.findings import Gate
 from harness.gate.qualify import Decision, Qualification
 from harness.gate.qualify_words import tally_lines
@@ -95,7 +95,7 @@ def qualify_command(
         baseline="" if files else baseline,
         expression=expression,
         full=full,
-        lanes=(Lane.GRAPH,) if files else (Lane.GRAPH, Lane.PACKAGE),
+        lanes=(Lane.GRAPH, Lane.PACKAGE),
         builders=(SEGMENT, BuilderKind.RTX),
         jobs=jobs,
         timeout_s=timeout,
@@ -113,16 +113,16 @@ def qualify_command(
     (q,) = judged.qualifications
     sizes = _measured(judged, q, toolchain, catalogue, budget) if budget else None
     gpu, unread = last_gpu_run((out_dir, PROJECT_ROOT / option.RESULTS))
-    return _written_verdict(
-        judged, q, Supplement(sizes, gpu, unread, expression, _in_defects(judged, q))
-    )
+    told = _in_defects(judged, q)
+    parts = difference_parts(told, q.baseline.subject, judged.expectations.register.titles)
+    supplement = Supplement(sizes, gpu, unread, expression, parts)
+    return _written_verdict(judged, q, supplement, told)
 
 
-def _in_defects(judged: JudgedRun, q: Qualification) -> str:
+def _in_defects(judged: JudgedRun, q: Qualification) -> Difference:
     """What the candidate does otherwise than the baseline."""
     names, known = (q.candidate.subject, q.baseline.subject), judged.expectations
-    told = difference(*names, judged.records.values(), known.table, known.register)
-    return f"{names[0]}: {difference_line(told, names[1])}."
+    return difference(*names, judged.records.values(), known.table, known.register)
 
 
 def _measured(
@@ -153,7 +153,9 @@ def _measured(
     return at_sizes(bench)
 
 
-def _written_verdict(judged: JudgedRun, q: Qualification, supplement: Supplement) -> int:
+def _written_verdict(
+    judged: JudgedRun, q: Qualification, supplement: Supplement, told_in_defects: Difference
+) -> int:
     """Write the page, tell its first lines, and give the exit code."""
     folder, provenance = judged.folder.path, provenance_to_json(judged.provenance)
     replace_file(folder / "qualify.md", qualification_markdown(q, provenance, supplement).encode())
@@ -163,7 +165,7 @@ def _written_verdict(judged: JudgedRun, q: Qualification, supplement: Supplement
     tell(verdict.why)
     for asked, told in tally_lines(q):
         tell(f"  {asked}: {told}")
-    tell(supplement.defects)
+    tell(f"{q.candidate.subject}: {difference_line(told_in_defects, q.baseline.subject)}.")
     tell(sizes_sentence(supplement.sizes))
     if same_inliner(q):
         tell(same_inliner(q))

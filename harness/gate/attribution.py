@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -87,13 +88,15 @@ class Difference:
     """How a candidate differs from the release that it is compared with, in defects and cells.
 
     Each field counts cells by the id of a defect, or by the text of a failure that bears no known
-    sign. ``hidden`` defects have cells that end earlier now, which mends nothing. ``otherwise``
+    sign. ``hidden`` defects have cells that end earlier now, which mends nothing, and ``uncovered``
+    ones show in cells that no longer end by another one. ``otherwise``
     defects show in the same cells by other failures. ``brought_back`` defects were fixed before.
     """
 
     mended: Mapping[str, int]
     partly: Mapping[str, int]
     hidden: Mapping[str, int]
+    uncovered: Mapping[str, int]
     otherwise: Mapping[str, int]
     broken: Mapping[str, int]
     brought_back: Mapping[str, int]
@@ -161,24 +164,28 @@ def _difference(
         for defect in register.defects
         if defect.fixed_in and not defect.alive_in(like)
     }
-    gone, hidden, otherwise, left, new = (defaultdict[str, set[CellKey]](set) for _ in range(5))
+    sets = (defaultdict[str, set[CellKey]](set) for _ in range(6))
+    gone, hidden, uncovered, otherwise, left, new = sets
+    known_before = {defect.id for defect in register.defects if defect.alive_in(like)}
     for place in mine.keys() & theirs.keys():
         here, there = mine[place], theirs[place]
         ends = any(seen[0] == Oracle.COMPLETION for seen in here.keys() - there.keys())
+        goes_on = any(seen[0] == Oracle.COMPLETION for seen in there.keys() - here.keys())
         for name in {*here.values(), *there.values()}:
             shown = {seen for seen in here if here[seen] == name}
             known = {seen for seen in there if there[seen] == name}
             if shown and known:
                 (left if shown == known else otherwise)[name].add(place)
             elif shown:
-                new[name].add(place)
+                (uncovered if goes_on and name in known_before else new)[name].add(place)
             else:
                 (hidden if ends and name not in mended else gone)[name].add(place)
-    kept = {*left, *otherwise, *new, *hidden}
+    kept = {*left, *otherwise, *new, *hidden, *uncovered}
     return Difference(
         mended=_counts(gone, without=kept),
         partly={name: count for name, count in _counts(gone).items() if name in kept},
         hidden=_counts(hidden),
+        uncovered=_counts(uncovered),
         otherwise=_counts(otherwise),
         broken=_counts(new, without=fixed),
         brought_back={fixed[name]: count for name, count in _counts(new).items() if name in fixed},
@@ -194,25 +201,37 @@ def difference_line(told: Difference, like: str) -> str:
     return "; ".join(difference_parts(told, like))
 
 
-def difference_parts(told: Difference, like: str) -> list[str]:
-    """What `difference_line` joins. A failure without a known sign may itself say ``;``."""
-    parts = [f"mends: {_listed(told.mended, counted=False)}"] if told.mended else []
+def difference_parts(
+    told: Difference, like: str, titles: Mapping[str, str] | None = None
+) -> list[str]:
+    """What `difference_line` joins. A failure without a known sign may itself say ``;``.
+
+    Args:
+        titles: what stands for the ids of defects, for a reader who does not know these.
+    """
+    listed = functools.partial(_listed, titles=titles or {})
+    parts = [f"mends: {listed(told.mended, counted=False)}"] if told.mended else []
     for what, of in (
         ("mends in part", told.partly),
         ("hides", told.hidden),
+        ("uncovers", told.uncovered),
         ("shows otherwise", told.otherwise),
         ("brings back", told.brought_back),
         ("breaks", told.broken),
     ):
         if of:
-            parts.append(f"{what}: {_listed(of)}")
+            parts.append(f"{what}: {listed(of)}")
     return [*parts, f"all else as {like}" if parts else f"all as {like}"]
 
 
-def _listed(cells: Mapping[str, int], *, counted: bool = True) -> str:
+def _listed(cells: Mapping[str, int], *, titles: Mapping[str, str], counted: bool = True) -> str:
     """The names with the most cells, and how many more there are."""
     most = sorted(cells, key=lambda name: -cells[name])[:_MOST]
-    named = [f"{name}{_in_cells(cells[name]) if counted else ''}" for name in most]
+    named = []
+    for name in most:
+        first, space, rest = name.partition(" ")  # an id, and where the defect was fixed
+        title = f'"{titles[first]}"{space}{rest}' if first in titles else name
+        named.append(f"{title}{_in_cells(cells[name]) if counted else ''}")
     more = len(cells) - len(most)
     return ", ".join(named) + (f" and {more} more" if more else "")
 

@@ -146,6 +146,11 @@ class Register:
     def by_id(self) -> dict[str, Defect]:
         return {defect.id: defect for defect in self.defects}
 
+    @functools.cached_property
+    def titles(self) -> dict[str, str]:
+        """The title of each defect, by its id."""
+        return {defect.id: defect.title for defect in self.defects}
+
     def candidates(self, place: Place, fact: Fact, subjects: Iterable[str]) -> list[Defect]:
         """The defects that may cause a fact in at least one of these subjects."""
         asked = tuple(subjects)

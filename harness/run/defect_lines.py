@@ -59,9 +59,11 @@ def defect_lines(judged: JudgedRun) -> list[str]:
 def differences(judged: JudgedRun) -> dict[str, list[str]]:
     """What each candidate does otherwise, and each release that is not as expected; by subject.
 
-    The parts are those of `difference_parts`. Candidates come first, then the newest release.
+    The parts are those of `difference_parts`, with titles for ids. Candidates come first, then the
+    newest release.
     """
-    return {**_candidates(judged), **_releases(judged)}
+    titles = judged.expectations.register.titles
+    return {**_candidates(judged, titles), **_releases(judged, titles)}
 
 
 def _upgrades(judged: JudgedRun) -> list[str]:
@@ -79,18 +81,18 @@ def _told(parts: Mapping[str, Sequence[str]]) -> list[str]:
     return [f"{name}: {'; '.join(of)}" for name, of in parts.items()]
 
 
-def _candidates(judged: JudgedRun) -> dict[str, list[str]]:
+def _candidates(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> dict[str, list[str]]:
     known, records = judged.expectations, list(judged.records.values())
     near = around(judged.subjects)
     return {
         subject: difference_parts(
-            difference(subject, like, records, known.table, known.register, near), like
+            difference(subject, like, records, known.table, known.register, near), like, titles
         )
         for subject, like in sorted(likes(judged.subjects).items())
     }
 
 
-def _releases(judged: JudgedRun) -> dict[str, list[str]]:
+def _releases(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> dict[str, list[str]]:
     """Releases that the table does not know, and those that are not as it says, the newest first.
 
     What the table says of a release that it does not know is what it says of the one before.
@@ -106,7 +108,7 @@ def _releases(judged: JudgedRun) -> dict[str, list[str]]:
             continue
         deviates = deviation(spec.subject, judged.records.values(), known.table, known.register)
         expected = "expected" if like == spec.subject else like
-        told[spec.subject] = difference_parts(deviates, expected)
+        told[spec.subject] = difference_parts(deviates, expected, titles)
     return told
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from harness.gate.attribution import attributed, difference, difference_line, due_to
+from harness.gate.attribution import (
+    attributed,
+    difference,
+    difference_line,
+    difference_parts,
+    due_to,
+)
 from harness.register.defects import Sign
 from harness.wire.oracles import Oracle
 from tests.record_builders import RELEASES, defect, entry, failed, key, record, register, table
@@ -23,6 +29,27 @@ def test_a_defect_that_was_fixed_and_shows_again_is_brought_back():
     )
     before = difference("file:1", "2.10.0", [record(key(name="2.10.0")), mine], rows, known)
     assert difference_line(before, "2.10.0").startswith("breaks: new in 1 cell, old in 1 cell")
+
+
+def test_a_known_defect_in_a_cell_that_ended_before_is_uncovered_and_not_broken():
+    known = register(
+        defect("old", Sign("completion", "boom"), fixed_in="2.14.0"),
+        defect("kept", Sign("values", "boom"), title="Kept"),
+    )
+    rows = table(entry(Oracle.COMPLETION, defect="old", subjects=("2.13.0",)))
+    records = [
+        record(key(name="2.13.0"), failed(Oracle.COMPLETION)),
+        record(key(name="2.14.0"), failed(Oracle.VALUES)),
+    ]
+    told = difference("2.14.0", "2.13.0", records, rows, known)
+    assert difference_line(told, "2.13.0") == (
+        "mends: old; uncovers: kept in 1 cell; all else as 2.13.0"
+    )
+    parts = difference_parts(told, "2.13.0", known.titles)
+    assert parts[1] == 'uncovers: "Kept" in 1 cell'
+    sound = [record(key(name="2.13.0")), records[1]]
+    told = difference("2.14.0", "2.13.0", sound, rows, known)
+    assert difference_line(told, "2.13.0") == "breaks: kept in 1 cell; all else as 2.13.0"
 
 
 BOTH = (Sign("values", "boom"), Sign("completion", "boom"))

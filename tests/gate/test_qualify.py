@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import math
 from collections.abc import Callable
 
@@ -27,7 +28,7 @@ from harness.wire.oracles import Harm as Graded
 from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, Verdict
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import NOT_COMPILED, Reach, SubjectKind
+from harness.wire.vocabulary import NOT_COMPILED, Reach
 from tests.record_builders import case, defect, failed, key, record, register, subject, unsupported
 
 Form = Callable[..., str]
@@ -267,10 +268,10 @@ def shown(name: str, *keys: CellKey) -> list[Attributed]:
     return [Attributed(each, Fact("values", "x", "boom"), name, expected=True) for each in keys]
 
 
-def defect_part(form: Form, records: list[CellRecord], of: list[Attributed]) -> str:
-    """What the page says of defects that came and went."""
-    text = form(qualify(records, CASES, OLD, NEW, of, KNOWN), {})
-    return text.partition("Defects added")[2].partition("Not checked")[0]
+def changed_defects(records: list[CellRecord], of: list[Attributed]) -> tuple[list[str], ...]:
+    """The ids of the defects that came, and of those that went."""
+    q = qualify(records, CASES, OLD, NEW, of, KNOWN)
+    return tuple([each.defect.id for each in found] for found in (q.causes_new, q.causes_gone))
 
 
 def figure(effect: Estimate, change: Change, control: Estimate = EXACT) -> AtSize:
@@ -337,23 +338,25 @@ def test_the_page_tells_which_code_and_which_tensorrt_stood_for_a_release(form):
     assert "TensorRT 11.0.0.114 (builder segment)" in text
 
 
-@FORMS
-def test_defects_that_one_of_the_two_shows_alone_are_told(form):
+def test_defects_that_one_of_the_two_shows_alone_came_or_went():
     old, new = key("plain", "2.13.0", "legacy"), key("other", "2.14.0", "legacy")
     of = [*shown("was-known", old), *shown("is-known", new), *shown("stays-known", old, new)]
-    told = defect_part(form, sound(), of)
-    assert "was-known" in told.partition("removed:")[2]
-    assert "is-known" in told.partition("added:")[2].partition("removed:")[0]
-    assert "stays-known" not in told
-    assert "None." in defect_part(form, sound(), [])
+    assert changed_defects(sound(), of) == (["is-known"], ["was-known"])
+    assert changed_defects(sound(), []) == ([], [])
+
+
+def test_a_defect_of_a_cell_that_the_other_was_not_asked_is_no_change():
+    before = cell("plain", "2.13.0", WRONG)
+    for candidates in ([unsupported(key("plain", "2.14.0", "legacy"))], []):
+        assert changed_defects([before, *candidates], shown("was-known", before.key)) == ([], [])
 
 
 @FORMS
-def test_a_defect_of_a_cell_that_the_other_was_not_asked_is_no_change(form):
-    before = cell("plain", "2.13.0", WRONG)
-    for candidates in ([unsupported(key("plain", "2.14.0", "legacy"))], []):
-        told = defect_part(form, [before, *candidates], shown("was-known", before.key))
-        assert "None." in told
+def test_what_the_candidate_does_otherwise_stands_on_the_first_screen(form):
+    parts = ('mends: "A title"', "all else as 2.13.0")
+    first = form(held(*sound()), {}, Supplement(defects=parts)).partition("Fixed")[0]
+    assert html.unescape(first).count(parts[0]) == 1
+    assert "In defects" not in form(held(*sound()), {})
 
 
 def in_both_lanes() -> list[CellRecord]:
@@ -383,24 +386,10 @@ def test_the_cases_that_a_filter_left_out_are_not_checked():
 
 
 @FORMS
-@pytest.mark.parametrize(
-    ("candidate", "why"),
-    [
-        (NEW, "no cell of it was compared"),
-        (
-            subject("2.14.0", "legacy", kind=SubjectKind.FILE, exporter_path="_exporter.py"),
-            "the candidate is one file, and no whole package",
-        ),
-        (
-            subject("2.14.0", "legacy", kind=SubjectKind.FILE, wheel_path="a.whl"),
-            "for both, python -m harness add-release VERSION --wheel FILE",
-        ),
-    ],
-)
-def test_why_the_package_lane_was_not_checked_is_told(form, candidate, why):
-    text = form(qualify(sound(), CASES, OLD, candidate), {})
-    assert f"the package lane: {why}" in text.replace("--wheel asks the graph lane alone; ", "")
-    assert "the package lane:" not in form(held(*in_both_lanes()), {})
+def test_a_package_lane_of_which_no_cell_was_compared_is_told(form):
+    said = "the package lane: no cell of it was compared"
+    assert said in form(held(*sound()), {})
+    assert said not in form(held(*in_both_lanes()), {})
 
 
 @FORMS

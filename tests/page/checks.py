@@ -54,6 +54,7 @@ UNSEEN_TITLES = """
   for (const row of document.querySelectorAll("#defects tr.defect")) {
     const link = row.querySelector("th a"), folded = row.closest("details");
     const top = () => row.getBoundingClientRect().top;
+    const head = row.closest("table").tHead;
     const say = (words) => faults.push(`${words}: ${link.textContent}`);
     if (folded) folded.open = true;
     row.scrollIntoView();
@@ -63,7 +64,7 @@ UNSEEN_TITLES = """
     if (Math.abs(top() - before) > 2) say(`goes from ${before} to ${top()}`);
     scrollBy(0, top() + 100);
     row.nextElementSibling.querySelector(".close a").click();
-    if (top() < bar.offsetHeight + row.closest("table").tHead.offsetHeight - 1) say(`is at ${top()}`);
+    if (top() < bar.offsetHeight + head.offsetHeight - 1) say(`is at ${top()}`);
     link.click();
     link.click();
     if (row.nextElementSibling.checkVisibility()) say("stays open");

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.base.program import PROGRAM
 from harness.bench import words
 from harness.bench.at_sizes import AtSize, AtSizes
 from harness.gate.qualify import (
@@ -21,11 +20,11 @@ from harness.gate.qualify import (
 )
 from harness.gate.qualify_words import decision_words, evidence_sentence, tally_lines
 from harness.report.pages.rendering import render
+from harness.report.sections.defects import call_of
 from harness.runs.gpu_runs import GpuRun
 from harness.stats import intervals
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import SubjectKind
 
 MOST = 25  # rows of a table in the Markdown form, which has to fit a ticket
 ID_SHOWN = 12  # digits of a hash
@@ -64,7 +63,7 @@ class Supplement:
     gpu: GpuRun | None = None
     unread: tuple[str, ...] = ()  # runs of which it is not known whether they were on a GPU
     expression: str = ""  # of -k, which chose among the cases
-    defects: str = ""  # what the candidate does otherwise, in defects
+    defects: Sequence[str] = ()  # what the candidate does otherwise, in defects
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,7 @@ def _rendered(
         sizes_sentence=sizes_sentence(supplement.sizes),
         unchecked=list(_unchecked(q, supplement)),
         versions=list(_versions(q, provenance)),
-        most=most or len(q.changes) + len(q.causes_gone) + len(q.causes_new),
+        most=most or len(q.changes),
         pins=_pins,
         harm=HARMS.__getitem__,
         amount=_amount,
@@ -187,16 +186,15 @@ def _worse(q: Qualification) -> list[tuple[str, str, Sequence[Change]]]:
     ]
 
 
-def _fixed(q: Qualification) -> Iterator[tuple[str, str, str, int, int]]:
-    """What became better, by lane, route and former harm."""
+def _fixed(q: Qualification) -> Iterator[tuple[str, str, int, int]]:
+    """What became better, by a user's call and former harm."""
 
-    def where(change: Change) -> tuple[str, str, Harm]:
-        return change.key.lane, change.key.route, change.before
+    def where(change: Change) -> tuple[str, Harm]:
+        return call_of(change.key.route), change.before
 
-    for (lane, route, before), found in itertools.groupby(sorted(q.better, key=where), key=where):
+    for (call, before), found in itertools.groupby(sorted(q.better, key=where), key=where):
         changes = list(found)
-        cases = len({change.key.case for change in changes})
-        yield lane, route, HARMS[before], len(changes), cases
+        yield call, HARMS[before], len(changes), len({change.key.case for change in changes})
 
 
 def _filter(supplement: Supplement) -> str:
@@ -214,24 +212,13 @@ def _unchecked(q: Qualification, supplement: Supplement) -> Iterator[str]:
     if supplement.expression:
         yield f"every case that {_filter(supplement)} does not match"
     if Lane.PACKAGE.value not in q.lanes:
-        yield f"the package lane: {_why_no_package(q.candidate)}"
+        yield "the package lane: no cell of it was compared"
     if supplement.sizes is None:
         yield "file size, peak memory and load time at three sizes: left out by --budget 0"
     else:
         yield from supplement.sizes.missing
         yield f"size, memory and load time by other routes than {supplement.sizes.route}"
     yield "how long inlining, exporting and saving take, with intervals: nox -s bench"
-
-
-def _why_no_package(candidate: SubjectSpec) -> str:
-    if candidate.kind is not SubjectKind.FILE:
-        return "no cell of it was compared"
-    if candidate.exporter_path is not None:
-        return "the candidate is one file, and no whole package"
-    return (
-        f"--wheel asks the graph lane alone; for both, {PROGRAM} add-release VERSION "
-        "--wheel FILE, and then --candidate VERSION"
-    )
 
 
 def _last_on_gpu(q: Qualification, run: GpuRun | None) -> str:

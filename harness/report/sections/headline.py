@@ -125,20 +125,26 @@ def _decided(run: ReportedRun) -> Qualification | None:
 def answers(run: ReportedRun) -> Iterator[Answer]:
     """What a reader asks first, a line each: which call is safest, what changed, what is silent."""
     first = _decided(run)
-    splits = []
+    rest = []
     for q in run.upgrades:
-        if q is not first:
+        calls, *splits = (Answer(asked, told) for asked, told in tally_lines(q))
+        if first not in (None, q):
+            held = f"{decision_words(q)}, {evidence_words(q)}"
+            items = tuple(f"{each.asked}: {each.answer}" for each in (calls, *splits))
+            rest.append(Answer(f"Beside {q.baseline.subject}", held, items))
+            continue
+        if first is None:
             yield Answer(q.candidate.subject, f"{decision_words(q)}, {evidence_words(q)}")
-        calls, *others = (Answer(asked, told) for asked, told in tally_lines(q))
         yield calls
         yield from _in_defects(q, run)
-        splits += others
-    if run.defect_table and not run.has_candidate:
-        yield from _silent(run.defect_table)
-    releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
-    if records := save_records(run.cells_of_lanes, releases):
-        yield Answer(f"Safest call in {records.release}", items=tuple(safest(records)))
-    yield from splits
+        rest += splits
+    if not run.has_candidate:
+        if run.defect_table:
+            yield from _silent(run.defect_table)
+        releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
+        if records := save_records(run.cells_of_lanes, releases):
+            yield Answer(f"Safest call in {records.release}", items=tuple(safest(records)))
+    yield from rest
 
 
 def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
