@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ADDRESS = "INLINER_REGRESS_WARM_RIG"  # the server's socket
+WORKERS = ("lane", "crossing", "reducing")
 START = Path(__file__).resolve().parents[1] / "harness" / "rig" / "start.py"
-FORKED = ("harness.rig.workers.lane", "harness.rig.questions", "harness.rig.workers.crossing")
+FORKED = ("harness.rig.questions", *(f"harness.rig.workers.{each}" for each in WORKERS))
 HASH_SEED = {"PYTHONHASHSEED": "0"}  # that of workers; who asks a question does not care
 PR_SET_PDEATHSIG = 1
 
