@@ -219,6 +219,13 @@ def mutants(session: nox.Session) -> None:
 
 
 @nox.session
+def replay(session: nox.Session) -> None:
+    """Commits of Torch-TensorRT, each held against its parent: `-- --clone path/to/TensorRT`."""
+    install(session, "pinned")
+    run_harness(session, "replay", *session.posargs)
+
+
+@nox.session
 def qualify(session: nox.Session) -> None:
     """Whether one release may take the place of another: `-- --baseline A --candidate B`."""
     install(session, "pinned")

@@ -19,12 +19,15 @@ WRONG = "copied_placeholder.replace_all_uses_with(submodule_inputs[-1 - idx])"
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory, release_specs):
-    """The Python of 2.14.0 as a repository of its own."""
-    root = tmp_path_factory.mktemp("tree")
-    with zipfile.ZipFile(str(release_specs["2.14.0"].wheel_path)) as wheel:
+    return tree_as_released(tmp_path_factory.mktemp("tree"), release_specs["2.14.0"])
+
+
+def tree_as_released(root, spec):
+    """The Python of a release as a repository of its own."""
+    with zipfile.ZipFile(str(spec.wheel_path)) as wheel:
         names = [name for name in wheel.namelist() if name.endswith(".py")]
         wheel.extractall(root / "py", [name for name in names if "_version" not in name])
-    (root / "version.txt").write_text("2.14.0a0")
+    (root / "version.txt").write_text(f"{spec.subject}a0")
     git(root, "init", "-q", "-b", "main")
     git(root, "add", ".")
     git(root, "commit", "-q", "-m", "as released")

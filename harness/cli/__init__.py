@@ -25,6 +25,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "qualify": "qualifying:qualify_command",
         "crossing": "crossing:crossing_command",
         "fuzz": "fuzzing:fuzz_command",
+        "replay": "replaying:replay_command",
         "merge": "running:merge_command",
     },
     "Look into a failure": {

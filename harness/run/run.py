@@ -69,6 +69,7 @@ class RunOptions:
     seed: int = 0
     share: bool = True
     shard: tuple[int, int] | None = None
+    apart: bool = True  # what a user brought runs in processes of its own
     kept: KeptOptions | None = None  # None: nothing is taken or kept
     out: Path = Path("results")
     expectations: Path = EXPECTATIONS
@@ -86,9 +87,16 @@ class Progress(Protocol):
 
 
 def run(
-    options: RunOptions, toolchain: Toolchain, catalogue: Catalogue, progress: Progress
+    options: RunOptions,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    progress: Progress,
+    subjects: tuple[SubjectSpec, ...] = (),
 ) -> JudgedRun:
     """Start a run and see it through.
+
+    Args:
+        subjects: who is judged, where it is not for ``options`` to say.
 
     Raises:
         UsageError, SurroundingsError: as their docstrings say; the run folder, if there is one
@@ -106,7 +114,7 @@ def run(
     known = read_expectations(options.expectations, options.corpus)
     checkout = checkout_at(options.checkout, options.base) if options.checkout else None
     torch = "" if options.environment == PINNED else toolchain.python_env().torch_version
-    subjects = choose_subjects(
+    subjects = subjects or choose_subjects(
         toolchain,
         catalogue,
         releases=releases_in(options.environment, options.releases, torch, catalogue),
@@ -360,7 +368,7 @@ def _run_missing(
     graph = [cell for cell in missing if cell.key.lane == Lane.GRAPH]
     queues = [
         (jobs, _worker_setup(folder, options, toolchain, of))
-        for of in processes(subjects)
+        for of in (processes(subjects) if options.apart else [list(subjects)])
         if (jobs := make_jobs([cell for cell in graph if cell.key.subject in names(of)]))
     ]
 

@@ -106,7 +106,7 @@ def _of_checkout(
     """
     base, now = revision_of(checkout), tree_of(checkout)
     refuse_what_is_no_python(checkout, base, now)
-    around = catalogue.get(like) if like else nearest(now, catalogue)
+    around = catalogue.get(like) if like else nearest(now.version, catalogue)
     wheels = [
         made_wheel(toolchain.cache, toolchain.wheel(around), each.files) for each in (base, now)
     ]

@@ -13,7 +13,7 @@ import hashlib
 import re
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -44,6 +44,27 @@ class Checkout:
 
     root: Path
     base: str
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit of a history, with its first parent.
+
+    Attributes:
+        tree: git's name of the content of `SOURCES`, and ``parents_tree`` of that of the parent.
+        day: on which it was committed, in ISO 8601.
+        version: as the tree names it.
+        paths: the files that it changed, of those that were asked for.
+    """
+
+    sha: str
+    parent: str
+    tree: str
+    parents_tree: str
+    version: str
+    day: str
+    title: str
+    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -116,10 +137,39 @@ def revision_of(checkout: Checkout) -> Sources:
     return _checked(Sources(files, version), f"{checkout.root} at {checkout.base[:10]}")
 
 
-def nearest(sources: Sources, catalogue: Catalogue) -> Release:
+def history(clone: Path, paths: Sequence[str], since: str) -> list[Commit]:
+    """The first parents of HEAD since a day that changed any of the paths, the newest first.
+
+    Raises:
+        UsageError: ``clone`` is no repository, with or without a working tree.
+    """
+    if not clone.is_dir():
+        raise UsageError(f"--clone {clone}: no such folder", _CLONE)
+    listed = _git(
+        clone, "log", "--first-parent", "--diff-merges=first-parent", f"--since={since}",
+        "--format=%x00%H%x00%P%x00%cs%x00%s%x00", "--name-only", "HEAD", "--", *paths,
+        said=f"--clone {clone}: ",
+    )  # fmt: skip
+    fields = listed.split("\0")[1:]
+    commits = []
+    for sha, parents, day, title, changed in zip(*(fields[i::5] for i in range(5)), strict=True):
+        parent = parents.partition(" ")[0]
+        trees = [
+            _asked(clone, "rev-parse", "--verify", f"{each}:{SOURCES}").printed.strip()
+            for each in (sha, parent)
+            if each
+        ]
+        if len(trees) == 2 and all(trees):  # the first of all commits is held against nothing
+            version = _asked(clone, "show", f"{sha}:{VERSION_FILE}").printed.strip()
+            paths = tuple(changed.split())
+            commits.append(Commit(sha, parent, trees[0], trees[1], version, day, title, paths))
+    return commits
+
+
+def nearest(named: str, catalogue: Catalogue) -> Release:
     """The newest release of the minor version that a tree names, or else the newest before it."""
     try:
-        version = Version(sources.version.strip())
+        version = Version(named.strip())
     except InvalidVersion:
         return catalogue.newest
     minor = (version.major, version.minor)
@@ -184,6 +234,7 @@ def refuse_what_is_no_python(checkout: Checkout, before: Sources, now: Sources) 
             ) from error
 
 
+_CLONE: Final = "give the folder of a clone of Torch-TensorRT"
 _ADVICE: Final = "give the folder of a git working tree of Torch-TensorRT"
 
 

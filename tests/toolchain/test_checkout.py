@@ -11,7 +11,6 @@ from harness.base.errors import UsageError
 from harness.catalogue.entry import subject_for_wheel
 from harness.catalogue.releases import EXPORTER_MODULE, Catalogue, load_catalogue
 from harness.toolchain.checkout import (
-    Sources,
     changed_files,
     checkout_at,
     made_wheel,
@@ -94,7 +93,7 @@ def test_the_files_of_a_tree_take_the_place_of_a_releases(root, tmp_path):
 def test_the_nearest_release_is_the_newest_of_the_trees_minor_version_or_before_it():
     catalogue = load_catalogue()
     found = {
-        version: nearest(Sources({}, version), catalogue).version
+        version: nearest(version, catalogue).version
         for version in ("2.12.0a0\n", "2.6.0a0", "99.0", "1.0", "", "2.12.9")
     }
     assert found == {

@@ -1,0 +1,92 @@
+"""A history with a broken wire, its mend and a comment, replayed with a real wheel and workers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from harness.base.errors import ExitCode
+from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
+from harness.run.replay import SINCE, State, replay
+from harness.run.run import RunOptions
+from tests.cli.test_bench import invoke
+from tests.test_checkout_run import RIGHT, WRONG, tree_as_released
+from tests.toolchain.test_checkout import git
+
+CASE = "inputs_read_in_reverse and not recorded"
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory, release_specs):
+    root = tree_as_released(tmp_path_factory.mktemp("history"), release_specs["2.14.0"])
+    exporter = root / "py" / EXPORTER_MODULE
+    right = exporter.read_text()
+    assert right.count(RIGHT) == 1
+    compiling = root / "py" / "torch_tensorrt" / "_compile.py"
+    for title, file, text in (
+        ("breaks", exporter, right.replace(RIGHT, WRONG)),
+        ("says more", exporter, right.replace(RIGHT, WRONG) + "# more\n"),
+        ("mends", exporter, right),
+        ("compiles", compiling, compiling.read_text() + "# more\n"),
+    ):
+        file.write_text(text)
+        git(root, "commit", "-q", "-a", "-m", title)
+    git(root, "clone", "-q", "--bare", str(root), str(root / "bare.git"))
+    return root / "bare.git"
+
+
+class _Interrupted:
+    """A progress that is interrupted when the first cell has ended."""
+
+    def start(self, total, done): ...
+
+    def ended(self, record):
+        raise KeyboardInterrupt
+
+    def say(self, line): ...
+
+
+class _Quiet(_Interrupted):
+    def ended(self, record): ...
+
+
+def test_a_replay_tells_what_breaks_and_what_mends_and_asks_the_same_files_once(clone, tmp_path):
+    asked = [
+        "replay", "--clone", str(clone), "--lane", "graph", "-k", CASE, "--jobs", "1",
+        "--out", str(tmp_path),
+    ]  # fmt: skip
+    code, told = invoke(*asked, "--minutes", "0.0000001")
+    assert code == ExitCode.GREEN, told
+    assert "4 commits: 1 neither, 3 not asked yet" in told
+    code, told = invoke(*asked)
+    assert code == ExitCode.GREEN, told
+    rows = {row["title"]: row for row in json.loads((tmp_path / "replay.json").read_text())}
+    assert {title: row["verdict"] for title, row in rows.items()} == {
+        "breaks": "breakage", "says more": "neither", "mends": "fix", "compiles": "neither"
+    }  # fmt: skip
+    assert "numbers differ" in rows["breaks"]["lanes"][0]["breaks"][0]
+    assert rows["breaks"]["reason"] == "not reviewed"
+    assert rows["mends"]["lanes"][0]["mends"] == ["wired-by-name"]
+    assert rows["compiles"]["lanes"][0]["state"] == State.ALIKE
+    assert rows["says more"]["lanes"][0]["state"] == State.ASKED
+    (run,) = [each for each in (tmp_path / "graph").iterdir() if not each.is_symlink()]
+    subjects = json.loads((run / "run.json").read_text())["subjects"]
+    assert len(subjects) == 3  # that which mends is that which was there before
+    assert "breaks" in (tmp_path / "replay.md").read_text()
+
+
+def test_a_replay_that_was_cut_off_goes_on_in_the_middle_of_a_run(clone, tmp_path, toolchain):
+    options = RunOptions(lanes=("graph",), expression=CASE, jobs=1, out=tmp_path)
+    rest = ("", toolchain, load_catalogue())
+    with pytest.raises(KeyboardInterrupt):
+        replay(clone, SINCE, options, *rest, _Interrupted())
+    replayed = replay(clone, SINCE, options, *rest, _Quiet())
+    assert [each.verdict for each in replayed] == [
+        "neither", "fix", "neither", "breakage"
+    ]  # fmt: skip
+    assert len([each for each in (tmp_path / "graph").iterdir() if not each.is_symlink()]) == 1
+    other = dataclasses.replace(options, expression="relu_once")
+    with pytest.raises(Exception, match="a replay of other cases"):
+        replay(clone, SINCE, other, *rest, _Quiet())
