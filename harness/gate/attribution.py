@@ -207,10 +207,11 @@ def difference_parts(
     """What `difference_line` joins. A failure without a known sign may itself say ``;``.
 
     Args:
-        titles: what stands for the ids of defects, for a reader who does not know these.
+        titles: what stands for the ids of defects, for a reader who does not know these. Each
+            defect is a part of its own then.
     """
-    listed = functools.partial(_listed, titles=titles or {})
-    parts = [f"mends: {listed(told.mended, counted=False)}"] if told.mended else []
+    listed = functools.partial(_listed, titles=titles)
+    parts = [f"mends: {each}" for each in listed(told.mended, counted=False)]
     for what, of in (
         ("mends in part", told.partly),
         ("hides", told.hidden),
@@ -219,21 +220,24 @@ def difference_parts(
         ("brings back", told.brought_back),
         ("breaks", told.broken),
     ):
-        if of:
-            parts.append(f"{what}: {listed(of)}")
+        parts += [f"{what}: {each}" for each in listed(of)]
     return [*parts, f"all else as {like}" if parts else f"all as {like}"]
 
 
-def _listed(cells: Mapping[str, int], *, titles: Mapping[str, str], counted: bool = True) -> str:
-    """The names with the most cells, and how many more there are."""
+def _listed(
+    cells: Mapping[str, int], *, titles: Mapping[str, str] | None, counted: bool = True
+) -> list[str]:
+    """The names with the most cells, and how many more there are; with titles, a string each."""
     most = sorted(cells, key=lambda name: -cells[name])[:_MOST]
     named = []
     for name in most:
         first, space, rest = name.partition(" ")  # an id, and where the defect was fixed
-        title = f'"{titles[first]}"{space}{rest}' if first in titles else name
+        title = f'"{titles[first]}"{space}{rest}' if titles and first in titles else name
         named.append(f"{title}{_in_cells(cells[name]) if counted else ''}")
-    more = len(cells) - len(most)
-    return ", ".join(named) + (f" and {more} more" if more else "")
+    more = [f"{len(cells) - len(most)} more"] if len(cells) > len(most) else []
+    if titles is not None:
+        return named + more
+    return [" and ".join([", ".join(named), *more])] if named else []
 
 
 def _in_cells(count: int) -> str:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from harness.gate.defect_table import DefectRow, DefectTable
+from harness.register.defects import Defect
 
 SCHEMA: Final = "1.6.7"
 _ISSUE: Final = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<number>\d+)")
@@ -34,7 +35,7 @@ def osv_record(row: DefectRow, table: DefectTable, modified: datetime) -> dict[s
         events.append({"fixed": defect.fixed_in})
     return {
         "schema_version": SCHEMA,
-        "id": f"INLINER-{defect.id}",
+        "id": f"x_inliner-{defect.id}",  # x_: a database that OSV does not list
         "modified": modified.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "summary": defect.title,
         "details": defect.why,
@@ -45,15 +46,7 @@ def osv_record(row: DefectRow, table: DefectTable, modified: datetime) -> dict[s
                 "versions": list(row.shown_in),
             }
         ],
-        "references": [
-            {
-                "type": "REPORT",
-                "url": f"https://github.com/{found['repository']}/issues/{found['number']}",
-            }
-            for found in _ISSUE.finditer(
-                " ".join((*defect.upstream, defect.fixed_by, defect.brought_by))
-            )
-        ],
+        "references": _references(defect),
         "database_specific": {
             "harm": row.harm,
             "reach": row.reach.value,
@@ -70,3 +63,17 @@ def osv_record(row: DefectRow, table: DefectTable, modified: datetime) -> dict[s
             "cells": row.marks[-1].cells,
         },
     }
+
+
+def _references(defect: Defect) -> list[dict[str, str]]:
+    """Where to read on: each address once, as the change that fixed or introduced it if it did."""
+    kinds = {defect.fixed_by: "FIX", defect.brought_by: "INTRODUCED"}
+    named = dict.fromkeys((*defect.upstream, defect.fixed_by, defect.brought_by))
+    return [
+        {
+            "type": kinds.get(name, "REPORT"),
+            "url": f"https://github.com/{found['repository']}/issues/{found['number']}",
+        }
+        for name in named
+        for found in _ISSUE.finditer(name)
+    ]

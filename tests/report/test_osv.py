@@ -18,6 +18,7 @@ def test_a_record_tells_what_introduced_a_defect_what_fixed_it_and_where_to_read
     records = {each["id"]: each for each in json.loads(osv_text(made(), MODIFIED))}
     assert len(records) == len(made().rows)
     for each in records.values():
+        assert each["id"].startswith("x_")  # the schema refuses any other name of a home database
         (affected,) = each["affected"]
         (versions,) = affected["ranges"]
         assert versions["type"] == "ECOSYSTEM"
@@ -25,6 +26,12 @@ def test_a_record_tells_what_introduced_a_defect_what_fixed_it_and_where_to_read
         assert each["modified"] == "2026-11-23T01:02:03Z"
         assert all(link["url"].startswith("https://github.com/") for link in each["references"])
         assert each["database_specific"]["workaround"]
+        kinds = {link["url"]: link["type"] for link in each["references"]}
+        assert len(kinds) == len(each["references"])
+        for kind, name in (("FIX", "fixed_by"), ("INTRODUCED", "brought_by")):
+            number = each["database_specific"][name].rpartition("#")[2]
+            mine = [url for url, of in kinds.items() if of == kind]
+            assert [url.rpartition("/")[2] for url in mine] == ([number] if number else [])
     mended = [each for each in records.values() if each["database_specific"]["part"] == Part.GONE]
     assert all(len(each["affected"][0]["ranges"][0]["events"]) == 2 for each in mended)
 

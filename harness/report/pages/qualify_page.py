@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.base.words import plural
 from harness.bench import words
 from harness.bench.at_sizes import AtSize, AtSizes
 from harness.gate.qualify import (
@@ -126,7 +127,7 @@ def sizes_sentence(sizes: AtSizes | None) -> str:
         f"{alike} at most {sizes.band_percent:g} % apart",
         f"{open_} inconclusive",
     )
-    return f"Size, memory and load time: of {len(sizes.rows)} figures {', '.join(said)}."
+    return f"Size, memory and load time: of {plural(len(sizes.rows), 'figure')} {', '.join(said)}."
 
 
 def qualification_markdown(
