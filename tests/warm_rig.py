@@ -24,6 +24,11 @@ WORKERS = ("lane", "crossing", "reducing")
 START = Path(__file__).resolve().parents[1] / "harness" / "rig" / "start.py"
 FORKED = ("harness.rig.questions", *(f"harness.rig.workers.{each}" for each in WORKERS))
 HASH_SEED = {"PYTHONHASHSEED": "0"}  # that of workers; who asks a question does not care
+#: Torch with what an export imports the first time, the lanes, and what every release imports.
+IMPORTED = (
+    "harness.rig.reproduce.warm", "harness.rig.lanes", "harness.rig.questions.coverage",
+    "torch._inductor.lowering", "torch._dynamo.testing", "functorch.experimental", "rich.progress",
+)  # fmt: skip
 PR_SET_PDEATHSIG = 1
 
 
@@ -95,8 +100,8 @@ def serve(listening: socket.socket) -> None:
             return _wait_for_ended()
         asking, _ = listening.accept()
         if not warm:
-            for module in ("reproduce.warm", "lanes", "questions.coverage"):
-                importlib.import_module(f"harness.rig.{module}")
+            for module in IMPORTED:
+                importlib.import_module(module)
             gc.collect()
             gc.freeze()
             warm = True

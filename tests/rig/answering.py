@@ -28,6 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.rig.package.opening import open_package
+from tests.warm_rig import IMPORTED
 
 LIMIT_S = 400
 
@@ -88,7 +89,8 @@ def main() -> None:
     os.dup2(2, 1)  # packages print; stdout has the answers alone
     warnings.simplefilter("ignore")
     logging.disable(logging.ERROR)
-    importlib.import_module("harness.rig.reproduce.warm")  # what an export imports, once for all
+    for module in IMPORTED:
+        importlib.import_module(module)
     processes: dict[str, Connection] = {}
     for line in sys.stdin:
         question = json.loads(line)
