@@ -1,4 +1,4 @@
-"""Which cases a run takes: the quick ones, models through whole packages, and real engines.
+"""Which cases a run takes: models through whole packages, and real engines.
 
 Every case that has a model goes through both lanes under one name in a full run. They are too many
 for every run, since every release compiles each one anew: those of `CHOSEN` are chosen for
@@ -10,41 +10,6 @@ from __future__ import annotations
 from typing import Final
 
 from corpus.case import Case, is_from_elsewhere
-
-#: The cases of a quick run: one or more of each family, the cheapest that show what it is for. A
-#: test sends planted mutants of a real exporter through these alone, and each has to be found.
-QUICK: Final = frozenset(
-    {
-        # which wire goes where
-        "pr_4360",
-        "named_like_an_earlier_getitem",
-        "inputs_read_in_reverse",
-        "residual_over_a_fallback",
-        "one_value_for_two_inputs",
-        "fan_in_of_twelve",
-        # engines' outputs
-        "engine_two_outputs",
-        "outputs_read_out_of_order",
-        "outputs_of_three_types",
-        "relu_four_steps",
-        # fallbacks' outputs
-        "two_outputs",
-        "outputs_read_backwards",
-        "chunk_as_fallback",
-        # state
-        "linears_in_two_fallbacks",
-        "names_that_collide_without_dots",
-        "batch_norm_in_fallback",
-        "integer_weight_in_fallback",
-        "fallback_with_an_effect_alone",
-        "buffer_returned",
-        # how a program is called
-        "dynamic_batch_weights_in_fallbacks",
-        "keywords_in_another_order",
-        "nested_input",
-        "encoder_softmax",
-    }
-)
 
 #: The models that every run takes through the package lane.
 CHOSEN: Final = frozenset(

@@ -10,7 +10,10 @@ from collections.abc import Collection, Iterable
 import pytest
 from _pytest.mark import ParameterSet
 
-from corpus.selection import QUICK
+from harness.run.order import quick_cells, read_order
+
+#: The cases of a quick run.
+QUICK = frozenset(cell.case for cell in quick_cells(read_order()))
 
 
 def quick_first(names: Iterable[str], quick: Collection[str] = QUICK) -> list[ParameterSet]:

@@ -13,6 +13,11 @@ from pathlib import Path
 EXPORTER = "torch_tensorrt/dynamo/_exporter.py"
 
 
+def source_of(wheel: Path | str) -> str:
+    """The exporter in a release's wheel."""
+    return zipfile.ZipFile(wheel).read(EXPORTER).decode()
+
+
 @dataclass(frozen=True)
 class Mutant:
     """One text in the place of another."""
@@ -23,7 +28,7 @@ class Mutant:
 
     def write(self, wheel: Path, folder: Path) -> Path:
         """The mutated file, below ``folder``."""
-        source = zipfile.ZipFile(wheel).read(EXPORTER).decode()
+        source = source_of(wheel)
         assert source.count(self.right) == 1, f"{self.name}: {source.count(self.right)} places"
         path = folder / f"{self.name}.py"
         path.write_text(source.replace(self.right, self.wrong))

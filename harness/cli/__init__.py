@@ -54,6 +54,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "record": "corpus:record_command",
         "verify": "corpus:verify_command",
         "lock": "corpus:lock_command",
+        "order": "corpus:order_command",
         "reach": "corpus:reach_command",
         "doctor": "inspecting:doctor_command",
         "clean": "inspecting:clean_command",

@@ -1,19 +1,21 @@
-"""The corpus: its lock, its coverage of the space, and its recordings."""
+"""The corpus: its lock, its coverage of the space, its order, and its recordings."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from harness.base.errors import ExitCode, SurroundingsError
+from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.files import replace_file
 from harness.base.program import PROGRAM
+from harness.base.words import plural
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import captures, cases_here, committed, err, tell, toolchain_for
@@ -27,12 +29,22 @@ from harness.corpus_checks.lock import (
     read_lock,
     write_lock,
 )
+from harness.run.judged_run import reopen
+from harness.run.order import (
+    ORDER_FILE,
+    Seconds,
+    found_by,
+    order_text,
+    ordered,
+    quick_cells,
+    seconds_in,
+)
 from harness.runs.case_filter import select_cases
 from harness.toolchain import PackageSite
 from harness.toolchain.cache import CHOOSE, guarded
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import ask_rig, package_lane
-from harness.wire.records import CaseInfo
+from harness.wire.records import CaseInfo, CellKey
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SplitSeen
 
@@ -179,6 +191,41 @@ def _extraction(cache: Path) -> dict[str, Any]:
             err.print(f"not kept for the next time: {error}", markup=False, soft_wrap=True)
     found: dict[str, Any] = json.loads(text)
     return found
+
+
+def order_command(
+    runs: Annotated[
+        list[str], typer.Argument(help="Runs that asked all anew, their folders or ids.")
+    ],
+    out_dir: option.Out = option.RESULTS,
+) -> int:
+    """Write anew in which order a candidate is asked, those cells first that find most.
+
+    What a cell finds is known from the runs, and from the space of split programs.
+    """
+    committed(ORDER_FILE)
+    catalogue = load_catalogue()
+    _, values = read_extraction(_extraction(toolchain_for().cache))
+    found: dict[CellKey, set[str]] = defaultdict(set)
+    seconds = Seconds()
+    for name in runs:
+        run = reopen(name, out_dir, toolchain_for(), catalogue)
+        for cell, things in found_by(run).items():
+            found[cell] |= things
+        seconds |= seconds_in(run.records.values(), catalogue.newest.version)
+    for cell in seconds.own:
+        if cell.lane == Lane.GRAPH:
+            found[cell] |= {f"{value} by {cell.route}" for value in values.get(cell.case, ())}
+    order = ordered(found, seconds)
+    if not order:
+        raise UsageError(
+            f"{', '.join(runs)}: no cell of {catalogue.newest.version} has its seconds",
+            "give a run of all releases that was made with --rerun",
+        )
+    replace_file(ORDER_FILE, order_text(order).encode())
+    quick = quick_cells(order)
+    tell(f"{plural(len(order), 'cell')} in order, {len(quick)} of them quick, in {ORDER_FILE}")
+    return int(ExitCode.GREEN)
 
 
 def record_command(

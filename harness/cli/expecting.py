@@ -65,6 +65,8 @@ def expected_command(
     kept: set[tuple[str, str]] = set()
     for name in runs or ():
         run = RunFolder.open(name, out_dir)
+        if run.provenance().ran_out(run.plan()):
+            raise UsageError(f"{run.run_id} had a budget and asked a part; make a run without")
         records = run.records().values()
         kept |= {(place.lane, place.case) for place in (place_of(r.key) for r in records)}
         after = absorb(after, register, records, run.provenance().subjects)

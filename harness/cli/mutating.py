@@ -17,6 +17,7 @@ from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
 from harness.cli import options as option
 from harness.cli.common import listed, tell, toolchain_for
 from harness.register.facts import NONSTRICT
+from harness.run.order import read_order
 from harness.runs.case_filter import select_cases
 from harness.runs.plan import make_plan
 from harness.subjects.choosing import choose_subjects
@@ -102,9 +103,11 @@ def _setup(
     expression: str,
     folder: Path,
 ) -> tuple[Setup, list[Job]]:
-    """A worker's setup for one lane, and the cases that it is asked: quick ones first."""
+    """A worker's setup for one lane, and its cases: those that find most come first."""
     cases = select_cases(corpus.cases, expression, full=False, lanes=[lane])
-    cases = tuple(sorted(cases, key=lambda case: not case.quick))
+    ranked = dict.fromkeys(each.cell.case for each in read_order() if each.cell.lane is lane)
+    rank = {name: number for number, name in enumerate(ranked)}
+    cases = tuple(sorted(cases, key=lambda case: rank.get(case.name, len(rank))))
     common: dict[str, Any] = {
         "python": sys.executable,
         "seed": 0,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from time import sleep
 from typing import Annotated
 
 import typer
@@ -22,6 +23,8 @@ from harness.cli.common import (
     err,
     fail,
     listed,
+    say,
+    say_error,
     tell,
     toolchain_for,
 )
@@ -33,16 +36,20 @@ from harness.run.judged_run import JudgedRun, raise_if_nothing_ran, reopen, summ
 from harness.run.keeping import KeptOptions
 from harness.run.progress import progress_for
 from harness.run.run import RunOptions, resume, run
+from harness.run.turns import changes_since, saved_state
 from harness.runs.kept_store import FILE
 from harness.runs.merging import Part, merge
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder, RunState, read_summary
 from harness.subjects.choosing import choose_subjects
+from harness.toolchain import Toolchain
+from harness.toolchain.checkout import checkout_at
 from harness.toolchain.rig_client import absolute
 from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.records import CellRecord
 from harness.wire.routes import Lane
 
+WATCH_EVERY_S = 0.3
 ON_RESUME = frozenset(
     (
         "jobs",
@@ -72,6 +79,17 @@ def run_command(
     expression: option.Expression = "",
     family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
     quick: option.Quick = False,
+    budget: Annotated[
+        float | None,
+        typer.Option(min=1.0, help="Seconds to ask in; the cells that find most come first."),
+    ] = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only what was red in the candidate's last run.")
+    ] = False,
+    failed_in: Annotated[str, typer.Option("--run", help="With --failed: red in this run.")] = "",
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Ask again after each save of the candidate's files.")
+    ] = False,
     full: Annotated[
         bool,
         typer.Option("--full", help="All cases, and all models through all packages: 45 minutes."),
@@ -126,8 +144,15 @@ def run_command(
         raise UsageError("--base says what --checkout is held against; give that one too")
     if quick and full:
         raise UsageError("--quick and --full ask for opposite things; give one of them")
+    if quick and Lane.PACKAGE in lane:
+        raise UsageError("--quick asks cells of the graph lane alone; leave out --lane")
+    if failed_in and not failed:
+        raise UsageError("--run says whose red cells --failed asks; give that one too")
+    if watch and not (exporter or wheel or checkout):
+        raise UsageError("--watch waits for a candidate's files; give --exporter or --checkout")
     if resume_run:
         _refuse_choices(context)
+    whole = bool(corpus or checkout) and not quick
     options = RunOptions(
         releases=releases,
         exporter=exporter,
@@ -138,10 +163,13 @@ def run_command(
         expression=expression,
         families=tuple(family or ()),
         quick=quick,
+        budget_s=budget,
+        failed=failed,
+        failed_in=failed_in,
         full=full,
         corpus=absolute(corpus or ()),
         routes=listed(routes),
-        lanes=_lanes(lane or _default_lanes(bool(corpus or checkout), bool(exporter or wheel))),
+        lanes=_lanes(lane or _default_lanes(whole, bool(exporter or wheel))),
         builders=listed(builder) or (SEGMENT,),
         environment=environment,
         captures=captures(capture),
@@ -156,35 +184,71 @@ def run_command(
         command_line=command_line(),
     )
     toolchain = toolchain_for(wheelhouse, offline)
-    progress = progress_for(err)
+    if watch:
+        return watched(lambda: _seen_through(options, toolchain, ""), options)
     before = _latest(out_dir)
     try:
-        if resume_run:
-            judged = resume(resume_run, options, toolchain, load_catalogue(), progress)
-        else:
-            judged = run(options, toolchain, load_catalogue(), progress)
+        judged = _seen_through(options, toolchain, resume_run)
     except KeyboardInterrupt:
         made = _latest(out_dir)
         which = resume_run or (str(made) if made != before else "")
         fail(ExitCode.INTERRUPTED, INTERRUPTED + _how_to_go_on(which, out_dir, expectations))
-    finally:
-        progress.close()
     return show_verdict(judged)
 
 
-def show_verdict(judged: JudgedRun) -> int:
-    """The first screen, the report, and the exit code."""
-    raise_if_nothing_ran(judged)
-    # Here: who is refused need not wait until what draws pages is imported.
-    from harness.report.run_report import write_run_report
+def _seen_through(options: RunOptions, toolchain: Toolchain, resume_run: str) -> JudgedRun:
+    """A run, a new one or one that goes on, with its progress told."""
+    progress = progress_for(err)
+    try:
+        if resume_run:
+            return resume(resume_run, options, toolchain, load_catalogue(), progress)
+        return run(options, toolchain, load_catalogue(), progress)
+    finally:
+        progress.close()
 
-    folder = judged.folder.path
-    write_run_report(judged, read_summary(folder) or summary_now(judged))
-    add_step_summary(folder)
+
+def watched(ask: Callable[[], JudgedRun], options: RunOptions) -> int:
+    """A run after each save of a candidate's files, until Ctrl-C; the last verdict's exit code.
+
+    What is wrong with a file, such as a typo, is told, and the next save is waited for.
+    """
+    place = options.exporter or options.wheel
+    if place is None:
+        assert options.checkout is not None
+        place = checkout_at(options.checkout, options.base).root
+    code, last = int(ExitCode.INTERRUPTED), None
+    try:
+        while True:
+            seen = saved_state(place)
+            try:
+                judged = ask()
+                code = show_verdict(judged)
+                for line in changes_since(last, judged):
+                    tell(line)
+                last = judged
+            except UsageError as error:
+                code = int(ExitCode.USAGE)
+                say_error(str(error))
+            say(f"waiting for a save of {place}; Ctrl-C ends")
+            while saved_state(place) == seen:
+                sleep(WATCH_EVERY_S)
+    except KeyboardInterrupt:
+        return code
+
+
+def show_verdict(judged: JudgedRun) -> int:
+    """The first screen, then the report, and the exit code."""
+    raise_if_nothing_ran(judged)
     code = tell_gate(judged)
+    folder = judged.folder.path
     summary = read_summary(folder)
     if summary and (told := kept_words(summary)):
         tell(f"kept: {told}")
+    # Here: who waits for the answer need not wait until what draws pages is imported.
+    from harness.report.run_report import write_run_report
+
+    write_run_report(judged, summary or summary_now(judged))
+    add_step_summary(folder)
     tell(f"report: {folder / 'report.html'}")
     return int(code)
 

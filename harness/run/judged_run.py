@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -225,8 +225,16 @@ def judged_run(
         provenance=provenance,
         catalogue=expected.catalogue,
         all_cases=cases,
-        scope=scope_of(plan, cases),
+        scope=_in_budget(provenance, plan) or scope_of(plan, cases),
     )
+
+
+def _in_budget(provenance: Provenance, plan: Sequence[PlannedCell]) -> str:
+    """How much was asked by a run whose time was over; empty for one that asked all."""
+    if not provenance.ran_out(plan):
+        return ""
+    asked = f"{len(plan):,} of {provenance.budget_cells:,} cells"
+    return f"{asked}, those that find most, in a budget of {provenance.budget_s:g} s"
 
 
 def scope_of(plan: Iterable[PlannedCell], cases: Iterable[CaseInfo]) -> str:

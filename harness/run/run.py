@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
+import math
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +23,9 @@ from harness.register.standing import read_expectations
 from harness.run.at_once import AtOnce
 from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
 from harness.run.keeping import Keeping, KeptOptions, Taken, keeping_of
+from harness.run.order import in_order, only, quick_cells, read_order
 from harness.run.queues import names, package_groups, processes
+from harness.run.red_before import red_cells
 from harness.runs.candidates import candidates_of, keep_candidates
 from harness.runs.case_filter import select_cases
 from harness.runs.costs import cost_log, own_peak_bytes, read_costs
@@ -37,6 +41,7 @@ from harness.toolchain.rig_client import Corpus, read_corpus
 from harness.wire.builders import MATCHED, PINNED, SEGMENT, Builder
 from harness.wire.records import CellKey, CellRecord, PackageSpec, SubjectSpec
 from harness.wire.routes import Lane
+from harness.wire.vocabulary import SubjectKind
 from harness.workers.jobs import make_jobs
 from harness.workers.pool import run_groups, run_jobs
 from harness.workers.process import PackageSetup, WorkerSetup
@@ -57,6 +62,9 @@ class RunOptions:
     expression: str = ""
     families: tuple[str, ...] = ()
     quick: bool = False
+    budget_s: float | None = None  # None: until all is asked
+    failed: bool = False  # what was red in the last run of the candidate alone
+    failed_in: str = ""  # in this run instead
     full: bool = False
     corpus: tuple[str, ...] = ()  # places of cases that take the place of the project's own
     routes: tuple[str, ...] = ()
@@ -135,7 +143,6 @@ def run(
         corpus.cases,
         options.expression,
         options.families,
-        quick=options.quick,
         full=options.full,
         lanes=_lanes_of_cases(options.lanes),
     )
@@ -146,13 +153,39 @@ def run(
         subjects = with_installed(subjects, installed, catalogue)
     environment = matched_name(torch) if torch else PINNED
     plan = make_plan(cases, subjects, options.captures, options.routes or None, environment)
+    expected = Expected(known, corpus, catalogue)
+    plan = _chosen(plan, options, subjects, expected)
     if options.shard is not None:
         plan = shard(plan, *options.shard)
     provenance = _provenance(options, corpus, subjects)
+    if options.budget_s is not None:
+        provenance = dataclasses.replace(
+            provenance, budget_s=options.budget_s, budget_cells=len(plan)
+        )
     with RunFolder.create(options.out, provenance, plan) as folder:
         keep_candidates(folder.path, subjects)
-        expected = Expected(known, corpus, catalogue)
         return _execute(folder, options, toolchain, expected, progress, subjects, sites)
+
+
+def _chosen(
+    plan: tuple[PlannedCell, ...],
+    options: RunOptions,
+    subjects: Sequence[SubjectSpec],
+    expected: Expected,
+) -> tuple[PlannedCell, ...]:
+    """The cells that a user asks for; those that find most come first where he waits for them."""
+    order = () if options.corpus else read_order()
+    if options.quick:
+        plan = only(plan, quick_cells(order))
+    if options.failed:
+        plan = only(plan, red_cells(options.failed_in, options.out, subjects, expected))
+    if not plan:
+        raise UsageError(
+            "nothing to run: no cell that is asked for is "
+            f"{'a quick one' if options.quick else 'one that was red'}"
+        )
+    waited_for = options.budget_s is not None or any(spec.kind.brought for spec in subjects)
+    return in_order(plan, order) if waited_for else plan
 
 
 def resume(
@@ -278,15 +311,22 @@ def _execute(
     try:
         try:
             again = taken.asked_again
-            broken = _run_missing(
-                folder, options, toolchain, subjects, sites, missing, add_asked, again
-            )
+            ask = partial(_run_missing, folder, options, toolchain, subjects, sites)
+            if options.budget_s is None:
+                broken = ask(missing, add_asked, again)
+            else:  # what was kept is asked again however short the time is
+                new = [cell for cell in missing if cell.key.cell_id not in again]
+                broken = ask(new, add_asked, (), options.budget_s)
+                broken |= ask([cell for cell in missing if cell not in new], add_asked)
         finally:
             if keeping:
                 keeping.settle(taken, records)
                 keeping.keep(asked)
         folder.append(*taken.served.values())
         records |= taken.served
+        if options.budget_s is not None:
+            ended = {*records, *broken}
+            folder.shorten([cell for cell in folder.plan() if cell.key.cell_id in ended])
     except BaseException:  # Ctrl-C above all: what has ended is safe, and the state says so
         folder.write_state(RunState.INTERRUPTED)
         raise
@@ -358,13 +398,18 @@ def _run_missing(
     missing: Sequence[PlannedCell],
     add: Callable[[CellRecord], None],
     again: Collection[str] = (),
+    seconds: float | None = None,
 ) -> dict[str, str]:
     """Run the graph lane, all workers on one queue, and the packages, a worker for each.
 
     The lane that is asked for first runs first. Code that a user brought is in processes of its
     own, where it can change nothing for the releases, whose verdicts are kept. What is only asked
     ``again`` comes last.
+
+    With ``seconds`` it stops when they are over. What a candidate is held against gets half of them
+    at most, since nothing is said of a cell before both have ended.
     """
+    ends = math.inf if seconds is None else time.monotonic() + seconds
     graph = [cell for cell in missing if cell.key.lane == Lane.GRAPH]
     queues = [
         (jobs, _worker_setup(folder, options, toolchain, of))
@@ -393,6 +438,7 @@ def _run_missing(
         key=lambda queue: {c.key.cell_id for job in queue[0] for c in job.cells} <= set(again)
     )
     groups = package_groups(missing, package_setup, subjects)
+    candidates = [spec for spec in subjects if spec.kind is SubjectKind.FILE]
     broken: dict[str, str] = {}
     with cost_log(folder.path) as on_cost:
         how: Any = {
@@ -400,9 +446,21 @@ def _run_missing(
             "timeout_s": options.timeout_s,
             "on_record": add,
             "on_cost": on_cost,
+            "broken": broken,
         }
-        asked: list[Any] = [partial(run_jobs, jobs, setup) for jobs, setup in queues]
-        packages: list[Any] = [partial(run_groups, groups)] if groups else []
-        for run_all in asked + packages if options.lanes[0] == Lane.GRAPH else packages + asked:
-            broken |= asyncio.run(run_all(**how))
+        asked: list[Any] = [
+            (partial(run_jobs, jobs, with_), with_.subjects) for jobs, with_ in queues
+        ]
+        packages: list[Any] = [(partial(run_groups, groups), subjects)] if groups else []
+        for run_all, of in asked + packages if options.lanes[0] == Lane.GRAPH else packages + asked:
+            now, is_candidate = time.monotonic(), any(spec in candidates for spec in of)
+            until = ends if is_candidate or not candidates else (now + ends) / 2
+            asyncio.run(_within(until - now, run_all(**how)))
     return broken
+
+
+async def _within(seconds: float, running: Awaitable[None]) -> None:
+    """Wait for something so long, and then end it."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(None if seconds == math.inf else seconds):
+            await running

@@ -16,7 +16,6 @@ def select_cases(
     expression: str = "",
     families: Collection[str] = (),
     *,
-    quick: bool = False,
     full: bool = True,
     lanes: Collection[Lane] = (Lane.GRAPH, Lane.PACKAGE),
 ) -> tuple[CaseInfo, ...]:
@@ -26,7 +25,6 @@ def select_cases(
         expression: words that a case's name or family must contain, with `and`, `or`, `not`: as
             pytest's -k, without brackets. Empty for all.
         families: families' names, or parts of them; empty for all.
-        quick: take the quick cases alone.
         full: also take the cases, and the lanes of a case, that only a full run takes.
         lanes: take no other lanes.
     """
@@ -38,13 +36,12 @@ def select_cases(
         case
         for case in (_through(case, lanes, full) for case in cases)
         if case.lanes
-        and (case.quick or not quick)
         and _chosen(expression, f"{case.name} {case.family}".lower())
         and (not families or any(name.lower() in case.family.lower() for name in families))
     )
     if not chosen:
         raise UsageError(
-            f"no {'quick ' if quick else ''}case matches "
+            "no case matches "
             f"{expression or ', '.join(families)!r}; `{PROGRAM} list` "
             f"shows them all{'' if full else ', and some are for `--full` alone'}"
         )

@@ -87,6 +87,8 @@ def _refuse_unfinished(part: Part) -> None:
             f"cannot merge {part.name}: its schema is {part.schema}, and only runs of schema "
             f"{SCHEMA}, which this harness writes, are merged; run it anew"
         )
+    if part.provenance.ran_out(part.plan):
+        raise UsageError(f"cannot merge {part.name}: it had a budget and asked a part")
     missing = [cell.key for cell in part.plan if cell.key.cell_id not in part.records]
     if missing:
         raise UsageError(

@@ -68,6 +68,12 @@ class Provenance:
     mismatches: tuple[str, ...] = ()  # of a merged run: in what its sources are unlike
     rig_digest: str | None = None  # of what judges cells; None: of a run that did not tell yet
     baseline: str = ""  # the release that the other one is held against; empty: the older
+    budget_s: float | None = None  # so long it asked; None: until all was asked
+    budget_cells: int = 0  # so many it would have asked without a budget
+
+    def ran_out(self, plan: Sequence[PlannedCell]) -> bool:
+        """Whether the run had no time for more than this plan."""
+        return len(plan) < self.budget_cells
 
 
 @dataclass(frozen=True)

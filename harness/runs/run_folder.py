@@ -118,6 +118,18 @@ class RunFolder(RunDirectory):
         """Add ended cells; they are on the disk when this returns."""
         self._writing().append(*map(to_json, records))
 
+    def shorten(self, plan: Sequence[PlannedCell]) -> None:
+        """Forget the cells that a run had no time for.
+
+        Raises:
+            UsageError: none is left.
+        """
+        if not plan:
+            raise UsageError("--budget: no cell ended in that time; give more seconds")
+        self._writing()
+        self.write("plan.jsonl", plan_to_jsonl(plan))
+        self.__dict__.pop("_plan", None)
+
     def write_state(self, state: RunState) -> None:
         """Raises as `append`."""
         self._writing()

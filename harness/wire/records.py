@@ -140,7 +140,6 @@ class CaseInfo:
     catches: str
     fallback: tuple[str, ...] = ()
     wiring: bool = False
-    quick: bool = False
     requires: tuple[str, ...] = ()
     capture: str | None = None  # the one mode that it is captured in; None: whatever a run asks for
     cross: bool = False  # asked by the route `cross` too

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,11 +42,15 @@ class Job:
 
 
 def make_jobs(cells: Sequence[PlannedCell]) -> list[Job]:
-    """One job for each case and capture mode, with the cells that have to be executed."""
-    executed = [cell for cell in cells if cell.executed]
-    executed.sort(key=lambda cell: (cell.key.case, cell.key.capture))
-    grouped = itertools.groupby(executed, key=lambda cell: (cell.key.case, cell.key.capture))
-    return [Job(case, capture, tuple(group)) for (case, capture), group in grouped]
+    """One job for each case and capture mode, with the cells that have to be executed.
+
+    They come in the order of their first cells.
+    """
+    grouped: dict[tuple[str, str], list[PlannedCell]] = {}
+    for cell in cells:
+        if cell.executed:
+            grouped.setdefault((cell.key.case, cell.key.capture), []).append(cell)
+    return [Job(case, capture, tuple(group)) for (case, capture), group in grouped.items()]
 
 
 def broken_off(

@@ -33,18 +33,18 @@ async def run_jobs(
     timeout_s: float,
     on_record: Callable[[CellRecord], None],
     on_cost: Callable[[Cost], None],
-) -> dict[str, str]:
+    broken: dict[str, str],
+) -> None:
     """Run every job; at most ``count`` workers, ``timeout_s`` for each cell.
-
-    Returns the cells without a record because the harness itself failed, each with its traceback.
 
     Args:
         on_cost: gets what each job took, second attempts included.
+        broken: gets the cells without a record because the harness itself failed, each with its
+            traceback.
     """
     queue: asyncio.Queue[Job] = asyncio.Queue()
     for job in jobs:
         queue.put_nowait(job)
-    broken: dict[str, str] = {}
     lanes = [
         _Lane(number, queue, setup, timeout_s, on_record, on_cost, broken)
         for number in range(min(count, len(jobs)))
@@ -55,28 +55,24 @@ async def run_jobs(
                 group.create_task(lane.run())
     except* (SurroundingsError, UsageError) as errors:
         raise errors.exceptions[0] from None  # mostly all lanes meet the same one
-    return broken
 
 
 async def run_groups(
     groups: Sequence[tuple[list[Job], Setup]],
     *,
     count: int,
-    timeout_s: float,
-    on_record: Callable[[CellRecord], None],
-    on_cost: Callable[[Cost], None],
-) -> dict[str, str]:
+    **how: Any,
+) -> None:
     """Run groups of jobs, each with a setup and so with a worker of its own, ``count`` at a time.
 
-    Returns what `run_jobs` does.
+    Args:
+        how: as `run_jobs` takes it.
     """
     free = asyncio.Semaphore(count)
-    broken: dict[str, str] = {}
 
     async def run_group(jobs: list[Job], setup: Setup) -> None:
         async with free:
-            how: Any = {"timeout_s": timeout_s, "on_record": on_record, "on_cost": on_cost}
-            broken.update(await run_jobs(jobs, setup, count=1, **how))
+            await run_jobs(jobs, setup, count=1, **how)
 
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -84,7 +80,6 @@ async def run_groups(
                 tasks.create_task(run_group(jobs, setup))
     except* (SurroundingsError, UsageError) as errors:
         raise errors.exceptions[0] from None
-    return broken
 
 
 @dataclass(frozen=True)

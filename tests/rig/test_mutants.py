@@ -1,4 +1,4 @@
-"""What a quick run is for: each mutant of a real inliner is found by the quick cases alone."""
+"""What a quick run is for: each mutant of a real inliner is found by the quick cells alone."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from corpus.case import Family, all_cases, find_case
-from corpus.selection import QUICK
+from corpus.case import all_cases, find_case
+from corpus.selection import only_when_full
+from harness.catalogue.releases import load_catalogue
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import Shared
 from harness.rig.inliners.protocol import Inliner
+from harness.run.order import quick_cells, read_order
 from harness.wire.oracles import Oracle
 from tests.mutants import MUTANTS, Mutant
 from tests.rig.conftest import cell_record
@@ -45,10 +47,13 @@ def verdicts(case, inliner, route):
     return [(verdict.label, verdict.message) for verdict in record.verdicts]
 
 
+QUICK = [ranked.cell for ranked in read_order() if ranked.cell in quick_cells(read_order())]
+
+
 @pytest.fixture(scope="module")
 def quick(prepared):
     """The quick cases; what is equal is judged once, as in a run."""
-    cases = {name: dataclasses.replace(prepared(name)) for name in sorted(QUICK)}
+    cases = {name: dataclasses.replace(prepared(name)) for name in {cell.case for cell in QUICK}}
     for case in cases.values():
         case.shared = Shared()
     return cases
@@ -57,15 +62,15 @@ def quick(prepared):
 def differences(
     mutant: Inliner, sound: Inliner, cases: Mapping[str, PreparedCase]
 ) -> Iterator[str]:
-    """Where a mutant is judged otherwise than what it was made of."""
-    for name, case in cases.items():
-        for route in ("legacy", "export"):
-            if verdicts(case, mutant, route) != verdicts(case, sound, route):
-                yield f"{name} by {route}"
+    """The quick cells in which a mutant is judged otherwise than what it was made of."""
+    for cell in QUICK:
+        case = cases[cell.case]
+        if verdicts(case, mutant, cell.route) != verdicts(case, sound, cell.route):
+            yield f"{cell.case} by {cell.route}"
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_the_quick_cases_find_every_mutant(mutant, load_mutant, quick, inliners):
+def test_the_quick_cells_find_every_mutant(mutant, load_mutant, quick, inliners):
     assert next(differences(load_mutant(mutant), inliners[NEWEST], quick), None)
 
 
@@ -93,11 +98,15 @@ def test_a_mutant_that_no_other_oracle_finds_is_found(oracle, load_mutant, inlin
     assert {each for each, _ in found - sound} == {oracle}
 
 
-def test_quick_cases_are_few_and_of_every_family_that_is_written_by_hand_for_graphs():
-    families = {find_case(name).family for name in QUICK}
-    assert len(QUICK) < len(all_cases()) / 4
-    assert families >= {
-        Family.MULTI_OUTPUT_ENGINES, Family.ALTERNATING_RELU, Family.NAME_COLLISIONS,
-        Family.SHARED_VALUES, Family.FALLBACK_OUTPUTS, Family.ATTRIBUTES, Family.DYNAMIC_SHAPES,
-        Family.INTERFACES, Family.ARCHITECTURES,
-    }  # fmt: skip
+def test_every_quick_cell_is_one_that_a_run_of_the_newest_release_asks():
+    routes = load_catalogue().newest.routes
+    for cell in QUICK:
+        case = find_case(cell.case)
+        assert cell.lane in case.lanes, cell
+        assert cell.lane not in only_when_full(case), cell
+        assert case.capture in (None, cell.capture), cell
+        assert cell.route in routes, cell
+
+
+def test_quick_cells_are_few():
+    assert len({cell.case for cell in QUICK}) < len(all_cases()) / 4

@@ -65,7 +65,8 @@ def run(
         assert key not in records, "a cell ended twice"
         records[key] = record
 
-    result = asyncio.run(
+    broken: dict[str, str] = {}
+    asyncio.run(
         run_jobs(
             make_jobs(cells),
             setup,
@@ -73,9 +74,10 @@ def run(
             timeout_s=timeout_s,
             on_record=keep,
             on_cost=(spent if spent is not None else []).append,
+            broken=broken,
         )
     )
-    return records, result
+    return records, broken
 
 
 def test_every_cell_ends_in_one_record(setup):
@@ -172,6 +174,7 @@ def test_no_worker_outlives_the_pool(setup):
                 timeout_s=60.0,
                 on_record=lambda record: None,
                 on_cost=lambda spent: None,
+                broken={},
             )
         )
         async with asyncio.timeout(30):

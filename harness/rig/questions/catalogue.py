@@ -18,7 +18,7 @@ from corpus.case import (
     is_from_elsewhere,
 )
 from corpus.recorded.build import recording_of
-from corpus.selection import QUICK, REAL_ENGINES, only_when_full
+from corpus.selection import REAL_ENGINES, only_when_full
 from harness.rig.capture.capture import capture
 from harness.rig.cell.prepare import refusal
 from harness.rig.questions import CannotAnswer
@@ -56,7 +56,6 @@ def _info(case: Case) -> CaseInfo:
         catches=case.catches,
         fallback=case.fallback,
         wiring=case.wiring,
-        quick=case.name in QUICK,
         requires=case.requires,
         capture=case.capture,
         cross=case.cross,

@@ -8,12 +8,11 @@ import pytest
 from torch.fx import GraphModule
 
 from corpus.case import cases_of
-from corpus.selection import QUICK
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.oracles import Oracle
-from tests.chosen import quick_first
+from tests.chosen import QUICK, quick_first
 from tests.rig.conftest import cell_record
 
 WIRING_CASES = [case.name for case in cases_of("graph") if case.wiring and not case.full]
