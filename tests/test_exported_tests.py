@@ -12,7 +12,10 @@ import pytest
 
 from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.register.standing import Standings, State, read_expectations
+from harness.report.sections.causes import Script
 from harness.report.upstream import (
+    Finding,
+    description,
     files_of_tests,
     findings,
     issue_text,
@@ -120,6 +123,14 @@ def test_another_defect_is_named_by_its_title_since_upstream_has_no_register():
     ]
     told = " ".join(told_of(finding.defect, Standings(register, KNOWN.table)))
     assert f'See "{register.by_id["cache-read-twice"].title}".' in told
+
+
+def test_an_issue_says_what_its_script_shows_and_that_other_models_meet_worse():
+    standing, script = STANDINGS.of("rows-for-outputs", "2.14.0"), Script("", "", "", "", "")
+    told = description(Finding(standing, script, None, "interface"))
+    assert "The numbers are right; " in told
+    assert told.endswith(" Other models meet it worse: it ends in an exception.")
+    assert "worse" not in description(Finding(standing, script, None, "error"))
 
 
 def test_an_issue_on_a_release_that_has_not_the_defect_is_refused_without_torch(tmp_path):

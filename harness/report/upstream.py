@@ -18,7 +18,7 @@ from harness.base.words import spans
 from harness.catalogue.releases import Release
 from harness.register.defects import Defect
 from harness.register.facts import NONSTRICT, Place
-from harness.register.standing import Standing, Standings, State, is_ordinary
+from harness.register.standing import Standing, Standings, State, is_ordinary, worst_harm
 from harness.register.table import Entry
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
@@ -46,11 +46,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Finding:
-    """A defect in a release, and the script of a user's calls that shows it, if there is one."""
+    """A defect in a release, and the script of a user's calls that shows it, if there is one.
+
+    ``harm`` is what the script's cell does to its user, which may be less than the worst.
+    """
 
     standing: Standing
     script: Script
     place: Place | None = None
+    harm: str = ""
 
 
 def findings(
@@ -88,7 +92,8 @@ def findings(
             wanted.append(_wanted(each.defect, cell, spec, told))
         scripts = package_scripts_for(wanted, toolchain, release) if wanted else []
         for (each, cell), script in zip(asked, scripts, strict=True):
-            found[each.defect.id] = Finding(each, script, cell.place)
+            harm = worst_harm((entry.fact.harm for entry in cell.facts), each.defect)
+            found[each.defect.id] = Finding(each, script, cell.place, harm)
     return list(found.values())
 
 
@@ -193,13 +198,13 @@ def _by_cell(
         (script,) = package_scripts_for([wanted], toolchain, release)
     else:
         (script,) = scripts_for([wanted], toolchain)
-    return Finding(standing, script, place)
+    return Finding(standing, script, place, entry.fact.harm)
 
 
 def _sections(found: Finding, standings: Standings, release: Release) -> Iterator[str]:
     defect, script = found.standing.defect, found.script
     yield f"# {defect.title}"
-    yield f"## Bug Description\n\n{_description(found)}"
+    yield f"## Bug Description\n\n{description(found)}"
     if script.text:
         yield f"## To Reproduce\n\n```python\n{script.text.strip()}\n```"
         yield f"It prints:\n\n```text\n{shortened(script.printed or script.said)}\n```"
@@ -214,7 +219,7 @@ def _sections(found: Finding, standings: Standings, release: Release) -> Iterato
     yield "## Additional context\n\n" + "\n".join(_context(found.standing, standings))
 
 
-def _description(found: Finding) -> str:
+def description(found: Finding) -> str:
     """How a user meets it."""
     harms = {
         "silent": "There is neither an error nor a warning.",
@@ -225,7 +230,10 @@ def _description(found: Finding) -> str:
     }
     call = Route(found.place.route).row.call if found.place else ""
     met = f"The script below meets it by `{call}`. " if call else ""
-    return f"{_sentence(found.standing.defect.title)} {met}{harms.get(found.standing.harm, '')}"
+    harm, worst = found.harm or found.standing.harm, found.standing.harm
+    worse = " Other models meet it worse: " if harm != worst else ""
+    also = f"{worse}{harms[worst][:1].lower()}{harms[worst][1:]}" if worse else ""
+    return f"{_sentence(found.standing.defect.title)} {met}{harms.get(harm, '')}{also}"
 
 
 def _lines(defect: Defect) -> tuple[str, ...]:
@@ -258,8 +266,8 @@ def _context(standing: Standing, standings: Standings) -> Iterator[str]:
     if otherwise:
         others = dict.fromkeys(name for each in otherwise for name in each.broken_by or each.behind)
         titles = (f'"{standings.register.by_id[name].title}"' for name in others)
-        releases = ", ".join(each.release for each in otherwise)
-        yield f"- Not to be told in {releases}, where its models fail otherwise: {listed(titles)}."
+        releases = ", ".join(spans([each.release for each in otherwise], standings.releases))
+        yield f"- Not visible in {releases}, where the same models fail by {listed(titles)}."
     if defect.since:
         brought = f"; {reference(defect.brought_by)} brought it" if defect.brought_by else ""
         yield f"- The first release that has it is {defect.since}{brought}."

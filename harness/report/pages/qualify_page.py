@@ -166,6 +166,7 @@ def _rendered(
         unchecked=list(_unchecked(q, supplement)),
         versions=list(_versions(q, provenance)),
         most=most or len(q.changes),
+        call_of=call_of,
         pins=_pins,
         harm=HARMS.__getitem__,
         amount=_amount,

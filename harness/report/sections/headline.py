@@ -299,7 +299,8 @@ def scope(run: ReportedRun) -> str:
     kinds = [row.kind for row in matrix.rows]
     releases = kinds.count(SubjectKind.RELEASE.value)
     others = text.plural(len(kinds) - releases, "other subject")
-    families = f"{run.cells['case'].nunique()} cases in {len(matrix.families)} families"
+    cases = text.plural(run.cells["case"].nunique(), "case")
+    families = f"{cases} in {text.plural(len(matrix.families), 'family', 'families')}"
     whole = text.plural(releases, "release")
     first = f"{whole}, {others}" if run.lane is Lane.GRAPH else f"{named(run.lane)}: {whole}"
     parts = [f"{first}, {families}"]

@@ -121,8 +121,8 @@
       "silently wrong": {release: newest, harm: "silent"}};
     for (const [words, ask] of Object.entries(of)) {
       const count = rows.filter((row) => chosen(row, ask) && shows(row, ask)).length;
-      const link = make("a", `${count} ${words}`);
-      link.href = "#defects?" + new URLSearchParams(ask);
+      const link = make(count ? "a" : "span", `${count} ${words}`);
+      if (count) link.href = "#defects?" + new URLSearchParams(ask);
       line.append(link, " ");
     }
     found.replaceChildren(line);
