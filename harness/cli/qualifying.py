@@ -161,7 +161,7 @@ def _written_verdict(
     replace_file(folder / "qualify.md", qualification_markdown(q, provenance, supplement).encode())
     replace_file(folder / "qualify.html", qualification_html(q, provenance, supplement).encode())
     verdict = verdict_of(q)
-    tell(verdict.words)
+    tell(f"{verdict.words}, {verdict.evidence}")
     tell(verdict.why)
     for asked, told in tally_lines(q):
         tell(f"  {asked}: {told}")

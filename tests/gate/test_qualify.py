@@ -352,6 +352,14 @@ def test_a_defect_of_a_cell_that_the_other_was_not_asked_is_no_change():
 
 
 @FORMS
+def test_the_first_line_says_what_the_decision_rests_on(form):
+    text = form(held(*sound()), {})
+    first = text.partition("</h1>")[0].partition("<h1>")[2] or text.splitlines()[0]
+    assert "2.14.0 in place of 2.13.0: ship" in first
+    assert "on CPU evidence; no GPU has run it" in first
+
+
+@FORMS
 def test_what_the_candidate_does_otherwise_stands_on_the_first_screen(form):
     parts = ('mends: "A title"', "all else as 2.13.0")
     first = form(held(*sound()), {}, Supplement(defects=parts)).partition("Fixed")[0]

@@ -19,7 +19,7 @@ from harness.gate.qualify import (
     Measured,
     Qualification,
 )
-from harness.gate.qualify_words import decision_words, evidence_sentence, tally_lines
+from harness.gate.qualify_words import decision_words, evidence_words, tally_lines
 from harness.report.pages.rendering import render
 from harness.report.sections.defects import call_of
 from harness.runs.gpu_runs import GpuRun
@@ -69,29 +69,30 @@ class Supplement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The first lines: what to do, and why. ``tone`` is a class of the page's style."""
+    """The first lines: what to do, on what evidence, and why. ``tone`` is a class of the style."""
 
     words: str
+    evidence: str
     why: str
     tone: str
 
 
 def verdict_of(q: Qualification) -> Verdict:
     """The decision in words, and why; these name what alone was asked."""
-    evidence = evidence_sentence(q)
+    words = decision_words(q), evidence_words(q)
     silent, warned, errors = (len(q.worse(harm, *MADE)) for harm in FORBIDDING)
     if q.decision is Decision.DO_NOT_SHIP:
         announced = f", {warned} do so with a warning" if warned else ""
         ended = f"{errors} newly end in an error."
         why = f"{silent} cells newly compute something else{announced}, {ended}"
-        return Verdict(decision_words(q), f"{evidence} {why}", "red")
+        return Verdict(*words, why, "red")
     better = f"{len(q.better)} cells do less harm than they did, {len(q.lesser)} a lesser new one."
     if q.decision is Decision.OPEN:
         why = f"{_not_asked(q)}{q.compared:,} were asked. {better}"
-        return Verdict(decision_words(q), f"{evidence} {why}", "inconclusive")
+        return Verdict(*words, why, "inconclusive")
     told = f" {len(q.warnings)} handmade cells are newly worse: see below." if q.warnings else ""
     why = f"No new silent harm and no new error in {q.compared:,} cells. {better}{told}"
-    return Verdict(decision_words(q), f"{evidence} {why}", "green")
+    return Verdict(*words, why, "green")
 
 
 def same_inliner(q: Qualification) -> str:
