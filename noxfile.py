@@ -243,7 +243,9 @@ def tests(session: nox.Session) -> None:
     # Each process takes one half of the tests in their order, so that what a module makes for its
     # tests is made once; the one that is done first takes some of the other's.
     parallel = ["-n", "2", "--dist", "worksteal"]
-    session.run("python", "-m", "pytest", *marker, *parallel, *arguments)
+    # Told to keep no bytecode, each of a hundred processes would compile its sources anew.
+    env = {"PYTHONDONTWRITEBYTECODE": ""}
+    session.run("python", "-m", "pytest", *marker, *parallel, *arguments, env=env)
 
 
 @nox.session

@@ -3,8 +3,6 @@
 The others are for `--full`. What such a test asks of a case, `nox -s regress` asks of all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 import pytest

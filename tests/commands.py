@@ -1,7 +1,5 @@
 """The command line and Python as programs of their own, run to their end."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import subprocess

@@ -1,7 +1,5 @@
 """NVIDIA's libraries as a few lines of C, built by the project's own toolchain."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 

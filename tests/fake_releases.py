@@ -1,7 +1,5 @@
 """Releases of a few bytes: real zip files, real hashes, nothing of Torch-TensorRT in them."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import sys

@@ -4,8 +4,6 @@ Each is a defect that a person could make, or that an older release really had. 
 looked for in the release's file, and has to be there exactly once.
 """
 
-from __future__ import annotations
-
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path

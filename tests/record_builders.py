@@ -1,7 +1,5 @@
 """Short ways to make the records that the controller's tests talk about."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from harness.register.defects import Defect, Register, Sign

@@ -1,7 +1,5 @@
 """A working tree with one wire broken, judged as a user judges it: real wheel, real workers."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every defect that the newest release has is shown by a script, or the register says why not."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.catalogue.releases import Catalogue

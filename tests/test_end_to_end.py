@@ -1,7 +1,5 @@
 """The whole thread, as a user runs it: real wheels, real workers, the run folder, the gate."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Tests of defects for upstream: each fails strictly where its defect is, and is red without it."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import subprocess

@@ -1,8 +1,6 @@
 """A candidate that is 2.14.0 under another version is green by every command, and one with a
 planted fault is red by each, told in defects."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

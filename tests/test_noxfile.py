@@ -1,7 +1,5 @@
 """The sessions, run against a recorder: nox itself is not installed where the tests run."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """A run of a user's own cases, as he starts it: its exit code, and what it tells him."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A user's own cases go through whole packages as well as through the inliners alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.commands import harness

@@ -1,7 +1,5 @@
 """A history with a broken wire, its mend and a comment, replayed with a real wheel and workers."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

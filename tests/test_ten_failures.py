@@ -1,7 +1,5 @@
 """The ten scripts of docs/ten-failures: a user's calls of 2.14.0, run without a GPU."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

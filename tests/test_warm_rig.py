@@ -1,7 +1,5 @@
 """What a test starts of the rig is a fork that ends as a process of its own would."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -7,8 +7,6 @@ ends as that ended. What cannot be a fork of the server, such as another Python 
 is started as always.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

@@ -1,7 +1,5 @@
 """Kept verdicts in whole runs, by the command line, with real workers and released inliners."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Every command that a run prints can be pasted into the shell that printed it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

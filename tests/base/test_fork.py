@@ -1,7 +1,5 @@
 """Work in a second process: done when the body is left, and no failure of it is lost."""
 
-from __future__ import annotations
-
 import os
 import signal
 

@@ -1,7 +1,5 @@
 """Other programs, run to their end: how each of them can end, seen on real ones."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

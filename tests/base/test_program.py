@@ -1,7 +1,5 @@
 """Commands are printed as the shell that called the program can call it again."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

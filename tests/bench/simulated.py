@@ -1,7 +1,5 @@
 """A zygote without processes, whose arms take what they are told to, and benches made with it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """File size, peak memory and load time at three sizes: what is said of them, and what is not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Bytes of a bench: larger, smaller, alike, or not to be said; with faults planted."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

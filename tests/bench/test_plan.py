@@ -1,7 +1,5 @@
 """What a bench is asked for."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Real workers, forked and fresh ones."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from statistics import median

@@ -1,7 +1,5 @@
 """Which block comes next, and when it is enough; held against a simulated zygote."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A selftest's campaigns, their bookkeeping and their table; held against a simulated zygote."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whole packages, each in a process of its own, whose workers take the turns of a block."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections.abc import Iterator

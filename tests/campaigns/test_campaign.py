@@ -1,7 +1,5 @@
 """Programs that are drawn build and run; what no known defect explains is shrunk and kept."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """A campaign of mutants finds what is wrong, asks nothing twice, and distrusts itself."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 

@@ -1,7 +1,5 @@
 """Mutants differ from their file in one place, and leave alone what no program can see."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

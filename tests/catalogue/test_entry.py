@@ -1,7 +1,5 @@
 """A release as its wheel describes it: committed tables agree, and every fault is named."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

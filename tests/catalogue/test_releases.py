@@ -1,7 +1,5 @@
 """The catalogue: read strictly, queried by version and specifier, grouped by inliner."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

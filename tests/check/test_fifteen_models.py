@@ -3,8 +3,6 @@
 `confirmed.csv` is what `confirm.py` printed, which uses the released packages alone.
 """
 
-from __future__ import annotations
-
 import ast
 import csv
 import json

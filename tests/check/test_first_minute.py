@@ -1,7 +1,5 @@
 """The four ways to get `check` wrong in the first minute: one sentence each, and exit code 2."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

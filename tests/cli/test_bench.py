@@ -1,7 +1,5 @@
 """The commands, run on real releases; short forms of what takes minutes."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`check`: a user's model goes in, and the release and the call to use come out."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -131,7 +129,6 @@ def test_what_is_asked_can_be_kept_as_a_case_to_be_run_again(folder):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("mine.py:Plain", "--fallback", "rellu"), "the graph has no op rellu; it has .*aten.relu"),
         (("mine.py:Plain", "--setting", "min_block=1"), "no setting min_block; it has "),
         (("mine.py:Plain", "--setting", "min_block_size"), "write NAME=VALUE"),
         (("mine.py:Planar",), "mine.py has no Planar; it has Counter, Plain, example"),

@@ -1,7 +1,5 @@
 """`coverage`: the extraction is asked for once, and the exit code says whether it is enough."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """`defects` answers from the committed data; `expected` writes a table from a run and tells why."""
 
-from __future__ import annotations
-
 from harness.cli import defects, expecting
 from harness.expectations import EXPECTATIONS
 from harness.gate.attribution import deviation, difference, difference_line

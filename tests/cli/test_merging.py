@@ -1,7 +1,5 @@
 """`merge` makes a run like any other out of several, judges it anew, and refuses in one message."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -50,7 +48,6 @@ def part(
     *,
     environment: str = "pinned",
     spoiled: bool = False,
-    torn: bool = False,
     **fields: object,
 ) -> Path:
     """A run of two cases by one release, with what the newest published run says of them."""
@@ -73,7 +70,7 @@ def part(
     described = {"run_id": f"run-{release}-{environment}", **fields}
     plan = [planned(each.key) for each in moved]
     with RunFolder.create(out, provenance(*specs, **described), plan) as folder:
-        folder.append(*(moved[1:] if torn else moved))
+        folder.append(*moved)
         return folder.path
 
 
@@ -130,15 +127,3 @@ def test_unlike_runs_are_refused_or_else_judged_anew_and_told_at_the_top_of_the_
     for name in ("report.md", "report.html"):
         above_all_tables = re.split(r"<table|\|---", (folder / name).read_text())[0]
         assert "Merged although unlike:" in above_all_tables
-
-
-def test_a_run_with_holes_is_refused_by_its_name(merge, tmp_path):
-    code, said = merge(part(tmp_path, "2.13.0"), part(tmp_path, "2.14.0", torn=True))
-    assert code == 2
-    assert "error: cannot merge run-2.14.0-pinned: 1 of its" in said
-
-
-def test_a_run_that_is_not_there_is_refused(merge):
-    code, said = merge("nowhere")
-    assert code == 2
-    assert "no run 'nowhere'" in said

@@ -1,7 +1,5 @@
 """`qualify`, run on real releases over one case: both directions, and what is not measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

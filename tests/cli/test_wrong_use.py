@@ -1,7 +1,5 @@
 """Wrong input gives one clear message and the right exit code, and nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Each value's predicate, on a case that has it and on one that has not."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

@@ -1,7 +1,5 @@
 """Cases from elsewhere take the place of the project's own, in every command."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

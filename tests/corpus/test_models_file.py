@@ -1,11 +1,6 @@
 """A models file names a user's own models, which every command then takes as cases."""
 
-from __future__ import annotations
-
-import json
-import re
 import sys
-import zipfile
 
 import pytest
 import torch
@@ -182,24 +177,6 @@ def test_a_mistake_is_one_sentence_that_says_what_to_write(file, tmp_path, table
     (tmp_path / "notes.pt2").write_text("no archive")
     with pytest.raises(UsageError, match=told):
         split(file(table))
-
-
-def test_an_archive_of_another_torch_is_told_with_both_torches(file, tmp_path):
-    saved, newer = tmp_path / "saved.pt2", tmp_path / "newer.pt2"
-    exported = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
-    torch.export.save(exported, saved)
-    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(newer, "w") as new:
-        for each in old.infolist():
-            data = old.read(each)
-            if each.filename.endswith("models/model.json"):
-                model = json.loads(data)
-                model["schema_version"]["major"] += 1
-                data = json.dumps({**model, "torch_version": "9.1.0"}).encode()
-            new.writestr(each, data)
-    told = f"torch {torch.__version__} cannot read {newer}, which torch 9.1.0 wrote; export and "
-    with pytest.raises(UsageError, match=re.escape(told)) as refused:
-        split(file('[relu]\nmodel = "newer.pt2"\n'), "relu")
-    assert "\n" not in str(refused.value)
 
 
 def test_what_is_not_installed_is_named_with_the_options_that_bring_it(file, tmp_path):

@@ -1,7 +1,5 @@
 """Ops are meant by the names that people write, and what is no op of the graph is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from corpus.op_names import GETITEM, NoSuchOp, ops_meant

@@ -1,7 +1,5 @@
 """The cases of what users met show what they say, and so do the axes that count them."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import operator

@@ -1,7 +1,5 @@
 """The corpus lock: equal programs are equal, and what differs is named with whose doing it is."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from collections.abc import Mapping

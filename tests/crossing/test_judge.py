@@ -1,7 +1,5 @@
 """What a crossing asks, and how what became of it is held against what is expected."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """README and docs name commands that exist, and print what these answer."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A transcript is a fenced block that begins with `$ `: a command, and what it pri
 stands for any lines, and `...` within a line for any text.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

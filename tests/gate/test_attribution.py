@@ -1,7 +1,5 @@
 """What a candidate does otherwise than a release, told in defects."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.gate.attribution import (

@@ -1,7 +1,5 @@
 """A candidate against a release: red is worse on any oracle; better is good news."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """A user's own cases by releases: the worst of all calls, and in words which calls and why."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """The table of defects by releases says what register and expected table say, and no more."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

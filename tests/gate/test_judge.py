@@ -1,7 +1,5 @@
 """The gate: green means that every planned cell ended exactly as expected."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """What a release is known to have in defects: by harm, by who meets them, and what is new."""
 
-from __future__ import annotations
-
 from harness.gate.known import known_in, known_lines
 from harness.register.defects import Sign
 from harness.register.standing import Expectations, Standings

@@ -1,7 +1,5 @@
 """Which release and call a user is told to take, from the cells of his model."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Ship or do not ship: the rule, with faults planted on either side."""
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import math

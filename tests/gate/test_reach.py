@@ -1,7 +1,5 @@
 """Reach of a cell, from what packages were seen to make of its model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

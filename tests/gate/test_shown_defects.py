@@ -1,7 +1,5 @@
 """The defects that a run shows, a row each."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from harness.gate.attribution import attributed

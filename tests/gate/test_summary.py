@@ -1,7 +1,5 @@
 """summary.json: exactly these fields, and sums that come out."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The verdict in one line, and how a release fails in cells, by harm and by reach."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """A run absorbed: what was decided stays, what is new is proposed, what is unclear is asked."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from harness.register.absorb import absorb, accepted

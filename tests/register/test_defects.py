@@ -1,7 +1,5 @@
 """The register's reader names every mistake; signs propose, and since and fixed_in bound a life."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Register and table hold each other to their word; each contradiction is told."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

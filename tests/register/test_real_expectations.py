@@ -4,8 +4,6 @@ Nothing is run here. A published run may be older than the table: what it contra
 run to be published.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """The expected table is written by a machine and read back exactly; every mistake is named."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -4,8 +4,6 @@ Upstream is the released wheels, and the torch that is installed here. What lies
 in so many words, and is counted.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import importlib.util

@@ -4,8 +4,6 @@ Eight families of one case each (`case_<family>`), three releases by legacy and 
 built-ins by export, torch by direct and plain. 2.10.0 reaches export by no user call.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import string

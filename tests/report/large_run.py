@@ -3,8 +3,6 @@
 `python -m tests.report.large_run FOLDER` writes it, for a look at what `report` takes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

@@ -1,7 +1,5 @@
 """A bench's page and its markdown."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The call that `check` names is one that does, in that release, what was tried."""
 
-from __future__ import annotations
-
 import pytest
 from packaging.version import Version
 

@@ -1,7 +1,5 @@
 """What a check on a GPU leaves behind, made of a check with emulated engines."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

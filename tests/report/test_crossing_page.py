@@ -1,7 +1,5 @@
 """The table of a crossing: what each square says, in words, signs and colours."""
 
-from __future__ import annotations
-
 import io
 
 import pyarrow.parquet as pq

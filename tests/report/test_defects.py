@@ -1,7 +1,5 @@
 """The table of defects in the page and in the Markdown."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

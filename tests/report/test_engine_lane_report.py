@@ -1,7 +1,5 @@
 """The engine lane has the tables of the package lane, and nothing in them says emulated."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

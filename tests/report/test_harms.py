@@ -1,7 +1,5 @@
 """What is silent and what is announced is said in one place, and so the same in every view."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

@@ -1,7 +1,5 @@
 """A run ten times as large as a full one is reported in bounded time, memory and pictures."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import re

@@ -1,7 +1,5 @@
 """defects.json, for tools that read OSV records; and the same as a frame and as a picture."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

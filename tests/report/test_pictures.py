@@ -1,7 +1,5 @@
 """Which causes are drawn, and what a page says where none can be."""
 
-from __future__ import annotations
-
 from harness.base.errors import SurroundingsError
 from harness.report.pictures import MOST, of_packages, picture_from_json, with_pictures, worst
 from tests.report.conftest import cause, full_run, model_with

@@ -1,7 +1,5 @@
 """Which causes get a script, and what the report says of the others."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

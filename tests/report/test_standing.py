@@ -1,7 +1,5 @@
 """What each release gets wrong: counted from records, and true in `docs/standing.md`."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

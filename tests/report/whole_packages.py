@@ -1,7 +1,5 @@
 """2.13.0 and 2.14.0 as whole packages in a synthetic run, on a CPU or on a GPU."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from harness.wire.builders import CUDA, EMULATED

@@ -10,8 +10,6 @@ The package of a setup is imported once, in a child that forks again for every q
 question finds a package in which nothing was compiled, loaded or planted before.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import logging

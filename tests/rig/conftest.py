@@ -1,7 +1,5 @@
 """Fixtures for tests inside the rig: torch, with the emulated runtime loaded; real packages."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json

@@ -1,7 +1,5 @@
 """Runs that are held against each other: a leak from one subject into the next is seen."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any

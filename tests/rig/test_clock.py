@@ -1,7 +1,5 @@
 """What a stage took, and what a process spent, are two things."""
 
-from __future__ import annotations
-
 import time
 
 from harness.rig.clock import StageClock

@@ -1,7 +1,5 @@
 """What a quick run is for: each mutant of a real inliner is found by the quick cells alone."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """A candidate's first red cells are told while its run goes on."""
 
-from __future__ import annotations
-
 from harness.run.at_once import MOST, AtOnce
 from harness.wire.oracles import Oracle
 from tests.record_builders import failed, key, record

@@ -1,7 +1,5 @@
 """What is checked before a run: each finding seen good, and seen bad on a planted fault."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

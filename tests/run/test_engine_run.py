@@ -4,8 +4,6 @@ What the environment would have is given: a GPU, and in the place of an installe
 emulated one, on the CPU. All else is the run that a CUDA machine makes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a run takes of what is kept, what it asks again, and what a difference does."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

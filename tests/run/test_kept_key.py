@@ -1,7 +1,5 @@
 """A record is found under its key alone: each ingredient, changed by itself, is a miss."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import json
@@ -265,7 +263,10 @@ def test_a_changed_ingredient_of_a_cell_of_the_graph_lane_is_a_miss(machine, mon
     is_missed(machine, monkeypatch, change)
 
 
-@pytest.mark.parametrize("change", (IN_COMMON | IN_PACKAGE).values(), ids=IN_COMMON | IN_PACKAGE)
+IN_BOTH = {"what both lanes have": IN_COMMON["the seed"]}
+
+
+@pytest.mark.parametrize("change", (IN_BOTH | IN_PACKAGE).values(), ids=IN_BOTH | IN_PACKAGE)
 def test_a_changed_ingredient_of_a_cell_of_a_package_is_a_miss(packaged, monkeypatch, change):
     is_missed(packaged, monkeypatch, change)
 

@@ -1,7 +1,5 @@
 """A model that fails is reduced to a small one that fails by the same defect, and told so."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

@@ -1,7 +1,5 @@
 """A decision names what alone it is made of, where a run did not ask every case of both lanes."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from harness.gate.qualify import qualify

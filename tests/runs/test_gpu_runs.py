@@ -1,7 +1,5 @@
 """The last run on a GPU: found among runs, published and not; a plan alone is no run."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

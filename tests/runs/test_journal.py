@@ -1,7 +1,5 @@
 """The journal: what was acknowledged is there, whatever kill came after."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

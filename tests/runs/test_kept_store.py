@@ -1,7 +1,5 @@
 """What is kept is found as it was, and whatever happens to a store, nothing wrong is served."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Merging: a set of runs has one sum, and what cannot be summed up is refused by name."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

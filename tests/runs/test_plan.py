@@ -1,7 +1,5 @@
 """The plan: which cells, in which order, and which of them need no execution."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Provenance: complete where the machine tells, None where it does not, and never a failure."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import subprocess

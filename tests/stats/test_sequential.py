@@ -1,7 +1,5 @@
 """Looking several times spends no more error than was given."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

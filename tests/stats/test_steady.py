@@ -1,7 +1,5 @@
 """Warm-up is checked."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from harness.stats.steady import steadiness, warm_up_needed

@@ -1,7 +1,5 @@
 """The engine lane's preflight: one line for each thing that can be missing."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

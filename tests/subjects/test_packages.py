@@ -1,7 +1,5 @@
 """The package lane of a run: which release gets which packages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """What is judged, described without torch; a hopeless exporter file is refused before a run."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A working tree of Torch-TensorRT as a wheel: what it holds now, and what its base held."""
 
-from __future__ import annotations
-
 import subprocess
 import zipfile
 

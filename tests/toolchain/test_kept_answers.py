@@ -1,7 +1,5 @@
 """What the rig answered is given again while nothing that it depends on has changed."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """What torch told of an environment is known without it, until anything changes."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import sys

@@ -3,8 +3,6 @@
 Wheels are a few bytes, and the compiler is a script; tests/rig/package has the real ones.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import importlib.metadata

@@ -1,7 +1,5 @@
 """A release that no catalogue knows: its wheel is found by version alone. No network is needed."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 from pathlib import Path

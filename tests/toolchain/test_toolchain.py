@@ -3,8 +3,6 @@
 pip is a script in these tests, and releases are a few bytes; the C++ compiler is the real one.
 """
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import errno

@@ -4,8 +4,6 @@ What is added is all that is touched. If another place had to know of it, the ru
 end with an error, or its records would not have it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Records as JSON: what is new in them does not keep an older run from being read."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

@@ -4,8 +4,6 @@ What a cell does is in its case's name: ok, crash, hang, broken, crash-once (a f
 crash-in-shared.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The pool, with real processes that do as they are told: die, hang, break, or end well."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses

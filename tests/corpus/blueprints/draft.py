@@ -4,8 +4,6 @@ An expression is a number (an input of the child, or an attribute after them) or
 name, its operands, and its number where it has one, a float.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Smaller blueprints: below what they were made of, and minimal in the end."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """In what two splits of one model differ, told in short."""
 
-from __future__ import annotations
-
 import pytest
 
 from corpus.recorded.difference import difference

@@ -1,7 +1,5 @@
 """Recordings as files: what comes back is what was written, and nothing else is taken for one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

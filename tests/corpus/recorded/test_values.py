@@ -1,7 +1,5 @@
 """How a recording writes what stands in a graph."""
 
-from __future__ import annotations
-
 import json
 import operator
 from typing import Any

@@ -1,7 +1,5 @@
 """One worker's calls, made in this process."""
 
-from __future__ import annotations
-
 import gc
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A program's ops by name, and what lowering makes of them."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """The functional export as a capture mode, and what a torch without it is asked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

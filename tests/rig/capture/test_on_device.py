@@ -1,7 +1,5 @@
 """A captured program moved to another device, whole: seen on `meta`, which every machine has."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.utils._pytree as pytree

@@ -1,7 +1,5 @@
 """One call tells independent dynamic dimensions apart, and shows where two of them are swapped."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -4,8 +4,6 @@ The whole corpus is held to that by `python -m harness run --capture strict`: no
 names a capture mode. Here are the cases in which the two captures differ most.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

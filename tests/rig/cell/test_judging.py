@@ -1,7 +1,5 @@
 """Whether a program is held against its split module bit for bit."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """What our stand-ins lack is no verdict on a release, and what they refuse by design is one."""
 
-from __future__ import annotations
-
 from types import FunctionType
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Nothing that one subject is given is what another is given: no order of subjects shows."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 

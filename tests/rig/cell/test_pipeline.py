@@ -1,7 +1,5 @@
 """The pipeline: what old releases do, what the newest still does, and how a cell can go wrong."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

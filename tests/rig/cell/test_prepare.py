@@ -1,7 +1,5 @@
 """What is prepared once for all cells of a case."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Sharing changes no verdict, and whatever could change one makes two programs unequal."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import re

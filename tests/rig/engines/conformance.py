@@ -9,8 +9,6 @@ I/O. A process has one runtime, the emulated or the real one, so each executor i
 of its own.
 """
 
-from __future__ import annotations
-
 import copy
 import importlib
 import json

@@ -3,8 +3,6 @@
 `nox -s engine` runs them there. Elsewhere they are skipped, and the reason says what is missing.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Each test cites the runtime source that it holds the emulation to. `test_conform
 it can be asked of the real library, too.
 """
 
-from __future__ import annotations
-
 import copy
 
 import pytest

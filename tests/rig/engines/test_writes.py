@@ -1,7 +1,5 @@
 """What a segment writes to, that the caller or the program would see."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The built-in inliners are models of released ones: held equal to them, verdict for verdict."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """The route `cross`: saved with placeholders for engines, which come back after loading."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Released inliners load alone out of their wheels, and the adapters add nothing of their own."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import inspect

@@ -4,8 +4,6 @@
 make in memory.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Outputs that no caller is given, marked as 2.14 marks them."""
 
-from __future__ import annotations
-
 import torch
 from torch.fx import Graph, GraphModule
 from torch.fx.graph import CodeGen

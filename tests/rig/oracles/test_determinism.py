@@ -1,7 +1,5 @@
 """What comes out otherwise the second time is found, in the graph and in the archive."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

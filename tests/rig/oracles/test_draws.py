@@ -1,7 +1,5 @@
 """Random ops: shape and statistics, seen to tell distributions apart and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

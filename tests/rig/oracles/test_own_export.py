@@ -1,7 +1,5 @@
 """A candidate's own `export()`, which a user's save calls, is held against its parts."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.rig.cell.prepare import PreparedCase

@@ -1,7 +1,5 @@
 """Graphs inside of higher-order ops are read into terms: a fault in a branch or a body is seen."""
 
-from __future__ import annotations
-
 import copy
 import functools
 from typing import Any

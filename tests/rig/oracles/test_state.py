@@ -1,7 +1,5 @@
 """Every way to lose state is found, and nothing is where none was lost."""
 
-from __future__ import annotations
-
 import base64
 import copy
 from collections.abc import Callable

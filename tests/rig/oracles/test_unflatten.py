@@ -1,7 +1,5 @@
 """What unflattening gives back is held against what went in."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.export import ExportedProgram

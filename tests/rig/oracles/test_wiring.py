@@ -1,7 +1,5 @@
 """The wiring oracle is seen to find planted faults, and to be silent about correct programs."""
 
-from __future__ import annotations
-
 import copy
 import time
 

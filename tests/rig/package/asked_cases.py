@@ -1,7 +1,5 @@
 """Cases that ask something of a package, of no corpus and of the corpus, by a release's routes."""
 
-from __future__ import annotations
-
 import dataclasses
 from types import ModuleType
 from typing import Any

@@ -1,7 +1,5 @@
 """Sizes, doubles and a cache at the boundary of an engine, through a release's real package."""
 
-from __future__ import annotations
-
 import copy
 import tempfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A custom op, as a user's module defines it; whoever loads a program with it imports this."""
 
-from __future__ import annotations
-
 import torch
 
 

@@ -1,7 +1,5 @@
 """Cells of the package lane and of the engine lane with faults planted in them."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import os

@@ -1,7 +1,5 @@
 """A small hybrid through a release's real package: compiled, run, saved and loaded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import ModuleType
 from typing import Any

@@ -1,7 +1,5 @@
 """Settings that emulated engines cannot answer for end as not asked, each with its reason."""
 
-from __future__ import annotations
-
 import types
 
 import pytest

@@ -1,7 +1,5 @@
 """What a case asks of a package is there, or it is said what is not: custom ops, fallback names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The parts of a compile: told beside the whole, and nothing of the release stays changed."""
 
-from __future__ import annotations
-
 import sys
 import time
 from types import ModuleType

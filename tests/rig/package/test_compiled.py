@@ -3,8 +3,6 @@
 The cases are such that 2.14.0 shows each of the ways for a compiled module to be wrong.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

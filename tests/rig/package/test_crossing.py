@@ -1,7 +1,5 @@
 """Two real releases: what one saved, the other loads; and with faults planted, that they show."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

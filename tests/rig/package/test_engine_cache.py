@@ -1,7 +1,5 @@
 """Kept engines: found again for the same content, and for nothing else."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import dataclass, field
 

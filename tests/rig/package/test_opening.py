@@ -1,7 +1,5 @@
 """The package of a process: the one that is installed is taken as it is, and no other release."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Every release is asked in processes of its own (see `hybrid`): a process has one release.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ Of the releases that have a package lane the real package is asked; of every whe
 its own `save` and `export`, with stand-ins around them.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import copy

@@ -1,7 +1,5 @@
 """What a case's program is made of: an edit anywhere that may matter to it changes its digest."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from pathlib import Path

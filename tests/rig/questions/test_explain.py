@@ -1,7 +1,5 @@
 """A cell's story loads programs where no case was ever imported, as a run does."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

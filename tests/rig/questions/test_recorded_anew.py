@@ -4,8 +4,6 @@ But for the weights, which a case draws by the seed of its name, and for the ops
 torch.export's sake: cases were renamed since.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import sys

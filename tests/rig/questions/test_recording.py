@@ -1,7 +1,5 @@
 """Recorded splits beside the graph lane's own: the splitter is the same, lowering is not."""
 
-from __future__ import annotations
-
 import pytest
 
 from corpus.case import Case, Family, all_cases, find_case

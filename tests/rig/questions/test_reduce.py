@@ -1,7 +1,5 @@
 """A failing blueprint is reduced to a minimal one with the same failure."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A failure's script, with torch and a wheel alone: it shows the failure, and no other."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import dataclasses

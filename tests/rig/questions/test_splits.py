@@ -1,7 +1,5 @@
 """Two splits are of one shape if they have the same children, ops and edges, whatever the names."""
 
-from __future__ import annotations
-
 import copy
 
 import torch

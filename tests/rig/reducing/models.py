@@ -1,7 +1,5 @@
 """A deep model with one bad place, as a user's own corpus declares it."""
 
-from __future__ import annotations
-
 DEEP = '''
 import torch
 from corpus.case import Family, Inputs, Program, case

@@ -1,7 +1,5 @@
 """A model taken apart, shrunk by what is asked of its graph alone, and written down as code."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """A split module written as Python is the same module once that is run."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The source of a case's model, run by itself, makes the same model; no annotation is left."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

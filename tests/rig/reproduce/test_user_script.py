@@ -1,7 +1,5 @@
 """Which failures a user's calls can show, and what a script and a test of them look like."""
 
-from __future__ import annotations
-
 import ast
 import sys
 
