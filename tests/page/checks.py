@@ -267,7 +267,7 @@ QUESTIONS = (
     Asked(
         "None",
         "A model that returns None or a number beside a tensor cannot be compiled",
-        "! met by compile, and so by every save",
+        "! met by compile, on which every save rests",
         among=2,
     ),
 )

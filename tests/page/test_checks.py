@@ -60,7 +60,9 @@ def test_a_link_that_leads_nowhere_is_told(browser, plant):
 def test_a_title_that_opens_nothing_is_told(browser, plant):
     with visit(browser, plant('href="#defect-[^"]*"', 'href="#latency"')) as opened:
         assert len(closed_defects(opened.page)) == 1
-    with visit(browser, plant("tr.more:target { display: table-row; }", "")) as opened:
+    with visit(
+        browser, plant("tr.more:target { display: table-row;", "tr.more:target {")
+    ) as opened:
         assert "opens nothing" in closed_defects(opened.page)[0]
 
 

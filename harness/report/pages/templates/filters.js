@@ -168,7 +168,8 @@
     }
     told.textContent = `${left.size} of ${rows.length} defects`;
     // A phone shows few of the selects, so what is chosen is told here as well.
-    clear.textContent = [...selects.map((control) => control.value).filter(Boolean), "clear ×"].join(", ");
+    const chosenHere = selects.map((control) => control.value).filter(Boolean).map((value) => value + ", ");
+    clear.replaceChildren(make("span", chosenHere.join(""), "chosen"), "clear ×");
     clear.hidden = !asking;
     if (asking) list(matches, ask);
     else if (section.querySelector("div.part")) offer();
