@@ -18,9 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ADDRESS = "INLINER_REGRESS_WARM_RIG"  # the server's socket
-WORKERS = ("lane", "crossing", "reducing")
 START = Path(__file__).resolve().parents[1] / "harness" / "rig" / "start.py"
-FORKED = ("harness.rig.questions", *(f"harness.rig.workers.{each}" for each in WORKERS))
+FORKED = (
+    "harness.rig.questions", "harness.rig.bench.zygote", "harness.rig.bench.station",
+    "harness.rig.workers.lane", "harness.rig.workers.crossing", "harness.rig.workers.reducing",
+)  # fmt: skip
 HASH_SEED = {"PYTHONHASHSEED": "0"}  # that of workers; who asks a question does not care
 #: Torch with what an export imports the first time, the lanes, and what every release imports.
 IMPORTED = (
