@@ -34,24 +34,32 @@ TOLERANCE: Final = 1e-4
 def declare(file: Path) -> list[types.ModuleType]:
     """Register every model of a file as a case.
 
+    A model that is not as this module's docstring says is a case that raises `WrongModel` when it
+    is built, so that the others can be asked.
+
     Returns:
         Modules that stand for the sources: one for the file, then those of the models.
 
     Raises:
-        WrongModel: something is missing, or not as this module's docstring says.
+        WrongModel: the file is no TOML, or names no model.
     """
-    entries = read_models(file)
+    tables = _tables(file)
     standing = types.ModuleType(f"{PREFIX}{file.stem}")
     standing.__file__ = str(file)
     sys.modules[standing.__name__] = standing
     used: dict[str, types.ModuleType] = {}
-    for number, entry in entries.items():
-        imported = UserModel(entry, file.resolve().parent, used)
-        build = _builder(imported)
+    for name, (number, table) in tables.items():
+        entry, made_by = ModelEntry(name, ""), None
+        try:
+            entry = _entry(name, table)
+            imported = UserModel(entry, file.resolve().parent, used)
+            build, made_by = _builder(imported), imported.made_by
+        except WrongModel as error:
+            build = _refusing(str(error))
         build.__module__ = standing.__name__
         add_case(
             Case(
-                name=entry.name,
+                name=name,
                 family=Family.ARCHITECTURES,
                 origin=Origin.EXPORTED,
                 catches=f"the model {Path(entry.model).name}",
@@ -61,14 +69,14 @@ def declare(file: Path) -> list[types.ModuleType]:
                 settings=tuple(item for item in entry.settings if item[0] != "min_block_size"),
                 eager_tolerance=TOLERANCE if entry.tolerance is None else entry.tolerance,
                 declared_at=f"{file.resolve()}:{number}",
-                made_by=imported.made_by,
+                made_by=made_by,
             )
         )
     return [standing, *used.values()]
 
 
-def read_models(file: Path) -> dict[int, ModelEntry]:
-    """The entries of a models file, by the line on which their table begins."""
+def _tables(file: Path) -> dict[str, tuple[int, object]]:
+    """The tables of a models file by name, each with the line on which it begins."""
     text = file.read_text(encoding="utf-8")
     try:
         tables = tomllib.loads(text)
@@ -80,44 +88,51 @@ def read_models(file: Path) -> dict[int, ModelEntry]:
             f'{file}: names no model; write [NAME] and below it model = "FILE.py:CLASS"'
         )
     return {
-        lines.get(f"[{name}]", lines.get(f'["{name}"]', 1)): _entry(f"{file}: {name}", name, table)
+        name: (lines.get(f"[{name}]", lines.get(f'["{name}"]', 1)), table)
         for name, table in tables.items()
     }
 
 
-def _entry(where: str, name: str, table: object) -> ModelEntry:
+def _entry(name: str, table: object) -> ModelEntry:
     if not isinstance(table, Mapping):
-        raise WrongModel(f'{where}: is no table; write [NAME] and below it model = "FILE.py:CLASS"')
+        raise WrongModel(f'{name}: is no table; write [NAME] and below it model = "FILE.py:CLASS"')
     unknown = sorted(set(table) - set(_KEYS))
     if unknown:
-        raise WrongModel(f"{where}: has no key {', '.join(unknown)}; there are {', '.join(_KEYS)}")
+        raise WrongModel(f"{name}: has no key {', '.join(unknown)}; there are {', '.join(_KEYS)}")
     settings = table.get("settings", {})
     if not (isinstance(table.get("model"), str) and table["model"]):
-        raise WrongModel(f'{where}: has to say which model, such as model = "my_model.py:Ranker"')
+        raise WrongModel(f'{name}: has to say which model, such as model = "my_model.py:Ranker"')
     if not isinstance(settings, Mapping):
-        raise WrongModel(f"{where}: settings has to be a table, such as {{ min_block_size = 3 }}")
+        raise WrongModel(f"{name}: settings has to be a table, such as {{ min_block_size = 3 }}")
     size = settings.get("min_block_size", MIN_BLOCK_SIZE)
     if type(size) is not int:
-        raise WrongModel(f"{where}: min_block_size has to be a whole number, such as 3")
+        raise WrongModel(f"{name}: min_block_size has to be a whole number, such as 3")
     tolerance = table.get("tolerance")
     if tolerance is not None and not isinstance(tolerance, int | float):
-        raise WrongModel(f"{where}: tolerance has to be a number, such as 1e-3")
+        raise WrongModel(f"{name}: tolerance has to be a number, such as 1e-3")
     return ModelEntry(
         name=name,
         model=table["model"],
         inputs=str(table.get("inputs", "")),
-        fallback=_texts(where, "fallback", table.get("fallback", [])),
-        dynamic=_texts(where, "dynamic", table.get("dynamic", [])),
+        fallback=_texts(name, "fallback", table.get("fallback", [])),
+        dynamic=_texts(name, "dynamic", table.get("dynamic", [])),
         settings=tuple(settings.items()),
         tolerance=tolerance,
     )
 
 
-def _texts(where: str, key: str, given: object) -> tuple[str, ...]:
+def _texts(name: str, key: str, given: object) -> tuple[str, ...]:
     listed = [given] if isinstance(given, str) else given
     if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-        raise WrongModel(f'{where}: {key} has to be a list of texts, such as ["topk"]')
+        raise WrongModel(f'{name}: {key} has to be a list of texts, such as ["topk"]')
     return tuple(listed)
+
+
+def _refusing(reason: str) -> Callable[[], Program]:
+    def build() -> Program:
+        raise WrongModel(reason)
+
+    return build
 
 
 def _builder(place: UserModel) -> Callable[[], Program]:

@@ -6,6 +6,7 @@ import copy
 import importlib.util
 import inspect
 import json
+import reprlib
 import sys
 import types
 import zipfile
@@ -133,7 +134,7 @@ class UserModel:
             ) from error
         if not isinstance(model, torch.nn.Module):
             raise self._wrong(
-                f"{self._entry.model} gives a {type(model).__name__}, and has to give a "
+                f"{self._entry.model} gives {_kind(model)}; let it return the model, a "
                 "torch.nn.Module"
             )
         return model
@@ -160,13 +161,13 @@ class UserModel:
             return lambda: copy.deepcopy(found)
         if not callable(found):
             raise self._wrong(
-                f"{file}:{name} is a {type(found).__name__}, no class and no function"
+                f"{file}:{name} is {_kind(found)}; name a class of torch.nn.Module, or a function "
+                "without arguments that returns the model"
             )
         needed = _required(found)
         if needed:
             raise self._wrong(
-                f"without arguments there is no {name or found.__name__} "
-                f"({', '.join(needed)}); write a function "
+                f"{name or found.__name__} takes arguments ({', '.join(needed)}); write a function "
                 f"without arguments that returns the model, such as `def make(): return "
                 f"{name or found.__name__}({', '.join(f'{each}=...' for each in needed)})`, and "
                 f"name {file}:make"
@@ -184,9 +185,13 @@ class UserModel:
             and each.__module__ == module.__name__
         ]
         if len(own) != 1:
-            told = ", ".join(f"{Path(file).name}:{each.__name__}" for each in own)
-            told = told or "it defines none"
-            raise self._wrong(f"{Path(file).name} has to name one of its models: {told}")
+            told = ", ".join(f"{file}:{each.__name__}" for each in own)
+            raise self._wrong(
+                f"{file} has several models; write which one: {told}"
+                if own
+                else f"{file} defines no class of torch.nn.Module; write FILE.py:NAME of a class, "
+                "or of a function without arguments that returns the model"
+            )
         return own[0]
 
     def _inputs_maker(self) -> Callable[[int | None], Inputs]:
@@ -202,7 +207,9 @@ class UserModel:
             )
         function = self._member(module, file, name or "example", why)
         if not callable(function):
-            raise self._wrong(f"{file}:{name} is a {type(function).__name__}, and no function")
+            raise self._wrong(
+                f"{file}:{name or 'example'} is {_kind(function)}; name a function{why}"
+            )
         takes_size = "size" in _parameters(function)
 
         def make(size: int | None) -> Inputs:
@@ -252,7 +259,10 @@ class UserModel:
         name = f"{PREFIX}{path.stem}_{len(self._used)}" if taken else path.stem
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
-            raise self._wrong(f"{path} is no Python file")
+            raise self._wrong(
+                f"{path} is no Python file; write FILE.py:CLASS, or FILE.pt2 for an archive that "
+                "torch.export.save wrote"
+            )
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         try:
@@ -353,7 +363,12 @@ def _equal(one: Inputs, other: Inputs) -> bool:
 def _told(inputs: Inputs) -> Iterator[str]:
     for leaf in pytree.tree_leaves((inputs.args, dict(inputs.kwargs))):
         is_tensor = isinstance(leaf, torch.Tensor)
-        yield f"{leaf.dtype} {list(leaf.shape)}" if is_tensor else repr(leaf)
+        yield f"{leaf.dtype} {list(leaf.shape)}" if is_tensor else _kind(leaf)
+
+
+def _kind(value: Any) -> str:
+    """`None`, or such as `the int 5` in one short line."""
+    return "None" if value is None else f"the {type(value).__name__} {reprlib.repr(value)}"
 
 
 def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:

@@ -5,10 +5,10 @@ import runpy
 import subprocess
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from harness.base.process import Ended
 from harness.toolchain.environment import PROJECT_ROOT
@@ -37,12 +37,15 @@ def harness(*arguments: str | Path, cwd: Path = PROJECT_ROOT, **environment: str
     return in_a_fork("harness", arguments, cwd, environment)
 
 
-def answered_in_a_fork(command: Sequence[str], *, folder: Path, stdin: str, **_: Any) -> Ended:
-    """What `harness.base.process.run` returns for a question to the rig, in a fork as well."""
+def answered_in_a_fork(
+    command: Sequence[str], *, folder: Path, stdin: str
+) -> Iterator[str | Ended]:
+    """What `harness.base.process.lines_of` gives for a question to the rig, in a fork as well."""
     python, _flag, _start, module, *arguments = command
     assert python == sys.executable, "a fork has the Python of the tests"
     done = in_a_fork(module, arguments, folder, {}, stdin)
-    return Ended(done.returncode, done.stdout, done.stderr)
+    yield from done.stdout.splitlines(keepends=True)
+    yield Ended(done.returncode, "", done.stderr)
 
 
 def in_a_fork(

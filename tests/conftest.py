@@ -80,4 +80,4 @@ def release_specs(toolchain, catalogue):
 @pytest.fixture
 def forked_questions(monkeypatch):
     """The rig answers in forks of this process, which has imported torch already."""
-    monkeypatch.setattr(rig_client, "run", answered_in_a_fork)
+    monkeypatch.setattr(rig_client, "lines_of", answered_in_a_fork)

@@ -6,7 +6,8 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -75,6 +76,39 @@ def run(
     except OSError as error:
         raise CannotStart(f"{name}: cannot be run ({error.strerror})", if_missing) from error
     return Ended(done.returncode, done.stdout, done.stderr or "")
+
+
+def lines_of(command: Sequence[str | Path], *, folder: Path, stdin: str) -> Iterator[str | Ended]:
+    """Each line that a command prints, as soon as it does, and behind them how it ended.
+
+    The command is killed if whoever reads does not read to the end.
+
+    Raises:
+        CannotStart: as it says.
+    """
+    words = [str(word) for word in command]
+    with tempfile.TemporaryFile() as log:
+        try:
+            process = subprocess.Popen(
+                words, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                encoding="utf-8", errors="replace",
+            )  # fmt: skip
+        except OSError as error:
+            raise CannotStart(f"{words[0]}: cannot be run ({error.strerror})") from error
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with process:
+            try:
+                with contextlib.suppress(BrokenPipeError):  # its exit code tells why it ended
+                    process.stdin.write(stdin)
+                    process.stdin.close()
+                yield from process.stdout
+                code = process.wait()
+            except BaseException:
+                process.kill()
+                raise
+        log.seek(0)
+        yield Ended(code, "", log.read().decode(errors="replace"))
 
 
 def kill_group(pid: int) -> None:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from harness.base.errors import ExitCode, UsageError
+from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.program import command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import err, tell, toolchain_for
-from harness.gate.model_answer import standing_of
-from harness.report.check_report import answer_lines, headline, upgrade_line, write_check
+from harness.cli.common import err, say, tell, toolchain_for
+from harness.cli.reducing import reduce_call
+from harness.expectations import EXPECTATIONS
+from harness.gate.model_answer import Standing, packs_otherwise, standing_of
+from harness.gate.signature import Known
+from harness.report.check_report import (
+    answer_lines,
+    causes_told,
+    headline,
+    upgrade_line,
+    write_check,
+)
 from harness.run.check import (
     Checked,
     ModelOptions,
@@ -27,11 +36,15 @@ from harness.run.judged_run import raise_if_nothing_ran
 from harness.run.progress import progress_for
 from harness.run.run import Progress, RunOptions
 from harness.runs.gpu_evidence import CONTRIBUTED
+from harness.toolchain import Toolchain
 from harness.toolchain.extra_packages import python_with
 from harness.wire.builders import SEGMENT
 from harness.wire.records import CaseInfo, CellRecord
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import CellState
+
+#: For so many seconds a failure that is no known defect is reduced.
+REDUCED_S: Final = 60.0
 
 
 def check_command(
@@ -63,9 +76,7 @@ def check_command(
     releases: option.Releases = "",
     first: Annotated[str, typer.Option("--from", help="The release in use, of an upgrade.")] = "",
     last: Annotated[str, typer.Option("--to", help="The release to go to.")] = "",
-    builder: Annotated[
-        str, typer.Option(help="segment, or tensorrt-rtx, which builds real engines.")
-    ] = SEGMENT,
+    builder: option.OneBuilder = SEGMENT,
     python: Annotated[
         str, typer.Option(help="The Python of an environment that has torch and what it imports.")
     ] = "",
@@ -78,6 +89,10 @@ def check_command(
             "--here", help="Ask the torch_tensorrt that is installed, its engines on the GPU."
         ),
     ] = False,
+    reduce: Annotated[
+        bool, typer.Option(help="Reduce a failure that is no known defect, to a short script.")
+    ] = True,
+    expectations: option.ExpectationsFolder = EXPECTATIONS,
     save_case: Annotated[
         Path | None,
         typer.Option(help="Keep what is asked as a models file of this name, to be run again."),
@@ -111,6 +126,7 @@ def check_command(
         timeout_s=timeout,
         seed=seed,
         out=out_dir,
+        expectations=expectations,
         command_line=command_line(),
     )
     try:
@@ -123,7 +139,10 @@ def check_command(
         progress.close()
     for run in checked.runs:
         raise_if_nothing_ran(run)
-    return _tell(checked, first, last)
+    code = _tell(checked, first, last)
+    if reduce:
+        _reduce_unknown(checked, toolchain, seed)
+    return code
 
 
 def _tell(checked: Checked, first: str, last: str) -> int:
@@ -140,10 +159,43 @@ def _tell(checked: Checked, first: str, last: str) -> int:
     tell(f"page: {page}")
     if checked.installed is not None:
         tell(f"what it showed, to be contributed to {CONTRIBUTED}: {page.parent}/evidence*.json")
+    if any(answer.wrong for answer in checked.answers):
+        return ExitCode.USAGE
     if any(answer.could_not_be_asked for answer in checked.answers):
         return ExitCode.INCONCLUSIVE
     safe = all(answer.newest_is_safe for answer in checked.answers)
     return ExitCode.GREEN if safe else ExitCode.RED
+
+
+def _reduce_unknown(checked: Checked, toolchain: Toolchain, seed: int) -> None:
+    """Reduce the worst failure of a model that is no known defect, beside the page."""
+    answer, run = checked.answers[0], checked.runs[0]
+    unknown = [told for told in causes_told(checked, answer) if not told.title]
+    if len(checked.answers) > 1 or not unknown or checked.installed is not None:
+        return
+    worst, known = unknown[0], run.expectations
+    case = next(case for case in run.cases if case.name == answer.model)
+    say(
+        f"reducing what is no known defect, for {REDUCED_S:.0f} s at most; "
+        "Ctrl-C ends it with the smallest so far"
+    )
+    try:
+        reduce_call(
+            case,
+            worst.release,
+            worst.route,
+            checked.builder,
+            str(Path(checked.place).resolve()),
+            Known(known.table, known.register),
+            toolchain,
+            seed,
+            run.folder.path / f"reduced_{answer.model}.py",
+            REDUCED_S,
+        )
+    except KeyboardInterrupt:
+        tell(f"no script: interrupted before anything was smaller; {worst.command} reduces it")
+    except (UsageError, SurroundingsError) as error:
+        tell(f"no script: {error}")
 
 
 class _Shown:
@@ -152,6 +204,7 @@ class _Shown:
     def __init__(self, newest: str) -> None:
         self._newest = newest
         self._alone = False
+        self._packs_otherwise = False
         self._bar = progress_for(err)
 
     def of(self, models: Sequence[CaseInfo]) -> Progress:
@@ -167,7 +220,11 @@ class _Shown:
         self._bar.ended(record)
         of_package = record.key.lane is not Lane.GRAPH and record.state is CellState.ENDED
         if self._alone and of_package and record.key.subject == self._newest:
-            self._bar.say(f"{self._newest} {record.key.route.row.call}: {standing_of(record)}")
+            self._packs_otherwise |= packs_otherwise(record)
+            standing = standing_of(record)
+            if standing is Standing.RIGHT and self._packs_otherwise:
+                standing = Standing.OTHER_FORM
+            self._bar.say(f"{self._newest} {record.key.route.row.call}: {standing}")
 
     def say(self, line: str) -> None:
         self._bar.say(line)

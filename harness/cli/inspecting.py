@@ -30,6 +30,7 @@ from harness.subjects.packages import packaged_release
 from harness.subjects.specs import builtin_subjects, torch_subject
 from harness.toolchain import Toolchain, clean
 from harness.toolchain.rig_client import absolute, ask_rig, graph_lane, package_lane, split_text
+from harness.wire.builders import SEGMENT
 from harness.wire.record_json import to_json
 from harness.wire.records import CaseInfo, SubjectSpec
 from harness.wire.routes import Lane, Route
@@ -81,6 +82,7 @@ def explain_command(
     capture: option.Capture = "nonstrict",
     corpus: option.CorpusPlaces = None,
     lane: LaneOfCase = "",
+    builder: option.OneBuilder = SEGMENT,
     seed: option.RunSeed = 0,
     exporter: option.Exporter = None,
     wheel: option.Wheel = None,
@@ -104,7 +106,7 @@ def explain_command(
                 of_candidate = packaged_release(spec, toolchain, catalogue)
             found, made = of_candidate or (catalogue.get(subject), None)
             known = routes_of(info, found.package_routes)
-            site = toolchain.package_site(found, wheel=made)
+            site = toolchain.package_site(found, builder, wheel=made)
             setup, name = package_lane(site, places, seed), site.release
         else:
             spec = subject_for(subject, exporter, like, toolchain, out_dir, run, wheel)
@@ -118,7 +120,7 @@ def explain_command(
         except UsageError as error:
             if not number:
                 raise
-            tell(error.what)  # the other lane has answered
+            tell(f"the {chosen} lane, which has the inliner alone, does not answer: {error.what}")
         for line in [] if places else known_defects(info, mode, subject, routes, like):
             tell(line)
 

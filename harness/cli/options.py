@@ -55,6 +55,10 @@ OfRun = Annotated[
 Jobs = Annotated[int, typer.Option(min=1, help="Worker processes.")]
 Timeout = Annotated[float, typer.Option(min=1.0, help="Seconds for one cell.")]
 Seed = Annotated[int, typer.Option(help="Another set of weights and inputs.")]
+OneBuilder = Annotated[
+    str,
+    typer.Option("--builder", help="segment, or tensorrt-rtx, which really builds the engines."),
+]
 RunSeed = Annotated[int, typer.Option(help="As in the run.")]
 NewOut = Annotated[Path, typer.Option("--out", help="Where to make the run folder.")]
 Subject = Annotated[str, typer.Option(help="A release, name-matching, positional, torch.")]

@@ -18,6 +18,7 @@ import typer
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file
 from harness.base.program import PROGRAM
+from harness.base.words import plural
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import captures, committed, err, tell, toolchain_for
@@ -34,12 +35,13 @@ from harness.gate.signature import Known
 from harness.register.standing import read_expectations
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
-from harness.run.reducing import CASE, Asked, Reduced, Tried, reduce_model
+from harness.run.reducing import CASE, FAILS, Asked, Reduced, Tried, reduce_model
 from harness.runs.run_directory import LATEST
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import absolute, ask_rig, graph_lane, package_lane
+from harness.wire.builders import SEGMENT
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CaseInfo, SubjectSpec
 from harness.wire.routes import Lane, Route
@@ -66,6 +68,7 @@ def reduce_command(
     lane: LaneOfCase = "",
     capture: option.Capture = "nonstrict",
     corpus: option.CorpusPlaces = None,
+    builder: option.OneBuilder = SEGMENT,
     seed: option.RunSeed = 0,
     exporter: option.Exporter = None,
     like: option.Like = "",
@@ -107,10 +110,35 @@ def reduce_command(
         asked = Asked(case, mode, "", (Route.PLAIN,), {"corpus": places, "seed": seed}, check=check)
         how = None
     else:
-        how = _how(info, subject, lane, route, exporter, like, run, toolchain, places, seed)
+        which = (subject, lane, route, builder, exporter, like, run)
+        how = _how(info, *which, toolchain, places, seed)
         asked = Asked(case, mode, how.subject, how.routes, how.setup, oracle, harm, defect)
     done = reduce_model(asked, known, toolchain.python, _Progress())
     return _written(case, done, how, toolchain, known, out or Path(f"reduced_{case}.py"), seed)
+
+
+def reduce_call(
+    info: CaseInfo,
+    release: str,
+    route: Route,
+    builder: str,
+    place: str,
+    known: Known,
+    toolchain: Toolchain,
+    seed: int,
+    out: Path,
+    limit_s: float,
+) -> int:
+    """Reduce what one call of a release shows of a model, and write the script.
+
+    Raises:
+        UsageError, SurroundingsError, KeyboardInterrupt: as `reduce_model`.
+    """
+    which = (release, "", route, builder, None, "", LATEST)
+    how = _how(info, *which, toolchain, (place,), seed)
+    asked = Asked(info.name, "nonstrict", how.subject, how.routes, how.setup, limit_s=limit_s)
+    done = reduce_model(asked, known, toolchain.python, _Progress())
+    return _written(info.name, done, how, toolchain, known, out, seed)
 
 
 @dataclass(frozen=True)
@@ -129,6 +157,7 @@ def _how(
     subject: str,
     lane: str,
     route: str,
+    builder: str,
     exporter: Path | None,
     like: str,
     run: str,
@@ -141,7 +170,7 @@ def _how(
         release = load_catalogue().get(subject)
         spec = release_subject(release, None, "its package is asked, and not its inliner alone")
         known = routes_of(info, release.package_routes)
-        setup = package_lane(toolchain.package_site(release), places, seed)
+        setup = package_lane(toolchain.package_site(release, builder), places, seed)
     else:
         spec = subject_for(subject, exporter, like, toolchain, option.RESULTS, run)
         known = routes_of(info, spec.routes)
@@ -198,7 +227,9 @@ def _written(
         tell(f"no script: {script.why_not}")
         return ExitCode.INCONCLUSIVE
     replace_file(out, script.text.encode())
-    tell(f"{out}: {len(script.text.splitlines())} lines; it says: {script.said}")
+    # A script is taken only if it ended so when it was tried (`harness.rig.reproduce.trial`).
+    lines = plural(len(script.text.splitlines()), "line")
+    tell(f"{out}: {lines}, exit code {FAILS}; it says: {script.said}")
     return ended
 
 

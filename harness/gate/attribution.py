@@ -245,7 +245,13 @@ def _in_cells(count: int) -> str:
 
 
 def due_to(
-    place: Place, fact: Fact, subject: str, table: Table, register: Register, like: str = ""
+    place: Place,
+    fact: Fact,
+    subject: str,
+    table: Table,
+    register: Register,
+    like: str = "",
+    lacks: Collection[str] = (),
 ) -> tuple[Defect, ...]:
     """The defects that a failure may be due to: one if it is certain, several, or none.
 
@@ -258,7 +264,12 @@ def due_to(
     Args:
         subject: as the record names it.
         like: the release that a candidate is held against.
+        lacks: what the model has not, by the names of `harness.register.defects.MODELS`. A defect
+            that needs it is not the cause, whatever its sign says.
     """
+    if lacks:
+        due = due_to(place, fact, subject, table, register, like)
+        return tuple(defect for defect in due if not {*defect.models} <= {*lacks})
     if table.stands_for(subject, like) == subject:
         return tuple(register.candidates(place, fact, [subject]))
     entries = [table.expected(place, release).get(fact.seen) for release in table.releases]

@@ -245,6 +245,7 @@ _INSTEAD_OF: Final = {
         "give `eager_tolerance` if rounding is all that differs, and else a model that computes "
         "the same whenever it is run and exported"
     ),
+    "WrongModel": "",  # it says so itself
 }
 
 
@@ -262,5 +263,5 @@ def _mistake(case: str, reason: str, declared_at: str) -> str:
     if match is None:
         found = re.search(f"{FALLS_BACK_TO_NOTHING}: .*", reason)
         return f"{declared_at}: {case} {found[0]}" if found else ""
-    instead = _INSTEAD_OF.get(match["error"]) or _INSTEAD[Stage(match["stage"])]
-    return f"{declared_at}: {case} cannot be asked, {reason}; instead, {instead}"
+    instead = _INSTEAD_OF.get(match["error"], _INSTEAD[Stage(match["stage"])])
+    return f"{declared_at}: {case} cannot be asked, {reason}{instead and f'; instead, {instead}'}"

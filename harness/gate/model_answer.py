@@ -73,6 +73,12 @@ REFUSALS: Final = (
         "torch.utils._pytree._register_namedtuple(CLASS, serialized_type_name=NAME).",
     ),
     Refusal(
+        r"NotImplementedError: No registered serialization name for .*",
+        "a refusal of torch.export.save itself: it does not know a class that is given or returned",
+        "Give and return tuples, lists and dictionaries; of what an op returns, as topk and max "
+        "do, make a tuple: `return tuple(torch.topk(x, 5))`.",
+    ),
+    Refusal(
         r"ValueError: kwargs should not include None\.",
         "a limit that torch_tensorrt.save states: no keyword may be None",
         "Leave the keyword out of what compile and save are given.",
@@ -126,6 +132,7 @@ class ModelAnswer:
         releases: those that were asked, the newest first.
         routes: the calls that were asked, in the order of their table.
         best: the call to use: of the newest release that has one whose numbers are right.
+        wrong: what is wrong with the model or with what it is given, so that nothing was asked.
     """
 
     model: str
@@ -133,6 +140,7 @@ class ModelAnswer:
     routes: tuple[Route, ...]
     calls: Mapping[tuple[str, Route], CallAnswer]
     best: CallAnswer | None
+    wrong: str = ""
 
     @property
     def newest_is_safe(self) -> bool:
@@ -164,8 +172,7 @@ def model_answer(
 
     Args:
         releases: those that were asked, the newest first.
-        lacks: what the model has not, by the names of `harness.register.defects.MODELS`. A defect
-            that needs it is not the cause, whatever its sign says.
+        lacks: what the model has not, as `due_to` takes it.
     """
     mine = [
         record
@@ -178,7 +185,7 @@ def model_answer(
     packed = {
         record.key.subject: cause
         for record in mine
-        if record.key.route is Route.COMPILE
+        if packs_otherwise(record)
         for cause in _causes(record, table, register, lacks)
         if cause.says == _PACKED
     }
@@ -195,6 +202,16 @@ def model_answer(
     routes = tuple(route for route in (Route.COMPILE, *SAVES) if route in known)
     answered = tuple(release for release in releases if any(name == release for name, _ in calls))
     return ModelAnswer(model, answered, routes, calls, _best(calls, answered))
+
+
+def packs_otherwise(record: CellRecord) -> bool:
+    """Whether it is that of `compile`, whose module returns its results packed otherwise.
+
+    A program that is right as the compiled module is, is so in another form as well.
+    """
+    return record.key.route is Route.COMPILE and any(
+        fact.says == _PACKED and fact.harm != Harm.COSMETIC for fact in facts_of(record)
+    )
 
 
 def standing_of(record: CellRecord) -> Standing:
@@ -228,9 +245,8 @@ def _causes(
     causes = []
     for fact in facts_of(record):
         if fact.harm and Harm(fact.harm) is not Harm.COSMETIC:
-            due = due_to(place, fact, subject, table, register)
-            possible = tuple(each for each in due if not {*each.models} <= {*lacks})
-            causes.append(Cause(possible, fact.says, Harm(fact.harm)))
+            due = due_to(place, fact, subject, table, register, lacks=lacks)
+            causes.append(Cause(due, fact.says, Harm(fact.harm)))
     return causes
 
 

@@ -16,18 +16,22 @@ from harness.wire.vocabulary import CellState
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a release's failures: the table, the register, and whose rows count."""
+    """What is known of a release's failures: the table, the register, and whose rows count.
+
+    ``lacks`` is what the model has not, as `due_to` takes it.
+    """
 
     table: Table
     register: Register
     like: str = ""  # the release that a candidate is held against
+    lacks: tuple[str, ...] = ()
 
     def due(self, place: Place, subject: str, fact: Fact) -> frozenset[str]:
         """The defects that a fact may be due to."""
         entry = self.table.expected(place, self.table.stands_for(subject, self.like)).get(fact.seen)
         if entry is not None and entry.defect in self.register.by_id:
             return frozenset({entry.defect})
-        named = due_to(place, fact, subject, self.table, self.register, self.like)
+        named = due_to(place, fact, subject, self.table, self.register, self.like, self.lacks)
         return frozenset(defect.id for defect in named)
 
 

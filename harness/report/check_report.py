@@ -19,6 +19,7 @@ from harness.report.draw.drawing import Box, Picture, Wire
 from harness.report.pages.rendering import render
 from harness.run.check import Checked
 from harness.runs.gpu_evidence import GpuEvidence, write_evidence
+from harness.wire.builders import SEGMENT
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
 
@@ -46,6 +47,7 @@ class Told:
     """Some calls that fail for one cause, ready to be shown.
 
     Attributes:
+        release, route: of the first of them.
         calls: such as ``save(), save(retrace=False) in 2.12.0 to 2.14.0``.
         title: of the known defect, or of those that it may be, or by whom it is refused; empty
             where nothing is known.
@@ -53,6 +55,8 @@ class Told:
         instead: what a user does instead.
     """
 
+    release: str
+    route: Route
     calls: str
     standing: Standing
     title: str
@@ -66,6 +70,8 @@ def headline(answer: ModelAnswer) -> str:
     """The answer in one sentence."""
     name, newest = answer.model, answer.releases[0]
     best = answer.best
+    if answer.wrong:
+        return answer.wrong  # which begins with its name
     if answer.could_not_be_asked:
         reason = next((call.reason for call in answer.calls.values() if call.reason), "no verdict")
         return f"{name}: {newest} could not be asked: {reason}"
@@ -85,6 +91,8 @@ def headline(answer: ModelAnswer) -> str:
 
 def upgrade_line(answer: ModelAnswer, first: str, last: str) -> str:
     """What an upgrade changes for one model."""
+    if answer.could_not_be_asked:
+        return headline(answer)
     lost, won = calls_lost(answer, first, last), calls_lost(answer, last, first)
     parts = []
     if lost:
@@ -179,7 +187,21 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
         says = cause.says if len(cause.says) < _MOST_SAID else f"{cause.says[:_MOST_SAID]} ..."
         what = f"{PROGRAM} {'explain' if title else 'reduce'} {answer.model}"
         where = f"--subject {call.release} --route {call.route} --corpus {checked.place}"
-        told.append(Told(calls, call.standing, title, like, says, instead, f"{what} {where}"))
+        where += "" if checked.builder == SEGMENT else f" --builder {checked.builder}"
+        command = f"{what} {where}"
+        told.append(
+            Told(
+                call.release,
+                call.route,
+                calls,
+                call.standing,
+                title,
+                like,
+                says,
+                instead,
+                command,
+            )
+        )
     return sorted(told, key=lambda each: -list(Standing).index(each.standing))
 
 
@@ -193,6 +215,8 @@ def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     """How the newest release splits the model, and why ops stay in PyTorch."""
     split = checked.splits.get(answer.model, {})
     newest = answer.releases[0]
+    if answer.wrong:
+        return
     if "refused" in split:
         yield f"split by {newest}: not compiled: {split['refused']}"
         return
@@ -204,7 +228,7 @@ def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     stays = "; ".join(f"{why}: {', '.join(ops)}" for why, ops in by_reason.items())
     yield f"split by {newest}: {engines}; in PyTorch {stays or 'nothing'}"
     if split["crossing"]:
-        yield f"sizes that go from one piece into another: {', '.join(split['crossing'])}"
+        yield f"sizes that go from one piece into another: {'; '.join(split['crossing'])}"
 
 
 def not_asked(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
@@ -329,6 +353,8 @@ def check_json(checked: Checked) -> dict[str, Any]:
 def _model_json(checked: Checked, answer: ModelAnswer) -> dict[str, Any]:
     best = answer.best
     split = checked.splits.get(answer.model, {})
+    if answer.wrong:
+        return {"model": answer.model, "wrong": answer.wrong, "use": None, "calls": []}
     return {
         "model": answer.model,
         "use": None if best is None else _release_and_call(best),

@@ -19,8 +19,8 @@ from harness.run.judged_run import JudgedRun
 from harness.run.run import Progress, RunOptions, run
 from harness.subjects.packages import Installed, preflight
 from harness.toolchain import Toolchain
-from harness.toolchain.rig_client import ask_rig, package_lane, read_corpus
-from harness.wire.builders import CUDA, MATCHED, Builder
+from harness.toolchain.rig_client import answers_of, package_lane, read_corpus
+from harness.wire.builders import CUDA, MATCHED, SEGMENT, Builder
 from harness.wire.records import CaseInfo, CellRecord
 from harness.wire.routes import Lane
 
@@ -55,6 +55,7 @@ class Checked:
     splits: Mapping[str, Mapping[str, Any]]
     torch: str
     installed: Installed | None = None
+    builder: str = SEGMENT
 
 
 def models_place(options: ModelOptions, out: Path, keep: Path | None = None) -> Path:
@@ -163,7 +164,7 @@ def check(
         go_back: whether older releases are asked while a model has no call that is right.
 
     Raises:
-        UsageError: a model or what it is given is wrong.
+        UsageError: every model, or what it is given, is wrong.
     """
     options = dataclasses.replace(
         options,
@@ -173,23 +174,29 @@ def check(
     corpus = read_corpus(toolchain.python, options.corpus, toolchain.cache)
     models = corpus.names
     # First, since this tells what is wrong with a model before anything takes long.
-    site = toolchain.package_site(catalogue.get(releases[0]))
-    progress(corpus.cases).say(f"how {releases[0]} splits {plural(len(models), 'model')} ...")
-    splits = _splits(toolchain, package_lane(site, options.corpus), models)
+    setup = package_lane(toolchain.package_site(catalogue.get(releases[0])), options.corpus)
+    splits = _splits(toolchain, setup, models, progress(corpus.cases).say)
     runs: list[JudgedRun] = []
     asked: list[str] = []
     older = [release.version for release in catalogue if release.package_routes]
     waiting = list(releases)
     while waiting:
         chosen = dataclasses.replace(options, releases=",".join(waiting))
-        runs.append(run(chosen, toolchain, catalogue, progress(corpus.cases)))
+        runs.append(run(chosen, toolchain, catalogue, progress(corpus.cases), corpus=corpus))
         asked += waiting
         answers = _answers(models, runs, asked, splits)
-        unsafe = [answer for answer in answers if answer.best is None]
+        unsafe = [answer for answer in answers if answer.best is None and not answer.wrong]
         left = [version for version in older if version not in asked]
         left = [version for version in left if older.index(version) < older.index(asked[-1])]
         waiting = list(reversed(left[-2:])) if go_back and unsafe else []
-    return Checked(str(place), answers, tuple(runs), splits, toolchain.python_env().torch_version)
+    return Checked(
+        str(place),
+        answers,
+        tuple(runs),
+        splits,
+        toolchain.python_env().torch_version,
+        builder=options.builders[0],
+    )
 
 
 def check_here(
@@ -220,7 +227,7 @@ def check_here(
         "executor": CUDA,
         "device": "cuda",
     }
-    splits = _splits(toolchain, setup, corpus.names)
+    splits = _splits(toolchain, setup, corpus.names, progress(corpus.cases).say)
     options = dataclasses.replace(
         options,
         corpus=places,
@@ -228,7 +235,7 @@ def check_here(
         environment=MATCHED,
         releases=installed.release,
     )
-    judged = run(options, toolchain, catalogue, progress(corpus.cases))
+    judged = run(options, toolchain, catalogue, progress(corpus.cases), corpus=corpus)
     return Checked(
         str(place),
         _answers(corpus.names, [judged], [installed.release], splits),
@@ -248,14 +255,35 @@ def _answers(
     records: list[CellRecord] = [record for each in runs for record in each.records.values()]
     known = runs[0].expectations
     return tuple(
-        model_answer(model, records, releases, known.table, known.register, splits[model]["lacks"])
+        ModelAnswer(model, tuple(releases), (), {}, None, wrong)
+        if (wrong := splits[model].get("wrong", ""))
+        else model_answer(
+            model, records, releases, known.table, known.register, splits[model]["lacks"]
+        )
         for model in models
     )
 
 
 def _splits(
-    toolchain: Toolchain, setup: Mapping[str, Any], models: Sequence[str]
+    toolchain: Toolchain,
+    setup: Mapping[str, Any],
+    models: Sequence[str],
+    say: Callable[[str], None],
 ) -> dict[str, dict[str, Any]]:
-    """How a package splits each model, as `harness.rig.questions.model_split` tells."""
-    answers = ask_rig(toolchain.python, "model_splits", **setup, cases=list(models))
-    return {answer["case"]: answer for answer in answers}
+    """How a package splits each model, as `harness.rig.questions.model_split` tells.
+
+    Raises:
+        UsageError: there is something wrong with every model.
+    """
+    say(f"how {setup['release']} splits {plural(len(models), 'model')} ...")
+    splits: dict[str, dict[str, Any]] = {}
+    for split in answers_of(toolchain.python, "model_splits", **setup, cases=list(models)):
+        splits[split["case"]] = split
+        if len(models) > 1:
+            engines = plural(split["engines"], "engine") if "engines" in split else "not compiled"
+            told = split.get("wrong") or f"{split['case']}: {engines}"
+            say(f"{len(splits)}/{len(models)} {told}")
+    wrong = [split["wrong"] for split in splits.values() if "wrong" in split]
+    if len(wrong) == len(models):
+        raise UsageError("; ".join(wrong))
+    return splits

@@ -6,7 +6,9 @@ needs the register, or by a user's own command.
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 import shlex
 import subprocess
 import time
@@ -64,6 +66,8 @@ class Asked:
 
     ``setup`` is that of a lane. ``oracle``, ``harm`` and ``defect`` choose among its failures; with
     a ``check`` a command decides, which is given a file and says by exit code 1 that it fails.
+    ``limit_s`` after the first try the whole ends with the smallest so far, ``try_limit_s`` is for
+    one try, which then has failed in no way.
     """
 
     case: str
@@ -76,6 +80,7 @@ class Asked:
     defect: str = ""
     check: str = ""
     try_limit_s: float = 60.0
+    limit_s: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -174,6 +179,7 @@ class _Reduction:
         self._asked, self._known, self._process = asked, known, process
         self._watch, self._folder = watch, folder
         self._began = time.monotonic()
+        self._first_try = math.inf
         self._signature: Signature | None = None
         self._verdict: Verdict | None = None
         self._before: Size | None = None
@@ -210,13 +216,15 @@ class _Reduction:
 
     def _answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
         if event["event"] == "shown":
+            self._known = dataclasses.replace(self._known, lacks=tuple(event["lacks"]))
             return self._shown([cell_from_json(each) for each in event["records"]])
         size = Size(**event["size"])
         same = self._same(event)
-        if self._before is None:
-            self._before = size
-        self._watch(Tried(event["tries"], time.monotonic() - self._began, size, same))
-        return {"same": same}
+        now = time.monotonic()
+        is_late = now - self._first_try > self._asked.limit_s
+        self._first_try, self._before = min(self._first_try, now), self._before or size
+        self._watch(Tried(event["tries"], now - self._began, size, same))
+        return {"stop": True} if is_late else {"same": same}
 
     def _shown(self, records: Sequence[CellRecord]) -> dict[str, Any]:
         asked = self._asked

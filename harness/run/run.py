@@ -100,11 +100,13 @@ def run(
     catalogue: Catalogue,
     progress: Progress,
     subjects: tuple[SubjectSpec, ...] = (),
+    corpus: Corpus | None = None,
 ) -> JudgedRun:
     """Start a run and see it through.
 
     Args:
         subjects: who is judged, where it is not for ``options`` to say.
+        corpus: what the options name, if it has been read already.
 
     Raises:
         UsageError, SurroundingsError: as their docstrings say; the run folder, if there is one
@@ -138,7 +140,7 @@ def run(
     with ThreadPoolExecutor(1) as beside:
         # Two processes import torch at once; an error shows where the facts are needed.
         beside.submit(toolchain.python_env)
-        corpus = read_corpus(toolchain.python, options.corpus, toolchain.cache)
+        corpus = corpus or read_corpus(toolchain.python, options.corpus, toolchain.cache)
     cases = select_cases(
         corpus.cases,
         options.expression,

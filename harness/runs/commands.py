@@ -59,7 +59,8 @@ def explain_command(key: CellKey, places: Places = HERE) -> str:
         )
     command = f"{PROGRAM} explain {key.case} --subject {key.subject} --route {key.route}"
     capture = "" if key.capture == "nonstrict" else f" --capture {key.capture}"
-    return f"{command}{capture}{places.options(key.subject)}"
+    builder = f" --builder {key.builder.kind}" if key.builder.real else ""
+    return f"{command}{capture}{builder}{places.options(key.subject)}"
 
 
 def _as_options(words: Sequence[str]) -> str:

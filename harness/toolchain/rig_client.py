@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.files import digest_of, replace_file
-from harness.base.process import run
+from harness.base.process import lines_of
 from harness.base.program import PROGRAM
 from harness.toolchain.cache import ANSWERS, CHOOSE, guarded
 from harness.toolchain.environment import PROJECT_ROOT, QUESTIONS_MODULE, rig_command
@@ -56,7 +56,7 @@ def read_corpus(python: str, places: Sequence[str] = (), cache: Path | None = No
     """
 
     def ask() -> str:
-        return _printed(python, "cases", corpus=list(places))
+        return "".join(_printed(python, "cases", corpus=list(places)))
 
     # Cases from elsewhere may depend on files that no digest here covers.
     printed = ask() if cache is None or places else kept(cache, python, ask)
@@ -104,20 +104,26 @@ def package_lane(site: PackageSite, places: Iterable[str] = (), seed: int = 0) -
 
 def ask_rig(python: str, question: str, **request: Any) -> list[Any]:
     """Ask the rig one question (`harness.rig.questions`) and return its answers."""
-    return [json.loads(line) for line in _printed(python, question, **request).splitlines()]
+    return list(answers_of(python, question, **request))
 
 
-def _printed(python: str, question: str, **request: Any) -> str:
+def answers_of(python: str, question: str, **request: Any) -> Iterator[Any]:
+    """The same, each answer as soon as it is there."""
+    return map(json.loads, _printed(python, question, **request))
+
+
+def _printed(python: str, question: str, **request: Any) -> Iterator[str]:
     stdin = json.dumps({"question": question, **request})
-    done = run(rig_command(python, QUESTIONS_MODULE), folder=PROJECT_ROOT, stdin=stdin)
-    if done.code == ExitCode.USAGE:
-        raise UsageError(done.last_words)
-    if done.code != 0:
-        raise SurroundingsError(
-            f"asking the rig for {question} failed: {done.last_words}",
-            f"`{PROGRAM} doctor` tells what is missing",
-        )
-    return done.printed
+    for line in lines_of(rig_command(python, QUESTIONS_MODULE), folder=PROJECT_ROOT, stdin=stdin):
+        if isinstance(line, str):
+            yield line
+        elif line.code == ExitCode.USAGE:
+            raise UsageError(line.last_words)
+        elif line.code != 0:
+            raise SurroundingsError(
+                f"asking the rig for {question} failed: {line.last_words}",
+                f"`{PROGRAM} doctor` tells what is missing",
+            )
 
 
 def kept(cache: Path, python: str, ask: Callable[[], str]) -> str:

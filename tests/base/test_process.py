@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.process import CannotStart, TookTooLong, how_it_ended, kill_group, run
+from harness.base.process import CannotStart, TookTooLong, how_it_ended, kill_group, lines_of, run
 
 
 def python(code: str) -> list[str]:
@@ -18,6 +18,19 @@ def python(code: str) -> list[str]:
 def test_a_command_that_ends_tells_its_code_its_output_and_its_last_words():
     ended = run(python("import sys; print(input()); sys.exit('why\\nthat is why')"), stdin="tea")
     assert (ended.code, ended.printed, ended.last_words) == (1, "tea\n", "that is why")
+
+
+def test_lines_come_as_they_are_printed_and_then_how_it_ended(tmp_path):
+    code = "import sys, time; print(input(), flush=True); time.sleep(60)"
+    began = time.monotonic()
+    lines = lines_of(python(code), folder=tmp_path, stdin="tea\n")
+    assert next(lines) == "tea\n"
+    lines.close()  # who does not read on ends it
+    assert time.monotonic() - began < 30
+    *_, ended = lines_of(python("import sys; sys.exit('why')"), folder=tmp_path, stdin="")
+    assert (ended.code, ended.last_words) == (1, "why")
+    with pytest.raises(CannotStart, match=r"^/no/such: cannot be run"):
+        next(lines_of(["/no/such"], folder=tmp_path, stdin=""))
 
 
 def test_output_that_is_no_text_is_read_all_the_same():

@@ -65,7 +65,7 @@ def test_inputs_that_the_model_does_not_take_are_told_with_what_it_takes(ranker)
 
 def test_a_class_that_needs_arguments_is_told_with_the_function_to_write(ranker):
     line = refusal(f"{ranker}:Ranker")
-    assert "without arguments there is no Ranker (items)" in line
+    assert "Ranker takes arguments (items)" in line
     assert "`def make(): return Ranker(items=...)`" in line
 
 

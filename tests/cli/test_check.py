@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.register.defects import DEFECTS_FILE
 from harness.toolchain.environment import PROJECT_ROOT
 from tests import commands
 
@@ -25,6 +26,15 @@ class Counter(torch.nn.Module):
 class Plain(torch.nn.Module):
     def forward(self, x):
         return torch.relu(x * 2) + 1
+
+class Folded(torch.nn.Module):
+    def forward(self, x):
+        folded = torch.relu((x * 2).reshape(x.shape[0] * 2, -1))
+        return folded.reshape(x.shape[0], -1) + 1
+
+class Sized(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
 
 def example():
     return torch.randn(4, 8)
@@ -56,19 +66,38 @@ def upgrade(folder):
         "\n".join(
             f'[{name}]\nmodel = "mine.py:{name}"\nfallback = ["relu"]\n'
             "settings = { min_block_size = 1 }\n"
-            for name in ("Counter", "Plain")
+            for name in ("Counter", "Sized", "Plain")
         )
+        + '[Typo]\nmodel = "mine.py:Plain"\nfallbacks = ["relu"]\n'
     )
     return check(folder, "models.toml", "--from", "2.13.0", "--to", "2.14.0")
 
 
 def test_of_a_team_s_models_an_upgrade_is_a_line_each(upgrade):
-    code, out, err = upgrade
+    _, out, err = upgrade
     lines = out.splitlines()
     assert lines[0].startswith("Counter: 2.13.0 to 2.14.0: "), err
-    assert "how 2.14.0 splits 2 models" in err
-    assert lines[1] == "Plain: 2.13.0 to 2.14.0: nothing changes; use save(m, f)"
-    assert code == 0, err
+    assert lines[2] == "Plain: 2.13.0 to 2.14.0: nothing changes; use save(m, f)"
+
+
+def test_a_wrong_model_of_a_team_is_told_in_its_line_and_the_others_are_asked(upgrade):
+    code, out, err = upgrade
+    lines = out.splitlines()
+    assert code == 2, err
+    assert lines[1].startswith("Sized: Sized takes arguments (size); write a ")
+    assert lines[3].startswith("Typo: has no key fallbacks; there are model, inputs, fallback")
+    page = Path(re.search(r"page: (\S+)", out)[1])
+    models = json.loads((page.parent / "check.json").read_text())["models"]
+    assert [bool(model.get("wrong")) for model in models] == [False, True, False, True]
+    assert "Sized takes arguments" in page.read_text()
+
+
+def test_how_each_model_is_split_is_told_as_soon_as_it_is_known(upgrade):
+    lines = upgrade[2].splitlines()
+    begin = lines.index("how 2.14.0 splits 4 models ...")
+    assert lines[begin + 1] == "1/4 Counter: 2 engines"
+    assert lines[begin + 2].startswith("2/4 Sized: Sized takes arguments")
+    assert lines[begin + 3] == "3/4 Plain: 2 engines"
 
 
 @pytest.fixture(scope="module")
@@ -117,12 +146,44 @@ def test_without_a_gpu_the_package_that_is_installed_cannot_be_asked(folder):
     assert re.search("CUDA driver.*the engine lane needs a machine with an NVIDIA GPU", err)
 
 
-def test_what_is_asked_can_be_kept_as_a_case_to_be_run_again(folder):
-    words = ("mine.py:Plain", *SPLIT, "--releases", "2.14.0", "--save-case", "kept.toml")
-    code, _, err = check(folder, *words)
+@pytest.fixture(scope="module")
+def unknown(folder):
+    """A model that shows a defect of which the register knows nothing."""
+    head, *defects = DEFECTS_FILE.read_text().split("[[defect]]")
+    known = [each for each in defects if 'id = "output-size-without-symbol"' not in each]
+    assert len(known) == len(defects) - 1
+    (folder / "planted").mkdir()
+    (folder / "planted" / DEFECTS_FILE.name).write_text("[[defect]]".join([head, *known]))
+    words = ("mine.py:Folded", *SPLIT, "--dynamic", "x:0=2:64", "--releases", "2.14.0")
+    return check(folder, *words, "--save-case", "kept.toml", "--expectations", "planted")
+
+
+def test_what_is_no_known_defect_is_reduced_to_a_script_beside_the_page(unknown):
+    code, out, err = unknown
     assert code == 0, err
-    assert harness(folder, "list", "--corpus", "kept.toml")[1].splitlines()[1].split()[0] == "Plain"
-    code, _, err = check(folder, *words)
+    assert "save(m, f) in 2.14.0: error, as no known defect" in out
+    place = Path(re.search(r"page: (\S+)", out)[1]).parent
+    script = place / "reduced_Folded.py"
+    lines = len(script.read_text().splitlines())
+    assert lines < 100
+    assert f"{script}: {lines} lines, exit code 1; it says: " in out
+    before, after = re.search(
+        r"^(\d+) ops, 1 input, .* became (\d) ops?,", out, re.MULTILINE
+    ).groups()
+    assert int(after) < int(before)
+    assert "It bears the signs of no known defect" in script.read_text()
+    assert (place / "reduced_Folded_case.py").is_file()
+
+
+def test_a_size_that_one_piece_gives_to_another_is_told_by_the_input_that_has_it(unknown):
+    assert "sizes that go from one piece into another: x:0 from _run_on_" in unknown[1]
+
+
+def test_what_is_asked_can_be_kept_as_a_case_to_be_run_again(unknown, folder):
+    assert (
+        harness(folder, "list", "--corpus", "kept.toml")[1].splitlines()[1].split()[0] == "Folded"
+    )
+    code, _, err = check(folder, "mine.py:Plain", "--save-case", "kept.toml")
     assert (code, "give the name of a new FILE.toml" in err) == (2, True)
 
 
@@ -131,7 +192,7 @@ def test_what_is_asked_can_be_kept_as_a_case_to_be_run_again(folder):
     [
         (("mine.py:Plain", "--setting", "min_block=1"), "no setting min_block; it has "),
         (("mine.py:Plain", "--setting", "min_block_size"), "write NAME=VALUE"),
-        (("mine.py:Planar",), "mine.py has no Planar; it has Counter, Plain, example"),
+        (("mine.py:Planar",), "mine.py has no Planar; it has Counter, Plain, Folded"),
         (("elsewhere.py",), "there is no file elsewhere.py; name a model as FILE.py:CLASS"),
         (("mine.py:Plain", "--from", "2.13.0"), "--from and --to belong together"),
         (("mine.py:Plain", "--releases", "2.3.0"), "2.3.0: .* can be asked from 2.7.0 on"),

@@ -5,8 +5,10 @@ import sys
 import pytest
 import torch
 
+from corpus.case import Case, Family, Origin
 from corpus.user_model import ModelEntry, UserModel, WrongModel
 from harness.base.errors import UsageError
+from harness.rig.capture.capture import capture
 from harness.toolchain.rig_client import ask_rig, read_corpus, split_text
 
 RANKER = """
@@ -25,6 +27,15 @@ class Ranker(torch.nn.Module):
 class NeedsSize(torch.nn.Module):
     def __init__(self, size, depth=2):
         super().__init__()
+
+class Keeps(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = None
+
+    def forward(self, x):
+        first, self.last = self.last is None, x * 2
+        return torch.relu(self.last) + 1 if first else x
 
 def make():
     return Ranker().eval()
@@ -93,6 +104,15 @@ def test_without_a_block_size_the_product_s_own_decides(file):
     assert "_run_on_acc" not in split(file(NAMED + "settings = { min_block_size = 6 }\n"))
 
 
+def test_a_tensor_that_forward_keeps_is_no_tensor_of_export_afterwards(file, tmp_path):
+    file("")
+    keeps = UserModel(ModelEntry("keeps", "ranker.py:Keeps"), tmp_path, {}).program
+    case = Case("keeps", Family.FOUND, Origin.EXPORTED, "a tensor that is kept", keeps)
+    captured = capture(case, "nonstrict")
+    assert captured.eager.last is None
+    assert "relu" in str(captured.exported.graph)
+
+
 @pytest.mark.parametrize(
     "inputs", ["ranker.py:example", "ranker.py:by_keyword", "ranker.py:pair", "ranker.py:any_size"]
 )
@@ -142,9 +162,12 @@ def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path)
         (NAMED.replace("Ranker", "Rankr"), "ranker.py has no Rankr; it has Ranker, NeedsSize, "),
         (
             NAMED.replace("Ranker", "NeedsSize"),
-            r"without arguments there is no NeedsSize \(size\); write a function without arguments",
+            r"NeedsSize takes arguments \(size\); write a function without arguments",
         ),
-        (NAMED.replace(":Ranker", ""), "ranker.py has to name one of its models: ranker.py:Ranker"),
+        (
+            NAMED.replace(":Ranker", ""),
+            "ranker.py has several models; write which one: ranker.py:Ranker",
+        ),
         (NAMED.replace("ranker.py", "other.py"), "there is no file .*other.py"),
         (
             NAMED + 'inputs = "ranker.py:wrong_shape"\n',
@@ -182,7 +205,7 @@ def test_a_mistake_is_one_sentence_that_says_what_to_write(file, tmp_path, table
 def test_what_is_not_installed_is_named_with_the_options_that_bring_it(file, tmp_path):
     (tmp_path / "ranker.py").write_text("import nowhere_installed\n")
     with pytest.raises(UsageError, match="give --python of an environment that has it, or --with"):
-        read_corpus(sys.executable, [file(NAMED)])
+        split(file(NAMED))
 
 
 def test_dimensions_of_their_own_ranges_are_tried_within_them(file, tmp_path):

@@ -14,6 +14,7 @@ from harness.register.facts import UNSUPPORTED
 from harness.register.faults import Fault
 from harness.register.table import ALL, Table
 from harness.runs.commands import Places, explain_command
+from harness.wire.builders import Builder
 from harness.wire.oracles import Harm, Oracle, Symptom, gates
 from harness.wire.record_json import TOO_OLD
 from harness.wire.records import CellKey, CellRecord, SubjectSpec, Verdict, not_applicable, passed
@@ -546,6 +547,18 @@ def test_the_first_screen_names_where_cases_candidates_and_the_run_are():
     candidate = dataclasses.replace(elsewhere, run="RUN", seed=7)
     command = explain_command(key("a", "file:1a"), candidate)
     assert command.endswith("--corpus 'our cases.py' --run ../runs/RUN --seed 7")
+
+
+def test_a_cell_of_real_engines_is_explained_with_them():
+    of = CellKey(
+        "a",
+        "nonstrict",
+        "2.14.0",
+        Route.RETRACE,
+        Lane.PACKAGE,
+        builder=Builder("tensorrt-rtx-1.6.1.120"),
+    )
+    assert explain_command(of).endswith("--route retrace --builder tensorrt-rtx")
 
 
 def test_a_cell_that_ran_on_a_gpu_is_shown_there():

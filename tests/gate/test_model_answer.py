@@ -143,6 +143,10 @@ def test_the_packing_is_told_of_a_save_where_compile_does_worse():
             "NotImplementedError: Can't serialize TreeSpec of namedtuple class <class '*'> because",
             "a refusal of torch.export.save itself",
         ),
+        (
+            "NotImplementedError: No registered serialization name for <class '*'> found. Please",
+            "a refusal of torch.export.save itself",
+        ),
         ("ValueError: something else", None),
     ],
 )

@@ -77,6 +77,14 @@ def test_ctrl_c_keeps_the_smallest_so_far(asked, known):
     assert "def reduced():" in done.text
 
 
+def test_when_its_time_is_over_a_reduction_ends_with_the_smallest_so_far(asked, known):
+    tries = []
+    done = reduce_model(asked("small_effect", limit_s=0.0), known, sys.executable, tries.append)
+    assert len(tries) == done.tries == 2
+    assert not done.interrupted
+    assert "def reduced():" in done.text
+
+
 @pytest.mark.parametrize(
     ("case", "choice", "says"),
     [
@@ -159,6 +167,13 @@ def test_the_same_verdict_of_the_same_defect_is_the_same_failure(known):
     signature, _ = signature_of([record(DELETED, COUNT)], known)
     assert signature.defect == "effect-deleted"
     assert signature.shown_by(record(DELETED, COUNT)) is DELETED
+
+
+def test_a_defect_that_needs_what_the_model_lacks_is_not_that_of_the_failure(known):
+    needs = known.register.by_id["effect-deleted"].models
+    lacking = dataclasses.replace(known, lacks=tuple(needs))
+    assert needs
+    assert signature_of([record(DELETED, COUNT)], lacking)[0].defect != "effect-deleted"
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,15 @@ import contextlib
 import copy
 import dataclasses
 import importlib
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 from torch.export.passes import move_to_device_pass
 from torch.fx import GraphModule
@@ -106,13 +108,25 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
     if program.archive is None:
         model = program.model.eval()
         _tell_state_apart(model)
+        before = [(module, dict(vars(module))) for module in model.modules()]
         exported = _exported(program, model, calls[0], case.capture or mode)
+        for module, attributes in before:
+            _as_before(module, attributes)
     else:  # its module is in evaluation, and its weights are the user's
         model, exported = program.model, torch.export.load(program.archive)
     if is_from_elsewhere(case):
         case = dataclasses.replace(case, fallback=fallbacks_meant(case, exported))
     calls = _sizes_apart(program, exported, calls)
     return CapturedProgram(case, program, model, exported, calls)
+
+
+def _as_before(module: torch.nn.Module, attributes: Mapping[str, Any]) -> None:
+    """Take what export traced from a module whose forward keeps a tensor as an attribute."""
+    kept = [name for name, value in vars(module).items() if isinstance(value, FakeTensor)]
+    for name in kept:
+        del module.__dict__[name]
+        if name in attributes:
+            module.__dict__[name] = attributes[name]
 
 
 def _exported(
@@ -239,3 +253,18 @@ def _sizes(program: Program) -> Sequence[int | None]:
     low, high = program.bounds
     middle = (low + high) // 2
     return (middle, max(low, 2), high)
+
+
+def lacking(captured: CapturedProgram) -> Iterator[str]:
+    """What the model surely has not, of what makes a model meet a known defect."""
+    example, settings = captured.example, dict(captured.case.settings)
+    forward = inspect.signature(captured.eager.forward).parameters.values()
+    has = {
+        "keywords": bool(example.kwargs)
+        or any(each.kind is each.VAR_POSITIONAL for each in forward),
+        "sizes": captured.program.dynamic_shapes is not None,
+        "no-inputs": not pytree.tree_leaves((example.args, dict(example.kwargs))),
+        "global-partitioner": settings.get("use_fast_partitioner") is False,
+        "recompiled": captured.program.after_compile is not None,
+    }
+    yield from (name for name, present in has.items() if not present)

@@ -13,6 +13,8 @@ import torch.utils._pytree as pytree
 from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs, sources_elsewhere
+from corpus.op_names import NoSuchOp
+from corpus.user_model import WrongModel
 from harness.rig.capture.capture import CapturedProgram, capture, over_bound_inputs
 from harness.rig.cell.sharing import Shared, graph_lines
 from harness.rig.clock import StageClock
@@ -187,10 +189,24 @@ def fingerprint(split: GraphModule) -> str:
 
 
 def refusal(case: Case, stage: Stage, error: BaseException) -> str:
-    """The stage, the exception's name and first line, and the line of the case that raised it."""
-    said = next(iter(str(error).strip().splitlines()), "")
+    """The stage, the exception's name and first line, and the line of the case that raised it.
+
+    What says itself whose model is wrong, and what to write instead, is all of the answer.
+    """
+    if isinstance(error, WrongModel | NoSuchOp):
+        return str(error)
+    return f"{case.name} ends at {stage}, before any inliner: {raised_by(case, error)}"
+
+
+def raised_by(case: Case, error: BaseException) -> str:
+    """The exception's name and first line, with what torch lists below it, and where it was raised.
+
+    Sizes that a model does not take are listed below a first line that tells of none.
+    """
+    first, *more = str(error).strip().splitlines() or [""]
+    said = " ".join([first, *(line.strip() for line in more if line.startswith("  - "))])
     what = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return f"{case.name} ends at {stage}, before any inliner: {what}{_place(case, error)}"
+    return f"{what}{_place(case, error)}"
 
 
 def own_line(error: BaseException) -> str:

@@ -11,6 +11,7 @@ import inspect
 import types
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import torch
@@ -20,56 +21,55 @@ from torch.fx import GraphModule, Node
 from corpus.case import Case, find_case
 from corpus.op_names import NoSuchOp
 from corpus.user_model import WrongModel
-from harness.rig.capture.capture import CapturedProgram, capture
+from harness.rig.capture.capture import capture, lacking
 from harness.rig.capture.fallbacks import ops_of
-from harness.rig.cell.prepare import NotPrepared, PreparedCase, refusal
+from harness.rig.cell.prepare import NotPrepared, PreparedCase, raised_by
 from harness.rig.clock import StageClock
 from harness.rig.engines.module import is_engine_child
 from harness.rig.lanes import PackageLane, lane_of
 from harness.rig.package.compile_hooks import NothingFallsBack
 from harness.rig.package.compiling import named_by_a_user
-from harness.rig.questions import CannotAnswer
 from harness.rig.questions.picture import split_graph
 from harness.wire.vocabulary import Stage
 
 NAMED = "as asked"
 NO_CONVERTER = "no converter"
+_NOT_EXPORTED = "change it so that torch.export.export takes it, which says"
 SMALL = "its segment is smaller than min_block_size"
 
 
 def model_splits(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """For each wanted case ``boxes``, ``wires``, ``engines``, ``fallbacks``, ``crossing`` and more.
 
-    ``fallbacks`` is a list of ``op``, ``count`` and ``why``. ``crossing`` are the sizes that go
-    from one piece into another as numbers, ``structure`` is a digest of the exported graph,
+    ``fallbacks`` is a list of ``op``, ``count`` and ``why``. ``crossing`` tells the sizes that go
+    from one piece into others as numbers, ``structure`` is a digest of the exported graph,
     and ``lacks`` what the model has not, as `harness.register.defects.MODELS` names it. A case that
-    does not compile has ``refused`` and ``lacks`` alone.
+    does not compile has ``refused`` and ``lacks`` alone. One that cannot be exported, or that names
+    an op that it has not or a setting that `compile` does not have, has ``wrong`` alone: why.
 
     Args:
         request: the setup of the package lane, and ``cases``, their names.
-
-    Raises:
-        CannotAnswer: a model cannot be exported, names an op that it has not, or a setting that
-            `compile` does not have.
     """
     with lane_of(request) as lane:
         assert isinstance(lane, PackageLane)
-        wrong = []
         for case in map(find_case, request["cases"]):
             name = case.name
-            wrong += list(_unknown_settings(lane.package, case))
+            if unknown := _unknown_settings(lane.package, case):
+                yield {"case": name, "wrong": unknown}
+                continue
             try:
                 prepared = lane.prepare(case, "nonstrict", StageClock())
             except NotPrepared as error:
-                if isinstance(error.cause, NoSuchOp | NothingFallsBack | WrongModel):
-                    wrong.append(str(error.cause))
+                if isinstance(error.cause, NothingFallsBack | NoSuchOp | WrongModel):
+                    yield {"case": name, "wrong": str(error.cause)}
                     continue
                 if error.stage is Stage.CAPTURE:
-                    wrong.append(refusal(case, error.stage, error.cause))
+                    told = raised_by(case, error.cause)
+                    yield {"case": name, "wrong": f"{name}: {_NOT_EXPORTED}: {told}"}
                     continue
                 said = next(iter(str(error.cause).strip().splitlines()), "")
                 refused = f"{type(error.cause).__name__}: {said}"
-                lacks = list(_lacking(capture(case, "nonstrict")))
+                lacks = list(lacking(capture(case, "nonstrict")))
                 yield {"case": name, "refused": refused, "lacks": lacks}
                 continue
             boxes, wires = split_graph(prepared.split)
@@ -81,38 +81,24 @@ def model_splits(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "fallbacks": list(_fallbacks(lane.package, prepared)),
                 "crossing": list(_sizes_that_cross(prepared.split)),
                 "structure": structure_of(prepared),
-                "lacks": list(_lacking(prepared.captured)),
+                "lacks": list(lacking(prepared.captured)),
             }
-        if wrong:
-            raise CannotAnswer("; ".join(wrong))
 
 
-def _unknown_settings(package: types.ModuleType, case: Case) -> Iterator[str]:
-    """`compile` takes any keyword, and ignores what it does not know."""
+def _unknown_settings(package: types.ModuleType, case: Case) -> str:
+    """What is wrong with the settings: `compile` takes any keyword, and ignores the unknown."""
     known = inspect.signature(package.dynamo.compile).parameters
     unknown = sorted(name for name, _ in case.settings if name not in known)
-    if unknown:
-        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        has = ", ".join(sorted(name for name, each in known.items() if each.kind in kinds))
-        yield (
-            f"{case.name}: torch_tensorrt.dynamo.compile of {package.__version__} has no setting "
-            f"{', '.join(unknown)}; it has {has}"
-        )
-
-
-def _lacking(captured: CapturedProgram) -> Iterator[str]:
-    """What the model surely has not, of what makes a model meet a known defect."""
-    example, settings = captured.example, dict(captured.case.settings)
-    forward = inspect.signature(captured.eager.forward).parameters.values()
-    has = {
-        "keywords": bool(example.kwargs)
-        or any(each.kind is each.VAR_POSITIONAL for each in forward),
-        "sizes": captured.program.dynamic_shapes is not None,
-        "no-inputs": not pytree.tree_leaves((example.args, dict(example.kwargs))),
-        "global-partitioner": settings.get("use_fast_partitioner") is False,
-        "recompiled": captured.program.after_compile is not None,
-    }
-    yield from (name for name, present in has.items() if not present)
+    if not unknown:
+        return ""
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    has = ", ".join(sorted(name for name, each in known.items() if each.kind in kinds))
+    near = [each for name in unknown for each in get_close_matches(name, known, 1)]
+    has = f"{has}; perhaps {', '.join(near)}" if near else has
+    return (
+        f"{case.name}: torch_tensorrt.dynamo.compile of {package.__version__} has no setting "
+        f"{', '.join(unknown)}; it has {has}"
+    )
 
 
 def structure_of(prepared: PreparedCase) -> str:
@@ -160,9 +146,38 @@ def _converts(package: types.ModuleType, node: Node) -> bool:
 
 
 def _sizes_that_cross(split: GraphModule) -> Iterator[str]:
-    """The names of values that are sizes, and go from one piece into another."""
+    """Each size that one piece gives to others: what it is, from where, and into which pieces.
+
+    A size is told by the input's dimension that it is, as a user writes it; else as torch has it.
+    """
+    dimensions = {
+        str(size): f"{node.name}:{axis}"
+        for node in split.graph.nodes
+        if node.op == "placeholder"
+        for axis, size in enumerate(getattr(node.meta.get("val"), "shape", ()))
+        if isinstance(size, torch.SymInt)
+    }
     for node in split.graph.nodes:
-        if node.op == "placeholder" or not isinstance(node.meta.get("val"), torch.SymInt):
-            continue
-        if any(user.op == "call_module" for user in node.users):
-            yield node.name
+        into = [user.name for user in node.users if user.op == "call_module"]
+        size = _value(split, node)
+        if into and isinstance(size, torch.SymInt):
+            source = node.args[0] if _is_getitem(node) else node
+            told = dimensions.get(str(size), str(size))
+            yield f"{told} from {source} into {', '.join(into)}"
+
+
+def _value(split: GraphModule, node: Node) -> Any:
+    """What a node stands for where torch traced it: a tensor without numbers, a size, or several.
+
+    A piece that stays in PyTorch has it in its own graph.
+    """
+    if _is_getitem(node):
+        whole, number = node.args
+        assert isinstance(whole, Node)
+        assert isinstance(number, int)
+        several = _value(split, whole)
+        return several[number] if isinstance(several, list | tuple) else None
+    child = split.get_submodule(str(node.target)) if node.op == "call_module" else None
+    if node.meta.get("val") is None and isinstance(child, GraphModule):
+        return pytree.tree_map(lambda each: each.meta.get("val"), child.graph.output_node().args[0])
+    return node.meta.get("val")

@@ -16,7 +16,7 @@ import torch
 
 from corpus import elsewhere
 from corpus.case import Case, Inputs, Program, UnknownCase, all_cases, find_case
-from harness.rig.capture.capture import CapturedProgram, capture
+from harness.rig.capture.capture import CapturedProgram, capture, lacking
 from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared
 from harness.rig.clock import StageClock
@@ -91,8 +91,13 @@ class Reduction:
         try:
             if self._lane is not None:
                 self._warm(self._lane)
-                self._route = Route(self._shown(case, mode))
-            best = self._as_exported(case, mode)
+            captured = self._captured(case, mode)
+            if self._lane is not None:
+                self._route = Route(self._shown(captured, mode))
+            try:
+                best = taken_apart(captured, mode)
+            except NotTakenApart as error:
+                raise Refused(str(error)) from error
             if not self._fails(best):
                 raise Refused(
                     f"{case.name} does not fail any more once its exported graph takes the place "
@@ -145,9 +150,10 @@ class Reduction:
                 prepared = lane.prepare(case, mode, StageClock())
         return records
 
-    def _shown(self, case: Case, mode: str) -> str:
+    def _shown(self, captured: CapturedProgram, mode: str) -> str:
         """The route by which the case fails as it should, after asking what it does by each."""
         lane, routes = self._lane, [Route(name) for name in self._setup["routes"]]
+        case = captured.case
         assert lane is not None
         try:
             done = tried(
@@ -157,22 +163,20 @@ class Reduction:
             )
         except CameToNothing as error:
             raise Refused(f"{case.name} cannot be asked: {error}") from error
-        chosen: str = self._ask(event="shown", records=done["records"])["route"]
+        lacks = list(lacking(captured))
+        chosen: str = self._ask(event="shown", records=done["records"], lacks=lacks)["route"]
         return chosen
 
-    def _as_exported(self, case: Case, mode: str) -> Candidate:
+    def _captured(self, case: Case, mode: str) -> CapturedProgram:
         try:
-            captured: CapturedProgram = capture(case, mode, self._setup["seed"])
+            captured = capture(case, mode, self._setup["seed"])
         except Exception as error:
             raise Refused(
                 f"{case.name} cannot be exported: {type(error).__name__}: {error}"
             ) from error
         if captured.exported is None:
             raise Refused(f"{case.name} is a split that was made by hand, and has no model")
-        try:
-            return taken_apart(captured, mode)
-        except NotTakenApart as error:
-            raise Refused(str(error)) from error
+        return captured
 
     def _fails(self, candidate: Candidate) -> bool:
         if self._lane is None:

@@ -7,7 +7,8 @@ One JSON object a line. In: the setup of a lane (`harness.rig.lanes`) with ``cas
 try), ``folder`` (for files) and ``catches`` (of the case that is found). Then an answer for every
 line out that asks for one:
 
-    {"event": "shown", "records": [...]}      what the case does by every route
+    {"event": "shown", "records": [...], "lacks": [...]}      what the case does by every route, and
+        what its model has not (`harness.rig.capture.capture.lacking`)
         answered by {"route": ROUTE}
     {"event": "tried", "record": {...}, "size": {...}}    a candidate, as a record or as a "file"
         answered by {"same": whether it fails as it should}
