@@ -270,6 +270,11 @@ QUESTIONS = (
         "! met by compile, on which every save rests",
         among=2,
     ),
+    Asked(
+        "wrong tensor",
+        "A PyTorch fallback reads the wrong tensor: wrong numbers, extra inputs, a crash",
+        "✓ avoided by compile, save(m, f)",
+    ),
 )
 
 

@@ -15,7 +15,7 @@
     Object.assign(document.createElement(tag), {textContent: words, className: name});
   const values = (row, name) => name === "release" ? [...tones.get(row)].filter(([, tone]) => harms.has(tone)).map(([of]) => of)
     : (row.dataset[name] || "").split("|").filter(Boolean);
-  const plain = (words) => " " + words.toLowerCase().replace(/[^\w.#=*]+/g, " ");
+  const plain = (words) => " " + words.toLowerCase().replace(/[^\w.#=*]+/g, " ") + " ";
   const more = (row) => row.nextElementSibling;
   const tones = new Map(rows.map((row) => [row, new Map(row.dataset.tones.split("|").map((each) => each.split("=")))]));
   const texts = new Map(rows.map((row) =>
@@ -75,8 +75,9 @@
       if (row.dataset.brought === word) return 6;
     }
     const stem = " " + (word.length > 3 ? word.replace(/s$/, "") : word);
-    const where = texts.get(row).findIndex((each) => each.includes(stem));
-    return where ? [4, 1][where - 1] || 0 : 8 - texts.get(row)[0].indexOf(stem) / 1000;
+    const title = texts.get(row)[0], where = texts.get(row).findIndex((each) => each.includes(stem));
+    const whole = title.includes(stem + " ") || title.includes(stem + "s ");
+    return where ? [4, 1][where - 1] || 0 : (whole ? 8 : 6) - title.indexOf(stem) / 1000;
   }
   // The rows that have every word, or else the most of them, or what is asked for by its number; those
   // that the release shows come first. A word counts for more the fewer rows have it.
