@@ -48,6 +48,18 @@ def test_failed_asks_only_what_was_red_in_the_last_run_of_the_file(file, tmp_pat
         asked(tmp_path, "--exporter", str(path.rename(tmp_path / "other.py")), "--failed")
 
 
+def test_a_file_that_makes_the_same_programs_takes_the_verdicts_on_them_and_says_so(file, tmp_path):
+    path, right = file
+    path.write_text(f"{right}\n# nothing else\n")
+    code, told, run = asked(tmp_path, "--exporter", str(path))
+    assert code == ExitCode.GREEN, told
+    records = {(each.key.subject, each.key.route): each for each in run.records().values()}
+    own = [each for (subject, _), each in records.items() if subject.startswith("file:")]
+    taken = [each for each in own if each.measured_as == "2.14.0"]
+    assert taken
+    assert all(each.verdicts == records["2.14.0", each.key.route].verdicts for each in taken)
+
+
 def test_watch_asks_again_after_each_save_and_ends_with_the_last_verdict(
     file, tmp_path, monkeypatch
 ):
@@ -76,6 +88,8 @@ def test_a_budget_says_how_much_was_asked_and_misses_no_cell(file, tmp_path, mon
         ended = []
 
         def keep(record):
+            if asking.cancelling():
+                return
             ended.append(record)
             on_record(record)
             if len(ended) == 2 and record.key.subject.startswith("file:"):

@@ -45,6 +45,7 @@ def test_an_unchanged_tree_is_all_as_its_base_and_runs_nothing_of_its_own(root, 
     assert code == ExitCode.GREEN, told
     (line,) = [each for each in told.splitlines() if each.startswith("checkout:")][-1:]
     assert ": all as base:" in line
+    assert "what only a package has, such as _version.py, is of 2.14.0" in told
     own = [each for each in run.records().values() if each.key.subject.startswith("checkout:")]
     assert own
     assert not any(each.measured_as.startswith("checkout:") for each in own)

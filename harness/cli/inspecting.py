@@ -26,8 +26,8 @@ from harness.runs.case_filter import select_cases
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import choose_subjects
-from harness.subjects.packages import packaged_release
-from harness.subjects.specs import builtin_subjects, torch_subject
+from harness.subjects.packages import whole_package
+from harness.subjects.specs import builtin_subjects, release_subject, torch_subject
 from harness.toolchain import Toolchain, clean
 from harness.toolchain.rig_client import absolute, ask_rig, graph_lane, package_lane, split_text
 from harness.wire.builders import SEGMENT
@@ -100,13 +100,9 @@ def explain_command(
     mode = captures(capture)[0]
     for number, chosen in enumerate(lanes_meant(info, lane, route, subject, bool(places))):
         if chosen is Lane.PACKAGE:
-            catalogue, of_candidate = load_catalogue(), None
-            if subject not in catalogue.versions:
-                spec = subject_for(subject, exporter, like, toolchain, out_dir, run, wheel)
-                of_candidate = packaged_release(spec, toolchain, catalogue)
-            found, made = of_candidate or (catalogue.get(subject), None)
+            spec = packaged_subject(subject, exporter, like, toolchain, out_dir, run, wheel)
+            found, site = whole_package(spec, toolchain, load_catalogue(), builder)
             known = routes_of(info, found.package_routes)
-            site = toolchain.package_site(found, builder, wheel=made)
             setup, name = package_lane(site, places, seed), site.release
         else:
             spec = subject_for(subject, exporter, like, toolchain, out_dir, run, wheel)
@@ -269,6 +265,22 @@ def subject_for(
     catalogue.get(name)  # a specifier would name several
     chosen = choose_subjects(toolchain, catalogue, releases=name)
     return _asked(next(spec for spec in chosen if spec.subject == name))
+
+
+def packaged_subject(
+    name: str,
+    exporter: Path | None,
+    like: str,
+    toolchain: Toolchain,
+    out_dir: Path,
+    run: str = LATEST,
+    wheel: Path | None = None,
+) -> SubjectSpec:
+    """The subject whose whole package a user names; a release's inliner alone is not fetched."""
+    catalogue = load_catalogue()
+    if exporter is None and wheel is None and name in catalogue.versions:
+        return release_subject(catalogue.get(name), None, "its inliner alone was not asked for")
+    return subject_for(name, exporter, like, toolchain, out_dir, run, wheel)
 
 
 def _candidate(name: str, out_dir: Path, run: str) -> SubjectSpec | None:

@@ -28,6 +28,7 @@ from harness.cli.inspecting import (
     chosen_routes,
     known_case,
     lane_of,
+    packaged_subject,
     routes_of,
     subject_for,
 )
@@ -37,7 +38,7 @@ from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
 from harness.run.reducing import CASE, FAILS, Asked, Reduced, Tried, reduce_model
 from harness.runs.run_directory import LATEST
-from harness.subjects.specs import release_subject
+from harness.subjects.packages import whole_package
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import absolute, ask_rig, graph_lane, package_lane
@@ -167,10 +168,10 @@ def _how(
 ) -> _How:
     chosen = lane_of(info, lane, route)
     if chosen is Lane.PACKAGE:
-        release = load_catalogue().get(subject)
-        spec = release_subject(release, None, "its package is asked, and not its inliner alone")
+        spec = packaged_subject(subject, exporter, like, toolchain, option.RESULTS, run)
+        release, site = whole_package(spec, toolchain, load_catalogue(), builder)
         known = routes_of(info, release.package_routes)
-        setup = package_lane(toolchain.package_site(release, builder), places, seed)
+        setup = package_lane(site, places, seed)
     else:
         spec = subject_for(subject, exporter, like, toolchain, option.RESULTS, run)
         known = routes_of(info, spec.routes)
@@ -279,8 +280,8 @@ def _script(
     )
     corpus = absolute([str(file)])
     if how.lane is Lane.PACKAGE:
-        release = load_catalogue().get(how.subject)
-        (script,) = package_scripts_for([wanted], toolchain, release, corpus, seed)
+        _, site = whole_package(how.spec, toolchain, load_catalogue())
+        (script,) = package_scripts_for([wanted], toolchain, site, corpus, seed)
         return script
     if how.spec.kind is SubjectKind.RELEASE:
         release = load_catalogue().get(how.subject)

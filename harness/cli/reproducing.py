@@ -20,6 +20,7 @@ from harness.cli.inspecting import (
     chosen_routes,
     known_case,
     lanes_meant,
+    packaged_subject,
     places_of,
     routes_of,
     subject_for,
@@ -27,7 +28,7 @@ from harness.cli.inspecting import (
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
 from harness.runs.run_directory import LATEST
-from harness.subjects.specs import release_subject
+from harness.subjects.packages import whole_package
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
 
@@ -62,8 +63,8 @@ def reproduce_command(
     script = Script("", "", "", "", "")
     for chosen in lanes_meant(info, lane, route, subject, bool(places)):
         if chosen is Lane.PACKAGE:
-            release = load_catalogue().get(subject)
-            spec = release_subject(release, None, "its package is asked, and not its inliner alone")
+            spec = packaged_subject(subject, exporter, like, toolchain, option.RESULTS, run, wheel)
+            release, site = whole_package(spec, toolchain, load_catalogue())
             known = routes_of(info, release.package_routes)
         else:
             spec = subject_for(subject, exporter, like, toolchain, option.RESULTS, run, wheel)
@@ -82,7 +83,7 @@ def reproduce_command(
             options=options,
         )
         (script,) = (
-            package_scripts_for([wanted], toolchain, release, places, seed)
+            package_scripts_for([wanted], toolchain, site, places, seed)
             if chosen is Lane.PACKAGE
             else scripts_for([wanted], toolchain, places, seed)
         )

@@ -16,8 +16,8 @@ from harness.report.draw.drawing import Box, Picture, Wire, WrongWire
 from harness.report.model import ReportModel
 from harness.report.sections.causes import CAUSES, LiveCause, badness
 from harness.run.judged_run import JudgedRun
-from harness.runs.provenance import Provenance
 from harness.subjects.choosing import found_again
+from harness.subjects.packages import whole_package
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import ask_rig, graph_lane, package_lane
 from harness.wire.oracles import Symptom
@@ -35,12 +35,12 @@ def with_pictures(
 
     The graph lane's are drawn in one process, those that only packages show in one a release.
     """
-    before, pictures, refused = judged.provenance, dict[str, Picture](), dict[str, None]()
+    pictures, refused = dict[str, Picture](), dict[str, None]()
     asks: list[Callable[[], dict[str, Picture]]] = [
         partial(_of_graph_lane, judged, toolchain, catalogue, worst(model))
     ]
     for release, causes in of_packages(model).items():
-        asks.append(partial(_of_package, before, toolchain, catalogue, release, causes))
+        asks.append(partial(_of_package, judged, toolchain, catalogue, release, causes))
     for ask in asks:
         try:
             pictures |= ask()
@@ -69,13 +69,16 @@ def _of_graph_lane(
 
 
 def _of_package(
-    before: Provenance,
+    judged: JudgedRun,
     toolchain: Toolchain,
     catalogue: Catalogue,
-    release: str,
+    name: str,
     causes: Sequence[LiveCause],
 ) -> dict[str, Picture]:
-    site = toolchain.package_site(catalogue.get(release))
+    before = judged.provenance
+    found = found_again(before, toolchain, catalogue, judged.candidates)
+    spec = next(spec for spec in found if spec.subject == name)
+    _, site = whole_package(spec, toolchain, catalogue)
     return _drawn(causes, toolchain, package_lane(site, before.corpus, before.seeds[0]))
 
 

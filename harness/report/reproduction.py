@@ -13,10 +13,9 @@ from harness.report.model import ReportModel
 from harness.report.pictures import NEVER_AGAIN, of_packages
 from harness.report.sections.causes import CAUSES, LiveCause, Script
 from harness.run.judged_run import JudgedRun
-from harness.runs.commands import Places
-from harness.runs.provenance import Provenance
 from harness.subjects.choosing import found_again
-from harness.toolchain import Toolchain
+from harness.subjects.packages import whole_package
+from harness.toolchain import PackageSite, Toolchain
 from harness.toolchain.rig_client import ask_rig, graph_lane, package_lane
 from harness.wire.records import SubjectSpec
 
@@ -55,17 +54,18 @@ def scripts_for(
 def package_scripts_for(
     wanted: Sequence[Wanted],
     toolchain: Toolchain,
-    release: Release,
+    package: Release | PackageSite,
     corpus: Sequence[str] = (),
     seed: int = 0,
 ) -> list[Script]:
-    """A script for each failure of a release's package, or why there is none.
+    """A script for each failure of a release's or a candidate's package, or why there is none.
 
     Raises:
         Unavailable: the package cannot be had here.
         SurroundingsError: the rig cannot be asked.
     """
-    lane = package_lane(toolchain.package_site(release), corpus, seed)
+    site = toolchain.package_site(package) if isinstance(package, Release) else package
+    lane = package_lane(site, corpus, seed)
     return _asked(toolchain, lane, wanted)
 
 
@@ -105,7 +105,7 @@ def with_scripts(
     model: ReportModel, judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
 ) -> ReportModel:
     """The model with a script for every cause, or the reason why a cause has none."""
-    before, packages = judged.provenance, of_packages(model)
+    packages = of_packages(model)
     of_package_lane = {cause.id for causes in packages.values() for cause in causes}
     both = (*model[CAUSES].live, *model[CAUSES].gone)
     rest = [cause for cause in both if cause.id not in of_package_lane]
@@ -114,7 +114,7 @@ def with_scripts(
     except (UsageError, SurroundingsError, Unavailable) as reason:
         return dataclasses.replace(model, no_scripts=str(reason))
     for release, causes in packages.items():
-        scripts |= _of_package(causes, before, toolchain, catalogue, release)
+        scripts |= _of_package(causes, judged, toolchain, catalogue, release)
     return dataclasses.replace(model, scripts=scripts, no_scripts="")
 
 
@@ -149,19 +149,19 @@ def _of_graph_lane(
 
 def _of_package(
     causes: Sequence[LiveCause],
-    before: Provenance,
+    judged: JudgedRun,
     toolchain: Toolchain,
     catalogue: Catalogue,
     name: str,
 ) -> dict[str, Script]:
-    """The scripts of one release's package; each says so where the package cannot be had."""
-    spec = next(spec for spec in before.subjects if spec.subject == name)
-    options = Places(corpus=before.corpus, seed=before.seeds[0]).options(name)
-    wanted = [_of_cause(cause, spec, options) for cause in causes]
+    """The scripts of one subject's package; each says so where the package cannot be had."""
+    before = judged.provenance
+    found = found_again(before, toolchain, catalogue, judged.candidates)
+    spec = next(spec for spec in found if spec.subject == name)
+    wanted = [_of_cause(cause, spec, judged.places.options(name)) for cause in causes]
     try:
-        made = package_scripts_for(
-            wanted, toolchain, catalogue.get(name), before.corpus, before.seeds[0]
-        )
+        _, site = whole_package(spec, toolchain, catalogue)
+        made = package_scripts_for(wanted, toolchain, site, before.corpus, before.seeds[0])
     except (UsageError, SurroundingsError, Unavailable) as reason:
         return {cause.id: _without(str(reason)) for cause in causes}
     return {cause.id: script for cause, script in zip(causes, made, strict=True)}

@@ -1,7 +1,8 @@
 """How a worker process speaks to its controller: one JSON object a line, in and out.
 
 In:   a setup, once; its fields are those that the worker's own module states, then
-      {"case": NAME, "capture": MODE, "cells": [CellKey...], "hypothetical": [BOOL...]}  a job each
+      {"case": NAME, "capture": MODE, "cells": [CellKey...], "programs": {ID: DIGEST}}
+                         a job each; a cell whose program is that one needs no verdicts
 Out:  {"event": "ready", ...}                      after torch is imported and subjects are loaded
       {"event": "values", "values": [ID...]}       what a drawn blueprint has of the space
       {"event": "stage", "cell": ID, "stage": S}   so that whoever watches knows where a worker died

@@ -84,9 +84,11 @@ class GraphLane:
         prepared.shared = Shared() if self._share else None
         return prepared
 
-    def run_cell(self, prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
+    def run_cell(
+        self, prepared: PreparedCase, key: CellKey, clock: StageClock, like: str = ""
+    ) -> CellRecord:
         """Run one cell and judge it. What an oracle raises is the harness's own fault."""
-        return run_cell(prepared, self.inliners[key.subject], key, clock)
+        return run_cell(prepared, self.inliners[key.subject], key, clock, like)
 
     def export(
         self, prepared: PreparedCase, subject: str, route: Route, inlining: Inlining
@@ -148,7 +150,10 @@ class PackageLane:
             raise NotPrepared(self._unusable, Stage.COMPILE)
         return prepare_with(self.package, case, capture, self.seed, clock, self._executor)
 
-    def run_cell(self, prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
+    def run_cell(
+        self, prepared: PreparedCase, key: CellKey, clock: StageClock, like: str = ""
+    ) -> CellRecord:
+        assert not like, "each package is measured as itself"
         assert self._loader is not None
         return run_package_cell(self.package, prepared, key, self._loader, clock)
 
@@ -183,11 +188,17 @@ def open_lane(setup: Mapping[str, Any]) -> Lane:
 
 
 def serve_cells(
-    lane: Lane, asked: str | Case, capture: str, cells: Sequence[CellKey], report: Reporter
+    lane: Lane,
+    asked: str | Case,
+    capture: str,
+    cells: Sequence[CellKey],
+    report: Reporter,
+    likes: Mapping[str, str] | None = None,
 ) -> float:
     """Prepare a case once and run its cells one by one; each ends in a record or in `broken`.
 
-    ``asked`` is a case's name, or a case of no registry.
+    ``asked`` is a case's name, or a case of no registry. ``likes`` has the programs of cells that
+    were judged already, by the ``cell_id`` of those that are held against them.
 
     Returns the seconds that were spent inside of stages.
     """
@@ -213,7 +224,7 @@ def serve_cells(
         clock.credit(in_common)
         in_common = {}  # what the cells of a case share is told once, in the first record
         try:
-            record = lane.run_cell(prepared, key, clock)
+            record = lane.run_cell(prepared, key, clock, (likes or {}).get(key.cell_id, ""))
         except Exception:  # noqa: BLE001 - as above
             report.broken(key)
         else:

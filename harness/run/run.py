@@ -20,6 +20,7 @@ from harness.catalogue.environments import installed_bytes, matched_name, releas
 from harness.catalogue.releases import Catalogue
 from harness.expectations import EXPECTATIONS
 from harness.register.standing import read_expectations
+from harness.run.alike import Alike
 from harness.run.at_once import AtOnce
 from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
 from harness.run.keeping import Keeping, KeptOptions, Taken, keeping_of
@@ -42,7 +43,7 @@ from harness.wire.builders import MATCHED, PINNED, SEGMENT, Builder
 from harness.wire.records import CellKey, CellRecord, PackageSpec, SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
-from harness.workers.jobs import make_jobs
+from harness.workers.jobs import Job, make_jobs
 from harness.workers.pool import run_groups, run_jobs
 from harness.workers.process import PackageSetup, WorkerSetup
 
@@ -134,6 +135,12 @@ def run(
         like=options.like,
         built_in=not options.corpus,
     )
+    for spec in subjects:
+        if spec.checkout and spec.kind is SubjectKind.FILE:
+            progress.say(
+                f"{spec.subject}: what only a package has, such as _version.py, is of "
+                f"{spec.release}; compiled libraries are emulated"
+            )
     if options.subjects:
         by_name = {spec.subject: spec for spec in subjects}
         subjects = tuple(by_name[name] for name in options.subjects)
@@ -294,8 +301,14 @@ def _execute(
         return records.get(key.cell_id) or taken.served.get(key.cell_id)
 
     at_once = AtOnce(likes(subjects), known, progress.say)
+    planned = {cell.key.cell_id: cell for cell in folder.plan()}
+    run_id = folder.provenance().run_id
+    alike = Alike(likes(subjects), planned, known, taken.asked_again, run_id)
 
     def add_asked(record: CellRecord) -> None:
+        if completed := alike.completed(record):
+            progress.ended(completed)
+            return
         add(record)
         at_once.ended(record)
         asked.append(record)
@@ -313,7 +326,8 @@ def _execute(
     try:
         try:
             again = taken.asked_again
-            ask = partial(_run_missing, folder, options, toolchain, subjects, sites)
+            how = folder, options, toolchain, subjects, sites, alike.program
+            ask = partial(_run_missing, *how)
             if options.budget_s is None:
                 broken = ask(missing, add_asked, again)
             else:  # what was kept is asked again however short the time is
@@ -326,6 +340,11 @@ def _execute(
                 keeping.keep(asked)
         folder.append(*taken.served.values())
         records |= taken.served
+        equal = alike.all_completed()
+        folder.append(*equal)
+        records |= {record.key.cell_id: record for record in equal}
+        if keeping:
+            keeping.keep(equal)
         if options.budget_s is not None:
             ended = {*records, *broken}
             folder.shorten([cell for cell in folder.plan() if cell.key.cell_id in ended])
@@ -397,6 +416,7 @@ def _run_missing(
     toolchain: Toolchain,
     subjects: Sequence[SubjectSpec],
     sites: Sites,
+    program: Callable[[CellKey], str],
     missing: Sequence[PlannedCell],
     add: Callable[[CellRecord], None],
     again: Collection[str] = (),
@@ -406,7 +426,7 @@ def _run_missing(
 
     The lane that is asked for first runs first. Code that a user brought is in processes of its
     own, where it can change nothing for the releases, whose verdicts are kept. What is only asked
-    ``again`` comes last.
+    ``again`` comes last. ``program`` tells which program of a cell has been judged already.
 
     With ``seconds`` it stops when they are over. What a candidate is held against gets half of them
     at most, since nothing is said of a cell before both have ended.
@@ -450,14 +470,19 @@ def _run_missing(
             "on_cost": on_cost,
             "broken": broken,
         }
+
+        async def run_queue(jobs: list[Job], setup: WorkerSetup) -> None:
+            # Now, and not before: what a candidate is held against has ended meanwhile.
+            await run_jobs([job.with_programs(program) for job in jobs], setup, **how)
+
         asked: list[Any] = [
-            (partial(run_jobs, jobs, with_), with_.subjects) for jobs, with_ in queues
+            (partial(run_queue, jobs, with_), with_.subjects) for jobs, with_ in queues
         ]
-        packages: list[Any] = [(partial(run_groups, groups), subjects)] if groups else []
+        packages: list[Any] = [(partial(run_groups, groups, **how), subjects)] if groups else []
         for run_all, of in asked + packages if options.lanes[0] == Lane.GRAPH else packages + asked:
             now, is_candidate = time.monotonic(), any(spec in candidates for spec in of)
             until = ends if is_candidate or not candidates else (now + ends) / 2
-            asyncio.run(_within(until - now, run_all(**how)))
+            asyncio.run(_within(until - now, run_all()))
     return broken
 
 

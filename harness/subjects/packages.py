@@ -141,6 +141,22 @@ def packaged_release(
     return (found, wheel) if found.package_routes else None
 
 
+def whole_package(
+    spec: SubjectSpec, toolchain: Toolchain, catalogue: Catalogue, builder: str = SEGMENT
+) -> tuple[Release, PackageSite]:
+    """The whole package of a release or a candidate, for one builder of engines.
+
+    Raises:
+        UsageError: it has none.
+        Unavailable: the package cannot be had here.
+    """
+    packaged = packaged_release(spec, toolchain, catalogue)
+    if packaged is None:
+        raise UsageError(f"{spec.subject} has no whole package; those begin with 2.7.0")
+    release, wheel = packaged
+    return release, toolchain.package_site(release, builder, wheel=wheel)
+
+
 def _builds_real(release: Release, builder: Builder, catalogue: Catalogue) -> bool:
     if not release.pins.tensorrt_rtx:
         return False

@@ -267,6 +267,7 @@ def _cell(data: Mapping[str, Any], verdicts: tuple[Verdict, ...], key: CellKey) 
         attempts=data["attempts"],
         ended_at_unix_s=data["ended_at_unix_s"],
         kept_from=data.get("kept_from", ""),
+        program=data.get("program", ""),
     )
 
 

@@ -159,7 +159,9 @@ class CellRecord:
     ``steps`` is the number of engines and fallbacks of the case's split module, None where there
     was none. ``logged`` is what the release warned of, and logged at level WARNING, while the cell
     ran, each once, without addresses. ``kept_from`` is the run that asked the cell, where that was
-    not the run that has the record; such a record has no ``seconds``.
+    not the run that has the record; such a record has no ``seconds``. ``program`` is a digest over
+    the program that was sent to disk, and over all else that the verdicts of a cell are made of; it
+    is empty where there is none, or where nothing is shared.
     """
 
     key: CellKey
@@ -177,6 +179,7 @@ class CellRecord:
     attempts: int = 1
     ended_at_unix_s: float = 0.0
     kept_from: str = ""
+    program: str = ""
 
     def verdict(self, oracle: Oracle) -> Verdict:
         """The oracle's verdict; n/a where it was not asked."""

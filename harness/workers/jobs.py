@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.runs.plan import PlannedCell
@@ -22,13 +22,20 @@ class Job:
     capture: str
     cells: tuple[PlannedCell, ...]
     attempt: int = 1
+    programs: Mapping[str, str] = field(default_factory=dict)  # see `serve_cells` of the rig
 
     def message(self) -> dict[str, Any]:
         return {
             "case": self.case,
             "capture": self.capture,
             "cells": [key_to_json(cell.key) for cell in self.cells],
+            "programs": dict(self.programs),
         }
+
+    def with_programs(self, program: Callable[[CellKey], str]) -> Job:
+        """The same job, with the programs of its cells that were judged already."""
+        told = {cell.key.cell_id: program(cell.key) for cell in self.cells}
+        return dataclasses.replace(self, programs={name: of for name, of in told.items() if of})
 
     def without(self, cell_ids: Collection[str]) -> Job | None:
         """What is left when these cells have ended, or None."""

@@ -22,6 +22,7 @@ from harness.wire.vocabulary import Stage
 from harness.workers.jobs import Job, broken_off, settle_second_attempt
 from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
 
+_JOBS_FOR_A_WORKER = 4
 _START_TIMEOUT_S = 180.0  # importing torch on a cold disk
 
 
@@ -45,9 +46,11 @@ async def run_jobs(
     queue: asyncio.Queue[Job] = asyncio.Queue()
     for job in jobs:
         queue.put_nowait(job)
+    # To start one takes as much as some jobs.
+    workers = min(count, max(1, len(jobs) // _JOBS_FOR_A_WORKER))
     lanes = [
         _Lane(number, queue, setup, timeout_s, on_record, on_cost, broken)
-        for number in range(min(count, len(jobs)))
+        for number in range(workers)
     ]
     try:
         async with asyncio.TaskGroup() as group:

@@ -63,6 +63,7 @@ def scripted(
     monkeypatch: pytest.MonkeyPatch, *causes: LiveCause, **of_spec: object
 ) -> dict[str, Script]:
     monkeypatch.setattr(reproduction, "found_again", lambda *_: (spec(**of_spec),))
+    monkeypatch.setattr(reproduction, "whole_package", lambda *_: (None, "a package"))
     model = with_scripts(model_with(*causes), Judged(), None, Releases())  # type: ignore[arg-type]
     assert model.no_scripts == ""
     return dict(model.scripts)

@@ -45,11 +45,11 @@ def prepared_case(name: str) -> PreparedCase:
 
 
 def cell_record(
-    case: PreparedCase, inliner: Inliner, route: Route | str = Route.EXPORT
+    case: PreparedCase, inliner: Inliner, route: Route | str = Route.EXPORT, like: str = ""
 ) -> CellRecord:
     """What one cell of a prepared case ends in."""
     key = CellKey(case.case.name, "nonstrict", inliner.name, Route(route))
-    return run_cell(case, inliner, key, StageClock())
+    return run_cell(case, inliner, key, StageClock(), like)
 
 
 def inlined(case: PreparedCase, by: str = "positional") -> GraphModule:

@@ -14,7 +14,7 @@ from harness.rig.inliners.protocol import Inliner
 from harness.run.order import quick_cells, read_order
 from harness.wire.oracles import Oracle
 from tests.mutants import MUTANTS, Mutant
-from tests.rig.conftest import cell_record
+from tests.rig.conftest import cell_record, said
 
 NEWEST = "2.14.0"
 
@@ -45,6 +45,8 @@ def verdicts(case, inliner, route):
     return [(verdict.label, verdict.message) for verdict in record.verdicts]
 
 
+#: Those mutants that say the same of a cell each time.
+REPEATING = [mutant for mutant in MUTANTS if mutant.name != "other_names_every_time"]
 QUICK = [ranked.cell for ranked in read_order() if ranked.cell in quick_cells(read_order())]
 
 
@@ -70,6 +72,24 @@ def differences(
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_quick_cells_find_every_mutant(mutant, load_mutant, quick, inliners):
     assert next(differences(load_mutant(mutant), inliners[NEWEST], quick), None)
+
+
+@pytest.mark.parametrize("mutant", REPEATING, ids=lambda mutant: mutant.name)
+def test_a_mutant_is_judged_alike_if_programs_that_were_judged_need_no_verdicts(
+    mutant, load_mutant, quick, inliners
+):
+    wrong = load_mutant(mutant)
+    taken = 0
+    for cell in QUICK[::3]:
+        case = quick[cell.case]
+        sound = cell_record(case, inliners[NEWEST], cell.route)
+        if sound.verdict(Oracle.DETERMINISM).failed:
+            continue
+        told = cell_record(case, wrong, cell.route, like=sound.program)
+        taken += not told.verdicts
+        in_full = cell_record(case, wrong, cell.route)
+        assert said(told if told.verdicts else sound) == said(in_full), cell
+    assert taken
 
 
 def test_what_was_not_mutated_is_not_found(load_mutant, quick, inliners):

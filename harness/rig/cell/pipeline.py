@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -54,22 +55,30 @@ _DAMAGED = Finding(Stage.INLINE_ENGINES, DAMAGED)
 
 
 def run_cell(
-    prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock
+    prepared: PreparedCase,
+    inliner: Inliner,
+    key: CellKey,
+    clock: StageClock,
+    like: str = "",
 ) -> CellRecord:
     """Run one cell and judge it.
+
+    Args:
+        like: the ``program`` of a cell that was judged already. If this cell makes the same one,
+            its record has no verdicts: they are that cell's.
 
     Raises:
         Exception: an oracle raised, which is a fault of the harness; or the disk is full.
     """
     try:
-        return _run_and_judge(prepared, inliner, key, clock)
+        return _run_and_judge(prepared, inliner, key, clock, like)
     except CannotAsk as error:
         prepared.look_for_damage()
         return ended_before_routes(key, error, clock.stage or Stage.EXPORT)
 
 
 def _run_and_judge(
-    prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock
+    prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock, like: str
 ) -> CellRecord:
     route = key.route
     inlining = Inlining(export=_sharing_export(prepared.shared))
@@ -77,6 +86,7 @@ def _run_and_judge(
     captured = prepared.captured
     answers: list[Answers] = []
     told: list[str] = []
+    program = ""
     try:
         with recorded_warnings() as told:
             exported = inliner.produce(
@@ -99,7 +109,14 @@ def _run_and_judge(
         judged = Judged(about_program, ended, Stage.EXPORT)
     else:
         back = RoundTrip(exported, inlining.come_back)
-        judged = _judge_program(prepared, inliner, route, back, clock)
+        shared = not prepared.look_for_damage() and prepared.shared is not None
+        identity = _identity(inliner, route, exported) if shared else ""
+        if shared and inlining.inlined is not None and inlining.finished:
+            lines = module_lines(inlining.inlined)
+            program = identity_of([identity, *lines, *told])
+            if program == like and _is_sound(prepared, inliner, route, lines, clock, answers):
+                return _judged_already(prepared, key, clock, program, told)
+        judged = _judge_program(prepared, identity, route, back, clock)
     answers.insert(0, judged.answers)
     if inlining.inlined is not None:
         # An unfinished module is never shared, so nothing has to identify it.
@@ -120,6 +137,38 @@ def _run_and_judge(
         steps=None if route is Route.PLAIN else prepared.steps,
         logged=tuple(told),
         ended_at_unix_s=time.time(),
+        program="" if prepared.damaged else program,
+    )
+
+
+def _is_sound(
+    prepared: PreparedCase,
+    inliner: Inliner,
+    route: Route,
+    lines: Lines,
+    clock: StageClock,
+    answers: Sequence[Answers],
+) -> bool:
+    """Whether nothing is to be said of how a program was made, so that its verdicts are all."""
+    made = [*answers, _about_transform(prepared, inliner, route, lines, clock)]
+    found = (answer for each in made for answer in each.values())
+    return not prepared.look_for_damage() and not any(
+        answer.findings or answer.unreadable for answer in found
+    )
+
+
+def _judged_already(
+    prepared: PreparedCase, key: CellKey, clock: StageClock, program: str, told: Sequence[str]
+) -> CellRecord:
+    """The record of a cell whose verdicts are those of another cell with the same program."""
+    return CellRecord(
+        key=key,
+        state=CellState.ENDED,
+        seconds={stage.value: seconds for stage, seconds in clock.seconds.items()},
+        steps=prepared.steps,
+        logged=tuple(told),
+        ended_at_unix_s=time.time(),
+        program=program,
     )
 
 
@@ -159,20 +208,27 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
     )
 
 
-def _judge_program(
-    prepared: PreparedCase, inliner: Inliner, route: Route, back: RoundTrip, clock: StageClock
-) -> Judged:
-    """Send a program to disk and back and judge it, or reuse the result of an equal program."""
-    shared = None if prepared.look_for_damage() else prepared.shared
-    if shared is None:
-        return _send_and_judge(prepared, route, back, clock)
+def _identity(inliner: Inliner, route: Route, program: ExportedProgram) -> str:
+    """Equal for two programs that are asked the same and would be judged alike."""
     # Results are reused among equal questions only: the controls are asked other questions than
     # the inlining routes, and a cross-compiled program is loaded by the release's own code.
     asked = route.value if route in (Route.PLAIN, Route.DIRECT) else "inlined"
     if route is Route.CROSS:
         asked = f"{route} {inliner.name}"
-    assert back.exported is not None
-    identity = f"{asked} {program_identity(back.exported)}"
+    return f"{asked} {program_identity(program)}"
+
+
+def _judge_program(
+    prepared: PreparedCase, identity: str, route: Route, back: RoundTrip, clock: StageClock
+) -> Judged:
+    """Send a program to disk and back and judge it, or reuse the result of an equal program.
+
+    Args:
+        identity: as `_identity`; empty where nothing is shared.
+    """
+    shared = prepared.shared
+    if shared is None or not identity:
+        return _send_and_judge(prepared, route, back, clock)
     known = shared.programs.get(identity)
     if known is not None:
         clock.credit(known.seconds)

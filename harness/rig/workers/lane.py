@@ -39,7 +39,9 @@ class _Worker:
 
         cells = [key_from_json(key) for key in job["cells"]]
         asked = self._drawn(job) if "blueprint" in job else job["case"]
-        return serve_cells(self._lane, asked, job["capture"], cells, self._report)
+        return serve_cells(
+            self._lane, asked, job["capture"], cells, self._report, job.get("programs")
+        )
 
     def _drawn(self, job: Mapping[str, Any]) -> Case:
         """The case of a blueprint that was drawn."""
