@@ -4,7 +4,14 @@ import dataclasses
 
 import pytest
 
-from harness.gate.model_answer import Cause, ModelAnswer, Standing, calls_lost, model_answer
+from harness.gate.model_answer import (
+    Cause,
+    ModelAnswer,
+    Standing,
+    calls_lost,
+    model_answer,
+    packs_otherwise,
+)
 from harness.register.defects import Sign
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
@@ -120,6 +127,21 @@ def test_a_save_packs_what_it_returns_as_the_compiled_module_does():
     assert told.calls[NEW, Route.RETRACE].standing is Standing.OTHER_FORM
     assert told.calls[NEW, Route.NO_RETRACE].standing is Standing.SILENT
     assert [call.route for call in told.failing] == [Route.COMPILE, Route.NO_RETRACE]
+
+
+@pytest.mark.parametrize(
+    ("route", "harm", "says", "otherwise"),
+    [
+        (Route.COMPILE, Harm.INTERFACE, PACKED, True),
+        (Route.COMPILE, Harm.COSMETIC, PACKED, False),
+        (Route.COMPILE, Harm.INTERFACE, "numbers differ", False),
+        (Route.RETRACE, Harm.INTERFACE, PACKED, False),
+    ],
+)
+def test_the_compiled_module_alone_tells_that_results_are_packed_otherwise(
+    route, harm, says, otherwise
+):
+    assert packs_otherwise(record(at(NEW, route), harmed(harm, says))) is otherwise
 
 
 def test_the_packing_is_told_of_a_save_where_compile_does_worse():
