@@ -34,20 +34,21 @@ TOLERANCE: Final = 1e-4
 def declare(file: Path) -> list[types.ModuleType]:
     """Register every model of a file as a case.
 
-    A model that is not as this module's docstring says is a case that raises `WrongModel` when it
-    is built, so that the others can be asked.
+    Beside others, a model that is not as this module's docstring says is a case that raises
+    `WrongModel` when it is built, so that the others can be asked.
 
     Returns:
         Modules that stand for the sources: one for the file, then those of the models.
 
     Raises:
-        WrongModel: the file is no TOML, or names no model.
+        WrongModel: the file is no TOML, or no model of it is as this module's docstring says.
     """
     tables = _tables(file)
     standing = types.ModuleType(f"{PREFIX}{file.stem}")
     standing.__file__ = str(file)
     sys.modules[standing.__name__] = standing
     used: dict[str, types.ModuleType] = {}
+    wrong: list[str] = []
     for name, (number, table) in tables.items():
         entry, made_by = ModelEntry(name, ""), None
         try:
@@ -55,6 +56,7 @@ def declare(file: Path) -> list[types.ModuleType]:
             imported = UserModel(entry, file.resolve().parent, used)
             build, made_by = _builder(imported), imported.made_by
         except WrongModel as error:
+            wrong.append(str(error))
             build = _refusing(str(error))
         build.__module__ = standing.__name__
         add_case(
@@ -72,6 +74,8 @@ def declare(file: Path) -> list[types.ModuleType]:
                 made_by=made_by,
             )
         )
+    if len(wrong) == len(tables):
+        raise WrongModel("; ".join(wrong))
     return [standing, *used.values()]
 
 
