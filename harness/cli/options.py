@@ -40,9 +40,7 @@ Releases = Annotated[
     str, typer.Option(help='Versions with commas, or one specifier such as ">=2.11,<2.14".')
 ]
 Expression = Annotated[str, typer.Option("-k", help="Only cases that match, as pytest's -k.")]
-Quick = Annotated[
-    bool, typer.Option("--quick", help="Only the few cells that find most: at most 15 s.")
-]
+Quick = Annotated[bool, typer.Option("--quick", help="Only the cells that find most.")]
 Wheel = Annotated[
     Path | None, typer.Option(help="A wheel of no release to judge, such as a nightly.")
 ]

@@ -32,8 +32,8 @@ from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import Stage, SubjectKind
 
 ORDER_FILE: Final = EXPECTATIONS / "order.csv"
-#: So many seconds of stages are in a quick run; with processes that start, what is asked again of
-#: kept verdicts, and the report, it takes two cores at most 15 s.
+#: So many seconds of stages are in a quick run. Processes that start, what is asked again of kept
+#: verdicts, and the report take more than these.
 QUICK_S: Final = 7.0
 _FIELDS: Final = ("lane", "case", "capture", "route", "seconds")
 #: What the cells of a case share: it counts for the first of them.
