@@ -5,10 +5,12 @@ import json
 
 import pytest
 
-from harness.base.errors import ExitCode
+from harness.base.errors import ExitCode, SurroundingsError
 from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
-from harness.run.replay import SINCE, State, replay
+from harness.run.replay import KINDS, SINCE, InLane, Replayed, State, read_reviews, replay
 from harness.run.run import RunOptions
+from harness.toolchain.checkout import Commit
+from harness.wire.routes import Lane
 from tests.cli.test_bench import invoke
 from tests.test_checkout_run import RIGHT, WRONG, tree_as_released
 from tests.toolchain.test_checkout import git
@@ -88,3 +90,24 @@ def test_a_replay_that_was_cut_off_goes_on_in_the_middle_of_a_run(clone, tmp_pat
     other = dataclasses.replace(options, expression="relu_once")
     with pytest.raises(Exception, match="a replay of other cases"):
         replay(clone, SINCE, other, *rest, _Quiet())
+
+
+def test_what_a_person_found_decides_between_a_breakage_and_a_false_alarm():
+    commit = Commit("a", "b", "c", "d", "2.14.0", "2026-01-01", "it changes", ())
+
+    def verdict(kind: str, **found: tuple[str, ...]) -> str:
+        lane = InLane(Lane.GRAPH, State.ASKED, **found)
+        return Replayed(commit, "2.14.0", (lane,), kind).verdict
+
+    assert verdict("", breaks=("values",)) == "breakage"
+    assert verdict("false alarm", breaks=("values",)) == "false alarm"
+    assert verdict("", alarms=("values",)) == "false alarm"
+    assert verdict("breakage", mends=("a-defect",), alarms=("values",)) == "fix and breakage"
+
+
+def test_a_review_of_an_unknown_kind_is_refused_and_the_committed_ones_are_read(tmp_path):
+    assert {kind for kind, _ in read_reviews().values()} <= set(KINDS)
+    wrong = tmp_path / "replay.toml"
+    wrong.write_text('schema = 1\n[[commit]]\nid = "0123456789"\nkind = "odd"\nreason = "x"\n')
+    with pytest.raises(SurroundingsError, match="'odd' is not valid"):
+        read_reviews(wrong)

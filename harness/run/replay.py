@@ -55,6 +55,7 @@ from harness.wire.builders import SEGMENT
 from harness.wire.record_json import SCHEMA, decode, to_json
 from harness.wire.records import CaseInfo, CellRecord, SubjectSpec
 from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import CellState
 
 #: What the project is about, of a clone: inlining and saving, and what decides what they are given.
 PATHS: Final = tuple(
@@ -64,7 +65,7 @@ PATHS: Final = tuple(
 SINCE: Final = "2024-02-01"  # when the oldest release that is judged, 2.3.0, was being made
 REVIEWS: Final = EXPECTATIONS / "replay.toml"
 #: How many trees one run asks: an inliner costs little where others are asked the same.
-_AT_ONCE: Final = {Lane.GRAPH: 100, Lane.PACKAGE: 4}
+_AT_ONCE: Final = {Lane.GRAPH: 100, Lane.PACKAGE: 16}
 _SAID_EVERY: Final = 20
 _DIGITS: Final = 10
 
@@ -79,7 +80,7 @@ class State(enum.StrEnum):
 
 
 #: The words that a person has for a commit.
-KINDS: Final = ("breakage", "false alarm", "missing case", "as it says")
+KINDS: Final = ("breakage", "false alarm", "missing case", "no fix")
 
 
 @dataclass(frozen=True)
@@ -346,8 +347,20 @@ def compared(
         if compiled and all(each.failures for each in compiled):
             said = compiled[0].failures[0].message
             return InLane(lane, State.UNASKED, f"{whose}: no model compiles: {said}")
-    if not asked:
-        reason = next((each.reason for each in records if each.reason), "they share no route")
+    alone = sum(None in (pair.before, pair.after) for pair in pairs.values())
+    unasked = [
+        each.reason
+        for pair in pairs.values()
+        for each in (pair.before, pair.after)
+        if each and each.state is CellState.UNSUPPORTED and not each.rests_on_compile
+    ]
+    cases = len({key.case for key in asked})
+    reason = f"{len(asked):,} cells of {plural(cases, 'case')} were asked of both"
+    if alone:
+        reason += f"; {plural(alone, 'cell')} of routes that one alone has"
+    if unasked:
+        reason += f"; {len(unasked):,} times it could not be asked, first: {unasked[0]}"
+    if len(unasked) > len(asked) or not asked:
         return InLane(lane, State.UNASKED, reason)
     told = difference(
         now, base, records, known.table, known.register, {now: release, base: release}
@@ -363,17 +376,8 @@ def compared(
         for finding in judge_candidate(Pair(before, after)).findings:
             reason = f"{finding.oracle}: {finding.reason.replace(base, 'its parent')}"
             causes.setdefault(reason, []).append(f"{finding.case} by {finding.route}")
-    cases = len({key.case for key in asked})
-    alone = len({key for key, pair in pairs.items() if None in (pair.before, pair.after)})
     return InLane(
-        lane,
-        State.ASKED,
-        f"{len(asked):,} cells of {plural(cases, 'case')} were asked of both"
-        + (f"; {plural(alone, 'cell')} of routes that one alone has" if alone else ""),
-        len(asked),
-        tuple(mends),
-        _by_size(breaks),
-        _by_size(alarms),
+        lane, State.ASKED, reason, len(asked), tuple(mends), _by_size(breaks), _by_size(alarms)
     )
 
 
