@@ -374,8 +374,8 @@ def compared(
     for before, after in asked.values():
         causes = breaks if harm_of(after) > harm_of(before) else alarms
         for finding in judge_candidate(Pair(before, after)).findings:
-            reason = f"{finding.oracle}: {finding.reason.replace(base, 'its parent')}"
-            causes.setdefault(reason, []).append(f"{finding.case} by {finding.route}")
+            cause = f"{finding.oracle}: {finding.reason.replace(base, 'its parent')}"
+            causes.setdefault(cause, []).append(f"{finding.case} by {finding.route}")
     return InLane(
         lane, State.ASKED, reason, len(asked), tuple(mends), _by_size(breaks), _by_size(alarms)
     )
