@@ -152,7 +152,7 @@ def whole_package(
     """
     packaged = packaged_release(spec, toolchain, catalogue)
     if packaged is None:
-        raise UsageError(f"{spec.subject} has no whole package; those begin with 2.7.0")
+        raise UsageError(f"{spec.subject} has no whole package: the lane begins with 2.7.0")
     release, wheel = packaged
     return release, toolchain.package_site(release, builder, wheel=wheel)
 
