@@ -274,6 +274,7 @@ QUESTIONS = (
         "wrong tensor",
         "A PyTorch fallback reads the wrong tensor: wrong numbers, extra inputs, a crash",
         "✓ avoided by compile, save(m, f)",
+        among=2,
     ),
 )
 
