@@ -66,7 +66,7 @@ def one_error(printed: str) -> str:
         (["reproduce", "pr_4360", "--subject", "positional"], "positional has no wheel"),
         (
             ["reproduce", "pr_4360", "--subject", "2.3.0", "--lane", "package"],
-            "those begin with 2.7.0",
+            "the lane begins with 2.7.0",
         ),
         (
             ["explain", "pr_4360", "--subject", "2.14.0", "--lane", "engine"],
