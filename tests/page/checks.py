@@ -107,7 +107,8 @@ CARDS = """
   ? [...part.children].map((card) => ({
       title: card.querySelector("a").textContent,
       says: card.textContent.replace(/\\s+/g, " "),
-      under: part.previousElementSibling?.textContent || "",
+      under: [...document.querySelectorAll(".found > .under")].filter((each) =>
+        each.compareDocumentPosition(part) & Node.DOCUMENT_POSITION_FOLLOWING).pop()?.textContent || "",
       top: card.getBoundingClientRect().top,
       bottom: card.getBoundingClientRect().bottom,
     }))
@@ -252,7 +253,12 @@ QUESTIONS = (
         "Global partitioner: a saved program returns a list for a tensor, or fails",
         "✓ avoided by compile, save(m, f)",
     ),
-    Asked("what is new in 2.14.0?", "A channels_last cache is never updated", "new in 2.14.0"),
+    Asked(
+        "what is new in 2.14.0?",
+        "A channels_last cache is never updated",
+        "new in 2.14.0",
+        "New in 2.14.0: 8",
+    ),
     Asked(
         "#4079",
         "A PyTorch fallback with several outputs cannot be saved (KeyError)",
@@ -266,7 +272,7 @@ QUESTIONS = (
     ),
     Asked(
         "None",
-        "A model that returns None or a number beside a tensor cannot be compiled",
+        "None or a number returned beside a tensor: cannot be compiled, so not saved",
         "! met by compile, on which every save rests",
         among=2,
     ),

@@ -100,6 +100,7 @@
     if (ask.number && mended === ask.number) return `Fixed ${changed("mended")}by ${ask.number}`;
     if (ask.number && brought === ask.number) return `New ${changed("new")}and brought by ${ask.number}`;
     if (ask.number) return `See also ${ask.number}`;
+    if (ask.change && !ask.release) return ask.change[0].toUpperCase() + ask.change.slice(1);
     return ask.release && `${shown ? "In" : "Not to be seen in"} ${ask.release}`;
   }
   function card(row, ask) {
@@ -128,6 +129,16 @@
     }
     found.replaceChildren(line);
   }
+  // What a release changed is read as a list first: a line each, and then the cards.
+  function titles(matches) {
+    const lines = make("ol", "", "titles");
+    for (const {row} of matches) {
+      const line = lines.appendChild(make("li")), harm = row.dataset.harm;
+      line.append(make("span", `${signs[harm]} ${seen[harm]}`, "tag t-" + harm), " ");
+      line.append(row.querySelector("th a").cloneNode(true));
+    }
+    return lines;
+  }
   function list(matches, ask) {
     found.replaceChildren();
     let under, items;
@@ -135,8 +146,9 @@
       const words = heading(match, ask);
       if (!items || words !== under) {
         if (words) found.append(make("p", `${words}: ${matches.filter((each) => heading(each, ask) === words).length}`, "under"));
-        items = found.appendChild(make("ul"));
         under = words;
+        if (ask.change) found.append(titles(matches.filter((each) => heading(each, ask) === words)));
+        items = found.appendChild(make("ul"));
       }
       items.append(card(match.row, ask));
     }
