@@ -52,6 +52,14 @@ def pytest_configure(config):
         config.add_cleanup(server.close)
 
 
+@pytest.fixture(scope="module")
+def started_anew():
+    """What is started of the rig imports torch itself, as it does for a user."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(environment, "_START", warm_rig.START)
+        yield
+
+
 @pytest.fixture(scope="session")
 def toolchain():
     return Toolchain(cache=PROJECT_ROOT / ".cache", python=sys.executable)

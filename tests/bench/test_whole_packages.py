@@ -44,7 +44,7 @@ def block(
 
 
 @pytest.fixture(scope="module")
-def opened(toolchain, catalogue, tmp_path_factory):
+def opened(toolchain, catalogue, tmp_path_factory, started_anew):
     """Opens two releases as a bench does; with the Python that is named, if one is."""
 
     @contextmanager

@@ -327,7 +327,7 @@ class TestPythonEnvironment:
         python = script(tmp_path / "python", f"print('hello')\nprint({answer!r})\n")
         assert Toolchain(tmp_path, python).python_env() == NO_TORCH
 
-    def test_a_python_without_torch_is_told_what_to_do(self, tmp_path):
+    def test_a_python_without_torch_is_told_what_to_do(self, tmp_path, started_anew):
         body = f'exec {sys.executable} -S "$@"\n'  # -S: no site-packages, hence no torch
         python = script(tmp_path / "python", body, interpreter="/bin/sh")
         with pytest.raises(SurroundingsError, match="torch is not installed; run through nox"):

@@ -29,7 +29,8 @@ def node_of(module: GraphModule, target: str) -> Node:
 
 
 # What the positional form itself gets wrong: calls that it does not expect, one name for two
-# values, engines of no tensors, effects that it takes for dead code, children of children.
+# values, engines of no tensors, numbers and sizes that an engine takes or returns, effects that it
+# takes for dead code, children of children.
 WRONG_IN_TRUTH = {
     "cond_in_fallback",
     "engine_attribute_there_already",
@@ -47,6 +48,11 @@ WRONG_IN_TRUTH = {
     "engine_without_inputs",
     "fallback_with_an_effect_alone",
     "size_into_engine",
+    "half_of_a_size_out",
+    "rows_by_item",
+    "nonzero_out_of_an_engine",
+    "star_arguments_of_a_dynamic_batch",
+    "no_inputs_at_all",
     "call_named_unlike_its_child",
     "engine_called_twice",
     "fallback_called_twice",
