@@ -107,8 +107,9 @@ CARDS = """
   ? [...part.children].map((card) => ({
       title: card.querySelector("a").textContent,
       says: card.textContent.replace(/\\s+/g, " "),
-      under: [...document.querySelectorAll(".found > .under")].filter((each) =>
-        each.compareDocumentPosition(part) & Node.DOCUMENT_POSITION_FOLLOWING).pop()?.textContent || "",
+      under: [...document.querySelectorAll(".found > .under")]
+        .filter((each) => each.compareDocumentPosition(part) & Node.DOCUMENT_POSITION_FOLLOWING)
+        .pop()?.textContent || "",
       top: card.getBoundingClientRect().top,
       bottom: card.getBoundingClientRect().bottom,
     }))
