@@ -9,7 +9,7 @@ import pytest
 
 from harness.base.errors import ExitCode, UsageError
 from harness.cli import running
-from harness.run import run as run_module
+from harness.run import execute as executing
 from harness.runs.run_folder import RunFolder
 from tests.cli.test_bench import invoke
 from tests.mutants import MUTANTS, source_of
@@ -81,7 +81,7 @@ def test_watch_asks_again_after_each_save_and_ends_with_the_last_verdict(
 
 def test_a_budget_says_how_much_was_asked_and_misses_no_cell(file, tmp_path, monkeypatch):
     path, _ = file
-    real = run_module.run_jobs
+    real = executing.run_jobs
 
     async def over_soon(jobs, setup, *, on_record, **how):
         """As if the time were over at the second record of the file."""
@@ -101,7 +101,7 @@ def test_a_budget_says_how_much_was_asked_and_misses_no_cell(file, tmp_path, mon
         except asyncio.CancelledError:
             raise TimeoutError from None
 
-    monkeypatch.setattr(run_module, "run_jobs", over_soon)
+    monkeypatch.setattr(executing, "run_jobs", over_soon)
     code, told, run = asked(tmp_path, "--exporter", str(path), "--budget", "500")
     assert code == ExitCode.RED, told
     assert "in a budget of 500 s" in told
@@ -117,6 +117,6 @@ def test_a_budget_in_which_nothing_ends_is_refused(file, tmp_path, monkeypatch):
     async def none(*_: object, **__: object) -> None:
         raise TimeoutError
 
-    monkeypatch.setattr(run_module, "run_jobs", none)
+    monkeypatch.setattr(executing, "run_jobs", none)
     with pytest.raises(UsageError, match="give more seconds"):
         asked(tmp_path, "--exporter", str(file[0]), "--budget", "1")

@@ -7,8 +7,9 @@ import pytest
 
 from harness.base.errors import ExitCode, SurroundingsError
 from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
-from harness.run.replay import KINDS, SINCE, InLane, Replayed, State, read_reviews, replay
-from harness.run.run import RunOptions
+from harness.run.options import RunOptions
+from harness.run.replay import SINCE, replay
+from harness.run.replayed import KINDS, InLane, Replayed, State, read_reviews
 from harness.toolchain.checkout import Commit
 from harness.wire.routes import Lane
 from tests.cli.test_bench import invoke

@@ -33,8 +33,8 @@ from harness.run.check import (
     releases_to_ask,
 )
 from harness.run.judged_run import raise_if_nothing_ran
+from harness.run.options import Progress, RunOptions
 from harness.run.progress import progress_for
-from harness.run.run import Progress, RunOptions
 from harness.runs.gpu_evidence import CONTRIBUTED
 from harness.toolchain import Toolchain
 from harness.toolchain.extra_packages import python_with

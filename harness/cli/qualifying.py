@@ -40,8 +40,9 @@ from harness.report.pages.qualify_page import (
 )
 from harness.report.run_report import write_run_report
 from harness.run.judged_run import JudgedRun, raise_if_nothing_ran
+from harness.run.options import RunOptions
 from harness.run.progress import progress_for
-from harness.run.run import RunOptions, run
+from harness.run.run import run
 from harness.runs.gpu_runs import last_gpu_run
 from harness.runs.provenance import provenance_to_json
 from harness.subjects.choosing import found_again

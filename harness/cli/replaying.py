@@ -14,9 +14,9 @@ from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import INTERRUPTED, cases_here, err, fail, listed, tell, toolchain_for
 from harness.register.standing import read_expectations
+from harness.run.options import RunOptions
 from harness.run.progress import progress_for
 from harness.run.replay import SINCE, replay, telling_models
-from harness.run.run import RunOptions
 from harness.wire.routes import Lane
 
 

@@ -34,8 +34,9 @@ from harness.run.acceptance import whole_run_differences
 from harness.run.defect_lines import kept_words
 from harness.run.judged_run import JudgedRun, raise_if_nothing_ran, reopen, summary_of
 from harness.run.keeping import KeptOptions
+from harness.run.options import RunOptions
 from harness.run.progress import progress_for
-from harness.run.run import RunOptions, resume, run
+from harness.run.run import resume, run
 from harness.run.turns import changes_since, saved_state
 from harness.runs.kept_store import FILE
 from harness.runs.merging import Part, merge

@@ -16,7 +16,8 @@ from harness.base.words import plural
 from harness.catalogue.releases import Catalogue
 from harness.gate.model_answer import ModelAnswer, model_answer
 from harness.run.judged_run import JudgedRun
-from harness.run.run import Progress, RunOptions, run
+from harness.run.options import Progress, RunOptions
+from harness.run.run import run
 from harness.subjects.packages import Installed, preflight
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import answers_of, package_lane, read_corpus

@@ -12,7 +12,6 @@ so that one that was cut off goes on where it was, in the middle of a run too.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,18 +21,18 @@ from typing import Any, Final
 
 from harness.base.errors import Unavailable, UsageError
 from harness.base.files import digest_of, written_to
-from harness.base.toml_table import TomlTable
 from harness.base.words import plural
 from harness.catalogue.entry import subject_for_wheel
 from harness.catalogue.releases import PACKAGE_LANE_SINCE, Catalogue
-from harness.expectations import EXPECTATIONS
 from harness.gate.attribution import difference
 from harness.gate.candidate import judge_candidate
 from harness.gate.pairs import Pair, both_asked, compare, side_of
 from harness.gate.qualify import harm_of
 from harness.register.standing import Expectations, read_expectations
 from harness.register.table import Table
-from harness.run.run import Progress, RunOptions, resume, run
+from harness.run.options import Progress, RunOptions
+from harness.run.replayed import DIGITS, PATHS, InLane, Replayed, State, read_reviews
+from harness.run.run import resume, run
 from harness.runs.journal import Journal
 from harness.runs.run_directory import LATEST, RunDirectory, foreign_or_damaged
 from harness.runs.run_folder import RunFolder, RunState
@@ -41,7 +40,6 @@ from harness.subjects.specs import checkout_subject
 from harness.toolchain import Toolchain
 from harness.toolchain.cache import CANDIDATES
 from harness.toolchain.checkout import (
-    SOURCES,
     Checkout,
     Commit,
     history,
@@ -57,92 +55,10 @@ from harness.wire.records import CaseInfo, CellRecord, SubjectSpec
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CellState
 
-#: What the project is about, of a clone: inlining and saving, and what decides what they are given.
-PATHS: Final = tuple(
-    f"{SOURCES}/{name}"
-    for name in ("dynamo/_exporter.py", "_compile.py", "dynamo/partitioning", "dynamo/lowering")
-)
 SINCE: Final = "2024-02-01"  # when the oldest release that is judged, 2.3.0, was being made
-REVIEWS: Final = EXPECTATIONS / "replay.toml"
 #: How many trees one run asks: an inliner costs little where others are asked the same.
 _AT_ONCE: Final = {Lane.GRAPH: 100, Lane.PACKAGE: 16}
 _SAID_EVERY: Final = 20
-_DIGITS: Final = 10
-
-
-class State(enum.StrEnum):
-    """What became of a commit in one lane."""
-
-    ASKED = "asked"
-    ALIKE = "nothing that this lane sees"
-    UNASKED = "could not be asked"
-    WAITING = "not asked yet"
-
-
-#: The words that a person has for a commit.
-KINDS: Final = ("breakage", "false alarm", "missing case", "no fix")
-
-
-@dataclass(frozen=True)
-class InLane:
-    """A commit in one lane: what it mends and what it breaks, of the cells that both were asked.
-
-    ``alarms`` are what would turn the gate red too, in cells that do no more harm than before.
-    """
-
-    lane: Lane
-    state: State
-    reason: str = ""
-    cells: int = 0
-    mends: tuple[str, ...] = ()
-    breaks: tuple[str, ...] = ()
-    alarms: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """A commit held against its parent; ``release`` is what both stand in the place of.
-
-    ``kind`` and ``reason`` are what a person found out about it, of `KINDS`; empty if nobody did.
-    """
-
-    commit: Commit
-    release: str
-    lanes: tuple[InLane, ...]
-    kind: str = ""
-    reason: str = "not reviewed"
-
-    @property
-    def verdict(self) -> str:
-        """A fix, a breakage or a false alarm, or both; or else neither, or why it is not known."""
-        states = {each.state for each in self.lanes}
-        words = ["fix"] if self.all_of("mends") else []
-        breaks, alarms = self.all_of("breaks"), self.all_of("alarms")
-        if breaks or alarms:
-            broken = self.kind != "false alarm" if breaks else self.kind == "breakage"
-            words.append("breakage" if broken else "false alarm")
-        if not words and State.ASKED not in states and states != {State.ALIKE}:
-            return State.WAITING if State.WAITING in states else State.UNASKED
-        return " and ".join(words) or "neither"
-
-    def all_of(self, name: str) -> list[str]:
-        """A field of all lanes."""
-        return [text for each in self.lanes for text in getattr(each, name)]
-
-    @property
-    def on_exporter(self) -> bool:
-        """Whether it touches the inliner's own file."""
-        return PATHS[0] in self.commit.paths
-
-
-def read_reviews(path: Path = REVIEWS) -> dict[str, tuple[str, str]]:
-    """What a person found out, a kind and a reason, by the first ten digits of a commit."""
-    reviews = {}
-    for table in TomlTable.all_of_file(path, 1, "commit"):
-        digits = table.text("id", lambda text: len(text) == _DIGITS)
-        reviews[digits] = (table.text("kind", KINDS.__contains__), table.text("reason"))
-        table.nothing_else()
-    return reviews
 
 
 @dataclass(frozen=True)
@@ -441,7 +357,7 @@ def replay(
         replayed = []
         for commit, pair in zip(commits, pairs, strict=True):
             lanes = tuple(state.answer(Lane(lane), *pair, known) for lane in options.lanes)
-            review = reviews.get(commit.sha[:_DIGITS], ())
+            review = reviews.get(commit.sha[:DIGITS], ())
             replayed.append(Replayed(commit, pair[0].release, lanes, *review))
         return replayed
 

@@ -2,97 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import dataclasses
-import math
 import sys
-import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
 
 from harness.base.errors import UsageError
 from harness.catalogue.environments import installed_bytes, matched_name, releases_in
 from harness.catalogue.releases import Catalogue
-from harness.expectations import EXPECTATIONS
 from harness.register.standing import read_expectations
-from harness.run.alike import Alike
-from harness.run.at_once import AtOnce
-from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
-from harness.run.keeping import Keeping, KeptOptions, Taken, keeping_of
+from harness.run.execute import execute
+from harness.run.judged_run import Expected, JudgedRun
+from harness.run.options import Progress, RunOptions
 from harness.run.order import in_order, only, quick_cells, read_order
-from harness.run.queues import names, package_groups, processes
 from harness.run.red_before import red_cells
 from harness.runs.candidates import candidates_of, keep_candidates
 from harness.runs.case_filter import select_cases
-from harness.runs.costs import cost_log, own_peak_bytes, read_costs
-from harness.runs.plan import PlannedCell, derived, make_plan, shard
+from harness.runs.plan import PlannedCell, make_plan, shard
 from harness.runs.provenance import Provenance, collect_provenance
-from harness.runs.run_folder import RunFolder, RunState
-from harness.subjects.choosing import choose_subjects, found_again, likes
+from harness.runs.run_folder import RunFolder
+from harness.subjects.choosing import choose_subjects, found_again
 from harness.subjects.packages import Sites, preflight, with_installed, with_packages
 from harness.toolchain import Toolchain
 from harness.toolchain.checkout import checkout_at
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus
-from harness.wire.builders import MATCHED, PINNED, SEGMENT, Builder
-from harness.wire.records import CellKey, CellRecord, PackageSpec, SubjectSpec
+from harness.wire.builders import MATCHED, PINNED, Builder
+from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
-from harness.workers.jobs import Job, make_jobs
-from harness.workers.pool import run_groups, run_jobs
-from harness.workers.process import PackageSetup, WorkerSetup
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What a user asks of a run. Times in seconds."""
-
-    releases: str = ""
-    exporter: Path | None = None
-    wheel: Path | None = None
-    checkout: Path | None = None
-    base: str = ""  # of the checkout; by default its merge base with the main branch
-    like: str = ""
-    baseline: str = ""  # the release that the other one is held against, if not the older
-    subjects: tuple[str, ...] = ()  # of those that are chosen these alone, in this order
-    expression: str = ""
-    families: tuple[str, ...] = ()
-    quick: bool = False
-    budget_s: float | None = None  # None: until all is asked
-    failed: bool = False  # what was red in the last run of the candidate alone
-    failed_in: str = ""  # in this run instead
-    full: bool = False
-    corpus: tuple[str, ...] = ()  # places of cases that take the place of the project's own
-    routes: tuple[str, ...] = ()
-    captures: tuple[str, ...] = ("nonstrict",)
-    lanes: tuple[str, ...] = (Lane.GRAPH,)
-    builders: tuple[str, ...] = (SEGMENT,)  # of the package lane; the engine lane has its own
-    environment: str = PINNED  # or matched
-    jobs: int = 2
-    timeout_s: float = 120.0
-    seed: int = 0
-    share: bool = True
-    shard: tuple[int, int] | None = None
-    apart: bool = True  # what a user brought runs in processes of its own
-    kept: KeptOptions | None = None  # None: nothing is taken or kept
-    out: Path = Path("results")
-    expectations: Path = EXPECTATIONS
-    command_line: tuple[str, ...] = ()
-
-
-class Progress(Protocol):
-    """Shows how far a run is."""
-
-    def start(self, total: int, done: int) -> None: ...
-
-    def ended(self, record: CellRecord) -> None: ...
-
-    def say(self, line: str) -> None: ...
 
 
 def run(
@@ -173,7 +112,7 @@ def run(
         )
     with RunFolder.create(options.out, provenance, plan) as folder:
         keep_candidates(folder.path, subjects)
-        return _execute(folder, options, toolchain, expected, progress, subjects, sites)
+        return execute(folder, options, toolchain, expected, progress, subjects, sites)
 
 
 def _chosen(
@@ -223,7 +162,7 @@ def resume(
         now = _provenance(options, corpus, subjects)
         folder.refuse_mixing(now, progress.say)
         expected = Expected(known, corpus, catalogue)
-        return _execute(folder, options, toolchain, expected, progress, subjects, sites)
+        return execute(folder, options, toolchain, expected, progress, subjects, sites)
 
 
 def _refuse_candidate_on_gpu(options: RunOptions) -> None:
@@ -267,227 +206,3 @@ def _provenance(options: RunOptions, corpus: Corpus, subjects: Sequence[SubjectS
             None if options.environment == PINNED else installed_bytes(Path(sys.prefix))
         ),
     )
-
-
-def _execute(
-    folder: RunFolder,
-    options: RunOptions,
-    toolchain: Toolchain,
-    expected: Expected,
-    progress: Progress,
-    subjects: Sequence[SubjectSpec],
-    sites: Sites,
-) -> JudgedRun:
-    """Run what is missing of a folder's plan, then judge the whole and write the results."""
-    started = time.perf_counter()
-    records = folder.records()
-    if folder.journal().dropped:
-        progress.say(f"journal: {folder.journal().dropped}")
-    missing = [cell for cell in folder.plan() if cell.key.cell_id not in records]
-    keeping = _keeping(folder, options, toolchain, expected.corpus, progress, subjects, sites)
-    taken = keeping.take(missing) if keeping else Taken()
-    missing = [cell for cell in missing if cell.key.cell_id not in taken.served]
-    copies = [each for each in derived(missing, taken.served) if each.kept_from]
-    done = len(records) + len(taken.served) + len(copies)
-    progress.start(total=len(folder.plan()), done=done)
-    asked: list[CellRecord] = []
-
-    def add(record: CellRecord) -> None:
-        folder.append(record)
-        records[record.key.cell_id] = record
-        progress.ended(record)
-
-    def known(key: CellKey) -> CellRecord | None:
-        return records.get(key.cell_id) or taken.served.get(key.cell_id)
-
-    at_once = AtOnce(likes(subjects), known, progress.say)
-    planned = {cell.key.cell_id: cell for cell in folder.plan()}
-    run_id = folder.provenance().run_id
-    alike = Alike(likes(subjects), planned, known, taken.asked_again, run_id)
-
-    def add_asked(record: CellRecord) -> None:
-        if completed := alike.completed(record):
-            progress.ended(completed)
-            return
-        add(record)
-        at_once.ended(record)
-        asked.append(record)
-
-    def add_derived() -> None:
-        found = derived(folder.plan(), records)
-        folder.append(*found)
-        for record in found:
-            records[record.key.cell_id] = record
-            if not record.kept_from:  # those were counted with what they are copies of
-                progress.ended(record)
-
-    add_derived()
-    folder.write_state(RunState.RUNNING)
-    try:
-        try:
-            again = taken.asked_again
-            how = folder, options, toolchain, subjects, sites, alike.program
-            ask = partial(_run_missing, *how)
-            if options.budget_s is None:
-                broken = ask(missing, add_asked, again)
-            else:  # what was kept is asked again however short the time is
-                new = [cell for cell in missing if cell.key.cell_id not in again]
-                broken = ask(new, add_asked, (), options.budget_s)
-                broken |= ask([cell for cell in missing if cell not in new], add_asked)
-        finally:
-            if keeping:
-                keeping.settle(taken, records)
-                keeping.keep(asked)
-        folder.append(*taken.served.values())
-        records |= taken.served
-        equal = alike.all_completed()
-        folder.append(*equal)
-        records |= {record.key.cell_id: record for record in equal}
-        if keeping:
-            keeping.keep(equal)
-        if options.budget_s is not None:
-            ended = {*records, *broken}
-            folder.shorten([cell for cell in folder.plan() if cell.key.cell_id in ended])
-    except BaseException:  # Ctrl-C above all: what has ended is safe, and the state says so
-        folder.write_state(RunState.INTERRUPTED)
-        raise
-    add_derived()
-    judged = dataclasses.replace(judged_run(folder, expected, records), broken=broken)
-    summary = summary_of(
-        judged,
-        RunState.COMPLETE,
-        wall_s=time.perf_counter() - started,
-        spent=read_costs(folder.path),
-        controller_peak_bytes=own_peak_bytes(),
-    )
-    if "kept" in summary:
-        summary["kept"]["asked_again"] = len(taken.asked_again)
-    folder.write_results(summary, judged.cases, records)
-    folder.write_state(RunState.COMPLETE)
-    return judged
-
-
-def _keeping(
-    folder: RunFolder,
-    options: RunOptions,
-    toolchain: Toolchain,
-    corpus: Corpus,
-    progress: Progress,
-    subjects: Sequence[SubjectSpec],
-    sites: Sites,
-) -> Keeping | None:
-    """The kept verdicts of a run, where a user wants any."""
-    if options.kept is None:
-        return None
-    return keeping_of(
-        options.kept,
-        toolchain,
-        corpus,
-        subjects,
-        sites,
-        folder.plan(),
-        folder.provenance(),
-        options.share,
-        progress.say,
-    )
-
-
-def _worker_setup(
-    folder: RunFolder,
-    options: RunOptions,
-    toolchain: Toolchain,
-    subjects: Sequence[SubjectSpec],
-) -> WorkerSetup:
-    return WorkerSetup(
-        python=toolchain.python,
-        library=toolchain.emulated_runtime(),
-        subjects=subjects,
-        seed=options.seed,
-        log_folder=folder.path / "workers",
-        corpus_digest=folder.provenance().corpus_digest,
-        corpus=folder.provenance().corpus,
-        share=options.share,
-    )
-
-
-def _run_missing(
-    folder: RunFolder,
-    options: RunOptions,
-    toolchain: Toolchain,
-    subjects: Sequence[SubjectSpec],
-    sites: Sites,
-    program: Callable[[CellKey], str],
-    missing: Sequence[PlannedCell],
-    add: Callable[[CellRecord], None],
-    again: Collection[str] = (),
-    seconds: float | None = None,
-) -> dict[str, str]:
-    """Run the graph lane, all workers on one queue, and the packages, a worker for each.
-
-    The lane that is asked for first runs first. Code that a user brought is in processes of its
-    own, where it can change nothing for the releases, whose verdicts are kept. What is only asked
-    ``again`` comes last. ``program`` tells which program of a cell has been judged already.
-
-    With ``seconds`` it stops when they are over. What a candidate is held against gets half of them
-    at most, since nothing is said of a cell before both have ended.
-    """
-    ends = math.inf if seconds is None else time.monotonic() + seconds
-    graph = [cell for cell in missing if cell.key.lane == Lane.GRAPH]
-    queues = [
-        (jobs, _worker_setup(folder, options, toolchain, of))
-        for of in (processes(subjects) if options.apart else [list(subjects)])
-        if (jobs := make_jobs([cell for cell in graph if cell.key.subject in names(of)]))
-    ]
-
-    def package_setup(spec: SubjectSpec, package: PackageSpec) -> PackageSetup:
-        real = package.lane is Lane.ENGINE
-        site = None if real else sites[spec.subject, package.builder]
-        return PackageSetup(
-            python=toolchain.python,
-            subjects=[spec],
-            seed=options.seed,
-            log_folder=folder.path / "workers" / f"{spec.subject}-{package.builder}",
-            corpus_digest=folder.provenance().corpus_digest,
-            release=spec.subject if site is None else site.release,
-            site=site,
-            engines=toolchain.engines,
-            corpus=folder.provenance().corpus,
-            executor=package.executor,
-            device="cuda" if real else "cpu",
-        )
-
-    queues.sort(
-        key=lambda queue: {c.key.cell_id for job in queue[0] for c in job.cells} <= set(again)
-    )
-    groups = package_groups(missing, package_setup, subjects)
-    candidates = [spec for spec in subjects if spec.kind is SubjectKind.FILE]
-    broken: dict[str, str] = {}
-    with cost_log(folder.path) as on_cost:
-        how: Any = {
-            "count": options.jobs,
-            "timeout_s": options.timeout_s,
-            "on_record": add,
-            "on_cost": on_cost,
-            "broken": broken,
-        }
-
-        async def run_queue(jobs: list[Job], setup: WorkerSetup) -> None:
-            # Now, and not before: what a candidate is held against has ended meanwhile.
-            await run_jobs([job.with_programs(program) for job in jobs], setup, **how)
-
-        asked: list[Any] = [
-            (partial(run_queue, jobs, with_), with_.subjects) for jobs, with_ in queues
-        ]
-        packages: list[Any] = [(partial(run_groups, groups, **how), subjects)] if groups else []
-        for run_all, of in asked + packages if options.lanes[0] == Lane.GRAPH else packages + asked:
-            now, is_candidate = time.monotonic(), any(spec in candidates for spec in of)
-            until = ends if is_candidate or not candidates else (now + ends) / 2
-            asyncio.run(_within(until - now, run_all()))
-    return broken
-
-
-async def _within(seconds: float, running: Awaitable[None]) -> None:
-    """Wait for something so long, and then end it."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(None if seconds == math.inf else seconds):
-            await running

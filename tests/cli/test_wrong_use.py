@@ -10,7 +10,7 @@ import pytest
 from harness import cli
 from harness.catalogue.releases import CATALOGUE_FILE, load_catalogue
 from harness.cli import cataloguing, running
-from harness.run.run import RunOptions
+from harness.run.options import RunOptions
 from harness.runs.run_folder import RunFolder
 from harness.toolchain import Toolchain
 from harness.wire.vocabulary import SubjectKind

@@ -11,8 +11,8 @@ from harness.catalogue.releases import Catalogue
 from harness.machine.cuda import Device
 from harness.report.check_report import answer_lines, check_html, write_check
 from harness.run.check import Checked, check
+from harness.run.options import RunOptions
 from harness.run.progress import progress_for
-from harness.run.run import RunOptions
 from harness.runs.gpu_evidence import contributed, seen_on_gpus
 from harness.subjects.packages import Installed
 from harness.toolchain import Toolchain

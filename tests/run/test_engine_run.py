@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+import harness.run.execute
 import harness.run.run
 from harness.base.errors import ExitCode, UsageError
 from harness.gate.findings import Gate
 from harness.machine.cuda import Device
 from harness.report.run_report import write_run_report
-from harness.run.run import RunOptions, resume, run
+from harness.run.options import RunOptions
+from harness.run.run import resume, run
 from harness.subjects.packages import Installed
 from harness.workers.process import PackageSetup
 from tests import commands
@@ -44,7 +46,7 @@ def on_the_cpu(toolchain, catalogue, monkeypatch):
         return PackageSetup(**{**given, "site": site, "device": "cpu"})
 
     monkeypatch.setattr(harness.run.run, "preflight", lambda _: FOUND)
-    monkeypatch.setattr(harness.run.run, "PackageSetup", setup)
+    monkeypatch.setattr(harness.run.execute, "PackageSetup", setup)
 
 
 def asked(folder: Path, **more: Any) -> RunOptions:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from harness.base.words import plural
 from harness.report.pages.rendering import UPSTREAM, render
-from harness.run.replay import Replayed
+from harness.run.replayed import Replayed
 from harness.wire.record_json import to_json
 
 
