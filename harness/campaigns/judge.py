@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from corpus.blueprints.blueprint import Blueprint, to_json
-from harness.base.errors import SurroundingsError
 from harness.wire.oracles import Symptom
 from harness.wire.record_json import cell_from_json, key_to_json
 from harness.wire.records import CellKey, CellRecord
@@ -55,7 +54,9 @@ class Judge:
         return self._loop.run_until_complete(work)
 
     async def _ask(self, blueprint: Blueprint, cells: Sequence[CellKey], values: bool) -> Answer:
-        worker = self._worker = self._worker or await self._started()
+        if self._worker is None:
+            self._worker = await Worker.ready(self._setup, 0, _START_TIMEOUT_S)
+        worker = self._worker
         records: list[CellRecord] = []
         held: list[str] = []
         broken: list[str] = []
@@ -91,19 +92,3 @@ class Judge:
         self._worker = None
         records.append(broken_off(at, symptom, stage, message, 1))
         return Answer(tuple(records), tuple(held), tuple(broken))
-
-    async def _started(self) -> Worker:
-        worker = await Worker.start(self._setup, 0)
-        try:
-            event: dict[str, Any] = {}
-            while event.get("event") != "ready":
-                event = await worker.next_event(_START_TIMEOUT_S)
-        except (WorkerDied, WorkerTimeout) as error:
-            await worker.kill()
-            raise SurroundingsError(
-                f"a worker did not start ({error or 'no answer'}); see {self._setup.log_folder}"
-            ) from error
-        if event["load_errors"]:
-            await worker.kill()
-            raise SurroundingsError("; ".join(event["load_errors"].values()))
-        return worker

@@ -206,7 +206,7 @@ class MutantCampaign:
             if self.ledger.alive(each) and name not in self.ledger.asked.get(each, ())
         ]
         while left:
-            worker = worker or await _started(setup, number)
+            worker = worker or await Worker.ready(setup, number, _SILENCE_S)
             asked: dict[str, bool] = {}
             await worker.send({**job.message(), "mutants": [UNCHANGED, *left]})
             try:
@@ -293,20 +293,3 @@ def _lines(journal: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(text)
         except ValueError:
             continue
-
-
-async def _started(setup: Mutating, number: int) -> Worker:
-    worker = await Worker.start(setup, number)
-    try:
-        event: dict[str, Any] = {}
-        while event.get("event") != "ready":
-            event = await worker.next_event(_SILENCE_S)
-    except (WorkerDied, WorkerTimeout) as error:
-        await worker.kill()
-        raise SurroundingsError(
-            f"a worker did not start ({error or 'no answer'}); see {setup.log_folder}"
-        ) from error
-    if event["load_errors"]:
-        await worker.kill()
-        raise SurroundingsError("; ".join(event["load_errors"].values()))
-    return worker

@@ -26,7 +26,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "crossing": "crossing:crossing_command",
         "fuzz": "fuzzing:fuzz_command",
         "replay": "replaying:replay_command",
-        "merge": "running:merge_command",
+        "merge": "merging:merge_command",
     },
     "Look into a failure": {
         "defects": "defects:defects_command",

@@ -17,6 +17,7 @@ from harness.runs.plan import CAPTURES
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus
+from harness.wire.routes import Lane
 
 CACHE = Path(".cache")
 INTERRUPTED = "interrupted; what has ended is kept"
@@ -96,3 +97,10 @@ def captures(text: str) -> tuple[str, ...]:
     if unknown or not modes:
         raise UsageError(f"--capture {text!r}: nonstrict, strict or functional")
     return modes
+
+
+def lanes(text: str) -> tuple[str, ...]:
+    asked = listed(text)
+    if not asked or set(asked) - set(Lane):
+        raise UsageError(f"--lane {text!r}: {', '.join(Lane)}, or several with commas")
+    return asked

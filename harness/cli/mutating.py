@@ -9,15 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.base.errors import ExitCode, UsageError
+from harness.base.errors import ExitCode, Unavailable, UsageError
 from harness.campaigns.mutant_report import report_of
 from harness.campaigns.mutants import MutantCampaign, Mutating
 from harness.campaigns.mutation import mutants_of
 from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
 from harness.cli import options as option
-from harness.cli.common import listed, tell, toolchain_for
+from harness.cli.common import lanes, listed, tell, toolchain_for
 from harness.register.facts import NONSTRICT
-from harness.run.order import read_order
+from harness.run.order import in_order, read_order
 from harness.runs.case_filter import select_cases
 from harness.runs.plan import make_plan
 from harness.subjects.choosing import choose_subjects
@@ -60,27 +60,29 @@ def mutants_command(
     spec = chosen[0]
     if spec.wheel_path is None:
         raise UsageError(f"--release {release}: {spec.unavailable}")
-    names = zipfile.ZipFile(spec.wheel_path).namelist()
-    if file not in names:
-        raise UsageError(f"--file {file}: not in {release}'s wheel; write for example {_SAVES[0]}")
-    source = zipfile.ZipFile(spec.wheel_path).read(file).decode()
+    with zipfile.ZipFile(spec.wheel_path) as wheel:
+        if file not in wheel.namelist():
+            raise UsageError(
+                f"--file {file}: not in {release}'s wheel; write for example {_SAVES[0]}"
+            )
+        source = wheel.read(file).decode()
     wanted = listed(functions)
     mutants = [each for each in mutants_of(source) if not wanted or each.function in wanted]
     mutants = mutants[::every]
     if not mutants:
         raise UsageError(f"--functions {functions}: {file} has no such function")
-    lanes = [Lane(each) for each in listed(lane)] or _lanes_of(file)
-    if Lane.GRAPH in lanes and file != EXPORTER_MODULE:
+    asked = lanes(lane) if lane else _lanes_of(file)
+    if Lane.GRAPH in asked and file != EXPORTER_MODULE:
         raise UsageError(f"--lane graph: it runs {EXPORTER_MODULE} alone; leave it out")
     corpus = read_corpus(toolchain.python, (), toolchain.cache)
-    complete, minutes_left = True, minutes * 60
+    complete, seconds_left = True, minutes * 60
     campaign = MutantCampaign(mutants, out, tell)
-    for each in lanes:
-        of, cells = _setup(toolchain, corpus, spec, each, expression, out)
+    for each in asked:
+        of, cells = _setup(toolchain, corpus, spec, Lane(each), expression, out)
         module = file.removesuffix(".py").replace("/", ".")
         setup = Mutating.around(of, module, campaign.places, compiles=file not in _SAVES)
-        spent = campaign.run(setup, cells, jobs, minutes_left)
-        minutes_left -= spent.seconds
+        spent = campaign.run(setup, cells, jobs, seconds_left)
+        seconds_left -= spent.seconds
         complete = complete and spent.complete
     report = report_of(f"{release}'s {Path(file).name}", mutants, campaign.ledger, complete)
     for line in report.lines:
@@ -91,8 +93,8 @@ def mutants_command(
     return ExitCode.RED if report.survivors else ExitCode.GREEN
 
 
-def _lanes_of(file: str) -> list[Lane]:
-    return [Lane.GRAPH, Lane.PACKAGE] if file == EXPORTER_MODULE else [Lane.PACKAGE]
+def _lanes_of(file: str) -> tuple[str, ...]:
+    return (Lane.GRAPH, Lane.PACKAGE) if file == EXPORTER_MODULE else (Lane.PACKAGE,)
 
 
 def _setup(
@@ -105,9 +107,6 @@ def _setup(
 ) -> tuple[Setup, list[Job]]:
     """A worker's setup for one lane, and its cases: those that find most come first."""
     cases = select_cases(corpus.cases, expression, full=False, lanes=[lane])
-    ranked = dict.fromkeys(each.cell.case for each in read_order() if each.cell.lane is lane)
-    rank = {name: number for number, name in enumerate(ranked)}
-    cases = tuple(sorted(cases, key=lambda case: rank.get(case.name, len(rank))))
     common: dict[str, Any] = {
         "python": sys.executable,
         "seed": 0,
@@ -119,6 +118,9 @@ def _setup(
         setup: Setup = WorkerSetup(subjects=[spec], library=library, **common)
     else:
         (spec,), sites = with_packages([spec], toolchain, load_catalogue())
+        if (spec.subject, SEGMENT) not in sites:
+            reason = next((each.unavailable for each in spec.packages), "it has no package")
+            raise Unavailable(f"{spec.subject} has no package lane here: {reason}")
         setup = PackageSetup(
             subjects=[spec],
             release=spec.subject,
@@ -126,6 +128,4 @@ def _setup(
             engines=toolchain.engines,
             **common,
         )
-    jobs = make_jobs(make_plan(cases, [spec], (NONSTRICT,)))
-    order = [case.name for case in cases]
-    return setup, sorted(jobs, key=lambda job: order.index(job.case))
+    return setup, make_jobs(in_order(make_plan(cases, [spec], (NONSTRICT,)), read_order()))

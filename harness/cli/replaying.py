@@ -12,7 +12,7 @@ from harness.base.files import replace_file
 from harness.base.program import command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import INTERRUPTED, cases_here, err, fail, listed, tell, toolchain_for
+from harness.cli.common import INTERRUPTED, cases_here, err, fail, lanes, tell, toolchain_for
 from harness.register.standing import read_expectations
 from harness.run.options import RunOptions
 from harness.run.progress import progress_for
@@ -50,7 +50,7 @@ def replay_command(
 
     telling = telling_models(read_expectations().table, cases_here().cases, models)
     options = RunOptions(
-        lanes=listed(lane),
+        lanes=lanes(lane),
         expression=expression,
         jobs=jobs,
         timeout_s=timeout,

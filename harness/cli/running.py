@@ -1,4 +1,4 @@
-"""`run`, `merge` and `acceptance`: whole runs, made, joined, and held against each other."""
+"""`run` and `acceptance`: whole runs, made, and held against each other."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from harness.cli.common import (
     captures,
     err,
     fail,
+    lanes,
     listed,
     say,
     say_error,
@@ -32,16 +33,15 @@ from harness.cli.results import summary_now, tell_gate
 from harness.expectations import EXPECTATIONS
 from harness.run.acceptance import whole_run_differences
 from harness.run.defect_lines import kept_words
-from harness.run.judged_run import JudgedRun, raise_if_nothing_ran, reopen, summary_of
+from harness.run.judged_run import JudgedRun, raise_if_nothing_ran
 from harness.run.keeping import KeptOptions
 from harness.run.options import RunOptions
 from harness.run.progress import progress_for
 from harness.run.run import resume, run
 from harness.run.turns import changes_since, saved_state
 from harness.runs.kept_store import FILE
-from harness.runs.merging import Part, merge
 from harness.runs.run_directory import LATEST
-from harness.runs.run_folder import RunFolder, RunState, read_summary
+from harness.runs.run_folder import read_summary
 from harness.subjects.choosing import choose_subjects
 from harness.toolchain import Toolchain
 from harness.toolchain.checkout import checkout_at
@@ -170,7 +170,7 @@ def run_command(
         full=full,
         corpus=absolute(corpus or ()),
         routes=listed(routes),
-        lanes=_lanes(lane or _default_lanes(whole, bool(exporter or wheel))),
+        lanes=lanes(lane or _default_lanes(whole, bool(exporter or wheel))),
         builders=listed(builder) or (SEGMENT,),
         environment=environment,
         captures=captures(capture),
@@ -310,13 +310,6 @@ def _percent(text: str) -> float:
     return share
 
 
-def _lanes(text: str) -> tuple[str, ...]:
-    asked = listed(text)
-    if not asked or set(asked) - set(Lane):
-        raise UsageError(f"--lane {text!r}: {', '.join(Lane)}, or several with commas")
-    return asked
-
-
 def _shard(text: str) -> tuple[int, int] | None:
     if not text:
         return None
@@ -324,42 +317,6 @@ def _shard(text: str) -> tuple[int, int] | None:
     if not (slash and index.isdigit() and count.isdigit()):
         raise UsageError(f"--shard {text!r}: I/N, such as 1/4")
     return int(index), int(count)
-
-
-def merge_command(
-    runs: Annotated[list[str], typer.Argument(help="Runs' folders or ids, two or more.")],
-    allow_mismatch: option.AllowMismatch = False,
-    out_dir: option.Out = option.RESULTS,
-    expectations: option.ExpectationsFolder = EXPECTATIONS,
-) -> int:
-    """Join runs of several environments or machines into a new run, and judge it."""
-    parts = [_part(RunFolder.open(name, out_dir)) for name in runs]
-    merged = merge(parts, allow_mismatch=allow_mismatch)
-    with RunFolder.create(out_dir, merged.provenance, merged.plan) as folder:
-        folder.append(*merged.records.values())
-    judged = reopen(str(folder.path), out_dir, toolchain_for(), load_catalogue(), expectations)
-    _write_results(judged)
-    for mismatch in merged.provenance.mismatches:
-        tell(f"merged all the same: {mismatch}")
-    return show_verdict(judged)
-
-
-def _part(folder: RunFolder) -> Part:
-    return Part(
-        name=folder.run_id,
-        provenance=folder.provenance(),
-        plan=folder.plan(),
-        records=folder.records(),
-        schema=folder.schema(),
-    )
-
-
-def _write_results(judged: JudgedRun) -> None:
-    """As at the end of a run; what it took is told by the sources, not by the whole."""
-    summary = summary_of(judged, RunState.COMPLETE, wall_s=None)
-    with judged.folder as folder:
-        folder.write_results(summary, judged.cases, judged.records)
-        folder.write_state(RunState.COMPLETE)
 
 
 def acceptance_command(

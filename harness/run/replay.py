@@ -181,7 +181,7 @@ class _Replay:
             if len(trees) == 1:
                 self._add(_Asked(lane, trees[0].key(lane), unasked=_told(reason)))
                 return
-            # Those that it names, without which the others can be asked; or else half of them.
+            # The others can be asked without those that it names. Where it names none, half can.
             named = [i for i, spec in enumerate(specs) if spec.subject in str(reason)]
             alone = named if 0 < len(named) < len(trees) else range(len(trees) // 2)
             self.ask(lane, [trees[i] for i in alone])

@@ -211,15 +211,7 @@ class _Lane:
             return self.worker
         worker = await Worker.start(self.setup, self.number)
         self.worker = worker  # from here on `run` ends it, whatever happens
-        try:
-            event: dict[str, Any] = {}
-            while event.get("event") != "ready":
-                event = await worker.next_event(_START_TIMEOUT_S)
-        except (WorkerDied, WorkerTimeout) as error:
-            log = self.setup.log_folder / f"worker-{self.number}.log"
-            raise SurroundingsError(
-                f"a worker did not start ({error or 'no answer'}); see {log}"
-            ) from error
+        event = await worker.until_ready(_START_TIMEOUT_S)
         self._check_loaded(event["load_errors"])
         if event["corpus_digest"] != self.setup.corpus_digest:
             raise SurroundingsError(

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Final
 
+from harness.base.errors import SurroundingsError
 from harness.base.process import how_it_ended, kill_group
 from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT, rig_command
@@ -138,17 +139,19 @@ class Worker:
     """A worker process and its two pipes. Make it with `start`, end it with `stop` or `kill`."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, temporary: TemporaryDirectory[str]
+        self, process: asyncio.subprocess.Process, temporary: TemporaryDirectory[str], log: Path
     ) -> None:
         self._process = process
         self._temporary = temporary
+        self._log = log
 
     @classmethod
     async def start(cls, setup: Setup, number: int) -> Worker:
-        """Start a process and send it its setup; `next_event` gives `ready` in the end."""
+        """Start a process and send it its setup; see `until_ready`."""
         setup.log_folder.mkdir(parents=True, exist_ok=True)
         temporary = temporary_folder()
-        with (setup.log_folder / f"worker-{number}.log").open("ab") as log:
+        place = setup.log_folder / f"worker-{number}.log"
+        with place.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *rig_command(setup.python, setup.module),
                 cwd=PROJECT_ROOT,
@@ -160,7 +163,7 @@ class Worker:
                 # A group of its own: Ctrl-C reaches the controller, which ends its workers itself.
                 start_new_session=True,
             )
-        worker = cls(process, temporary)
+        worker = cls(process, temporary, place)
         await worker.send(setup.message())
         return worker
 
@@ -191,6 +194,39 @@ class Worker:
             raise WorkerDied(await self._code())
         event: dict[str, Any] = json.loads(line)
         return event
+
+    async def until_ready(self, timeout_s: float) -> dict[str, Any]:
+        """Its event `ready`, which comes when it has imported what it needs.
+
+        Raises:
+            SurroundingsError: it ended before, or nothing came in ``timeout_s``; names its log.
+        """
+        event: dict[str, Any] = {}
+        try:
+            while event.get("event") != "ready":
+                event = await self.next_event(timeout_s)
+        except (WorkerDied, WorkerTimeout) as error:
+            raise SurroundingsError(
+                f"a worker did not start ({error or 'no answer'}); see {self._log}"
+            ) from error
+        return event
+
+    @classmethod
+    async def ready(cls, setup: Setup, number: int, timeout_s: float) -> Worker:
+        """Start a process and wait until it is ready; if it cannot be, it is killed.
+
+        Raises:
+            SurroundingsError: as `until_ready`, or a subject does not load.
+        """
+        worker = await cls.start(setup, number)
+        try:
+            errors = (await worker.until_ready(timeout_s))["load_errors"]
+            if errors:
+                raise SurroundingsError("; ".join(errors.values()))
+        except BaseException:
+            await worker.kill()
+            raise
+        return worker
 
     async def stop(self) -> None:
         """Let it end by closing its stdin; kill it if it does not."""
