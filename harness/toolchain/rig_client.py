@@ -22,6 +22,7 @@ from harness.wire.records import CaseInfo, SubjectSpec
 from harness.wire.routes import Lane
 
 SOURCES = tuple(PROJECT_ROOT / name for name in ("corpus", "harness/rig", "harness/wire"))
+KEPT_ANSWERS = 8  # several checkouts of the project may share a cache
 
 
 @dataclass(frozen=True)
@@ -146,10 +147,14 @@ def kept(cache: Path, python: str, ask: Callable[[], str]) -> str:
         return answer  # somebody is editing
     with guarded(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for older in folder.iterdir():
+        for older in sorted(folder.iterdir(), key=_written)[: 1 - KEPT_ANSWERS]:
             older.unlink(missing_ok=True)
     replace_file(place, answer.encode(), CHOOSE)
     return answer
+
+
+def _written(place: Path) -> float:
+    return place.stat().st_mtime
 
 
 def _torch() -> str:

@@ -1,5 +1,6 @@
 """What the rig answered is given again while nothing that it depends on has changed."""
 
+import os
 import sys
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from harness.base.errors import SurroundingsError
 from harness.toolchain import rig_client
 from harness.toolchain.cache import ANSWERS
-from harness.toolchain.rig_client import kept, read_corpus
+from harness.toolchain.rig_client import KEPT_ANSWERS, kept, read_corpus
 
 
 class Rig:
@@ -77,12 +78,20 @@ def test_an_answer_to_sources_that_changed_meanwhile_is_not_kept(source, tmp_pat
     assert kept(tmp_path, sys.executable, rig) == "answer 2"
 
 
-def test_only_the_newest_answer_is_kept(source, tmp_path):
+def test_a_few_answers_are_kept_for_checkouts_that_share_a_cache_and_the_oldest_goes(
+    source, tmp_path
+):
     rig = Rig()
-    for steps in range(3):
+    for steps in range(KEPT_ANSWERS + 1):
         source.write_text(f"steps = {steps}\n")
         kept(tmp_path, sys.executable, rig)
-    assert len(list((tmp_path / ANSWERS).iterdir())) == 1
+        newest = max((tmp_path / ANSWERS).iterdir(), key=lambda place: place.stat().st_mtime_ns)
+        os.utime(newest, (steps, steps))
+    assert len(list((tmp_path / ANSWERS).iterdir())) == KEPT_ANSWERS
+    source.write_text("steps = 1\n")
+    assert kept(tmp_path, sys.executable, rig) == "answer 2"
+    source.write_text("steps = 0\n")
+    assert kept(tmp_path, sys.executable, rig) == f"answer {KEPT_ANSWERS + 2}"
 
 
 def test_a_cache_in_the_way_of_which_a_file_lies_is_told(source, tmp_path):
