@@ -100,8 +100,7 @@ def test_an_addition_takes_at_most_four_files(name):
 def test_a_run_asks_an_added_oracle_by_an_added_route_with_an_added_builder(tmp_path):
     root = tmp_path / "tree"
     for folder in ("harness", "corpus"):
-        no_bytecode = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(PROJECT_ROOT / folder, root / folder, ignore=no_bytecode)
+        shutil.copytree(PROJECT_ROOT / folder, root / folder)
     for edits in ADDITIONS.values():
         add(edits, root)
     ended = subprocess.run(
