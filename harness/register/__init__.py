@@ -1,1 +1,1 @@
-"""The register of defects and the table of expected findings."""
+"""Reads and checks the register of defects and the table of expected findings."""

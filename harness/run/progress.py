@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -52,7 +51,6 @@ class PlainProgress:
         self._console = console
         self._total = 0
         self._done = 0
-        self._labels: Counter[str] = Counter()
         self._next_line = 0.0
 
     def start(self, total: int, done: int) -> None:
@@ -61,12 +59,10 @@ class PlainProgress:
 
     def ended(self, record: CellRecord) -> None:
         self._done += 1
-        self._labels["ok" if record.label == "ok" else "not ok"] += 1
         now = time.monotonic()
         if now >= self._next_line or self._done == self._total:
             self._next_line = now + _LINE_EVERY_S
-            told = ", ".join(f"{count} {label}" for label, count in sorted(self._labels.items()))
-            self.say(f"{self._done}/{self._total} cells ended: {told}")
+            self.say(f"{self._done}/{self._total} cells ended")
 
     def say(self, line: str) -> None:
         self._console.print(line, highlight=False, markup=False, soft_wrap=True)
