@@ -63,14 +63,10 @@ def quick(prepared):
 @pytest.fixture(scope="module")
 def sound(quick, inliners):
     """What is said of a quick cell of the newest release; it is asked once."""
-    return functools.cache(
-        lambda cell: verdicts(quick[cell.case], inliners[NEWEST], cell.route)
-    )
+    return functools.cache(lambda cell: verdicts(quick[cell.case], inliners[NEWEST], cell.route))
 
 
-def differences(
-    mutant: Inliner, sound, cases: Mapping[str, PreparedCase]
-) -> Iterator[str]:
+def differences(mutant: Inliner, sound, cases: Mapping[str, PreparedCase]) -> Iterator[str]:
     """The quick cells in which a mutant is judged otherwise than what it was made of."""
     for cell in QUICK:
         if verdicts(cases[cell.case], mutant, cell.route) != sound(cell):
