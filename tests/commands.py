@@ -1,16 +1,14 @@
 """The command line and Python as programs of their own, run to their end."""
 
 import os
-import runpy
 import subprocess
 import sys
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import NoReturn
 
 from harness.base.process import Ended
+from harness.rig.workers.warm import become
 from harness.toolchain.environment import PROJECT_ROOT
 
 Completed = subprocess.CompletedProcess
@@ -72,21 +70,3 @@ def in_a_fork(
         out.seek(0)
         err.seek(0)
         return Completed([module, *arguments], code, out.read().decode(), err.read().decode())
-
-
-def become(module: str, arguments: Sequence[str]) -> NoReturn:
-    """Run a module as `python -m` does, and end as it ends. For a fork alone."""
-    code: object = 1
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
-    sys.argv = [module, *arguments]
-    try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-        code = 0
-    except SystemExit as end:
-        code = end.code or 0
-    except BaseException:  # noqa: BLE001 - nothing of the tests may run on in the fork
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else 1)

@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, settings
 
 from harness.catalogue.releases import load_catalogue
 from harness.subjects.specs import release_subject
-from harness.toolchain import Toolchain, environment, rig_client
+from harness.toolchain import Toolchain, rig_client
 from harness.toolchain.environment import PROJECT_ROOT
-from tests import warm_rig
+from harness.workers.process import WARM_RIG
+from harness.workers.warm import PACKAGES, warm_rig
 from tests.commands import answered_in_a_fork
 from tests.fetched import FETCHED
 
@@ -40,15 +41,14 @@ settings.register_profile(
 )
 settings.load_profile("any")
 
-
-# What a test starts of the rig need not import torch again.
-environment._START = Path(warm_rig.__file__)
+#: What workers and questions of the tests import: also what an export does the first time.
+IMPORTED = (*PACKAGES, "harness.rig.reproduce.warm", "harness.rig.questions.coverage")
 
 
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):  # workers of xdist share what their controller starts
         server = ExitStack()
-        server.enter_context(warm_rig.serving())
+        server.enter_context(warm_rig(sys.executable, more=IMPORTED))
         config.add_cleanup(server.close)
 
 
@@ -56,7 +56,7 @@ def pytest_configure(config):
 def started_anew():
     """What is started of the rig imports torch itself, as it does for a user."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(environment, "_START", warm_rig.START)
+        patch.delenv(WARM_RIG, raising=False)
         yield
 
 

@@ -69,6 +69,7 @@ BELOW_THE_RIM = [
 #: A worker inherits it, and a kept verdict is a function of it; nobody asks for a variable by name.
 TAKES_THE_ENVIRONMENT_WHOLE = {
     ("workers", "process.py"),
+    ("workers", "warm.py"),
     ("run", "kept_key.py"),
     ("toolchain", "deciding.py"),
 }

@@ -105,7 +105,7 @@ class Difference:
 #: How many defects of each kind of difference are named.
 _MOST: Final = 6
 #: By place, and by what makes a fact the same: the name of its defect, or else the fact.
-_Named = dict[CellKey, dict[tuple[str, str, str], str]]
+NamedDefects = dict[CellKey, dict[tuple[str, str, str], str]]
 
 
 def difference(
@@ -121,22 +121,43 @@ def difference(
     Args:
         around: for what no table knows, the release whose defects it may have.
     """
+    _, mine, theirs = named_defects(
+        candidate, like, records, table, register, around or {candidate: like}
+    )
+    return difference_of(mine, theirs, register, candidate, like)
+
+
+def named_defects(
+    candidate: str,
+    like: str,
+    records: Iterable[CellRecord],
+    table: Table,
+    register: Register,
+    around: Mapping[str, str],
+) -> tuple[dict[CellKey, tuple[CellRecord, CellRecord]], NamedDefects, NamedDefects]:
+    """What both were asked, and what shows there in the candidate and in the other.
+
+    Args:
+        around: for what no table knows, the release whose defects it may have.
+    """
     chosen = [record for record in records if record.key.subject in (candidate, like)]
     asked = both_asked(compare(side_of(like, chosen), side_of(candidate, chosen)))
-    named: dict[str, _Named] = {name: {place: {} for place in asked} for name in (candidate, like)}
-    for fact in attributed(chosen, table, register, around or {candidate: like}):
+    named: dict[str, NamedDefects] = {
+        name: {place: {} for place in asked} for name in (candidate, like)
+    }
+    for fact in attributed(chosen, table, register, around):
         of_cell = named[fact.key.subject].get(without_subject(fact.key))
         if of_cell is not None:
             of_cell[fact.fact.seen] = fact.defect or fact.fact.text
-    return _difference(named[candidate], named[like], register, candidate, like)
+    return asked, named[candidate], named[like]
 
 
 def deviation(
     subject: str, records: Iterable[CellRecord], table: Table, register: Register
 ) -> Difference:
     """Compare a release with what the table expects of it, in defects."""
-    mine: _Named = {}
-    theirs: _Named = {}
+    mine: NamedDefects = {}
+    theirs: NamedDefects = {}
     whose = table.stands_for(subject)
     chosen = [record for record in records if record.key.subject == subject]
     for record in chosen:
@@ -150,11 +171,11 @@ def deviation(
             }
     for due in attributed(chosen, table, register):
         mine[due.key][due.fact.seen] = due.defect or due.fact.text
-    return _difference(mine, theirs, register, subject, whose)
+    return difference_of(mine, theirs, register, subject, whose)
 
 
-def _difference(
-    mine: _Named, theirs: _Named, register: Register, subject: str, like: str
+def difference_of(
+    mine: NamedDefects, theirs: NamedDefects, register: Register, subject: str, like: str
 ) -> Difference:
     """What shows in one and not in the other, in the places that both have."""
     # The register knows that these are mended, even if their cells end earlier now.

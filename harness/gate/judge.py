@@ -26,6 +26,7 @@ from harness.gate.attribution import defects_told
 from harness.gate.candidate import Comparison, judge_candidate
 from harness.gate.findings import CellClass, Finding, Gate, GateReport, first_screen, said
 from harness.gate.pairs import Pair
+from harness.gate.uncovered import uncovered_in
 from harness.gate.whole_cases import whole_cases
 from harness.register.defects import Register
 from harness.register.facts import UNSUPPORTED, facts_in, facts_of, place_of
@@ -69,7 +70,7 @@ def judge(
     """
     partners = _partners(plan, subjects, likes or {})
     unjudged = {spec.subject for spec in subjects if spec.kind is SubjectKind.BASE}
-    around = {spec.subject: spec.release for spec in subjects if spec.kind.brought}
+    around = {s.subject: s.release or "" for s in subjects if s.kind.brought}
     planned = {cell.key for cell in plan} if partners else frozenset[CellKey]()
 
     def new(key: CellKey, partner: str) -> bool:
@@ -95,6 +96,11 @@ def judge(
         if not (result.findings or result.notes or result.good_news):
             nothing_found[kind] = result
         judged[cell.key.cell_id] = result
+    for name, partner in partners.items():
+        in_both = (records.values(), table, register or Register(), around)
+        for place, told_of in uncovered_in(name, partner, *in_both).items():
+            cell_id = dataclasses.replace(place, subject=name).cell_id
+            judged[cell_id] = _uncovered(judged[cell_id], told_of)
     unlisted = {
         cell_id
         for cell_id, result in judged.items()
@@ -166,6 +172,17 @@ def _judge(
     if record.state is CellState.UNSUPPORTED:
         return _judge_unsupported(record, expected, records)
     return _judge_by_table(record, expected)
+
+
+def _uncovered(result: Comparison, why: str) -> Comparison:
+    """A cell's findings as notes, since what it fails by was hidden before."""
+    if not result.findings:
+        return result
+    notes = (
+        dataclasses.replace(finding, reason=f"uncovered: {why}: {finding.reason}")
+        for finding in result.findings
+    )
+    return Comparison(CellClass.EXPECTED_FAILURE, (), (*result.notes, *notes), result.good_news)
 
 
 def _not_judged(cell: PlannedCell, record: CellRecord | None) -> Comparison:

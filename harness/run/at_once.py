@@ -10,6 +10,7 @@ from typing import Final
 from harness.gate.candidate import judge_candidate
 from harness.gate.findings import CellClass
 from harness.gate.pairs import Pair
+from harness.gate.qualify import harm_of
 from harness.wire.records import CellKey, CellRecord
 
 #: So many causes are told before the end, which tells all.
@@ -37,7 +38,8 @@ class AtOnce:
         if like is None or record.hypothetical or len(self._told) == MOST:
             return
         other = self.known(dataclasses.replace(record.key, subject=like))
-        if other is None:
+        # What does no more harm may yet be a known defect behind one that the candidate mends.
+        if other is None or harm_of(record) <= harm_of(other):
             return
         for finding in judge_candidate(Pair(other, record)).findings:
             if finding.cell_class is CellClass.UNEXPECTED_FAILURE and self._is_new(finding.reason):

@@ -30,6 +30,7 @@ from harness.wire.vocabulary import SubjectKind
 from harness.workers.jobs import Job, make_jobs
 from harness.workers.pool import run_groups, run_jobs
 from harness.workers.process import PackageSetup, WorkerSetup
+from harness.workers.warm import PACKAGES, warm_rig
 
 
 def execute(
@@ -42,6 +43,22 @@ def execute(
     sites: Sites,
 ) -> JudgedRun:
     """Run what is missing of a folder's plan, then judge the whole and write the results."""
+    packages = any(cell.key.lane is not Lane.GRAPH for cell in folder.plan())
+    own = not packages and not folder.provenance().corpus
+    more = PACKAGES if packages else ()
+    with warm_rig(toolchain.python, options.seed, more, cases=own):
+        return _execute(folder, options, toolchain, expected, progress, subjects, sites)
+
+
+def _execute(
+    folder: RunFolder,
+    options: RunOptions,
+    toolchain: Toolchain,
+    expected: Expected,
+    progress: Progress,
+    subjects: Sequence[SubjectSpec],
+    sites: Sites,
+) -> JudgedRun:
     started = time.perf_counter()
     records = folder.records()
     if folder.journal().dropped:

@@ -40,6 +40,7 @@ from harness.wire.record_json import SCHEMA, key_to_json, to_json
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
+from harness.workers.process import WARM_RIG
 
 #: What runs and judges a cell, and what starts the process that does. Of the corpus it is what the
 #: rig itself uses: a case counts for what it reaches, and need not reach that.
@@ -200,8 +201,8 @@ def surroundings(provenance: Provenance) -> dict[str, str]:
         "user": str(os.getuid()),
     }
     for name, value in os.environ.items():
-        decides = name.startswith(VARIABLES)
-        if not decides and not any(word in name.upper() for word in _SECRET):
+        known = name.startswith(VARIABLES) or name == WARM_RIG
+        if not known and not any(word in name.upper() for word in _SECRET):
             facts[f"variable {name}"] = hashlib.sha256(value.encode()).hexdigest()[:8]
     return facts
 

@@ -28,6 +28,7 @@ from harness.gate.attribution import difference
 from harness.gate.candidate import judge_candidate
 from harness.gate.pairs import Pair, both_asked, compare, side_of
 from harness.gate.qualify import harm_of
+from harness.gate.uncovered import uncovered_in
 from harness.register.standing import Expectations, read_expectations
 from harness.register.table import Table
 from harness.run.options import Progress, RunOptions
@@ -278,16 +279,22 @@ def compared(
         reason += f"; {len(unasked):,} times it could not be asked, first: {unasked[0]}"
     if len(unasked) > len(asked) or not asked:
         return InLane(lane, State.UNASKED, reason)
-    told = difference(
-        now, base, records, known.table, known.register, {now: release, base: release}
-    )
+    both = (now, base, records, known.table, known.register, {now: release, base: release})
+    told = difference(*both)
+    uncovered = uncovered_in(*both)
+    if uncovered:
+        reason += (
+            f"; in {plural(len(uncovered), 'cell')} what its parent has shows behind what is mended"
+        )
     mends = [*told.mended, *(f"{name} in part" for name in told.partly)]
     less = sum(harm_of(after) < harm_of(before) for before, after in asked.values())
     if less and not mends:
         mends = [f"{plural(less, 'cell')} that did more harm"]
     breaks: dict[str, list[str]] = {}
     alarms: dict[str, list[str]] = {}
-    for before, after in asked.values():
+    for place, (before, after) in asked.items():
+        if place in uncovered:
+            continue
         causes = breaks if harm_of(after) > harm_of(before) else alarms
         for finding in judge_candidate(Pair(before, after)).findings:
             cause = f"{finding.oracle}: {finding.reason.replace(base, 'its parent')}"

@@ -194,7 +194,8 @@ class Toolchain:
         if self.python != sys.executable:
             return None
         try:
-            installed = remembered_digest(self.installed_in, self.cache)
+            known = vars(self).get("installed")  # looked at already, by this command
+            installed = known or remembered_digest(self.installed_in, self.cache)
         except ImportsFromElsewhere:
             return None
         return self.cache / FACTS / facts_key(installed) if installed else None

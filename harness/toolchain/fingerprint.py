@@ -30,14 +30,14 @@ class FileState:
     """A file below a folder, and what changes whenever somebody writes to it."""
 
     name: str  # below the folder, with slashes
-    path: Path
+    path: str
     state: tuple[int, ...]
 
 
 def states_of(folder: Path) -> list[FileState]:
     """Every file below a folder that counts, by name. A single file counts as itself."""
     if folder.is_file():
-        return [FileState(folder.name, folder, _state(folder.stat()))]
+        return [FileState(folder.name, str(folder), _state(folder.stat()))]
     return sorted(_states(folder, ""), key=lambda each: each.name)
 
 
@@ -84,7 +84,7 @@ def digest_of_content(folders: Sequence[Path], cache: Path) -> str:
     digest = hashlib.sha256()
     with guarded(folders[0], "it has to be readable"), ThreadPoolExecutor(_AT_ONCE) as readers:
         for some in states:
-            hashes = readers.map(sha256_of, (each.path for each in some))
+            hashes = readers.map(sha256_of, (Path(each.path) for each in some))
             for each, content in zip(some, hashes, strict=True):
                 digest.update(f"{each.name}\0{content}\0".encode(errors="surrogateescape"))
             digest.update(b"\0\0")
@@ -109,7 +109,7 @@ def _states(folder: Path | str, below: str) -> Iterator[FileState]:
                 if entry.is_symlink() and entry.is_dir():
                     yield from _states(entry.path, f"{name}/")
                 elif entry.is_file():
-                    yield FileState(name, Path(entry.path), _state(entry.stat()))
+                    yield FileState(name, entry.path, _state(entry.stat()))
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:

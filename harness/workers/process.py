@@ -21,6 +21,8 @@ from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
 
+#: Names the socket of the process that workers are forked from; `harness.rig.start` reads it.
+WARM_RIG: Final = "INLINER_REGRESS_WARM_RIG"
 _LINE_LIMIT_BYTES: Final = 64 * 1024 * 1024
 _STOP_WAIT_S: Final = 5.0
 # One thread each: workers share the cores, sums keep their order of addition, and a process with a
@@ -42,19 +44,19 @@ def temporary_folder() -> TemporaryDirectory[str]:
     return TemporaryDirectory(prefix="harness-worker-", ignore_cleanup_errors=True)
 
 
-def environment(temporary: str, seed: int = 0) -> dict[str, str]:
-    """The environment variables of a worker with this temporary folder.
+def variables(seed: int) -> dict[str, str]:
+    """The environment variables of every worker.
 
     Args:
         seed: the run's seed. It also decides the order in which Python iterates over sets of
             strings, so that another seed shows an inliner that depends on that order.
     """
-    return {
-        **os.environ,
-        **_ONE_THREAD,
-        "PYTHONHASHSEED": str(seed % 2**32),
-        "TMPDIR": temporary,
-    }
+    return {**os.environ, **_ONE_THREAD, "PYTHONHASHSEED": str(seed % 2**32)}
+
+
+def environment(temporary: str, seed: int = 0) -> dict[str, str]:
+    """The environment variables of a worker with this temporary folder."""
+    return {**variables(seed), "TMPDIR": temporary}
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class Setup:
     corpus_digest: str
 
     module: ClassVar[str] = "harness.rig.workers.lane"
+
+    @property
+    def forked(self) -> bool:
+        """Whether its process may be a fork of one that has imported torch."""
+        return True
 
     def message(self) -> dict[str, Any]:
         """The first message to the worker."""
@@ -87,6 +94,10 @@ class PackageSetup(Setup):
     corpus: Sequence[str] = ()
     executor: str = EMULATED
     device: str = "cpu"
+
+    @property
+    def forked(self) -> bool:
+        return self.executor == EMULATED  # what runs real engines may start threads and drivers
 
     def message(self) -> dict[str, Any]:
         return {
@@ -151,11 +162,14 @@ class Worker:
         setup.log_folder.mkdir(parents=True, exist_ok=True)
         temporary = temporary_folder()
         place = setup.log_folder / f"worker-{number}.log"
+        own = environment(temporary.name, setup.seed)
+        if not setup.forked:
+            own.pop(WARM_RIG, None)
         with place.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *rig_command(setup.python, setup.module),
                 cwd=PROJECT_ROOT,
-                env=environment(temporary.name, setup.seed),
+                env=own,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,

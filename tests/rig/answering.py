@@ -26,7 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.rig.package.opening import open_package
-from tests.warm_rig import IMPORTED
+from harness.workers.warm import PACKAGES
 
 LIMIT_S = 400
 
@@ -87,7 +87,7 @@ def main() -> None:
     os.dup2(2, 1)  # packages print; stdout has the answers alone
     warnings.simplefilter("ignore")
     logging.disable(logging.ERROR)
-    for module in IMPORTED:
+    for module in ("harness.rig.reproduce.warm", *PACKAGES):
         importlib.import_module(module)
     processes: dict[str, Connection] = {}
     for line in sys.stdin:

@@ -1,0 +1,70 @@
+"""Cells in which a candidate mends a defect, and another one that was known shows behind it. Pure.
+
+Such a cell is no breakage: it failed before, does no more harm now, and what it fails by is in the
+other subject, too. A candidate that merely fails otherwise is none of these: it has to mend the
+defect that ended the cell, in this or in other cells, and to go on for at least as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from harness.gate.attribution import difference_of, named_defects
+from harness.gate.qualify import harm_of
+from harness.register.defects import Register
+from harness.register.table import Table
+from harness.wire.oracles import Oracle
+from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import Outcome, Stage
+
+_STAGES = tuple(Stage)
+
+
+def uncovered_in(
+    candidate: str,
+    like: str,
+    records: Collection[CellRecord],
+    table: Table,
+    register: Register,
+    around: Mapping[str, str],
+) -> dict[CellKey, str]:
+    """What is mended, and what shows behind it, in each cell where that is all that differs.
+
+    Args:
+        around: for what no table knows, the release whose defects it may have.
+
+    Returns:
+        By the cell without its subject; defects by id.
+    """
+    pairs, mine, theirs = named_defects(candidate, like, records, table, register, around)
+    told = difference_of(mine, theirs, register, candidate, like)
+    mended = {*told.mended, *told.partly}
+    release = around.get(like, like)
+    has = {defect.id for defect in register.defects if defect.alive_in(release)}
+    has |= {name for named in theirs.values() for name in named.values() if name in register.by_id}
+    found = {}
+    for place, (before, after) in pairs.items():
+        here, there = mine[place], theirs[place]
+        gone = mended.intersection(there.values()) - {*here.values()}
+        behind = {name for seen, name in here.items() if seen not in there}
+        if gone and behind and behind <= has and _no_worse(before, after):
+            found[place] = (
+                f"{' and '.join(sorted(gone))} mended, and behind it shows "
+                f"{' and '.join(sorted(behind))}, which {like} has too"
+            )
+    return found
+
+
+def _no_worse(before: CellRecord, after: CellRecord) -> bool:
+    """Whether a cell does no more harm, ends no earlier, and answers all that it had passed."""
+    if harm_of(after) > harm_of(before):
+        return False
+    passed = (oracle for oracle in Oracle if before.verdict(oracle).outcome is Outcome.OK)
+    if any(after.verdict(oracle).outcome is not Outcome.OK for oracle in passed):
+        return False
+    return _ended_at(after) >= _ended_at(before)
+
+
+def _ended_at(record: CellRecord) -> int:
+    ended = record.verdict(Oracle.COMPLETION)
+    return _STAGES.index(ended.stage) if ended.failed and ended.stage else len(_STAGES)

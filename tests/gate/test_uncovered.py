@@ -1,0 +1,139 @@
+"""What shows behind a mended error is no breakage if it was known, and does no more harm."""
+
+import dataclasses
+
+import pytest
+
+from harness.gate.findings import CellClass, GateReport
+from harness.gate.judge import judge
+from harness.gate.uncovered import uncovered_in
+from harness.register.defects import Sign
+from harness.register.table import Table
+from harness.wire.oracles import Harm, Oracle
+from harness.wire.records import CellRecord, Verdict, not_applicable
+from harness.wire.vocabulary import Stage, SubjectKind
+from tests.record_builders import (
+    by_id,
+    defect,
+    entry,
+    failed,
+    key,
+    planned,
+    record,
+    register,
+    subject,
+    table,
+)
+
+FILE, LIKE = "file:1a", "2.13.0"
+KNOWN = register(
+    defect("first", Sign("completion", "first"), Sign("values", "first")),
+    defect("second", Sign("completion", "second"), Sign("values", "second")),
+    defect("fixed", Sign("completion", "fixed"), fixed_in="2.12.0"),
+    defect("one", Sign("completion", "either")),
+    defect("other", Sign("completion", "either")),
+)
+
+
+def error(message: str, stage: Stage = Stage.EXPORT) -> Verdict:
+    return dataclasses.replace(failed(Oracle.COMPLETION, message, stage), harm=Harm.ERROR)
+
+
+def wrong(message: str) -> Verdict:
+    return dataclasses.replace(failed(Oracle.VALUES, message), harm=Harm.SILENT)
+
+
+def not_reached(oracle: Oracle) -> Verdict:
+    return not_applicable(oracle, "not reached")
+
+
+def judged(
+    *pairs: tuple[list[Verdict], list[Verdict]], expected: Table | None = None
+) -> GateReport:
+    """Cells of a release, each with what the candidate makes of it."""
+    records: list[CellRecord] = []
+    for number, (before, after) in enumerate(pairs):
+        records.append(record(key(f"case{number}", LIKE), *before))
+        records.append(record(key(f"case{number}", FILE), *after))
+    plan = [planned(each.key) for each in records]
+    file = subject(FILE, kind=SubjectKind.FILE, release=LIKE)
+    ours = [cell for cell in plan if cell.key.subject == FILE]
+    report = judge(plan, by_id(*records), expected or Table(), [file], {FILE: LIKE}, register=KNOWN)
+    of_file = tuple(each for each in report.findings if each.subject == FILE)
+    classes = {cell.key.cell_id: report.classes[cell.key.cell_id] for cell in ours}
+    return dataclasses.replace(report, findings=of_file, classes=classes)
+
+
+MENDED_ELSEWHERE = ([error("first")], [])
+UNCOVERED = ([error("first")], [error("second")])
+
+
+def test_a_known_error_behind_a_mended_one_is_told_as_uncovered_and_is_not_red():
+    report = judged(MENDED_ELSEWHERE, UNCOVERED)
+    assert report.findings == ()
+    assert [*report.classes.values()] == [CellClass.OK, CellClass.EXPECTED_FAILURE]
+    (note,) = [note for note in report.notes if note.subject == FILE]
+    assert note.reason.startswith(
+        f"uncovered: first mended, and behind it shows second, which {LIKE} has too: "
+    )
+
+
+def lost(oracle: Oracle) -> tuple[list[Verdict], list[Verdict]]:
+    return [error("first")], [error("second"), not_reached(oracle)]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pytest.param([UNCOVERED], id="nothing is mended anywhere"),
+        pytest.param([MENDED_ELSEWHERE, ([error("first")], [wrong("second")])], id="silent now"),
+        pytest.param([MENDED_ELSEWHERE, ([error("first")], [error("unheard of")])], id="unknown"),
+        pytest.param([MENDED_ELSEWHERE, ([error("first")], [error("fixed")])], id="fixed before"),
+        pytest.param([MENDED_ELSEWHERE, ([error("first")], [error("either")])], id="either of two"),
+        pytest.param(
+            [MENDED_ELSEWHERE, ([error("first")], [error("second", Stage.SPLIT)])], id="earlier"
+        ),
+        pytest.param([MENDED_ELSEWHERE, lost(Oracle.WIRING)], id="a question is lost"),
+        pytest.param(
+            [MENDED_ELSEWHERE, ([error("first")], [error("second"), failed(Oracle.WIRING)])],
+            id="another oracle fails, too",
+        ),
+        pytest.param([MENDED_ELSEWHERE, ([], [error("second")])], id="it was right"),
+        pytest.param(
+            [MENDED_ELSEWHERE, ([error("one")], [error("second")])], id="another was mended"
+        ),
+    ],
+)
+def test_a_breakage_beside_a_fix_stays_red(cells):
+    report = judged(*cells)
+    assert CellClass.UNEXPECTED_FAILURE in report.classes.values()
+
+
+def test_wrong_numbers_behind_wrong_numbers_are_red_where_the_cell_was_not_known_to_have_them():
+    report = judged(([wrong("first")], []), ([wrong("first")], [wrong("second")]))
+    assert [*report.classes.values()] == [CellClass.OK, CellClass.UNEXPECTED_FAILURE]
+
+
+def test_wrong_numbers_behind_an_error_are_red_though_another_release_has_them_there():
+    known = table(
+        entry(says="second", case="case1", defect="second", subjects=("2.10.0",), harm="silent")
+    )
+    for harm, cell_class in (
+        (Harm.SILENT, CellClass.UNEXPECTED_FAILURE),
+        (Harm.ERROR, CellClass.EXPECTED_FAILURE),
+    ):
+        behind = dataclasses.replace(wrong("second"), harm=harm)
+        before = [error("first"), not_reached(Oracle.VALUES)]
+        report = judged(MENDED_ELSEWHERE, (before, [behind]), expected=known)
+        assert report.classes[key("case1", FILE).cell_id] is cell_class
+
+
+def test_both_defects_are_named_by_cell():
+    records = [
+        record(key("a", LIKE), error("first")), record(key("a", FILE)),
+        record(key("b", LIKE), error("first")), record(key("b", FILE), error("second")),
+    ]  # fmt: skip
+    told = uncovered_in(FILE, LIKE, records, Table(), KNOWN, {FILE: LIKE})
+    assert {place.case: text for place, text in told.items()} == {
+        "b": f"first mended, and behind it shows second, which {LIKE} has too"
+    }

@@ -1,0 +1,188 @@
+"""A worker is a fork of one process with torch, and is and ends as a process of its own would."""
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.toolchain.environment import PROJECT_ROOT, rig_command
+from harness.workers.process import WARM_RIG, variables
+from harness.workers.warm import warm_rig
+from tests.commands import python
+
+LANE = rig_command(sys.executable, "harness.rig.workers.lane")
+SEED = 3
+
+
+def ask(question: str, root: Path = PROJECT_ROOT, **environment: str):
+    asked = {"case": "no_such_case", "capture": "nonstrict", "corpus": []}
+    return subprocess.run(
+        [sys.executable, "-P", root / "harness/rig/start.py", "harness.rig.questions"],
+        input=json.dumps({"question": question, **asked}),
+        env={**variables(SEED), **environment},
+        cwd=PROJECT_ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def own_server(monkeypatch):
+    """A server of this test alone."""
+    monkeypatch.delenv(WARM_RIG)
+    with warm_rig(sys.executable, SEED):
+        yield
+
+
+def cpu_s(ended) -> float:
+    """How much processor time the processes took that this one waited for since ``ended``."""
+    now = os.times()
+    return now.children_user + now.children_system - ended
+
+
+def waited() -> float:
+    return cpu_s(0.0)
+
+
+@pytest.fixture(scope="module")
+def started_cpu_s():
+    """What a question costs where torch is imported for it."""
+    before = waited()
+    assert ask("probe", **{WARM_RIG: "/nowhere"}).returncode == 0
+    return cpu_s(before)
+
+
+def test_a_fork_answers_and_refuses_as_a_process_that_was_started(own_server):
+    forked, started = (ask("probe", **more) for more in ({}, {"TORCH_OF": "another kind"}))
+    assert json.loads(forked.stdout) == json.loads(started.stdout)
+    refused = ask("split_text")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.endswith("no case is named no_such_case\n")
+
+
+def test_who_asks_does_not_import_torch_himself(own_server, started_cpu_s):
+    before = waited()
+    assert ask("probe").returncode == 0
+    assert cpu_s(before) < started_cpu_s / 4
+
+
+@pytest.mark.parametrize("variable", ["PYTHONHASHSEED", "ATEN_CPU_CAPABILITY", "OMP_NUM_THREADS"])
+def test_what_decides_otherwise_is_no_fork(own_server, started_cpu_s, variable):
+    before = waited()
+    told = ask("probe", **{variable: "default" if variable.startswith("ATEN") else "2"})
+    assert told.returncode == 0
+    assert cpu_s(before) > started_cpu_s / 2
+
+
+def copy_of_sources(folder: Path) -> Path:
+    for name in ("harness", "corpus"):
+        shutil.copytree(PROJECT_ROOT / name, folder / name)
+    return folder
+
+
+def test_sources_that_were_written_to_since_are_imported_anew(tmp_path, started_cpu_s):
+    copied = copy_of_sources(tmp_path)
+    program = (
+        "import os, sys, subprocess, json, time\n"
+        "from harness.workers.warm import warm_rig\n"
+        "from harness.workers.process import variables\n"
+        "from harness.toolchain.environment import rig_command, PROJECT_ROOT\n"
+        "def cost():\n"
+        "    before = os.times()\n"
+        "    subprocess.run(rig_command(sys.executable, 'harness.rig.questions'), check=True,\n"
+        '        input=b\'{"question": "probe"}\', env=variables(0), stdout=subprocess.DEVNULL)\n'
+        "    after = os.times()\n"
+        "    return after.children_user + after.children_system - before.children_user\n"
+        "with warm_rig(sys.executable):\n"
+        "    first = cost()\n"
+        "    (PROJECT_ROOT / 'corpus/case.py').touch()\n"
+        "    print(json.dumps([first, cost()]))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != WARM_RIG}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(copied)!r})\n{program}"],
+        env=environment, cwd=copied, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    first, second = json.loads(done.stdout)
+    assert first < started_cpu_s / 4
+    assert second > started_cpu_s / 2
+
+
+def test_another_checkout_is_asked_itself(own_server, tmp_path, started_cpu_s):
+    before = waited()
+    assert ask("probe", copy_of_sources(tmp_path)).returncode == 0
+    assert cpu_s(before) > started_cpu_s / 2
+
+
+def test_where_the_server_has_died_workers_start_by_themselves(own_server):
+    assert ask("probe").returncode == 0
+    told = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    servers = [
+        int(pid)
+        for pid in told
+        if "harness.rig.workers.warm" in Path(f"/proc/{pid}/cmdline").read_text()
+    ]
+    server = max(servers)  # the youngest is this test's
+    os.kill(server, signal.SIGKILL)
+    assert ask("probe").returncode == 0
+
+
+def test_the_server_has_imported_and_has_run_nothing(own_server):
+    told = python(
+        "-c",
+        "import sys; sys.path.insert(0, '.')\n"
+        "import importlib\n"
+        "from harness.workers.warm import _IMPORTS, PACKAGES\n"
+        "import torch\n"
+        "ran = []\n"
+        "for name in ('load', 'save', 'export'):\n"
+        "    setattr(torch.export, name, lambda *a, _name=name, **k: ran.append(_name))\n"
+        "[importlib.import_module(name) for name in (*_IMPORTS, *PACKAGES)]\n"
+        "print(ran, [name for name in sys.modules if name.startswith('corpus.families')])",
+    )
+    assert told.stdout == "[] []\n", told.stderr
+
+
+def test_a_fork_is_killed_with_its_process_and_fails_as_it(own_server, library):
+    torch.export.export(torch.nn.ReLU(), (torch.ones(1),))  # which sets variables of torch's
+    setup = {"lane": "graph", "library": str(library), "subjects": [], "corpus": [], "seed": SEED}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
+    own = variables(SEED)
+    with subprocess.Popen(LANE, **pipes, env=own, start_new_session=True) as process:
+        process.stdin.write(json.dumps(setup).encode() + b"\n")
+        said = [json.loads(process.stdout.readline())["event"] for _ in range(2)]
+        assert said == ["stage", "ready"]
+        command = Path(f"/proc/{process.pid}/maps").read_text()
+        assert "libtorch" not in command, "it was started, and imported torch"
+        os.killpg(process.pid, signal.SIGKILL)
+        assert select.select([process.stdout], [], [], 60.0)[0], "somebody could still write"
+        assert process.stdout.read() == b""
+    failed = subprocess.run(LANE, input=b"", capture_output=True, env=own, check=False)
+    assert failed.returncode == 1
+    assert b"JSONDecodeError" in failed.stderr
+
+
+def test_nothing_is_left_when_whoever_began_a_server_is_killed():
+    environment = {name: value for name, value in os.environ.items() if name != WARM_RIG}
+    begun = subprocess.Popen(
+        [sys.executable, "-c", "import sys, time\nfrom harness.workers.warm import warm_rig\n"
+         "with warm_rig(sys.executable):\n    print('here', flush=True)\n    time.sleep(600)"],
+        env=environment, cwd=PROJECT_ROOT, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with begun:
+        assert begun.stdout.readline() == "here\n"
+        children = Path(f"/proc/{begun.pid}/task/{begun.pid}/children").read_text().split()
+        begun.kill()
+    until = time.monotonic() + 60
+    while any(Path(f"/proc/{pid}").exists() for pid in children):
+        assert time.monotonic() < until
+        time.sleep(0.1)
