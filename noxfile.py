@@ -214,7 +214,7 @@ def fuzz(session: nox.Session) -> None:
 @nox.session
 def mutants(session: nox.Session) -> None:
     """A release's own code with one thing wrong at a time: which does the corpus find?"""
-    install(session, "pinned")
+    install(session, "pinned", "tests")  # --ours asks the tests
     run_harness(session, "mutants", *session.posargs)
 
 

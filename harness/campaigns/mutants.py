@@ -107,6 +107,32 @@ class Ledger:
         return name not in self.found and name not in self.unloaded
 
 
+class Journal:
+    """A ledger, and the file that it is read from and written to.
+
+    Raises:
+        UsageError: the folder has a journal over other sources.
+    """
+
+    def __init__(self, folder: Path, digest: str) -> None:
+        self.ledger = Ledger()
+        place = folder / "journal.jsonl"
+        for line in _lines(place):
+            if line["event"] == "file" and line["sha256"] != digest:
+                raise UsageError(
+                    f"{folder} holds a campaign over another file; give another folder by --out"
+                )
+            self.ledger.read(line)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = place.open("a", encoding="utf-8")
+        self.write(event="file", sha256=digest)
+
+    def write(self, **line: Any) -> None:
+        self.ledger.read(line)
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+
+
 @dataclass(frozen=True)
 class Spent:
     """How long one lane took, and whether all was asked."""
@@ -125,7 +151,6 @@ class MutantCampaign:
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
         source = mutants[0].before
-        self.ledger = Ledger()
         self.places: dict[str, Place] = {}
         self._say = say
         self._told = 0.0
@@ -137,16 +162,8 @@ class MutantCampaign:
             path = folder / "texts" / f"{name}.py"
             path.write_text(text, encoding="utf-8")
             self.places[name] = str(path.resolve()), first, last
-        digest = hashlib.sha256(source.encode()).hexdigest()
-        place = folder / "journal.jsonl"
-        for line in _lines(place):
-            if line["event"] == "file" and line["sha256"] != digest:
-                raise UsageError(
-                    f"{folder} holds a campaign over another file; give another folder by --out"
-                )
-            self.ledger.read(line)
-        self._journal = place.open("a", encoding="utf-8")
-        self._write(event="file", sha256=digest)
+        journal = Journal(folder, hashlib.sha256(source.encode()).hexdigest())
+        self.ledger, self._write = journal.ledger, journal.write
 
     def run(self, setup: Mutating, jobs: Sequence[Job], workers: int, seconds: float) -> Spent:
         """Ask every mutant that is alive every case of one lane, until time is up.
@@ -260,11 +277,6 @@ class MutantCampaign:
                 "what the mutants show is worth nothing until that is mended"
             )
         self._write(event="found", mutant=name, where=vars(found))
-
-    def _write(self, **line: Any) -> None:
-        self.ledger.read(line)
-        self._journal.write(json.dumps(line) + "\n")
-        self._journal.flush()
 
     def _tell(self, case: str) -> None:
         if time.monotonic() - self._told > 10:

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from harness.base.errors import ExitCode, Unavailable, UsageError
-from harness.campaigns.mutant_report import report_of
+from harness.campaigns.mutant_report import MutantReport, report_of
 from harness.campaigns.mutants import MutantCampaign, Mutating
 from harness.campaigns.mutation import mutants_of
+from harness.campaigns.own_mutants import ask_tests, own_mutants
 from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
 from harness.cli import options as option
 from harness.cli.common import lanes, listed, tell, toolchain_for
@@ -23,6 +24,7 @@ from harness.runs.plan import make_plan
 from harness.subjects.choosing import choose_subjects
 from harness.subjects.packages import with_packages
 from harness.toolchain import Toolchain
+from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus
 from harness.wire.builders import SEGMENT
 from harness.wire.records import SubjectSpec
@@ -43,6 +45,9 @@ def mutants_command(
     functions: Annotated[str, typer.Option(help="Mutants of these functions alone.")] = "",
     every: Annotated[int, typer.Option(min=1, help="Of the mutants each N-th alone.")] = 1,
     minutes: Annotated[float, typer.Option(min=0.0, help="When to stop.")] = 60.0,
+    ours: Annotated[
+        bool, typer.Option("--ours", help="Mutants of our oracles and gate, by our own tests.")
+    ] = False,
     expression: option.Expression = "",
     jobs: option.Jobs = 2,
     out: Annotated[
@@ -55,6 +60,12 @@ def mutants_command(
 
     Exit code 1 says that one survived that is not listed as equivalent, and 3 that time was up.
     """
+    if ours:
+        asked_of = own_mutants(PROJECT_ROOT, every)
+        ledger = ask_tests(asked_of, PROJECT_ROOT, out, jobs, tell)
+        return _told(
+            report_of("our oracles and gate", [each.mutant for each in asked_of], ledger, True), out
+        )
     toolchain = toolchain_for(wheelhouse, offline)
     chosen = choose_subjects(toolchain, load_catalogue(), releases=release, built_in=False)
     spec = chosen[0]
@@ -84,11 +95,15 @@ def mutants_command(
         spent = campaign.run(setup, cells, jobs, seconds_left)
         seconds_left -= spent.seconds
         complete = complete and spent.complete
-    report = report_of(f"{release}'s {Path(file).name}", mutants, campaign.ledger, complete)
+    title = f"{release}'s {Path(file).name}"
+    return _told(report_of(title, mutants, campaign.ledger, complete), out)
+
+
+def _told(report: MutantReport, out: Path) -> int:
     for line in report.lines:
         tell(line)
     tell(f"page: {report.write(out)}")
-    if not complete:
+    if not report.complete:
         return ExitCode.INCONCLUSIVE
     return ExitCode.RED if report.survivors else ExitCode.GREEN
 

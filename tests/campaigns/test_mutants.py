@@ -5,7 +5,8 @@ import zipfile
 
 import pytest
 
-from harness.base.errors import ExitCode, UsageError
+from harness.base.errors import ExitCode, SurroundingsError, UsageError
+from harness.campaigns import own_mutants
 from harness.campaigns.mutant_report import read_equivalent, report_of
 from harness.campaigns.mutants import Found, Ledger, MutantCampaign
 from harness.campaigns.mutation import Mutant, Operator, mutants_of
@@ -84,3 +85,33 @@ def test_a_survivor_is_told_with_its_difference_and_counts_unless_it_is_listed_a
     page = report.write(tmp_path).read_text()
     assert alive.difference in page
     assert "the same" in page
+
+
+def test_our_own_tests_are_asked_and_tell_which_of_them_finds_a_mutant(tmp_path, monkeypatch):
+    """Of a checkout of three files, with a test that sees one of two faults."""
+    checkout = tmp_path / "checkout"
+    for name, text in {
+        "harness/gate/sums.py": "def total(a, b):\n    return a + min(b, 9)\n",
+        "tests/gate/test_sums.py": "from harness.gate.sums import total\n"
+        "def test_a_sum(): assert total(1, 2) == 3\n",
+        "tests/later/test_more.py": "def test_nothing(): pass\n",
+        "corpus/case.py": "",
+    }.items():
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).write_text(text)
+    tests = {"harness/gate": (("tests/gate",), ("tests/later",))}
+    monkeypatch.setattr(own_mutants, "TESTS", tests)
+    mutants = own_mutants.own_mutants(checkout, 1)
+    for _ in range(2):  # the second time nothing is left to ask
+        ledger = own_mutants.ask_tests(mutants, checkout, tmp_path / "out", 2, str)
+    report = report_of("ours", [each.mutant for each in mutants], ledger, complete=True)
+    assert {where.case for where in ledger.found.values()} == {
+        "tests/gate/test_sums.py::test_a_sum"
+    }
+    assert {each.mutant.operator for each in report.survivors} == {
+        Operator.ARGUMENTS_SWAPPED,
+        Operator.CONSTANT,
+    }
+    (checkout / "tests/later/test_more.py").write_text("def test_fails(): assert False\n")
+    with pytest.raises(SurroundingsError, match=r"the tree as it is fails .*test_fails"):
+        own_mutants.ask_tests(mutants, checkout, tmp_path / "again", 1, str)
