@@ -1,33 +1,40 @@
-"""A campaign: blueprints are drawn and judged until time is up; what is new is shrunk and kept.
+"""A campaign: programs are drawn and judged until time is up; what is new is shrunk and kept.
 
 A failure that bears the signs of a known defect is counted and let go. The first that bears none
-is raised, so that Hypothesis shrinks it while the same cell shows the same fact. From then on it is
-known to the campaign, and counted.
+is raised, so that Hypothesis shrinks it while the same cell shows the same fact. From then on that
+fact, and whatever else its smallest program shows, is known to the campaign as one cause.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings, target
+from hypothesis import strategies as st
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.errors import Flaky
 
 from corpus.blueprints.blueprint import Blueprint, from_json, to_json
-from harness.campaigns.drawing import blueprints
+from corpus.drawn.model import NAME as MODEL
+from corpus.drawn.model import DrawnModel
+from harness.campaigns.differential import differences
+from harness.campaigns.drawing import NAME, blueprints
 from harness.campaigns.judge import Answer, Judge
+from harness.campaigns.models import models
 from harness.register.defects import Register
 from harness.register.facts import UNSUPPORTED, Fact, facts_of, place_of
 from harness.wire.oracles import Harm
 from harness.wire.records import CellKey
+from harness.wire.routes import Lane, Route
 
 _EXAMPLES_A_ROUND: Final = 200
 
@@ -35,24 +42,61 @@ Pair = frozenset[str]
 
 
 @dataclass(frozen=True)
+class Kind:
+    """One kind of programs: how they are drawn and written. ``name`` is that of a worker's job."""
+
+    name: str
+    case: str
+    strategy: Callable[[], st.SearchStrategy[Any]]
+    to_json: Callable[[Any], dict[str, Any]]
+    from_json: Callable[[Any], Any]
+    size: Callable[[Any], str]
+
+
+BLUEPRINTS: Final = Kind(
+    "blueprint", NAME, blueprints, to_json, from_json, lambda one: f"{len(one.steps)} steps"
+)
+MODELS: Final = Kind(
+    "model",
+    MODEL,
+    models,
+    DrawnModel.to_json,
+    DrawnModel.from_json,
+    lambda one: f"{len(one.source.splitlines())} lines",
+)
+KINDS: Final = {kind.name: kind for kind in (MODELS, BLUEPRINTS)}
+
+
+@dataclass(frozen=True)
 class Cause:
-    """What has to stay as it is while a blueprint shrinks: a fact of one cell."""
+    """What has to stay as it is while a program shrinks: a fact of one cell."""
 
     subject: str
     route: str
     fact: Fact
+    lane: str = Lane.GRAPH
 
     @property
     def text(self) -> str:
-        return f"{self.subject} by {self.route}: {self.fact.text}"
+        return f"{self.subject} by {self.lane}/{self.route}: {self.fact.text}"
 
 
 @dataclass(frozen=True)
 class Find:
-    """A failure that no known defect explains, and the smallest blueprint that shows it."""
+    """A failure that no known defect explains, and the smallest program that shows it.
+
+    ``also`` are the other failures of that program which no known defect explains.
+    """
 
     cause: Cause
-    blueprint: Blueprint
+    kind: Kind
+    program: Blueprint | DrawnModel
+    also: tuple[Cause, ...] = ()
+
+    @property
+    def text(self) -> str:
+        more = f", and {len(self.also)} more of its cells" if self.also else ""
+        return f"{self.cause.text} ({self.kind.size(self.program)}{more})"
 
 
 class _NewFailure(Exception):
@@ -64,12 +108,15 @@ class _TimeIsUp(BaseException):
 
 
 class Campaign:
-    """What a campaign has seen so far; all of it is in its journal."""
+    """What a campaign has seen so far; all of it is in its journal.
+
+    ``cells`` are those that each kind of program is judged by; the kinds take turns.
+    """
 
     def __init__(
         self,
         judge: Judge,
-        cells: tuple[CellKey, ...],
+        cells: Mapping[str, tuple[CellKey, ...]],
         register: Register,
         folder: Path,
         seed_: int = 0,
@@ -90,12 +137,15 @@ class Campaign:
         self.pairs: set[Pair] = set()
         self.known: Counter[str] = Counter()
         self.finds: dict[Cause, Find] = {}
+        self.differs: dict[str, str] = {}
+        self._met: set[tuple[str, str, str]] = set()
         self.broken: list[str] = []
         self._spent_s = 0.0
         self._shrinking: Cause | None = None
         self._smallest: Find | None = None
         self._resume()
         self._journal = (folder / "journal.jsonl").open("a", encoding="utf-8")
+        self._journal.write("\n")  # a line that a kill has cut off ends here
 
     def run(self, seconds: float) -> None:
         """Draw and judge for so long."""
@@ -116,11 +166,14 @@ class Campaign:
         rate = self.programs / max(time.monotonic() - self._started, 0.001)
         return (
             f"{self.programs:,} programs, {rate:.1f} a second; {len(self.pairs):,} pairs of the "
-            f"space; {len(self.known)} known defects met; {len(self.finds)} new failures"
+            f"space; {len(self.known)} known defects met; {len(self.finds)} new failures; "
+            f"{len(self.differs)} differences"
         )
 
     def _round(self) -> None:
         self._shrinking = self._smallest = None
+        names = [name for name in KINDS if name in self._cells]
+        kind = KINDS[names[self.rounds % len(names)]]
         self.rounds += 1
 
         @seed(self._seed * 1_000_003 + self.rounds)
@@ -133,34 +186,56 @@ class Campaign:
             phases=(Phase.reuse, Phase.generate, Phase.target, Phase.shrink),
             verbosity=Verbosity.quiet,
         )
-        @given(blueprints())
-        def judge(blueprint: Blueprint) -> None:
-            self._judge_one(blueprint)
+        @given(kind.strategy())
+        def judge(program: Any) -> None:
+            self._judge_one(kind, program)
 
         with contextlib.suppress(_NewFailure, Flaky):  # what it found is kept below
             judge()
         self._keep()
         self._write("round")
 
-    def _judge_one(self, blueprint: Blueprint) -> None:
+    def _judge_one(self, kind: Kind, program: Any) -> None:
         if time.monotonic() >= self._ends:
             raise _TimeIsUp
         wanted = self._shrinking
-        cells = [
-            key
-            for key in self._cells
-            if wanted is None or (key.subject, key.route) == (wanted.subject, wanted.route)
-        ]
-        answer = self._judge.ask(blueprint, cells, values=wanted is None)
+        answer = self._ask(kind, program, wanted)
+        causes = self._unknown(answer, count=wanted is None)
         if wanted is None:
             self.programs += 1
             self._cover(answer)
-        causes = self._unknown(answer, count=wanted is None)
-        if wanted is None and causes:
-            wanted = self._shrinking = causes[0]
+            self._compare(answer, kind, program)
+            if causes:
+                wanted = self._shrinking = causes[0]
         if wanted in causes:
-            self._smallest = Find(wanted, blueprint)
+            self._smallest = Find(wanted, kind, program)
+            # A kill while it shrinks leaves what it is by now.
+            self._write("smaller", **self._plain(self._smallest))
             raise _NewFailure(wanted.text)
+
+    def _ask(self, kind: Kind, program: Any, wanted: Cause | None) -> Answer:
+        dynamic = kind is MODELS and bool(program.dynamic)
+        cells = [
+            key
+            for key in self._cells[kind.name]
+            if (dynamic or not Route(key.route).row.dynamic)
+            and (wanted is None or self._of(key) == (wanted.subject, wanted.route, wanted.lane))
+        ]
+        job = {kind.name: kind.to_json(program)}
+        return self._judge.ask(job, cells, values=wanted is None)
+
+    @staticmethod
+    def _of(key: CellKey) -> tuple[str, str, str]:
+        return key.subject, key.route, key.lane
+
+    def _compare(self, answer: Answer, kind: Kind, program: Any) -> None:
+        """Tell the first program of each difference that the register does not explain."""
+        for difference in differences(answer.records, self._register):
+            if difference not in self.differs:
+                self.differs[difference] = kind.name
+                self._write(
+                    "differs", difference=difference, kind=kind.name, program=kind.to_json(program)
+                )
 
     def _cover(self, answer: Answer) -> None:
         before = len(self.pairs), len(self.known)
@@ -196,19 +271,35 @@ class Campaign:
                         self._write("known", defect=named[0].id)
                     self.known[named[0].id] += count
                     continue
-                cause = Cause(subject, record.key.route, fact)
-                if cause not in self.finds:
-                    unknown.append(cause)
+                if fact.seen not in self._met:
+                    unknown.append(Cause(subject, record.key.route, fact, record.key.lane))
         return sorted(unknown, key=lambda cause: Harm(cause.fact.harm or Harm.ERROR).severity)
 
     def _keep(self) -> None:
-        """Keep the smallest blueprint of what was just shrunk."""
+        """Keep the smallest program of what was just shrunk, with all that it shows."""
         if self._smallest is None:
             return
         find, self._smallest = self._smallest, None
+        if time.monotonic() < self._ends:
+            shown = self._unknown(self._ask(find.kind, find.program, None), count=False)
+            also = tuple(cause for cause in shown if cause != find.cause)
+            find = dataclasses.replace(find, also=also)
+        self._add(find)
+        self._write("found", **self._plain(find))
+        self._say(f"new: {find.text}")
+
+    def _add(self, find: Find) -> None:
         self.finds[find.cause] = find
-        self._write("found", cause=_plain(find.cause), blueprint=to_json(find.blueprint))
-        self._say(f"new: {find.cause.text}")
+        self._met |= {cause.fact.seen for cause in (find.cause, *find.also)}
+
+    @staticmethod
+    def _plain(find: Find) -> dict[str, Any]:
+        return {
+            "cause": dataclasses.asdict(find.cause),
+            "also": [dataclasses.asdict(cause) for cause in find.also],
+            "kind": find.kind.name,
+            "program": find.kind.to_json(find.program),
+        }
 
     def _write(self, event: str, **more: Any) -> None:
         line = {
@@ -226,34 +317,30 @@ class Campaign:
 
     def _resume(self) -> None:
         """Go on where the journal ends; a last line that was cut off is left out."""
-        path = self._folder / "journal.jsonl"
-        for text in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
-            try:
-                line = json.loads(text)
-            except ValueError:
-                continue
+        for line in journal_lines(self._folder):
             self._spent_s = line["seconds"]
             self.programs, self.rounds = line["programs"], line["rounds"]
             self.pairs |= {frozenset(pair) for pair in line.get("pairs", ())}
             if "defect" in line:
                 self.known[line["defect"]] += 1
+            if "difference" in line:
+                self.differs[line["difference"]] = line["kind"]
             if "cause" in line:
-                cause = _cause(line["cause"])
-                self.finds[cause] = Find(cause, from_json(line["blueprint"]))
+                kind = KINDS[line["kind"]]
+                also = tuple(map(_cause, line["also"]))
+                program = kind.from_json(line["program"])
+                self._add(Find(_cause(line["cause"]), kind, program, also))
 
 
-def _plain(cause: Cause) -> dict[str, str]:
-    fact = cause.fact
-    return {
-        "subject": cause.subject,
-        "route": str(cause.route),
-        "oracle": fact.oracle,
-        "fails": fact.fails,
-        "says": fact.says,
-        "harm": fact.harm,
-    }
+def journal_lines(folder: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a campaign's journal; a last one that was cut off is left out."""
+    path = folder / "journal.jsonl"
+    for text in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        try:
+            yield json.loads(text)
+        except ValueError:
+            continue
 
 
-def _cause(data: Mapping[str, str]) -> Cause:
-    fact = Fact(data["oracle"], data["fails"], data["says"], data["harm"])
-    return Cause(data["subject"], data["route"], fact)
+def _cause(data: Mapping[str, Any]) -> Cause:
+    return Cause(data["subject"], data["route"], Fact(**data["fact"]), data["lane"])

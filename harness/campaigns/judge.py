@@ -1,28 +1,33 @@
-"""A warm worker that judges one blueprint at a time, for a controller that waits for it."""
+"""Warm workers that judge one drawn program at a time, for a controller that waits for them.
+
+One worker holds the inliners of all releases, and one each whole package; they work at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from corpus.blueprints.blueprint import Blueprint, to_json
 from harness.wire.oracles import Symptom
 from harness.wire.record_json import cell_from_json, key_to_json
 from harness.wire.records import CellKey, CellRecord
+from harness.wire.routes import Lane
 from harness.wire.vocabulary import Stage
 from harness.workers.jobs import broken_off
-from harness.workers.process import Worker, WorkerDied, WorkerSetup, WorkerTimeout
+from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
 
 _START_TIMEOUT_S: Final = 300.0
+#: A worker never frees what it once kept (`harness.rig.channel`), and so it is replaced in time.
+_PROGRAMS_OF_A_WORKER: Final = 400
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The records of a blueprint's cells, and what it has of the space.
+    """The records of a program's cells, and what it has of the space.
 
     ``broken`` holds the tracebacks of the harness's own failures.
     """
@@ -31,32 +36,80 @@ class Answer:
     values: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
 
+    @classmethod
+    def joined(cls, answers: Sequence[Answer]) -> Answer:
+        """One answer of those of several workers."""
+        return cls(
+            tuple(record for each in answers for record in each.records),
+            tuple(value for each in answers for value in each.values),
+            tuple(text for each in answers for text in each.broken),
+        )
 
+
+@dataclass
+class _Seat:
+    """A setup, and the process that has it now."""
+
+    setup: Setup
+    number: int
+    worker: Worker | None = None
+    programs: int = 0
+
+
+@dataclass(frozen=True)
 class Judge:
-    """One worker process, started anew where a program has killed it."""
+    """A worker process for each setup, started anew where a program has killed it.
 
-    def __init__(self, setup: WorkerSetup, timeout_s: float = 60.0) -> None:
-        self._setup = setup
-        self._timeout_s = timeout_s
-        self._loop = asyncio.new_event_loop()
-        self._worker: Worker | None = None
+    ``setups`` has them by lane, and by release in the package lane, ``""`` in the graph lane.
+    """
 
-    def ask(self, blueprint: Blueprint, cells: Sequence[CellKey], *, values: bool) -> Answer:
-        """Judge a blueprint by these cells; with ``values``, tell what it has of the space."""
-        return self._wait(self._ask(blueprint, cells, values))
+    setups: Mapping[tuple[Lane, str], Setup]
+    timeout_s: float = 60.0
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+    _seats: dict[tuple[Lane, str], _Seat] = field(default_factory=dict)
+
+    def ask(self, program: Mapping[str, Any], cells: Sequence[CellKey], *, values: bool) -> Answer:
+        """Judge a drawn program by these cells; with ``values``, tell what it has of the space.
+
+        Args:
+            program: ``{"blueprint": JSON}`` or ``{"model": JSON}``.
+        """
+        shares: dict[tuple[Lane, str], list[CellKey]] = {}
+        for key in cells:
+            place = (Lane.GRAPH, "") if key.lane == Lane.GRAPH else (Lane.PACKAGE, key.subject)
+            shares.setdefault(place, []).append(key)
+
+        async def all_of_them() -> list[Answer]:
+            asked = [
+                self._ask(self._seat(place), program, share, values and number == 0)
+                for number, (place, share) in enumerate(shares.items())
+            ]
+            return await asyncio.gather(*asked)
+
+        return Answer.joined(self._wait(all_of_them()))
 
     def close(self) -> None:
-        if self._worker is not None:
-            self._wait(self._worker.stop())
+        for seat in self._seats.values():
+            if seat.worker is not None:
+                self._wait(seat.worker.stop())
         self._loop.close()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return self._loop.run_until_complete(work)
 
-    async def _ask(self, blueprint: Blueprint, cells: Sequence[CellKey], values: bool) -> Answer:
-        if self._worker is None:
-            self._worker = await Worker.ready(self._setup, 0, _START_TIMEOUT_S)
-        worker = self._worker
+    def _seat(self, place: tuple[Lane, str]) -> _Seat:
+        return self._seats.setdefault(place, _Seat(self.setups[place], len(self._seats)))
+
+    async def _ask(
+        self, seat: _Seat, program: Mapping[str, Any], cells: Sequence[CellKey], values: bool
+    ) -> Answer:
+        if seat.worker is not None and seat.programs % _PROGRAMS_OF_A_WORKER == 0:
+            await seat.worker.stop()
+            seat.worker = None
+        if seat.worker is None:
+            seat.worker = await Worker.ready(seat.setup, seat.number, _START_TIMEOUT_S)
+        seat.programs += 1
+        worker = seat.worker
         records: list[CellRecord] = []
         held: list[str] = []
         broken: list[str] = []
@@ -64,7 +117,7 @@ class Judge:
         by_id = {key.cell_id: key for key in cells}
         await worker.send(
             {
-                "blueprint": to_json(blueprint),
+                **program,
                 "values": values,
                 "capture": cells[0].capture,
                 "cells": [key_to_json(key) for key in cells],
@@ -72,7 +125,7 @@ class Judge:
         )
         try:
             while True:
-                event = await worker.next_event(self._timeout_s)
+                event = await worker.next_event(self.timeout_s)
                 match event["event"]:
                     case "values":
                         held = event["values"]
@@ -85,10 +138,10 @@ class Judge:
                     case "done":
                         return Answer(tuple(records), tuple(held), tuple(broken))
         except WorkerTimeout:
-            symptom, message = Symptom.TIMEOUT, f"no end in {self._timeout_s:g} s"
+            symptom, message = Symptom.TIMEOUT, f"no end in {self.timeout_s:g} s"
         except WorkerDied as error:
             symptom, message = Symptom.KILLED, str(error)
         await worker.kill()
-        self._worker = None
+        seat.worker = None
         records.append(broken_off(at, symptom, stage, message, 1))
         return Answer(tuple(records), tuple(held), tuple(broken))

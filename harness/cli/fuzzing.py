@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from harness.base.errors import ExitCode, SurroundingsError
-from harness.campaigns.campaign import Campaign
-from harness.campaigns.drawing import NAME
+from harness.base.errors import ExitCode, SurroundingsError, Unavailable, UsageError
+from harness.base.files import replace_file
+from harness.campaigns.campaign import BLUEPRINTS, MODELS, Campaign
+from harness.campaigns.fuzz_report import points_of, write_finds, write_page
 from harness.campaigns.judge import Judge
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import tell, toolchain_for
-from harness.register.defects import read_register
+from harness.cli.common import lanes, tell, toolchain_for
+from harness.register.defects import DEFECTS_FILE, read_register
 from harness.register.facts import NONSTRICT
+from harness.report.draw.fuzz_plot import fuzz_figure
+from harness.report.draw.plots import png
 from harness.subjects.choosing import choose_subjects
-from harness.wire.records import CellKey
-from harness.wire.routes import Route
-from harness.workers.process import WorkerSetup
+from harness.subjects.packages import Sites, with_packages
+from harness.toolchain import Toolchain
+from harness.wire.records import CellKey, SubjectSpec
+from harness.wire.routes import Lane, Route
+from harness.workers.process import PackageSetup, Setup, WorkerSetup
 
 
 def fuzz_command(
     minutes: Annotated[float, typer.Option(min=0.0, help="How long to draw.")] = 10.0,
     releases: option.Releases = "2.14.0",
+    lane: Annotated[str, typer.Option(help="graph, package, or both.")] = Lane.GRAPH,
+    register: Annotated[
+        Path, typer.Option(help="Another file of known defects than the project's own.")
+    ] = DEFECTS_FILE,
     seed: Annotated[int, typer.Option(help="Another seed draws other programs.")] = 0,
     out: Annotated[
         Path, typer.Option(help="The campaign's folder; one that has a journal is gone on with.")
@@ -37,34 +47,89 @@ def fuzz_command(
 
     The folder has a journal, and Hypothesis's examples. Exit code 1 says that something new failed.
     """
-    toolchain = toolchain_for(wheelhouse, offline)
-    subjects = choose_subjects(toolchain, load_catalogue(), releases=releases, built_in=False)
-    setup = WorkerSetup(
-        python=sys.executable,
-        subjects=subjects,
-        seed=0,
-        log_folder=out / "logs",
-        corpus_digest="",
-        library=toolchain.emulated_runtime(),
-    )
-    cells = tuple(
-        CellKey(NAME, NONSTRICT, spec.subject, route)
-        for spec in subjects
-        for route in spec.routes
-        if not route.row.dynamic and route not in (Route.CROSS, Route.PLAIN)
-    )
-    judge = Judge(setup)
-    campaign = Campaign(judge, cells, read_register(), out, seed, tell)
+    toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
+    asked = lanes(lane)
+    subjects = choose_subjects(toolchain, catalogue, releases=releases, built_in=False)
+    sites: Sites = {}
+    if Lane.PACKAGE in asked:
+        subjects, sites = with_packages(subjects, toolchain, catalogue)
+    setups, cells = _setups(toolchain, subjects, sites, asked, out)
+    judge = Judge(setups)
+    campaign = Campaign(judge, cells, read_register(register), out, seed, tell)
     try:
         campaign.run(minutes * 60)
     finally:
         judge.close()
     tell(campaign.progress)
     for find in campaign.finds.values():
-        tell(f"  {find.cause.text} ({len(find.blueprint.steps)} steps)")
+        tell(f"  {find.text}")
+    for difference in campaign.differs:
+        tell(f"  {difference}")
+    write_finds(campaign.finds.values(), out / "found")
+    replace_file(out / "fuzz.png", png(fuzz_figure(points_of(out))))
+    tell(f"page: {write_page(campaign, out)}")
     if campaign.broken:
         raise SurroundingsError(
             f"the harness itself failed in {len(campaign.broken)} cells; the tracebacks are in "
             f"{out / 'journal.jsonl'}"
         )
     return ExitCode.RED if campaign.finds else ExitCode.GREEN
+
+
+def _setups(
+    toolchain: Toolchain,
+    subjects: Sequence[SubjectSpec],
+    sites: Sites,
+    asked: Sequence[str],
+    out: Path,
+) -> tuple[dict[tuple[Lane, str], Setup], dict[str, tuple[CellKey, ...]]]:
+    """The workers of the lanes, and the cells that each kind of program is judged by.
+
+    Models go through both lanes, blueprints through the graph lane alone.
+    """
+    common: dict[str, Any] = {
+        "python": sys.executable,
+        "seed": 0,
+        "log_folder": out / "logs",
+        "corpus_digest": "",
+    }
+    setups: dict[tuple[Lane, str], Setup] = {}
+    graph = [
+        (spec.subject, route)
+        for spec in subjects
+        for route in spec.routes
+        if Lane.GRAPH in asked and route not in (Route.CROSS, Route.PLAIN)
+    ]
+    if graph:
+        setups[Lane.GRAPH, ""] = WorkerSetup(
+            subjects=subjects, library=toolchain.emulated_runtime(), **common
+        )
+    packages: list[CellKey] = []
+    for spec in subjects:
+        for package in spec.packages:
+            site = sites.get((spec.subject, package.builder))
+            if site is None:
+                raise Unavailable(f"{spec.subject} has no package lane: {package.unavailable}")
+            setups[Lane.PACKAGE, spec.subject] = PackageSetup(
+                subjects=[spec],
+                release=spec.subject,
+                site=site,
+                engines=toolchain.engines,
+                **common,
+            )
+            packages += [
+                CellKey(MODELS.case, NONSTRICT, spec.subject, route, Lane.PACKAGE, package.builder)
+                for route in package.routes
+            ]
+    cells: dict[str, tuple[CellKey, ...]] = {}
+    if packages:
+        beside = [CellKey(MODELS.case, NONSTRICT, *each) for each in graph]
+        cells[MODELS.name] = (*packages, *beside)
+    if graph:
+        static = (each for each in graph if not each[1].row.dynamic)
+        cells[BLUEPRINTS.name] = tuple(
+            CellKey(BLUEPRINTS.case, NONSTRICT, *each) for each in static
+        )
+    if not cells:
+        raise UsageError("--releases: none of these has a whole package; it begins with 2.7.0")
+    return setups, cells

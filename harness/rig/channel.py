@@ -4,7 +4,7 @@ In:   a setup, once; its fields are those that the worker's own module states, t
       {"case": NAME, "capture": MODE, "cells": [CellKey...], "programs": {ID: DIGEST}}
                          a job each; a cell whose program is that one needs no verdicts
 Out:  {"event": "ready", ...}                      after torch is imported and subjects are loaded
-      {"event": "values", "values": [ID...]}       what a drawn blueprint has of the space
+      {"event": "values", "values": [ID...]}       what a drawn program has of the space
       {"event": "stage", "cell": ID, "stage": S}   so that whoever watches knows where a worker died
       {"event": "record", "record": {...}}         one ended cell
       {"event": "mutant", "name": NAME, ...}       what a mutant did, see `workers.mutants`
@@ -47,7 +47,7 @@ class Reporter:
         self._send(event="stage", cell=key and key.cell_id, stage=stage)
 
     def values(self, held: Iterable[str]) -> None:
-        """Which values of the structure space a drawn blueprint has."""
+        """Which values of the structure space a drawn program has."""
         self._send(event="values", values=list(held))
 
     def ended(self, records: Iterable[CellRecord]) -> None:

@@ -1,24 +1,43 @@
 """Programs that are drawn build and run; what no known defect explains is shrunk and kept."""
 
+import dataclasses
 import json
+import re
 import sys
+import tomllib
 
 import pytest
 import torch
 from hypothesis import given, settings
 
+from corpus import models_file
 from corpus.blueprints.blueprint import from_json, to_json
 from corpus.blueprints.build import build
-from harness.campaigns.campaign import Campaign
+from corpus.case import find_case
+from corpus.drawn.model import NAME as MODEL
+from corpus.drawn.model import DrawnModel
+from corpus.drawn.model_case import case_of
+from harness.campaigns.campaign import BLUEPRINTS, MODELS, Campaign
+from harness.campaigns.differential import differences
 from harness.campaigns.drawing import NAME, blueprints
+from harness.campaigns.fuzz_report import points_of, write_finds, write_page
 from harness.campaigns.judge import Judge
-from harness.register.defects import Register, read_register
+from harness.campaigns.models import models
+from harness.register.defects import Defect, Register, Sign, read_register
 from harness.register.facts import facts_of, place_of
-from harness.wire.records import CellKey
-from harness.wire.routes import Route
+from harness.wire.oracles import Oracle, Symptom
+from harness.wire.records import CellKey, Verdict
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import Outcome, Stage
 from harness.workers.process import WorkerSetup
 
 CELL = CellKey(NAME, "nonstrict", "2.13.0", Route.EXPORT)
+CELLS = {BLUEPRINTS.name: (CELL,)}
+OF_MODELS = {
+    MODELS.name: tuple(
+        CellKey(MODEL, "nonstrict", "2.13.0", route) for route in (Route.EXPORT, Route.DIRECT)
+    )
+}
 
 
 @settings(max_examples=25)
@@ -42,7 +61,7 @@ def judge(tmp_path_factory, release_specs, library):
         corpus_digest="",
         library=library,
     )
-    one = Judge(setup)
+    one = Judge({(Lane.GRAPH, ""): setup})
     yield one
     one.close()
 
@@ -51,14 +70,14 @@ class _FoundEnough(Exception):
     pass
 
 
-def campaign_until_one_is_found(judge, folder):
+def campaign_until_one_is_found(judge, folder, cells=CELLS):
     """A campaign that knows no defect, which ends where it has told of a new failure."""
 
     def say(line: str) -> None:
         if line.startswith("new"):
             raise _FoundEnough
 
-    found = Campaign(judge, (CELL,), Register(), folder, say=say)
+    found = Campaign(judge, cells, Register(), folder, say=say)
     with pytest.raises(_FoundEnough):
         found.run(300)
     return found
@@ -67,13 +86,13 @@ def campaign_until_one_is_found(judge, folder):
 def test_what_the_register_lacks_is_shrunk_and_what_it_has_is_let_go(judge, tmp_path):
     campaign = campaign_until_one_is_found(judge, tmp_path)
     (find,) = campaign.finds.values()
-    assert len(find.blueprint.steps) <= 3
-    (record,) = judge.ask(find.blueprint, [CELL], values=False).records
+    assert len(find.program.steps) <= 3
+    (record,) = judge.ask({"blueprint": to_json(find.program)}, [CELL], values=False).records
     assert find.cause.fact in facts_of(record)
     register = read_register()
     assert register.candidates(place_of(CELL), find.cause.fact, ["2.13.0"])
-    known = Campaign(judge, (CELL,), register, tmp_path / "known")
-    answer = judge.ask(find.blueprint, [CELL], values=True)
+    known = Campaign(judge, CELLS, register, tmp_path / "known")
+    answer = judge.ask({"blueprint": to_json(find.program)}, [CELL], values=True)
     assert known._unknown(answer, count=True) == []
     assert len(known.known) == 1
     assert answer.values
@@ -83,10 +102,76 @@ def test_a_campaign_that_was_killed_goes_on_with_all_that_it_had(judge, tmp_path
     before = campaign_until_one_is_found(judge, tmp_path)
     with (tmp_path / "journal.jsonl").open("a") as journal:
         journal.write('{"event": "pai')  # where it was cut off
-    after = Campaign(judge, (CELL,), Register(), tmp_path)
+    after = Campaign(judge, CELLS, Register(), tmp_path)
     assert (after.programs, after.rounds, after.pairs) == (
         before.programs,
         before.rounds,
         before.pairs,
     )
     assert after.finds == before.finds
+
+
+@settings(max_examples=25)
+@given(models())
+def test_a_model_that_is_drawn_is_a_users_file_that_runs_and_comes_back_from_json(model):
+    assert DrawnModel.from_json(json.loads(json.dumps(model.to_json()))) == model
+    program = case_of(model).build()
+    call = program.inputs(torch.Generator().manual_seed(0), 4 if model.dynamic else None)
+    with torch.no_grad():
+        program.model(*call.args, **call.kwargs)
+
+
+def test_what_a_model_shows_is_shrunk_to_a_few_lines_and_written_as_a_case_with_a_defect(
+    judge, tmp_path
+):
+    campaign = campaign_until_one_is_found(judge, tmp_path, OF_MODELS)
+    (find,) = campaign.finds.values()
+    assert len(find.program.source.splitlines()) < 25
+    (name,) = write_finds([find], tmp_path / "found")
+    declared = models_file.declare(tmp_path / "found" / "models.toml")
+    assert declared
+    assert find_case(name).fallback == find.program.fallback
+    proposed = tomllib.loads((tmp_path / "found" / f"{name}.toml").read_text())["defect"]
+    assert re.fullmatch(proposed[0]["signs"][0]["says"], find.cause.fact.says)
+    assert find.cause.text in write_page(campaign, tmp_path).read_text()
+    assert points_of(tmp_path)[-1].found == 1
+
+
+def test_a_kill_while_a_program_shrinks_leaves_what_it_is_by_then(judge, tmp_path):
+    before = campaign_until_one_is_found(judge, tmp_path)
+    lines = (tmp_path / "journal.jsonl").read_text().splitlines(keepends=True)
+    until = next(number for number, line in enumerate(lines) if '"smaller"' in line)
+    (tmp_path / "journal.jsonl").write_text("".join(lines[: until + 1]))
+    after = Campaign(judge, CELLS, Register(), tmp_path)
+    assert list(after.finds) == list(before.finds)
+
+
+RELU = DrawnModel(
+    "import torch\nfrom torch import nn\n\n\nclass Model(nn.Module):\n"
+    "    def forward(self, x):\n        return torch.relu(x)\n\n\n"
+    "def example():\n    return (torch.randn(3, 8),)\n"
+)
+
+
+def blaming(since):
+    """A register that says of every release from one on, and of every call, that numbers differ."""
+    sign = Sign("values", "numbers differ")
+    return Register((Defect("wrong", "", "", (), "inliner", "", "", (sign,), since=since),))
+
+
+def test_a_difference_is_told_where_the_register_says_of_both_what_only_one_shows(judge):
+    cells = OF_MODELS["model"][:1]
+    (right,) = judge.ask({"model": RELU.to_json()}, cells, values=False).records
+    assert facts_of(right) == ()
+    fails = Verdict(
+        Oracle.VALUES, Outcome.FAILED, Symptom.WRONG_VALUES, Stage.RUN, "numbers differ"
+    )
+    later = dataclasses.replace(right.key, subject="2.14.0")
+    wrong = dataclasses.replace(right, key=later, verdicts=(fails,))
+    (told,) = differences([wrong, right], blaming("2.13.0"))
+    assert told.startswith("two releases: 2.14.0 by graph/export fails as wrong, 2.13.0")
+    assert not list(differences([wrong, right], blaming("2.14.0")))
+    lane = dataclasses.replace(later, route=Route.RETRACE_DYNAMIC, lane=Lane.PACKAGE)
+    in_package = dataclasses.replace(right, key=lane)
+    (told,) = differences([wrong, in_package], blaming("2.13.0"))
+    assert told.startswith("both lanes")

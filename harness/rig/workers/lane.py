@@ -2,8 +2,8 @@
 
     python -m harness.rig.workers.lane        started by harness.workers, never by hand
 
-A job may hold a blueprint in place of a case's name ("blueprint", its JSON); with "values" the
-worker also tells what the blueprint has of the structure space.
+A job may hold a drawn program in place of a case's name ("blueprint" or "model", its JSON); with
+"values" the worker also tells what the program has of the structure space.
 
 It speaks as `harness.rig.channel` says. Its setup is that of a lane of `harness.rig.lanes`.
 """
@@ -38,20 +38,28 @@ class _Worker:
         from harness.rig.lanes import serve_cells
 
         cells = [key_from_json(key) for key in job["cells"]]
-        asked = self._drawn(job) if "blueprint" in job else job["case"]
+        asked = job["case"] if "case" in job else self._drawn(job)
         return serve_cells(
             self._lane, asked, job["capture"], cells, self._report, job.get("programs")
         )
 
     def _drawn(self, job: Mapping[str, Any]) -> Case:
-        """The case of a blueprint that was drawn."""
+        """The case of a program that was drawn."""
         from corpus.blueprints.blueprint import from_json
         from corpus.blueprints.cases import case_of
+        from corpus.drawn.model import DrawnModel
+        from corpus.drawn.model_case import case_of as case_of_model
         from harness.rig.questions.coverage import values_of
 
-        case = case_of(from_json(job["blueprint"]))
+        if "model" in job:
+            case = case_of_model(DrawnModel.from_json(job["model"]))
+        else:
+            case = case_of(from_json(job["blueprint"]))
         if job["values"]:
-            self._report.values(values_of(case))
+            try:
+                self._report.values(values_of(case))
+            except Exception:  # noqa: BLE001 - no split, no values; its cells tell why
+                self._report.values(())
         return case
 
     def close(self) -> None:
