@@ -17,6 +17,8 @@ _MADE_BY: Final[Mapping[tuple[bool, Reach], str]] = {
     (False, Reach.HANDMADE): "split by hand",
 }
 
+_FORBIDS_NOTHING: Final = " (which forbids nothing: no release makes such splits)"
+
 
 def decision_words(q: Qualification) -> str:
     """``2.14.0 in place of 2.13.0: ship``, and in brackets what alone that is said of."""
@@ -42,15 +44,18 @@ def tally_lines(q: Qualification) -> list[tuple[str, str]]:
         tally = q.tallies.get(where)
         if tally is None:
             continue
+        # A reader who sees "ship" and a regression asks why that does not forbid.
+        handmade = where[1] is Reach.HANDMADE and tally.regressed
+        regressed = f"regressed{_FORBIDS_NOTHING}" if handmade else "regressed"
         counts = {
-            "regressed": tally.regressed,
+            regressed: tally.regressed,
             "fixed": tally.fixed,
             "silent before and now raised or warned of": tally.louder,
             "raised before and now announced as wrong": tally.otherwise,
             "broken before": tally.broken,
             "right": tally.right,
         }
-        always = ("regressed", "fixed", "broken before", "right")
+        always = (regressed, "fixed", "broken before", "right")
         told = [f"{count:,} {what}" for what, count in counts.items() if count or what in always]
         several = name.replace("split", "splits") if "split" in name else ""
         lines.append((plural(tally.asked, name, several), ", ".join(told)))

@@ -58,6 +58,8 @@ MODELS: Final[Mapping[str, str]] = {
     "recompiled": "is compiled a second time",
     "any": "is any model",
 }
+#: Of these, those that a model without state has none of.
+HAVING_STATE: Final = frozenset(("state", "only-writes", "input-writes"))
 #: The built-in inliners are the algorithms of these releases, and torch is no release at all.
 _COUNTS_AS: Final = {"name-matching": "2.13.0", "positional": "2.14.0"}
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")

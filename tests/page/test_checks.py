@@ -106,6 +106,7 @@ def test_a_filter_that_does_not_filter_count_or_last_is_told(browser, plant, old
         (r"scrollTo\(0, 0\)", "void 0", "ends at"),
         (r"title\.indexOf\(stem\) / 1000", "0", "None: the first are"),
         (r"whole \? 8 : 6", "8", "wrong tensor: the first are"),
+        (r"each\.sum >= best / 2", "true", "None?: "),
         (r"card\.append\(whole\)", "void 0", "opens nothing where it stands"),
         (r"b\.shown - a\.shown", "a.shown - b.shown", "does 2.13.0 write KV caches right?"),
     ],

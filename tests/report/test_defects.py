@@ -1,14 +1,15 @@
 """The table of defects in the page and in the Markdown."""
 
+import dataclasses
 import re
 
 import pytest
 from markupsafe import escape
 
-from harness.gate.defect_table import DefectTable, Part
+from harness.gate.defect_table import ABSENT, DefectTable, Part
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import COMMENT_LIMIT, markdown
-from harness.report.sections.defects import DEFECTS, life, mark_words, stretches
+from harness.report.sections.defects import DEFECTS, by_call, life, mark_words, stretches
 from harness.wire.vocabulary import Reach
 from tests.gate.test_defect_table import made
 from tests.report.conftest import full_run, undrawn_page
@@ -31,15 +32,16 @@ def test_each_defect_is_a_row_that_its_title_opens(text, table):
     assert text.count('<tr class="defect"') == len(table.rows)
 
 
-def test_a_row_can_be_found_by_words_release_call_model_change_and_harm(text, table):
+def test_a_row_can_be_found_by_words_release_call_model_reach_change_and_harm(text, table):
     row = next(row for row in table.rows if row.defect.id == "strided-cache-copied")
     rows = re.findall(r'<tr class="defect" ([^>]*)>\s*<th scope="row"><a href="#([^"]*)"', text)
     (found,) = [given for given, name in rows if name == "defect-strided-cache-copied"]
     assert found.startswith('data-tones="2.3.0=none|')
     assert found.endswith(
         f'|2.13.0=hidden|2.14.0=silent" data-harm="{row.harm}" data-call="compile" '
-        'data-model="has a KV cache or other state" data-change="new in 2.14.0" data-mended="" '
-        'data-brought="" data-words="strided-cache-copied has a KV cache or other state compile"'
+        'data-model="has a KV cache or other state" data-reach="models that are compiled" '
+        'data-change="new in 2.14.0" data-mended="" data-brought="" '
+        'data-words="strided-cache-copied has a KV cache or other state compile"'
     )
 
 
@@ -58,6 +60,19 @@ def test_what_brought_a_defect_what_mends_it_and_what_is_about_it_are_told_apart
     )
     assert told["own-input-returned"][1].endswith("see pytorch/TensorRT#4360")
     assert told["torch-29-parameters"][0] == "In 2.14.0 not asked"
+
+
+def test_the_calls_of_a_defect_say_which_to_save_with_first_and_retrace_where_a_release_needs_it(
+    table,
+):
+    rows = {row.defect.id: row for row in table.rows}
+    of = {"compile": ABSENT, "save(m, f)": ABSENT, "save(retrace=False)": "error"}
+    row = dataclasses.replace(rows["several-outputs"], by_call=of, last="2.10.0")
+    right, wrong = by_call(row)
+    assert right == ("right with", ABSENT, ("save(m, f)", "compile"))
+    assert wrong == ("raises an error with", "error", ("save(retrace=False)",))
+    old = dataclasses.replace(row, last="2.9.0")
+    assert by_call(old)[0][2][0] == "save(m, f, retrace=True)"
 
 
 def test_releases_in_which_the_same_is_seen_stand_together(table):

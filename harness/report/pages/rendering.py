@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 
 from harness.base.program import PROGRAM
 from harness.bench import words
+from harness.catalogue.releases import SAVE_RETRACES_SINCE
 from harness.report import style, text
 from harness.report.draw import plots
 from harness.report.draw.drawing import caption, drawing
@@ -32,6 +33,7 @@ from harness.report.run_frames import file_of
 from harness.report.sections.defects import (
     BRIEF_CALLS,
     MADE_OTHERWISE,
+    REACHES,
     SEEN,
     by_call,
     call_of,
@@ -199,6 +201,8 @@ def _environment() -> Environment:
         models_of=models_of,
         by_call=by_call,
         made_otherwise=MADE_OTHERWISE,
+        reaches=REACHES,
+        retraces_since=SAVE_RETRACES_SINCE,
         seen=SEEN,
         stretches=stretches,
         tones_in=tones_in,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,10 +60,7 @@ def save_records(cells: pd.DataFrame, releases: Sequence[str]) -> SaveRecords | 
             those with segments for engines where there are some.
         releases: those of the run, the oldest first.
     """
-    here = in_lane(cells, Lane.PACKAGE)
-    here = in_lane(cells, Lane.ENGINE) if here.empty else here
-    segments = here[here["builder"] == SEGMENT]
-    here = here if segments.empty else segments
+    here = _of_packages(cells)
     asked = here[~here["standing"].isin(UNJUDGED)]
     names = [name for name in releases if (asked["subject"] == name).any()]
     if not names:
@@ -90,6 +87,56 @@ def save_records(cells: pd.DataFrame, releases: Sequence[str]) -> SaveRecords | 
         release=names[-1],
         models=here.loc[here["subject"] == names[-1], "case"].nunique(),
         ways=tuple(record for record in found if record.asked),
+    )
+
+
+def _of_packages(cells: pd.DataFrame) -> pd.DataFrame:
+    here = in_lane(cells, Lane.PACKAGE)
+    here = in_lane(cells, Lane.ENGINE) if here.empty else here
+    segments = here[here["builder"] == SEGMENT]
+    return here if segments.empty else segments
+
+
+def safe_without_state(
+    cells: pd.DataFrame, releases: Sequence[str], stateful: Collection[str]
+) -> str:
+    """What ``save(m, f)`` does, in every release, to the models that have no state.
+
+    Empty where fewer than two releases were asked.
+
+    Args:
+        cells, releases: as `save_records` takes them.
+        stateful: the cases that have state; all others count.
+    """
+    cells = cells[~cells["case"].isin(stateful) & cells["subject"].isin(releases)]
+    cells = cells[cells["route"].isin([Route.COMPILE.value, Route.RETRACE.value])]
+    # Engines of any builder count here: a user has real ones.
+    wrong = cells.loc[cells["harm"] == Harm.SILENT.value, "case"].unique()
+    here = _of_packages(cells)
+    judged = here[~here["standing"].isin(UNJUDGED)]
+    compiled = judged[judged["route"] == Route.COMPILE.value]
+    asked = [name for name in releases if (compiled["subject"] == name).any()]
+    if len(asked) < 2:
+        return ""
+    # What a release cannot be asked of emulated engines is no model of all releases.
+    number = compiled.groupby("case", observed=True)["subject"].nunique()
+    models = number[number == len(asked)].index
+    judged = judged[judged["case"].isin(models)]
+    right = judged["standing"].eq("ok") | judged["harm"].isin(_LESSER)
+    right &= ~judged["case"].isin(wrong)
+    saved = judged[right & (judged["route"] == Route.RETRACE.value)]
+    always = int((saved.groupby("case", observed=True)["subject"].nunique() == len(asked)).sum())
+    silent = len(set(wrong) & set(models))
+    raising = len(models) - always - silent
+    return (
+        f"of {text.plural(len(models), 'model')} without state, save(m, f) is right for {always} "
+        f"in every release from {asked[0]} to {asked[-1]} and silently wrong for {silent or 'none'}"
+        + (
+            f"; the other {raising} {'raises' if raising == 1 else 'raise'} an error in one "
+            "release or more"
+            if raising
+            else ""
+        )
     )
 
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from harness.base.words import plural
+from harness.catalogue.releases import SAVE_RETRACES_SINCE
 from harness.gate.defect_table import (
     ABSENT,
     HIDDEN,
@@ -20,11 +21,13 @@ from harness.gate.defect_table import (
     tone_of,
 )
 from harness.register.defects import MODELS
+from harness.register.facts import parsed_version
 from harness.report import style, text
 from harness.report.reported_run import ReportedRun, Section
 from harness.report.sections.causes import CAUSES, LiveCause
 from harness.wire.oracles import Harm
-from harness.wire.routes import USER_CALLS
+from harness.wire.routes import COMPILE, USER_CALLS
+from harness.wire.vocabulary import Reach
 
 TITLES: Final[Mapping[Part, str]] = {
     Part.PRODUCT: "In {newest}: models that you compile and save meet these",
@@ -59,6 +62,12 @@ SEEN: Final[Mapping[str, str]] = {
 MADE_OTHERWISE: Final[Mapping[Part, str]] = {
     Part.EXPORTED: "Only a model that is split without compile meets it.",
     Part.HANDMADE: "Only a graph that is split by hand meets it.",
+}
+#: What the filter for a defect's reach offers.
+REACHES: Final[Mapping[Reach, str]] = {
+    Reach.PRODUCT: "models that are compiled",
+    Reach.EXPORTED: "models split without compile",
+    Reach.HANDMADE: "graphs split by hand",
 }
 _FOLDED: Final = (Part.HANDMADE, Part.HIDDEN, Part.UNSEEN)
 
@@ -159,16 +168,24 @@ def life(row: DefectRow, newest: str) -> tuple[str, str]:
 
 
 def by_call(row: DefectRow) -> list[tuple[str, str, tuple[str, ...]]]:
-    """What a defect's models come to by a user's calls: a verb, its tone and the calls of each."""
-    tones = [ABSENT, *map(str, Harm)]
-    found = [
-        (tone, tuple(call for call, of in row.by_call.items() if of == tone)) for tone in tones
-    ]
-    return [
-        ("avoided by" if tone == ABSENT else "met by", tone, calls)
-        for tone, calls in found
-        if calls
-    ]
+    """What a defect's models come to by a user's calls: words, their tone and the calls of each.
+
+    What `compile` makes right is said last: a reader looks for a way to save.
+    """
+    release = parsed_version(row.last)
+    old = release is not None and release < SAVE_RETRACES_SINCE
+
+    def written(call: str) -> str:
+        return "save(m, f, retrace=True)" if old and call == "save(m, f)" else call
+
+    found = []
+    for tone in (ABSENT, *map(str, Harm)):
+        calls = [call for call, of in row.by_call.items() if of == tone]
+        calls.sort(key=lambda call: call == COMPILE)
+        if calls:
+            words = "right with" if tone == ABSENT else f"{SEEN[tone]} with"
+            found.append((words, tone, tuple(map(written, calls))))
+    return found
 
 
 def call_of(route: str) -> str:

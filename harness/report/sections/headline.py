@@ -22,11 +22,12 @@ from harness.gate.qualify_words import (
     tally_lines,
 )
 from harness.gate.verdict import counts_by_lane, verdict_words
+from harness.register.defects import HAVING_STATE
 from harness.report import text
 from harness.report.frames.environments import kind_of
 from harness.report.frames.frames import MISSING
 from harness.report.reported_run import EXPECTATIONS, FindingView, ReportedRun
-from harness.report.sections.calls import safest, save_records
+from harness.report.sections.calls import safe_without_state, safest, save_records
 from harness.report.sections.matrix import MATRIX
 from harness.report.sections.package_lane import PACKAGES
 from harness.wire.builders import EMULATED, PINNED, SEGMENT
@@ -144,7 +145,16 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
         releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
         if records := save_records(run.cells_of_lanes, releases):
             yield Answer(f"Safest call in {records.release}", items=tuple(safest(records)))
+        if safe := safe_without_state(run.cells_of_lanes, releases, _stateful(run)):
+            yield Answer("Safe in every release", safe)
     yield from rest
+
+
+def _stateful(run: ReportedRun) -> set[str]:
+    """The cases that have state: they show a defect that the register says only state meets."""
+    rows = run.defect_table.rows if run.defect_table else ()
+    defects = {row.defect.id for row in rows if HAVING_STATE & set(row.defect.models)}
+    return {shown.key.case for cause in run.causes if cause.id in defects for shown in cause.shown}
 
 
 def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:

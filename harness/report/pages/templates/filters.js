@@ -34,7 +34,9 @@
   }
   const search = labelled("Search defects", make("input"), "find");
   Object.assign(search, {type: "search", placeholder: "KV cache, None, partitioner, #4079, new in " + newest});
-  const labels = {release: "in my release", call: "call", model: "model", change: "changed", harm: "harm"};
+  const told = form.appendChild(make("output"));
+  const clear = form.appendChild(Object.assign(make("button"), {type: "button"}));
+  const labels = {release: "in my release", call: "call", model: "model", change: "changed", reach: "met by", harm: "harm"};
   const selects = Object.entries(labels).map(([name, words]) => {
     const select = labelled(words, make("select"), name);
     select.add(new Option("any", ""));
@@ -45,8 +47,6 @@
     for (const value of offered) select.add(new Option(name === "harm" ? seen[value] : value, value));
     return select;
   });
-  const told = form.appendChild(make("output"));
-  const clear = form.appendChild(Object.assign(make("button"), {type: "button"}));
   document.body.prepend(form, found);
 
   // What is asked for: a release and what it changed may be chosen, or stand among the words.
@@ -63,7 +63,7 @@
     return ask;
   }
   const harmIn = (row, release) => release ? tones.get(row).get(release) : row.dataset.harm;
-  const chosen = (row, ask) => ["call", "model", "change"].every((name) => !ask[name] || values(row, name).includes(ask[name]))
+  const chosen = (row, ask) => ["call", "model", "change", "reach"].every((name) => !ask[name] || values(row, name).includes(ask[name]))
     && (!ask.harm || harmIn(row, ask.release) === ask.harm);
   const worse = ({row}) => [...harms].indexOf(row.dataset.harm);
   const shows = (row, ask) => !ask.release || harms.has(harmIn(row, ask.release));
@@ -89,8 +89,9 @@
       return {row, at, shown: shows(row, ask), having: fits.filter(Boolean).length,
         sum: fits.reduce((sum, each, word) => sum + (each && each * rare[word]), 0)};
     });
-    const most = Math.max(0, ...all.map((each) => each.having));
-    return all.filter((each) => each.having === most && (most || !words.length))
+    // What only mentions the words in passing is left out, where a title or its words have them.
+    const most = Math.max(0, ...all.map((each) => each.having)), best = Math.max(0, ...all.map((each) => each.sum));
+    return all.filter((each) => each.having === most && (most || !words.length) && (ask.number || each.sum >= best / 2))
       .sort((a, b) => (!ask.number && b.shown - a.shown) || b.sum - a.sum || (ask.change && worse(a) - worse(b)) || a.at - b.at);
   }
   function heading({row, shown}, ask) {

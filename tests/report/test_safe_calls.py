@@ -1,0 +1,45 @@
+"""What is safe is told as clearly as what is broken."""
+
+import pandas as pd
+
+from harness.report.sections.calls import safe_without_state
+
+COLUMNS = ["case", "subject", "route", "lane", "builder", "standing", "harm"]
+RELEASES = ["2.13.0", "2.14.0"]
+
+
+def told(*changed: tuple[str, str, str, str], stateful: tuple[str, ...] = ()) -> str:
+    """Three models, right by both calls in both releases but where ``changed`` says otherwise."""
+    cells = {
+        (case, release, route): (case, release, route, "package", "segment", "ok", "")
+        for case in ("plain", "dynamic", "cache")
+        for release in RELEASES
+        for route in ("compile", "retrace")
+    }
+    for case, release, route, harm in changed:
+        standing = "failing" if harm else "unsupported"
+        cells[case, release, route] = (case, release, route, "package", "segment", standing, harm)
+    return safe_without_state(pd.DataFrame(cells.values(), columns=COLUMNS), RELEASES, stateful)
+
+
+def test_models_without_state_are_counted_that_every_release_saves_right():
+    raised = ("dynamic", "2.14.0", "retrace", "error")
+    stale = ("cache", "2.13.0", "compile", "silent")
+    assert told(raised, stale, stateful=("cache",)) == (
+        "of 2 models without state, save(m, f) is right for 1 in every release from 2.13.0 to "
+        "2.14.0 and silently wrong for none; the other 1 raises an error in one release or more"
+    )
+
+
+def test_a_model_that_is_compiled_silently_wrong_is_not_called_safe():
+    assert "right for 2 " in told(("cache", "2.13.0", "compile", "silent"))
+    assert "silently wrong for 1" in told(("cache", "2.13.0", "compile", "silent"))
+
+
+def test_a_model_that_a_release_could_not_be_asked_of_is_not_counted():
+    assert "of 2 models" in told(("plain", "2.14.0", "compile", ""))
+    assert "raise" not in told()
+
+
+def test_right_numbers_in_another_form_are_right():
+    assert "right for 3 " in told(("plain", "2.14.0", "retrace", "interface"))
