@@ -31,7 +31,7 @@ from harness.campaigns.drawing import NAME, blueprints
 from harness.campaigns.judge import Answer, Judge
 from harness.campaigns.models import models
 from harness.register.defects import Register
-from harness.register.facts import UNSUPPORTED, Fact, facts_of, place_of
+from harness.register.facts import NONSTRICT, UNSUPPORTED, Fact, Place, facts_of, place_of
 from harness.wire.oracles import Harm
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane, Route
@@ -75,6 +75,9 @@ class Cause:
     route: str
     fact: Fact
     lane: str = Lane.GRAPH
+
+    def place(self, case: str) -> Place:
+        return Place(self.lane, case, NONSTRICT, self.route)
 
     @property
     def text(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from corpus.drawn.model import DrawnModel
 from harness.campaigns.campaign import Campaign, Find, journal_lines
+from harness.register.defects import Register
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,17 @@ def write_finds(finds: Iterable[Find], folder: Path) -> list[str]:
             (folder / f"{name}.json").write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
         (folder / f"{name}.toml").write_text(_proposed(name, find), encoding="utf-8")
     return names
+
+
+def signed_by(find: Find, register: Register) -> list[str]:
+    """The ids of the defects whose signs any failure of a find bears."""
+    causes = (find.cause, *find.also)
+    named = (
+        defect.id
+        for cause in causes
+        for defect in register.candidates(cause.place(find.kind.case), cause.fact, [cause.subject])
+    )
+    return list(dict.fromkeys(named))
 
 
 def write_page(campaign: Campaign, folder: Path) -> Path:

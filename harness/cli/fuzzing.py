@@ -12,12 +12,12 @@ import typer
 from harness.base.errors import ExitCode, SurroundingsError, Unavailable, UsageError
 from harness.base.files import replace_file
 from harness.campaigns.campaign import BLUEPRINTS, MODELS, Campaign
-from harness.campaigns.fuzz_report import points_of, write_finds, write_page
+from harness.campaigns.fuzz_report import points_of, signed_by, write_finds, write_page
 from harness.campaigns.judge import Judge
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import lanes, tell, toolchain_for
-from harness.register.defects import DEFECTS_FILE, read_register
+from harness.cli.common import lanes, listed, tell, toolchain_for
+from harness.register.defects import Register, read_register
 from harness.register.facts import NONSTRICT
 from harness.report.draw.fuzz_plot import fuzz_figure
 from harness.report.draw.plots import png
@@ -33,9 +33,9 @@ def fuzz_command(
     minutes: Annotated[float, typer.Option(min=0.0, help="How long to draw.")] = 10.0,
     releases: option.Releases = "2.14.0",
     lane: Annotated[str, typer.Option(help="graph, package, or both.")] = Lane.GRAPH,
-    register: Annotated[
-        Path, typer.Option(help="Another file of known defects than the project's own.")
-    ] = DEFECTS_FILE,
+    without: Annotated[
+        str, typer.Option(help="Ids of known defects to forget; are they found again?")
+    ] = "",
     seed: Annotated[int, typer.Option(help="Another seed draws other programs.")] = 0,
     out: Annotated[
         Path, typer.Option(help="The campaign's folder; one that has a journal is gone on with.")
@@ -55,7 +55,13 @@ def fuzz_command(
         subjects, sites = with_packages(subjects, toolchain, catalogue)
     setups, cells = _setups(toolchain, subjects, sites, asked, out)
     judge = Judge(setups)
-    campaign = Campaign(judge, cells, read_register(register), out, seed, tell)
+    register = read_register()
+    for name in listed(without):
+        if name not in register.by_id:
+            raise UsageError(f"--without {name}: the register has no such defect; see `defects`")
+    forgotten = Register(tuple(register.by_id[name] for name in listed(without)))
+    known = Register(tuple(each for each in register.defects if each not in forgotten.defects))
+    campaign = Campaign(judge, cells, known, out, seed, tell)
     try:
         campaign.run(minutes * 60)
     finally:
@@ -63,6 +69,8 @@ def fuzz_command(
     tell(campaign.progress)
     for find in campaign.finds.values():
         tell(f"  {find.text}")
+        for defect in signed_by(find, forgotten):
+            tell(f"    found again: {defect}")
     for difference in campaign.differs:
         tell(f"  {difference}")
     write_finds(campaign.finds.values(), out / "found")

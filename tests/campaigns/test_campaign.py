@@ -20,7 +20,7 @@ from corpus.drawn.model_case import case_of
 from harness.campaigns.campaign import BLUEPRINTS, MODELS, Campaign
 from harness.campaigns.differential import differences
 from harness.campaigns.drawing import NAME, blueprints
-from harness.campaigns.fuzz_report import points_of, write_finds, write_page
+from harness.campaigns.fuzz_report import points_of, signed_by, write_finds, write_page
 from harness.campaigns.judge import Judge
 from harness.campaigns.models import models
 from harness.register.defects import Defect, Register, Sign, read_register
@@ -90,7 +90,10 @@ def test_what_the_register_lacks_is_shrunk_and_what_it_has_is_let_go(judge, tmp_
     (record,) = judge.ask({"blueprint": to_json(find.program)}, [CELL], values=False).records
     assert find.cause.fact in facts_of(record)
     register = read_register()
-    assert register.candidates(place_of(CELL), find.cause.fact, ["2.13.0"])
+    named = register.candidates(place_of(CELL), find.cause.fact, ["2.13.0"])
+    assert named
+    assert named[0].id in signed_by(find, register)
+    assert not signed_by(find, Register())
     known = Campaign(judge, CELLS, register, tmp_path / "known")
     answer = judge.ask({"blueprint": to_json(find.program)}, [CELL], values=True)
     assert known._unknown(answer, count=True) == []
