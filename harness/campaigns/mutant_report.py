@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from harness.base.errors import UsageError
 from harness.base.words import plural
 from harness.campaigns.mutants import Found, Ledger
 from harness.campaigns.mutation import Mutant
 from harness.expectations import EXPECTATIONS
+from harness.wire.records import CellKey
+from harness.wire.routes import Lane, Route
 
 EQUIVALENT_FILE: Final = EXPECTATIONS / "equivalent_mutants.toml"
 
@@ -102,6 +105,23 @@ def report_of(of: str, mutants: Sequence[Mutant], ledger: Ledger, complete: bool
         for mutant in mutants
     )
     return MutantReport(of, outcomes, complete)
+
+
+def found_in(folder: Path) -> dict[CellKey, set[str]]:
+    """The mutants that each cell found first in a campaign, by the cell without its subject.
+
+    Raises:
+        UsageError: the folder has no `mutants.json`, which a campaign writes when it ends.
+    """
+    place = folder / "mutants.json"
+    if not place.is_file():
+        raise UsageError(f"--mutants {folder}: it has no mutants.json, which a campaign writes")
+    found: dict[CellKey, set[str]] = defaultdict(set)
+    for row in json.loads(place.read_text(encoding="utf-8")):
+        if by := row["found"]:
+            key = CellKey(by["case"], by["capture"], "", Route(by["route"]), Lane(by["lane"]))
+            found[key].add(row["name"])
+    return found
 
 
 def read_equivalent(path: Path = EQUIVALENT_FILE) -> Mapping[str, str]:

@@ -16,6 +16,7 @@ from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.files import replace_file
 from harness.base.program import PROGRAM
 from harness.base.words import plural
+from harness.campaigns.mutant_report import found_in
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import captures, cases_here, committed, err, tell, toolchain_for
@@ -197,11 +198,14 @@ def order_command(
     runs: Annotated[
         list[str], typer.Argument(help="Runs that asked all anew, their folders or ids.")
     ],
+    mutants: Annotated[
+        list[Path] | None, typer.Option(help="Campaigns of mutants, which say what cells find too.")
+    ] = None,
     out_dir: option.Out = option.RESULTS,
 ) -> int:
     """Write anew in which order a candidate is asked, those cells first that find most.
 
-    What a cell finds is known from the runs, and from the space of split programs.
+    What a cell finds is known from the runs, from mutants, and from the space of split programs.
     """
     committed(ORDER_FILE)
     catalogue = load_catalogue()
@@ -213,6 +217,9 @@ def order_command(
         for cell, things in found_by(run).items():
             found[cell] |= things
         seconds |= seconds_in(run.records.values(), catalogue.newest.version)
+    for folder in mutants or ():
+        for cell, things in found_in(folder).items():
+            found[cell] |= things
     for cell in seconds.own:
         if cell.lane == Lane.GRAPH:
             found[cell] |= {f"{value} by {cell.route}" for value in values.get(cell.case, ())}
