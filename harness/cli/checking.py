@@ -15,9 +15,10 @@ from harness.cli import options as option
 from harness.cli.common import err, say, tell, toolchain_for
 from harness.cli.reducing import reduce_call
 from harness.expectations import EXPECTATIONS
-from harness.gate.model_answer import Standing, packs_otherwise, standing_of
+from harness.gate.model_answer import ModelAnswer, Standing, packs_otherwise, standing_of
 from harness.gate.signature import Known
 from harness.report.check_report import (
+    Told,
     answer_lines,
     causes_told,
     headline,
@@ -147,12 +148,11 @@ def check_command(
 
 def _tell(checked: Checked, first: str, last: str) -> int:
     page = write_check(checked, first, last)
-    if first:
+    if first or len(checked.answers) > 1:
         for answer in checked.answers:
-            tell(upgrade_line(answer, first, last))
-    elif len(checked.answers) > 1:
-        for answer in checked.answers:
-            tell(headline(answer))
+            tell(upgrade_line(answer, first, last) if first else headline(answer))
+            for told in _unknown(checked, answer)[:1]:
+                tell(f"  {told.calls}: {told.standing}, {told.like}; {told.command}")
     else:
         for line in answer_lines(checked, checked.answers[0]):
             tell(line)
@@ -167,10 +167,15 @@ def _tell(checked: Checked, first: str, last: str) -> int:
     return ExitCode.GREEN if safe else ExitCode.RED
 
 
+def _unknown(checked: Checked, answer: ModelAnswer) -> list[Told]:
+    """What fails of a model and is no known defect, the worst first."""
+    return [told for told in causes_told(checked, answer) if not told.title]
+
+
 def _reduce_unknown(checked: Checked, toolchain: Toolchain, seed: int) -> None:
     """Reduce the worst failure of a model that is no known defect, beside the page."""
     answer, run = checked.answers[0], checked.runs[0]
-    unknown = [told for told in causes_told(checked, answer) if not told.title]
+    unknown = _unknown(checked, answer)
     if len(checked.answers) > 1 or not unknown or checked.installed is not None:
         return
     worst, known = unknown[0], run.expectations

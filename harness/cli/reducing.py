@@ -151,6 +151,7 @@ class _How:
     setup: Mapping[str, Any]
     lane: Lane
     subject: str
+    builder: str
 
 
 def _how(
@@ -177,7 +178,7 @@ def _how(
         known = routes_of(info, spec.routes)
         setup = graph_lane(toolchain.emulated_runtime(), [spec], places, seed)
     routes = chosen_routes(spec.subject, known, route, info.name)
-    return _How(spec, tuple(map(Route, routes)), setup, chosen, spec.subject)
+    return _How(spec, tuple(map(Route, routes)), setup, chosen, spec.subject, builder)
 
 
 class _Progress:
@@ -276,11 +277,12 @@ def _script(
         what=what,
         file=name,
         labels=((done.verdict.oracle, done.verdict.label),),
-        options=f" --corpus {file}",
+        options=f" --corpus {file}"
+        + ("" if how.builder == SEGMENT else f" --builder {how.builder}"),
     )
     corpus = absolute([str(file)])
     if how.lane is Lane.PACKAGE:
-        _, site = whole_package(how.spec, toolchain, load_catalogue())
+        _, site = whole_package(how.spec, toolchain, load_catalogue(), how.builder)
         (script,) = package_scripts_for([wanted], toolchain, site, corpus, seed)
         return script
     if how.spec.kind is SubjectKind.RELEASE:

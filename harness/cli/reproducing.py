@@ -29,6 +29,7 @@ from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
 from harness.runs.run_directory import LATEST
 from harness.subjects.packages import whole_package
+from harness.wire.builders import SEGMENT
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
 
@@ -40,6 +41,7 @@ def reproduce_command(
     capture: option.Capture = "nonstrict",
     corpus: option.CorpusPlaces = None,
     lane: LaneOfCase = "",
+    builder: option.OneBuilder = SEGMENT,
     seed: option.RunSeed = 0,
     exporter: option.Exporter = None,
     wheel: option.Wheel = None,
@@ -59,12 +61,12 @@ def reproduce_command(
     case = case_of(case)
     info = known_case(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
-    options = _as_given(corpus or (), exporter, wheel, like, run, lane)
+    options = _as_given(corpus or (), exporter, wheel, like, run, lane, builder)
     script = Script("", "", "", "", "")
     for chosen in lanes_meant(info, lane, route, subject, bool(places)):
         if chosen is Lane.PACKAGE:
             spec = packaged_subject(subject, exporter, like, toolchain, option.RESULTS, run, wheel)
-            release, site = whole_package(spec, toolchain, load_catalogue())
+            release, site = whole_package(spec, toolchain, load_catalogue(), builder)
             known = routes_of(info, release.package_routes)
         else:
             spec = subject_for(subject, exporter, like, toolchain, option.RESULTS, run, wheel)
@@ -107,10 +109,12 @@ def _as_given(
     like: str,
     run: str,
     lane: str,
+    builder: str,
 ) -> str:
     """The options that make the command that a script names find what this one found."""
     words = [word for place in corpus for word in ("--corpus", place)]
     words += ["--lane", lane] if lane else []
+    words += ["--builder", builder] if builder != SEGMENT else []
     words += ["--exporter", str(exporter)] if exporter else []
     words += ["--wheel", str(wheel)] if wheel else []
     words += ["--like", like] if like else []

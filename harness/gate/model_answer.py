@@ -63,6 +63,7 @@ class Refusal:
     says: str  # a pattern of the whole finding
     title: str
     instead: str
+    torchs_own: bool = False  # whichever release is asked
 
 
 REFUSALS: Final = (
@@ -71,12 +72,14 @@ REFUSALS: Final = (
         "a refusal of torch.export.save itself: it does not know this NamedTuple",
         "Give and return a tuple or a dictionary, or register the class by "
         "torch.utils._pytree._register_namedtuple(CLASS, serialized_type_name=NAME).",
+        torchs_own=True,
     ),
     Refusal(
         r"NotImplementedError: No registered serialization name for .*",
         "a refusal of torch.export.save itself: it does not know a class that is given or returned",
         "Give and return tuples, lists and dictionaries; of what an op returns, as topk and max "
         "do, make a tuple: `return tuple(torch.topk(x, 5))`.",
+        torchs_own=True,
     ),
     Refusal(
         r"ValueError: kwargs should not include None\.",
@@ -152,6 +155,17 @@ class ModelAnswer:
         """Whether the newest release has no verdict on any call."""
         of_newest = [call for call in self.calls.values() if call.release == self.releases[0]]
         return all(call.standing is Standing.NOT_ASKED for call in of_newest)
+
+    @property
+    def refused_by_torch(self) -> bool:
+        """Whether torch itself refuses every program that the newest release would save."""
+        newest = next(iter(self.releases), "")
+        saves = (self.calls.get((newest, route)) for route in SAVES)
+        refusals = [[cause.refusal for cause in call.causes] for call in saves if call is not None]
+        return bool(refusals) and all(
+            of_call and all(each is not None and each.torchs_own for each in of_call)
+            for of_call in refusals
+        )
 
     @property
     def failing(self) -> tuple[CallAnswer, ...]:

@@ -233,6 +233,8 @@ def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
 
 def not_asked(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     """What the answer does not speak of."""
+    if answer.wrong:
+        return
     if checked.installed is None:
         yield _NO_GPU
     case = next(case for run in checked.runs for case in run.cases if case.name == answer.model)

@@ -7,6 +7,7 @@ Out:  {"event": "ready", ...}                      after torch is imported and s
       {"event": "values", "values": [ID...]}       what a drawn program has of the space
       {"event": "stage", "cell": ID, "stage": S}   so that whoever watches knows where a worker died
       {"event": "record", "record": {...}}         one ended cell
+      {"event": "split", "split": {...}}           how a package splits a case (`model_split`)
       {"event": "mutant", "name": NAME, ...}       what a mutant did, see `workers.mutants`
       {"event": "broken", "cell": ID, "traceback": TEXT}   the harness failed, not the subject
       {"event": "done", "spent": {"worker_s": S, "stages_s": S, "peak_bytes": {PID: N}}}    the
@@ -53,6 +54,10 @@ class Reporter:
     def ended(self, records: Iterable[CellRecord]) -> None:
         for record in records:
             self._send(event="record", record=to_json(record))
+
+    def split(self, told: Mapping[str, Any]) -> None:
+        """How the release's package splits a case."""
+        self._send(event="split", split=told)
 
     def mutant(self, name: str, **told: Any) -> None:
         """What a mutant of the subject's own code made otherwise."""

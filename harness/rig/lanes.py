@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -194,18 +194,25 @@ def serve_cells(
     cells: Sequence[CellKey],
     report: Reporter,
     likes: Mapping[str, str] | None = None,
+    on_prepared: Callable[[Case, PreparedCase | NotPrepared], None] = lambda *_: None,
 ) -> float:
     """Prepare a case once and run its cells one by one; each ends in a record or in `broken`.
 
     ``asked`` is a case's name, or a case of no registry. ``likes`` has the programs of cells that
-    were judged already, by the ``cell_id`` of those that are held against them.
+    were judged already, by the ``cell_id`` of those that are held against them. ``on_prepared``
+    is told how the case was prepared, before its cells are run.
 
     Returns the seconds that were spent inside of stages.
     """
     clock = StageClock(lambda stage: report.at(None, stage))
     try:
         case = find_case(asked) if isinstance(asked, str) else asked
-        prepared = lane.prepare(case, capture, clock)
+        try:
+            prepared = lane.prepare(case, capture, clock)
+        except NotPrepared as error:
+            on_prepared(case, error)
+            raise
+        on_prepared(case, prepared)
     except NotPrepared as error:
         if is_full_disk(error.cause):  # as in a cell, it is no fact about the case
             for key in cells:

@@ -58,7 +58,12 @@ def tried(
         os.close(theirs)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if not text:
-        raise CameToNothing(f"ended by {code}")
+        how = (
+            f"was killed by {signal.Signals(-code).name}"
+            if code < 0
+            else f"exited with code {code}"
+        )
+        raise CameToNothing(how)
     answer: dict[str, Any] = json.loads(text)
     if "raised" in answer:
         raise CameToNothing(answer["raised"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,14 +16,16 @@ from harness.base.words import plural
 from harness.catalogue.releases import Catalogue
 from harness.gate.model_answer import ModelAnswer, model_answer
 from harness.run.judged_run import JudgedRun
-from harness.run.options import Progress, RunOptions
-from harness.run.run import run
+from harness.run.options import OnSplit, Progress, RunOptions
+from harness.run.run import corpus_at, run
 from harness.subjects.packages import Installed, preflight
 from harness.toolchain import Toolchain
-from harness.toolchain.rig_client import answers_of, package_lane, read_corpus
-from harness.wire.builders import CUDA, MATCHED, SEGMENT, Builder
+from harness.toolchain.rig_client import Corpus
+from harness.wire.builders import MATCHED, SEGMENT
+from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, CellRecord
-from harness.wire.routes import Lane
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import Stage
 
 #: So many of the newest releases are asked where nobody names any.
 NEWEST: Final = 3
@@ -171,22 +173,25 @@ def check(
         options,
         corpus=(str(place.resolve()),),
         lanes=(Lane.PACKAGE, Lane.GRAPH),
+        splits_of=releases[0],
     )
-    corpus = read_corpus(toolchain.python, options.corpus, toolchain.cache)
-    models = corpus.names
-    # First, since this tells what is wrong with a model before anything takes long.
-    setup = package_lane(toolchain.package_site(catalogue.get(releases[0])), options.corpus)
-    splits = _splits(toolchain, setup, models, progress(corpus.cases).say)
+    corpus, splits = _read_models(options, toolchain)
     runs: list[JudgedRun] = []
     asked: list[str] = []
     older = [release.version for release in catalogue if release.package_routes]
     waiting = list(releases)
     while waiting:
         chosen = dataclasses.replace(options, releases=",".join(waiting))
-        runs.append(run(chosen, toolchain, catalogue, progress(corpus.cases), corpus=corpus))
+        shown = progress(corpus.cases)
+        on_split = splits.told_to(shown.say)
+        runs.append(run(chosen, toolchain, catalogue, shown, corpus=corpus, on_split=on_split))
         asked += waiting
-        answers = _answers(models, runs, asked, splits)
-        unsafe = [answer for answer in answers if answer.best is None and not answer.wrong]
+        answers = _answers(splits, runs, asked)
+        unsafe = [
+            answer
+            for answer in answers
+            if answer.best is None and not answer.wrong and not answer.refused_by_torch
+        ]
         left = [version for version in older if version not in asked]
         left = [version for version in left if older.index(version) < older.index(asked[-1])]
         waiting = list(reversed(left[-2:])) if go_back and unsafe else []
@@ -194,7 +199,7 @@ def check(
         str(place),
         answers,
         tuple(runs),
-        splits,
+        splits.of,
         toolchain.python_env().torch_version,
         builder=options.builders[0],
     )
@@ -216,75 +221,99 @@ def check_here(
         UsageError: as `check`.
     """
     installed = preflight(toolchain.python)
-    places = (str(place.resolve()),)
-    corpus = read_corpus(toolchain.python, places, toolchain.cache)
-    setup = {
-        "lane": Lane.PACKAGE,
-        "site": None,
-        "release": installed.release,
-        "builder": Builder.of(installed.builder, installed.tensorrt),
-        "corpus": list(places),
-        "seed": options.seed,
-        "executor": CUDA,
-        "device": "cuda",
-    }
-    splits = _splits(toolchain, setup, corpus.names, progress(corpus.cases).say)
     options = dataclasses.replace(
         options,
-        corpus=places,
+        corpus=(str(place.resolve()),),
         lanes=(Lane.ENGINE,),
         environment=MATCHED,
         releases=installed.release,
+        splits_of=installed.release,
     )
-    judged = run(options, toolchain, catalogue, progress(corpus.cases), corpus=corpus)
+    corpus, splits = _read_models(options, toolchain)
+    shown = progress(corpus.cases)
+    on_split = splits.told_to(shown.say)
+    judged = run(options, toolchain, catalogue, shown, corpus=corpus, on_split=on_split)
     return Checked(
         str(place),
-        _answers(corpus.names, [judged], [installed.release], splits),
+        _answers(splits, [judged], [installed.release]),
         (judged,),
-        splits,
+        splits.of,
         toolchain.python_env().torch_version,
         installed,
     )
 
 
-def _answers(
-    models: Sequence[str],
-    runs: Sequence[JudgedRun],
-    releases: Sequence[str],
-    splits: Mapping[str, Mapping[str, Any]],
-) -> tuple[ModelAnswer, ...]:
-    records: list[CellRecord] = [record for each in runs for record in each.records.values()]
-    known = runs[0].expectations
-    return tuple(
-        ModelAnswer(model, tuple(releases), (), {}, None, wrong)
-        if (wrong := splits[model].get("wrong", ""))
-        else model_answer(
-            model, records, releases, known.table, known.register, splits[model]["lacks"]
-        )
-        for model in models
-    )
+class _Splits:
+    """How the newest release splits each model, or what is wrong with it, as that gets known.
+
+    Attributes:
+        of: by model, as `harness.rig.workers.model_split` tells.
+    """
+
+    def __init__(self, models: Sequence[CaseInfo]) -> None:
+        self.models = tuple(each.name for each in models)
+        self.of: dict[str, Mapping[str, Any]] = {}
+        for each in models:
+            if each.wrong:
+                self.add({"case": each.name, "wrong": each.wrong})
+
+    def add(self, split: Mapping[str, Any]) -> None:
+        """Keep how a model is split.
+
+        Raises:
+            UsageError: there is something wrong with every model.
+        """
+        self.of[split["case"]] = split
+        wrong = [each["wrong"] for each in self.of.values() if "wrong" in each]
+        if len(wrong) == len(self.models):
+            raise UsageError("; ".join(wrong))
+
+    def told_to(self, say: Callable[[str], None]) -> OnSplit:
+        """What keeps a split; of several models it says each."""
+
+        def on_split(split: Mapping[str, Any]) -> None:
+            self.add(split)
+            engines = plural(split["engines"], "engine") if "engines" in split else "not compiled"
+            if len(self.models) > 1:
+                told = split.get("wrong") or f"{split['case']}: {engines}"
+                say(f"{len(self.of)}/{len(self.models)} {told}")
+
+        return on_split
+
+    def add_missing(self, newest: str, records: Iterable[CellRecord]) -> None:
+        """Add the models of which nothing was told because the process that splits them ended."""
+        for record in records:
+            key = record.key
+            if (key.subject, key.route) != (newest, Route.COMPILE) or key.case in self.of:
+                continue
+            ended = record.verdict(Oracle.COMPLETION)
+            wrong = f"{key.case}: the process that exports the model ended: {ended.message}"
+            told = {"wrong": wrong} if ended.stage is Stage.CAPTURE else {"refused": ended.message}
+            self.add({"case": key.case, "lacks": (), **told})
 
 
-def _splits(
-    toolchain: Toolchain,
-    setup: Mapping[str, Any],
-    models: Sequence[str],
-    say: Callable[[str], None],
-) -> dict[str, dict[str, Any]]:
-    """How a package splits each model, as `harness.rig.questions.model_split` tells.
+def _read_models(options: RunOptions, toolchain: Toolchain) -> tuple[Corpus, _Splits]:
+    """The models that can be asked, and what is known of the splits of all.
 
     Raises:
         UsageError: there is something wrong with every model.
     """
-    say(f"how {setup['release']} splits {plural(len(models), 'model')} ...")
-    splits: dict[str, dict[str, Any]] = {}
-    for split in answers_of(toolchain.python, "model_splits", **setup, cases=list(models)):
-        splits[split["case"]] = split
-        if len(models) > 1:
-            engines = plural(split["engines"], "engine") if "engines" in split else "not compiled"
-            told = split.get("wrong") or f"{split['case']}: {engines}"
-            say(f"{len(splits)}/{len(models)} {told}")
-    wrong = [split["wrong"] for split in splits.values() if "wrong" in split]
-    if len(wrong) == len(models):
-        raise UsageError("; ".join(wrong))
-    return splits
+    corpus = corpus_at(options.corpus, toolchain)
+    right = tuple(each for each in corpus.cases if not each.wrong)
+    return dataclasses.replace(corpus, cases=right), _Splits(corpus.cases)
+
+
+def _answers(
+    splits: _Splits, runs: Sequence[JudgedRun], releases: Sequence[str]
+) -> tuple[ModelAnswer, ...]:
+    records: list[CellRecord] = [record for each in runs for record in each.records.values()]
+    known = runs[0].expectations
+    splits.add_missing(releases[0], records)
+    return tuple(
+        ModelAnswer(model, tuple(releases), (), {}, None, wrong)
+        if (wrong := splits.of[model].get("wrong", ""))
+        else model_answer(
+            model, records, releases, known.table, known.register, splits.of[model]["lacks"]
+        )
+        for model in splits.models
+    )

@@ -15,7 +15,7 @@ from harness.run.alike import Alike
 from harness.run.at_once import AtOnce
 from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
 from harness.run.keeping import Keeping, Taken, keeping_of
-from harness.run.options import Progress, RunOptions
+from harness.run.options import OnSplit, Progress, RunOptions
 from harness.run.queues import names, package_groups, processes
 from harness.runs.costs import cost_log, own_peak_bytes, read_costs
 from harness.runs.plan import PlannedCell, derived
@@ -41,13 +41,14 @@ def execute(
     progress: Progress,
     subjects: Sequence[SubjectSpec],
     sites: Sites,
+    on_split: OnSplit = lambda _: None,
 ) -> JudgedRun:
     """Run what is missing of a folder's plan, then judge the whole and write the results."""
     packages = any(cell.key.lane is not Lane.GRAPH for cell in folder.plan())
     own = not packages and not folder.provenance().corpus
     more = PACKAGES if packages else ()
     with warm_rig(toolchain.python, options.seed, more, cases=own):
-        return _execute(folder, options, toolchain, expected, progress, subjects, sites)
+        return _execute(folder, options, toolchain, expected, progress, subjects, sites, on_split)
 
 
 def _execute(
@@ -58,6 +59,7 @@ def _execute(
     progress: Progress,
     subjects: Sequence[SubjectSpec],
     sites: Sites,
+    on_split: OnSplit,
 ) -> JudgedRun:
     started = time.perf_counter()
     records = folder.records()
@@ -106,7 +108,7 @@ def _execute(
     try:
         try:
             again = taken.asked_again
-            how = folder, options, toolchain, subjects, sites, alike.program
+            how = folder, options, toolchain, subjects, sites, on_split, alike.program
             ask = partial(_run_missing, *how)
             if options.budget_s is None:
                 broken = ask(missing, add_asked, again)
@@ -196,6 +198,7 @@ def _run_missing(
     toolchain: Toolchain,
     subjects: Sequence[SubjectSpec],
     sites: Sites,
+    on_split: OnSplit,
     program: Callable[[CellKey], str],
     missing: Sequence[PlannedCell],
     add: Callable[[CellRecord], None],
@@ -234,6 +237,7 @@ def _run_missing(
             corpus=folder.provenance().corpus,
             executor=package.executor,
             device="cuda" if real else "cpu",
+            splits=spec.subject == options.splits_of,
         )
 
     queues.sort(
@@ -258,7 +262,9 @@ def _run_missing(
         asked: list[Any] = [
             (partial(run_queue, jobs, with_), with_.subjects) for jobs, with_ in queues
         ]
-        packages: list[Any] = [(partial(run_groups, groups, **how), subjects)] if groups else []
+        packages: list[Any] = (
+            [(partial(run_groups, groups, on_split=on_split, **how), subjects)] if groups else []
+        )
         for run_all, of in asked + packages if options.lanes[0] == Lane.GRAPH else packages + asked:
             now, is_candidate = time.monotonic(), any(spec in candidates for spec in of)
             until = ends if is_candidate or not candidates else (now + ends) / 2

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from harness.expectations import EXPECTATIONS
 from harness.run.keeping import KeptOptions
@@ -44,10 +45,15 @@ class RunOptions:
     share: bool = True
     shard: tuple[int, int] | None = None
     apart: bool = True  # what a user brought runs in processes of its own
+    splits_of: str = ""  # the release of which workers tell how its package splits each case
     kept: KeptOptions | None = None  # None: nothing is taken or kept
     out: Path = Path("results")
     expectations: Path = EXPECTATIONS
     command_line: tuple[str, ...] = ()
+
+
+#: Is told how a package splits a case, as `harness.rig.workers.model_split` says.
+OnSplit = Callable[[Mapping[str, Any]], None]
 
 
 class Progress(Protocol):

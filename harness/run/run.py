@@ -14,7 +14,7 @@ from harness.catalogue.releases import Catalogue
 from harness.register.standing import read_expectations
 from harness.run.execute import execute
 from harness.run.judged_run import Expected, JudgedRun
-from harness.run.options import Progress, RunOptions
+from harness.run.options import OnSplit, Progress, RunOptions
 from harness.run.order import in_order, only, quick_cells, read_order
 from harness.run.red_before import red_cells
 from harness.runs.candidates import candidates_of, keep_candidates
@@ -41,12 +41,15 @@ def run(
     progress: Progress,
     subjects: tuple[SubjectSpec, ...] = (),
     corpus: Corpus | None = None,
+    on_split: OnSplit = lambda _: None,
 ) -> JudgedRun:
     """Start a run and see it through.
 
     Args:
         subjects: who is judged, where it is not for ``options`` to say.
         corpus: what the options name, if it has been read already.
+        on_split: is told how the package that ``options`` name splits each case; what it raises
+            ends the run.
 
     Raises:
         UsageError, SurroundingsError: as their docstrings say; the run folder, if there is one
@@ -83,10 +86,7 @@ def run(
     if options.subjects:
         by_name = {spec.subject: spec for spec in subjects}
         subjects = tuple(by_name[name] for name in options.subjects)
-    with ThreadPoolExecutor(1) as beside:
-        # Two processes import torch at once; an error shows where the facts are needed.
-        beside.submit(toolchain.python_env)
-        corpus = corpus or read_corpus(toolchain.python, options.corpus, toolchain.cache)
+    corpus = corpus or corpus_at(options.corpus, toolchain)
     cases = select_cases(
         corpus.cases,
         options.expression,
@@ -112,7 +112,19 @@ def run(
         )
     with RunFolder.create(options.out, provenance, plan) as folder:
         keep_candidates(folder.path, subjects)
-        return execute(folder, options, toolchain, expected, progress, subjects, sites)
+        return execute(folder, options, toolchain, expected, progress, subjects, sites, on_split)
+
+
+def corpus_at(places: Sequence[str], toolchain: Toolchain) -> Corpus:
+    """The cases of these places, read while the facts of the rig's Python are asked for.
+
+    Raises:
+        UsageError, SurroundingsError: as `read_corpus`.
+    """
+    with ThreadPoolExecutor(1) as beside:
+        # Two processes import torch at once; an error shows where the facts are needed.
+        beside.submit(toolchain.python_env)
+        return read_corpus(toolchain.python, places, toolchain.cache)
 
 
 def _chosen(

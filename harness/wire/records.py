@@ -148,6 +148,7 @@ class CaseInfo:
     dynamic: bool = False  # has dynamic dimensions
     real_engines: bool = False  # for builders that build real engines, too
     declared_at: str = ""  # file:line, of a case that is not the project's own
+    wrong: str = ""  # why a user's own model cannot be asked
 
 
 @dataclass(frozen=True)

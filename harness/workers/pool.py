@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ async def run_jobs(
     on_record: Callable[[CellRecord], None],
     on_cost: Callable[[Cost], None],
     broken: dict[str, str],
+    on_split: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> None:
     """Run every job; at most ``count`` workers, ``timeout_s`` for each cell.
 
@@ -42,6 +43,7 @@ async def run_jobs(
         on_cost: gets what each job took, second attempts included.
         broken: gets the cells without a record because the harness itself failed, each with its
             traceback.
+        on_split: gets how a package splits a case, of workers that tell it.
     """
     queue: asyncio.Queue[Job] = asyncio.Queue()
     for job in jobs:
@@ -49,7 +51,7 @@ async def run_jobs(
     # To start one takes as much as some jobs.
     workers = min(count, max(1, len(jobs) // _JOBS_FOR_A_WORKER))
     lanes = [
-        _Lane(number, queue, setup, timeout_s, on_record, on_cost, broken)
+        _Lane(number, queue, setup, timeout_s, on_record, on_cost, broken, on_split)
         for number in range(workers)
     ]
     try:
@@ -104,6 +106,7 @@ class _Lane:
     on_record: Callable[[CellRecord], None]
     on_cost: Callable[[Cost], None]
     broken: dict[str, str]
+    on_split: Callable[[Mapping[str, Any]], None]
     worker: Worker | None = None
 
     async def run(self) -> None:
@@ -184,6 +187,8 @@ class _Lane:
                             keep(record)
                         else:
                             self._record(job, record)
+                    case "split":
+                        self.on_split(event["split"])
                     case "broken":
                         ended.add(event["cell"])
                         self.broken[event["cell"]] = event["traceback"]

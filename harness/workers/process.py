@@ -85,7 +85,8 @@ class Setup:
 class PackageSetup(Setup):
     """For a worker of the package or engine lane, which lives in one release's whole package.
 
-    ``site`` is None for the package that is installed in the environment.
+    ``site`` is None for the package that is installed in the environment. With ``splits`` it tells
+    how the package splits each case.
     """
 
     release: str
@@ -94,6 +95,7 @@ class PackageSetup(Setup):
     corpus: Sequence[str] = ()
     executor: str = EMULATED
     device: str = "cpu"
+    splits: bool = False
 
     @property
     def forked(self) -> bool:
@@ -110,6 +112,7 @@ class PackageSetup(Setup):
             "corpus": list(self.corpus),
             "executor": self.executor,
             "device": self.device,
+            "splits": self.splits,
             "seed": self.seed,
         }
 

@@ -12,6 +12,9 @@ from harness.toolchain.environment import PROJECT_ROOT
 from tests import commands
 
 MODEL = """
+import os
+import signal
+
 import torch
 
 class Counter(torch.nn.Module):
@@ -31,6 +34,16 @@ class Folded(torch.nn.Module):
     def forward(self, x):
         folded = torch.relu((x * 2).reshape(x.shape[0] * 2, -1))
         return folded.reshape(x.shape[0], -1) + 1
+
+class Killed(torch.nn.Module):
+    def forward(self, x):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+class KilledInExport(torch.nn.Module):
+    def forward(self, x):
+        if torch.compiler.is_exporting():
+            os._exit(7)
+        return torch.relu(x * 2) + 1
 
 class Sized(torch.nn.Module):
     def __init__(self, size):
@@ -66,7 +79,7 @@ def upgrade(folder):
         "\n".join(
             f'[{name}]\nmodel = "mine.py:{name}"\nfallback = ["relu"]\n'
             "settings = { min_block_size = 1 }\n"
-            for name in ("Counter", "Sized", "Plain")
+            for name in ("Counter", "Sized", "Killed", "Plain", "KilledInExport")
         )
         + '[Typo]\nmodel = "mine.py:Plain"\nfallbacks = ["relu"]\n'
     )
@@ -77,7 +90,7 @@ def test_of_a_team_s_models_an_upgrade_is_a_line_each(upgrade):
     _, out, err = upgrade
     lines = out.splitlines()
     assert lines[0].startswith("Counter: 2.13.0 to 2.14.0: "), err
-    assert lines[2] == "Plain: 2.13.0 to 2.14.0: nothing changes; use save(m, f)"
+    assert lines[3] == "Plain: 2.13.0 to 2.14.0: nothing changes; use save(m, f)"
 
 
 def test_a_wrong_model_of_a_team_is_told_in_its_line_and_the_others_are_asked(upgrade):
@@ -85,19 +98,24 @@ def test_a_wrong_model_of_a_team_is_told_in_its_line_and_the_others_are_asked(up
     lines = out.splitlines()
     assert code == 2, err
     assert lines[1].startswith("Sized: Sized takes arguments (size); write a ")
-    assert lines[3].startswith("Typo: has no key fallbacks; there are model, inputs, fallback")
+    assert lines[5].startswith("Typo: has no key fallbacks; there are model, inputs, fallback")
     page = Path(re.search(r"page: (\S+)", out)[1])
     models = json.loads((page.parent / "check.json").read_text())["models"]
-    assert [bool(model.get("wrong")) for model in models] == [False, True, False, True]
+    assert [bool(model.get("wrong")) for model in models] == [False, True, True, False, True, True]
     assert "Sized takes arguments" in page.read_text()
+
+
+def test_a_model_that_ends_the_process_which_calls_or_exports_it_has_its_line_too(upgrade):
+    lines = upgrade[1].splitlines()
+    assert lines[2].startswith("Killed: the process that builds the model and calls it once was ")
+    assert "was killed by SIGSEGV; " in lines[2]
+    told = "KilledInExport: the process that exports the model ended: worker exited with code 7"
+    assert lines[4] == told
 
 
 def test_how_each_model_is_split_is_told_as_soon_as_it_is_known(upgrade):
     lines = upgrade[2].splitlines()
-    begin = lines.index("how 2.14.0 splits 4 models ...")
-    assert lines[begin + 1] == "1/4 Counter: 2 engines"
-    assert lines[begin + 2].startswith("2/4 Sized: Sized takes arguments")
-    assert lines[begin + 3] == "3/4 Plain: 2 engines"
+    assert lines.index("4/6 Counter: 2 engines") < lines.index("5/6 Plain: 2 engines")
 
 
 @pytest.fixture(scope="module")

@@ -178,6 +178,21 @@ def test_what_is_refused_on_purpose_is_no_unknown_defect(says, title):
     assert Cause((DEFECT,), says, Harm.ERROR).refusal is None
 
 
+def test_torch_itself_refuses_a_model_only_if_it_is_to_blame_for_every_save_of_the_newest_release():
+    torchs, products = (
+        harmed(Harm.ERROR, says)
+        for says in (
+            "NotImplementedError: No registered serialization name for <class '*'> found.",
+            "ValueError: kwargs should not include None.",
+        )
+    )
+    one = record(at(NEW, Route.RETRACE), torchs)
+    assert answer(one).refused_by_torch
+    for other in ((products,), (harmed(Harm.ERROR),), ()):
+        assert not answer(one, record(at(NEW, Route.NO_RETRACE), *other)).refused_by_torch
+    assert not answer().refused_by_torch
+
+
 def test_what_could_not_be_asked_is_no_verdict_and_the_graph_lane_decides_nothing():
     told = answer(
         unsupported(at(NEW, Route.RETRACE), "no wheel"), record(at(NEW, Route.DIRECT, Lane.GRAPH))

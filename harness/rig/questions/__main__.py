@@ -34,7 +34,6 @@ MODULES: Final = {
     "reduce": "reduce",
     "recordings": "recording",
     "splits": "splits",
-    "model_splits": "model_split",
 }
 _USAGE: Final = 2
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import torch
 from torch.fx import GraphModule
 
 import corpus
@@ -19,14 +20,19 @@ from corpus.case import (
 )
 from corpus.recorded.build import recording_of
 from corpus.selection import REAL_ENGINES, only_when_full
+from corpus.user_model import WrongModel
 from harness.rig.capture.capture import capture
 from harness.rig.cell.prepare import refusal
 from harness.rig.questions import CannotAnswer
 from harness.rig.questions.case_sources import case_digests
+from harness.rig.trying import CameToNothing, tried
 from harness.wire.record_json import to_json
 from harness.wire.records import CaseInfo
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import Stage
+
+#: A model that is not built and called in so many seconds is told as one that does not end.
+BUILD_LIMIT_S: Final = 120.0
 
 
 def cases(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -35,6 +41,8 @@ def cases(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     Args:
         request: ``corpus``, the places of cases that take the place of the project's own.
     """
+    if request["corpus"]:
+        torch.set_num_threads(1)  # a process whose pool of threads is warm cannot be forked
     elsewhere.load(request["corpus"])
     known = all_cases()
     for case in known:
@@ -49,6 +57,7 @@ def _info(case: Case) -> CaseInfo:
     The project's own cases declare whether they have dynamic dimensions, since to build a model can
     take seconds; others need not, and are built.
     """
+    built = _built(case) if is_from_elsewhere(case) else {}
     return CaseInfo(
         name=case.name,
         family=case.family.value,
@@ -61,9 +70,10 @@ def _info(case: Case) -> CaseInfo:
         cross=case.cross,
         lanes=tuple(map(Lane, case.lanes)),
         full=tuple(map(Lane, only_when_full(case))),
-        dynamic=case.dynamic or (is_from_elsewhere(case) and _is_dynamic(case)),
+        dynamic=case.dynamic or bool(built.get("dynamic")),
         real_engines=case.name in REAL_ENGINES,
         declared_at=_declared_at(case) if is_from_elsewhere(case) else "",
+        wrong=str(built.get("wrong", "")),
     )
 
 
@@ -74,12 +84,27 @@ def _declared_at(case: Case) -> str:
     return f"{Path(code.co_filename).resolve()}:{code.co_firstlineno}"
 
 
-def _is_dynamic(case: Case) -> bool:
-    """Whether it has dynamic dimensions. What does not build says why when it is captured."""
+def _built(case: Case) -> dict[str, Any]:
+    """Whether it has dynamic dimensions, or what is wrong with it, found in a fork of this process.
+
+    What raises something of its own says why when it is captured.
+    """
+
+    def build() -> dict[str, Any]:
+        try:
+            return {"dynamic": case.build().dynamic_shapes is not None}
+        except WrongModel as error:
+            return {"wrong": str(error)}
+        except Exception:  # noqa: BLE001 - somebody's model, whatever it raises
+            return {}
+
     try:
-        return case.build().dynamic_shapes is not None
-    except Exception:  # noqa: BLE001 - somebody's model, whatever it raises
-        return False
+        return tried(build, BUILD_LIMIT_S)
+    except CameToNothing as error:
+        return {
+            "wrong": f"{case.name}: the process that builds the model and calls it once {error}; "
+            "mend what it does there"
+        }
 
 
 def split_text(request: Mapping[str, Any]) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""How a release splits models: engines and fallbacks, and why each op stays in PyTorch.
+"""How a release splits a model: engines and fallbacks, and why each op stays in PyTorch.
 
-It is asked before anything else of a user's model, so what is wrong with the model or with what is
+A worker tells it before it runs the model's cells, so what is wrong with the model or with what is
 asked of `compile` is told here.
 """
 
@@ -10,7 +10,7 @@ import hashlib
 import inspect
 import types
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
@@ -18,15 +18,14 @@ import torch
 import torch.utils._pytree as pytree
 from torch.fx import GraphModule, Node
 
-from corpus.case import Case, find_case
+from corpus.case import Case
 from corpus.op_names import NoSuchOp
 from corpus.user_model import WrongModel
 from harness.rig.capture.capture import capture, lacking
 from harness.rig.capture.fallbacks import ops_of
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, raised_by
-from harness.rig.clock import StageClock
 from harness.rig.engines.module import is_engine_child
-from harness.rig.lanes import PackageLane, lane_of
+from harness.rig.lanes import PackageLane
 from harness.rig.package.compile_hooks import NothingFallsBack
 from harness.rig.package.compiling import named_by_a_user
 from harness.rig.questions.picture import split_graph
@@ -38,51 +37,37 @@ _NOT_EXPORTED = "change it so that torch.export.export takes it, which says"
 SMALL = "its segment is smaller than min_block_size"
 
 
-def model_splits(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """For each wanted case ``boxes``, ``wires``, ``engines``, ``fallbacks``, ``crossing`` and more.
+def split_of(lane: PackageLane, case: Case, prepared: PreparedCase | NotPrepared) -> dict[str, Any]:
+    """``case``, ``boxes``, ``wires``, ``engines``, ``fallbacks``, ``crossing`` and more.
 
     ``fallbacks`` is a list of ``op``, ``count`` and ``why``. ``crossing`` tells the sizes that go
     from one piece into others as numbers, ``structure`` is a digest of the exported graph,
     and ``lacks`` what the model has not, as `harness.register.defects.MODELS` names it. A case that
     does not compile has ``refused`` and ``lacks`` alone. One that cannot be exported, or that names
     an op that it has not or a setting that `compile` does not have, has ``wrong`` alone: why.
-
-    Args:
-        request: the setup of the package lane, and ``cases``, their names.
     """
-    with lane_of(request) as lane:
-        assert isinstance(lane, PackageLane)
-        for case in map(find_case, request["cases"]):
-            name = case.name
-            if unknown := _unknown_settings(lane.package, case):
-                yield {"case": name, "wrong": unknown}
-                continue
-            try:
-                prepared = lane.prepare(case, "nonstrict", StageClock())
-            except NotPrepared as error:
-                if isinstance(error.cause, NothingFallsBack | NoSuchOp | WrongModel):
-                    yield {"case": name, "wrong": str(error.cause)}
-                    continue
-                if error.stage is Stage.CAPTURE:
-                    told = raised_by(case, error.cause)
-                    yield {"case": name, "wrong": f"{name}: {_NOT_EXPORTED}: {told}"}
-                    continue
-                said = next(iter(str(error.cause).strip().splitlines()), "")
-                refused = f"{type(error.cause).__name__}: {said}"
-                lacks = list(lacking(capture(case, "nonstrict")))
-                yield {"case": name, "refused": refused, "lacks": lacks}
-                continue
-            boxes, wires = split_graph(prepared.split)
-            yield {
-                "case": name,
-                "boxes": boxes,
-                "wires": wires,
-                "engines": sum(is_engine_child(child) for child in prepared.split.children()),
-                "fallbacks": list(_fallbacks(lane.package, prepared)),
-                "crossing": list(_sizes_that_cross(prepared.split)),
-                "structure": structure_of(prepared),
-                "lacks": list(lacking(prepared.captured)),
-            }
+    name = case.name
+    if unknown := _unknown_settings(lane.package, case):
+        return {"case": name, "wrong": unknown}
+    if isinstance(prepared, PreparedCase):
+        return {
+            "case": name,
+            "boxes": (drawn := split_graph(prepared.split))[0],
+            "wires": drawn[1],
+            "engines": sum(is_engine_child(child) for child in prepared.split.children()),
+            "fallbacks": list(_fallbacks(lane.package, prepared)),
+            "crossing": list(_sizes_that_cross(prepared.split)),
+            "structure": structure_of(prepared),
+            "lacks": list(lacking(prepared.captured)),
+        }
+    if isinstance(prepared.cause, NothingFallsBack | NoSuchOp | WrongModel):
+        return {"case": name, "wrong": str(prepared.cause)}
+    if prepared.stage is Stage.CAPTURE:
+        told = raised_by(case, prepared.cause)
+        return {"case": name, "wrong": f"{name}: {_NOT_EXPORTED}: {told}"}
+    said = next(iter(str(prepared.cause).strip().splitlines()), "")
+    refused = f"{type(prepared.cause).__name__}: {said}"
+    return {"case": name, "refused": refused, "lacks": list(lacking(capture(case, "nonstrict")))}
 
 
 def _unknown_settings(package: types.ModuleType, case: Case) -> str:
