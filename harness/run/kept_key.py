@@ -47,7 +47,7 @@ from harness.workers.process import WARM_RIG
 JUDGES: Final = (
     "harness/rig", "harness/wire", "harness/workers", "harness/base/process.py",
     "corpus/blueprints", "corpus/case.py", "corpus/elsewhere.py", "corpus/op_names.py",
-    "corpus/user_model.py",
+    "corpus/drawn/model.py", "corpus/drawn/model_case.py", "corpus/user_model.py",
 )  # fmt: skip
 #: Of a subject, what the rig is told of it that decides nothing, or only which cells there are.
 _UNTOLD: Final = (
