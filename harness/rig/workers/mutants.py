@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from corpus.case import Case
     from harness.rig.cell.prepare import PreparedCase
 
-#: A mutant has so many times the release's own time, and a minute, before it counts as hanging: on a
-#: machine with other work ten seconds were too few, and mutants were taken for found that were not.
+#: A mutant has so many times the release's own time, and a minute, before it counts as hanging.
+#: Beside other work ten seconds were too few, and mutants were found that were not.
 _TIMES: Final = 10.0
 _AND_SECONDS: Final = 60.0
 
