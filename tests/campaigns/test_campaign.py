@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from corpus import models_file
+from corpus import case, models_file
 from corpus.blueprints.blueprint import from_json, to_json
 from corpus.blueprints.build import build
 from corpus.case import find_case
@@ -124,8 +124,15 @@ def test_a_model_that_is_drawn_is_a_users_file_that_runs_and_comes_back_from_jso
         program.model(*call.args, **call.kwargs)
 
 
+@pytest.fixture
+def registry(monkeypatch):
+    """Cases from elsewhere that a test declares are forgotten after it."""
+    for name in ("_REGISTRY", "_ELSEWHERE", "_BESIDE"):
+        monkeypatch.setattr(case, name, dict(getattr(case, name)))
+
+
 def test_what_a_model_shows_is_shrunk_to_a_few_lines_and_written_as_a_case_with_a_defect(
-    judge, tmp_path
+    judge, registry, tmp_path
 ):
     campaign = campaign_until_one_is_found(judge, tmp_path, OF_MODELS)
     (find,) = campaign.finds.values()

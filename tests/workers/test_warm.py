@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,25 @@ def ask(question: str, root: Path = PROJECT_ROOT, **environment: str):
     )
 
 
+@contextmanager
+def begun():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(WARM_RIG)
+        with warm_rig(sys.executable, SEED):
+            yield
+
+
+@pytest.fixture(scope="module")
+def own_server():
+    """A server of these tests alone."""
+    with begun():
+        yield
+
+
 @pytest.fixture
-def own_server(monkeypatch):
-    """A server of this test alone."""
-    monkeypatch.delenv(WARM_RIG)
-    with warm_rig(sys.executable, SEED):
+def killed_server():
+    """A server that a test may kill."""
+    with begun():
         yield
 
 
@@ -123,7 +138,7 @@ def test_another_checkout_is_asked_itself(own_server, tmp_path, started_cpu_s):
     assert cpu_s(before) > started_cpu_s / 2
 
 
-def test_where_the_server_has_died_workers_start_by_themselves(own_server):
+def test_where_the_server_has_died_workers_start_by_themselves(killed_server):
     assert ask("probe").returncode == 0
     told = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
     servers = [
@@ -136,7 +151,7 @@ def test_where_the_server_has_died_workers_start_by_themselves(own_server):
     assert ask("probe").returncode == 0
 
 
-def test_the_server_has_imported_and_has_run_nothing(own_server):
+def test_the_server_has_imported_and_has_run_nothing():
     told = python(
         "-c",
         "import sys; sys.path.insert(0, '.')\n"
