@@ -3,6 +3,7 @@
 import pytest
 
 from harness.gate.attribution import (
+    Difference,
     attributed,
     difference,
     difference_line,
@@ -82,3 +83,13 @@ def test_a_record_of_a_candidate_is_attributed_to_what_it_brings_back():
     records = [record(key(name="file:1a"), failed(Oracle.VALUES))]
     (told,) = attributed(records, table(ROW), register(OLD, NEW), {"file:1a": "2.14.0"})
     assert (told.defect, told.expected) == ("old", False)
+
+
+def test_of_many_defects_those_with_the_most_cells_are_named_and_the_others_counted():
+    none: dict[str, int] = {}
+    broken = {f"defect-{number}": number for number in range(1, 9)}
+    told = Difference(none, none, none, none, none, broken, none)
+    (breaks, rest) = difference_parts(told, "2.13.0")
+    assert breaks.startswith("breaks: defect-8 in 8 cells, defect-7 in 7 cells, ")
+    assert breaks.endswith("defect-3 in 3 cells and 2 more")
+    assert rest == "all else as 2.13.0"

@@ -421,4 +421,5 @@ def test_where_a_release_has_several_tensorrt_rtx_only_equal_versions_are_compar
     several = [rtx("2.14.0", version) for version in ("1.5.0.114", "1.6.1.120")]
     q = held(rtx("2.13.0", "1.5.0.114", ERROR), *several)
     assert q.compared == 1
-    assert [count for *_, count in q.only] == [1]
+    (told,) = q.only
+    assert told == ("2.14.0", Lane.PACKAGE, several[0].key.route, 1)
