@@ -312,7 +312,8 @@ def unanswered(browser: Browser, file: Path, **how: Any) -> list[str]:
                     faults.append(f"{asked.words}: it stands under {card['under']}")
                 if card["top"] < 0 or card["bottom"] > height:
                     faults.append(f"{asked.words}: the answer ends at {card['bottom']:.0f} pixels")
-            faults += [f"{asked.words}: {fault}" for fault in page.evaluate(OPENED_CARD)]
+            if found:
+                faults += [f"{asked.words}: {fault}" for fault in page.evaluate(OPENED_CARD)]
     return faults
 
 
