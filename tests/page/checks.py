@@ -253,7 +253,7 @@ QUESTIONS = (
     Asked(
         "global partitioner",
         "Global partitioner: a saved program returns a list for a tensor, or fails",
-        "✓ right with save(m, f), compile",
+        "✓ right with save(m, f, retrace=True), compile",
     ),
     Asked(
         "what is new in 2.14.0?",
@@ -283,7 +283,7 @@ QUESTIONS = (
     Asked(
         "wrong tensor",
         "A PyTorch fallback reads the wrong tensor: wrong numbers, extra inputs, a crash",
-        "✓ right with save(m, f), compile",
+        "✓ right with save(m, f, retrace=True), compile",
         among=2,
     ),
 )

@@ -170,10 +170,11 @@ def life(row: DefectRow, newest: str) -> tuple[str, str]:
 def by_call(row: DefectRow) -> list[tuple[str, str, tuple[str, ...]]]:
     """What a defect's models come to by a user's calls: words, their tone and the calls of each.
 
-    What `compile` makes right is said last: a reader looks for a way to save.
+    What `compile` makes right is said last: a reader looks for a way to save. A call by its name
+    in every release that shows the defect: before 2.10.0 ``save(m, f)`` did not retrace.
     """
-    release = parsed_version(row.last)
-    old = release is not None and release < SAVE_RETRACES_SINCE
+    shown_in = map(parsed_version, row.shown_in)
+    old = any(release and release < SAVE_RETRACES_SINCE for release in shown_in)
 
     def written(call: str) -> str:
         return "save(m, f, retrace=True)" if old and call == "save(m, f)" else call

@@ -9,7 +9,7 @@
   const {newest} = section.dataset, signs = JSON.parse(section.dataset.signs), seen = JSON.parse(section.dataset.seen);
   const harms = new Set(["silent", "warned", "error", "interface", "cosmetic"]);
   const idle = new Set(("a about an and any are avoid avoids be bug bugs call calls can defect defects did do does for from fix " +
-    "fixed have how i in is it me mend mended model my new of or release right say see show shows that the there this to " +
+    "fixed have how i in is it may me mend mended model my new of or release right say see show shows that the there this to upgrade " +
     "what when which who why with write writes wrong you").split(" "));
   const make = (tag, words = "", name = "") =>
     Object.assign(document.createElement(tag), {textContent: words, className: name});
@@ -114,7 +114,8 @@
         each.classList.toggle("mine", each.dataset.of.split("|").includes(ask.release));
     }
     // What is not to be seen in the release that is asked for is told by its title and releases.
-    item.append(...(ask.release && !shows(row, ask) ? [brief.querySelector("ul")] : [brief]));
+    if (ask.release && !shows(row, ask)) brief.replaceChildren(brief.querySelector("ul"));
+    item.append(brief);
     return item;
   }
   // Before anything is asked: what most readers want of the newest release.
