@@ -26,7 +26,7 @@ from harness.gate.attribution import defects_told
 from harness.gate.candidate import Comparison, judge_candidate
 from harness.gate.findings import CellClass, Finding, Gate, GateReport, first_screen, said
 from harness.gate.pairs import Pair
-from harness.gate.uncovered import uncovered_in
+from harness.gate.uncovered import as_notes, uncovered_in
 from harness.gate.whole_cases import whole_cases
 from harness.register.defects import Register
 from harness.register.facts import UNSUPPORTED, facts_in, facts_of, place_of
@@ -100,7 +100,7 @@ def judge(
         in_both = (records.values(), table, register or Register(), around)
         for place, told_of in uncovered_in(name, partner, *in_both).items():
             cell_id = dataclasses.replace(place, subject=name).cell_id
-            judged[cell_id] = _uncovered(judged[cell_id], told_of)
+            judged[cell_id] = as_notes(judged[cell_id], told_of)
     unlisted = {
         cell_id
         for cell_id, result in judged.items()
@@ -172,17 +172,6 @@ def _judge(
     if record.state is CellState.UNSUPPORTED:
         return _judge_unsupported(record, expected, records)
     return _judge_by_table(record, expected)
-
-
-def _uncovered(result: Comparison, why: str) -> Comparison:
-    """A cell's findings as notes, since what it fails by was hidden before."""
-    if not result.findings:
-        return result
-    notes = (
-        dataclasses.replace(finding, reason=f"uncovered: {why}: {finding.reason}")
-        for finding in result.findings
-    )
-    return Comparison(CellClass.EXPECTED_FAILURE, (), (*result.notes, *notes), result.good_news)
 
 
 def _not_judged(cell: PlannedCell, record: CellRecord | None) -> Comparison:

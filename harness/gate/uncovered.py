@@ -7,9 +7,12 @@ defect that ended the cell, in this or in other cells, and to go on for at least
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping
 
 from harness.gate.attribution import difference_of, named_defects
+from harness.gate.candidate import Comparison
+from harness.gate.findings import CellClass
 from harness.gate.qualify import harm_of
 from harness.register.defects import Register
 from harness.register.table import Table
@@ -53,6 +56,17 @@ def uncovered_in(
                 f"{' and '.join(sorted(behind))}, which {like} has too"
             )
     return found
+
+
+def as_notes(result: Comparison, why: str) -> Comparison:
+    """A cell's findings as notes, since what it fails by was hidden before."""
+    if not result.findings:
+        return result
+    notes = (
+        dataclasses.replace(finding, reason=f"uncovered: {why}: {finding.reason}")
+        for finding in result.findings
+    )
+    return Comparison(CellClass.EXPECTED_FAILURE, (), (*result.notes, *notes), result.good_news)
 
 
 def _no_worse(before: CellRecord, after: CellRecord) -> bool:

@@ -88,7 +88,7 @@ def test_a_survivor_is_told_with_its_difference_and_counts_unless_it_is_listed_a
 
 
 def test_our_own_tests_are_asked_and_tell_which_of_them_finds_a_mutant(tmp_path, monkeypatch):
-    """Of a checkout of three files, with a test that sees one of two faults."""
+    """The checkout has three files, and a test that sees one of two faults."""
     checkout = tmp_path / "checkout"
     for name, text in {
         "harness/gate/sums.py": "def total(a, b):\n    return a + min(b, 9)\n",
