@@ -38,6 +38,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "list": "inspecting:list_command",
         "show": "inspecting:show_command",
         "releases": "cataloguing:releases_command",
+        "mend": "mending:mend_command",
     },
     "Measure": {
         "bench": "benching:bench_command",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -13,10 +14,12 @@ from rich.console import Console
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import written_to
 from harness.base.program import PROGRAM, program_here
+from harness.catalogue.releases import EXPORTER_MODULE
 from harness.runs.plan import CAPTURES
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus
+from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
 
 CACHE = Path(".cache")
@@ -75,6 +78,18 @@ def cases_here(places: Sequence[str] = ()) -> Corpus:
     """The corpus as this Python reads it. Raises as `read_corpus`."""
     toolchain = toolchain_for()
     return read_corpus(toolchain.python, places, toolchain.cache)
+
+
+def release_file(spec: SubjectSpec, file: str) -> str:
+    """The text of a file of a release's wheel. Raises UsageError where there is none."""
+    if spec.wheel_path is None:
+        raise UsageError(f"--release {spec.subject}: {spec.unavailable}")
+    with zipfile.ZipFile(spec.wheel_path) as wheel:
+        if file not in wheel.namelist():
+            raise UsageError(
+                f"{file}: not in the wheel of {spec.subject}; write for example {EXPORTER_MODULE}"
+            )
+        return wheel.read(file).decode()
 
 
 def tell(text: str) -> None:

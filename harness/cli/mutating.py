@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import zipfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +15,7 @@ from harness.campaigns.mutation import mutants_of
 from harness.campaigns.own_mutants import ask_tests, own_mutants
 from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
 from harness.cli import options as option
-from harness.cli.common import lanes, listed, tell, toolchain_for
+from harness.cli.common import lanes, listed, release_file, tell, toolchain_for
 from harness.register.facts import NONSTRICT
 from harness.run.order import in_order, read_order
 from harness.runs.case_filter import select_cases
@@ -69,14 +68,7 @@ def mutants_command(
     toolchain = toolchain_for(wheelhouse, offline)
     chosen = choose_subjects(toolchain, load_catalogue(), releases=release, built_in=False)
     spec = chosen[0]
-    if spec.wheel_path is None:
-        raise UsageError(f"--release {release}: {spec.unavailable}")
-    with zipfile.ZipFile(spec.wheel_path) as wheel:
-        if file not in wheel.namelist():
-            raise UsageError(
-                f"--file {file}: not in {release}'s wheel; write for example {_SAVES[0]}"
-            )
-        source = wheel.read(file).decode()
+    source = release_file(spec, file)
     wanted = listed(functions)
     mutants = [each for each in mutants_of(source) if not wanted or each.function in wanted]
     mutants = mutants[::every]

@@ -1,0 +1,22 @@
+"""All mends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.base.errors import UsageError
+from harness.mends.engines import ENGINES
+from harness.mends.fallbacks import FALLBACKS
+from harness.mends.mend import Mend
+from harness.mends.program import PROGRAM
+
+MENDS = (*FALLBACKS, *ENGINES, *PROGRAM)
+
+
+def mends_of(defects: Sequence[str]) -> tuple[Mend, ...]:
+    """The mends of these defects, or all if none is named. Raises UsageError for one without."""
+    known = {defect: mend for mend in MENDS for defect in mend.defects}
+    for defect in defects:
+        if defect not in known:
+            raise UsageError(f"{defect}: no mend; there is one for {', '.join(sorted(known))}")
+    return tuple(dict.fromkeys(known[each] for each in defects)) if defects else MENDS

@@ -1,0 +1,74 @@
+"""A mended file of a release is one that `git apply` makes, and no longer has the defects."""
+
+import re
+import subprocess
+import zipfile
+
+import pytest
+
+from harness.base.errors import ExitCode
+from harness.catalogue.releases import EXPORTER_MODULE
+from harness.mends.all import MENDS
+from harness.mends.edits import DoesNotFit
+from harness.mends.mend import mended
+from harness.register.defects import read_register
+from tests.commands import harness
+
+
+@pytest.fixture(scope="module")
+def exporter(release_specs):
+    def text(release):
+        with zipfile.ZipFile(str(release_specs[release].wheel_path)) as wheel:
+            return wheel.read(EXPORTER_MODULE).decode()
+
+    return text
+
+
+def test_a_defect_has_one_mend_at_most_and_is_alive_in_the_newest_release():
+    defects = [defect for mend in MENDS for defect in mend.defects]
+    alive = {defect.id for defect in read_register().defects if not defect.fixed_in}
+    assert len(defects) == len(set(defects))
+    assert set(defects) <= alive
+
+
+@pytest.mark.parametrize("mend", MENDS, ids=[mend.name for mend in MENDS])
+def test_each_mend_fits_the_newest_release_by_itself(mend, exporter):
+    compile(mended(exporter("2.14.0"), [mend]), "exporter", "exec")
+
+
+def test_a_mend_that_does_not_fit_a_release_says_which_and_where(exporter):
+    with pytest.raises(
+        DoesNotFit, match=r"the mend of own-input-returned does not fit: inline_tor"
+    ):
+        mended(exporter("2.10.0"), [mend for mend in MENDS if mend.name == "own-input-returned"])
+
+
+WHOLE = [mend for mend in MENDS if not mend.uncovered]
+#: They need the own partitioner of the package, or an engine in a fallback.
+PACKAGE_LANE_ALONE = {"rows-for-outputs", "engine-in-a-fallback-left-behind"}
+
+
+def test_a_mended_release_breaks_nothing_and_its_diff_is_one_that_git_applies(tmp_path, exporter):
+    defects = [defect for mend in WHOLE for defect in mend.defects]
+    chosen = ("--only", ",".join(defects), "--out", tmp_path / "mended")
+    written = harness("mend", "--release", "2.14.0", *chosen)
+    assert written.returncode == ExitCode.GREEN, written.stderr
+    file = tmp_path / "mended" / EXPORTER_MODULE
+
+    before = tmp_path / "py" / EXPORTER_MODULE
+    before.parent.mkdir(parents=True)
+    before.write_text(exporter("2.14.0"))
+    subprocess.run(["git", "apply", "mended/mends.diff"], cwd=tmp_path, check=True)
+    assert before.read_text() == file.read_text()
+
+    by_id = read_register().by_id
+    cases = {by_id[defect].minimal_case for defect in {*defects} - PACKAGE_LANE_ALONE}
+    judged = harness(
+        "run", "--exporter", file, "--out", tmp_path / "runs", "--routes", "legacy",
+        "-k", " or ".join(sorted(cases)),
+    )  # fmt: skip
+    told = judged.stdout + judged.stderr
+    assert judged.returncode == ExitCode.GREEN, told
+    kinds = re.findall(r"(\d+) regressed.*?, (\d+) fixed.*?(\d+) broken before", told)
+    assert [each[0::2] for each in kinds] == [("0", "0")] * 3, told
+    assert sum(int(fixed) for _, fixed, _ in kinds) >= len(WHOLE), told
