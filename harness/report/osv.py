@@ -27,7 +27,7 @@ def osv_record(row: DefectRow, table: DefectTable, modified: datetime) -> dict[s
     """One defect. What the format has no field for stands under ``database_specific``.
 
     Args:
-        modified: when the register was last read, in any time zone.
+        modified: when the run started that the table is of, in any time zone.
     """
     defect = row.defect
     events = [{"introduced": defect.since or "0"}]

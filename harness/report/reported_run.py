@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
@@ -126,6 +127,11 @@ class ReportedRun:
     summary: Mapping[str, Any]
     provenance: Mapping[str, Any]
     views: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def started(self) -> datetime:
+        """When the run started, which is the same whenever its report is written."""
+        return datetime.fromisoformat(self.provenance["started_at"])
 
     @cached_property
     def lane(self) -> Lane:

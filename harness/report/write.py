@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.base.files import replace_file, written_to
@@ -62,7 +61,7 @@ def _page_and_data(model: ReportModel) -> dict[str, bytes]:
         "version-matrix.csv": version_csv(blocks).encode(),
         "version-matrix.svg": drawn.versions.encode(),
         **(
-            {"defects.json": osv_text(known.table, datetime.now(UTC)).encode()}
+            {"defects.json": osv_text(known.table, model.run.started).encode()}
             if (known := model[DEFECTS])
             else {}
         ),

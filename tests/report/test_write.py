@@ -27,10 +27,15 @@ def test_every_form_is_written_and_nothing_else_is_left(model, tmp_path):
 
 
 def test_a_run_of_known_cases_has_the_register_as_records_and_as_a_picture(run, tmp_path):
+    run.provenance = {"started_at": "2026-01-02T03:04:05+02:00"}
     known = ReportModel(run.reported(defect_table=made()))
     written = {path.name for path in write_report(tmp_path, known)}
     assert {"defects.json", "defects.png"} <= written
     assert len(json.loads((tmp_path / "defects.json").read_text())) == len(made().rows)
+    records = json.loads((tmp_path / "defects.json").read_text())
+    assert {each["modified"] for each in records} == {"2026-01-02T01:04:05Z"}, (
+        "a report that is written again has other bytes"
+    )
 
 
 def test_a_folder_that_cannot_be_written_is_told_in_words(model, tmp_path):
