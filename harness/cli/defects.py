@@ -18,6 +18,7 @@ from harness.cli import options as option
 from harness.cli.common import tell, toolchain_for
 from harness.expectations import EXPECTATIONS
 from harness.gate.known import changes_in
+from harness.mends.all import mend_of
 from harness.register.defects import Defect
 from harness.register.facts import NONSTRICT
 from harness.register.standing import Standing, Standings, State, is_ordinary, read_expectations
@@ -229,6 +230,9 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         tell(f"  {release + ':':12} {each.state}{cells}{behind}")
     if latest.state is State.SHOWN:
         tell(f"  {'issue:':12} {PROGRAM} defects {name} --issue")
+    mend = mend_of(name)
+    if mend is not None:
+        tell(f"  {'mend:':12} {PROGRAM} mend --only {name}: {mend.idea}")
     cell = _cell(latest, standings)
     if cell:
         tell(f"  {'show it:':12} {PROGRAM} explain {cell}")

@@ -12,13 +12,13 @@ from harness.base.files import replace_file
 from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
 from harness.cli import options as option
 from harness.cli.common import listed, release_file, tell, toolchain_for
-from harness.mends.all import mends_of
+from harness.mends.all import WRITTEN_FOR, mends_of
 from harness.mends.mend import difference, mended
 from harness.subjects.choosing import choose_subjects
 
 
 def mend_command(
-    release: Annotated[str, typer.Option(help="Whose files.")] = "2.14.0",
+    release: Annotated[str, typer.Option(help="Whose files.")] = WRITTEN_FOR,
     checkout: Annotated[
         Path | None, typer.Option(help="A Torch-TensorRT working tree, in place of a release.")
     ] = None,

@@ -10,7 +10,14 @@ from harness.mends.fallbacks import FALLBACKS
 from harness.mends.mend import Mend
 from harness.mends.program import PROGRAM
 
+#: The release whose file they were written for and judged with.
+WRITTEN_FOR = "2.14.0"
+
 MENDS = (*FALLBACKS, *ENGINES, *PROGRAM)
+
+
+def mend_of(defect: str) -> Mend | None:
+    return next((mend for mend in MENDS if defect in mend.defects), None)
 
 
 def mends_of(defects: Sequence[str]) -> tuple[Mend, ...]:

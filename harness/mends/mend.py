@@ -31,13 +31,17 @@ class Mend:
 
 
 def mended(source: str, mends: Iterable[Mend]) -> str:
-    """The text of a file with all of ``mends`` in it. Raises DoesNotFit, naming the mend."""
+    """The text of a file with all of ``mends`` in it. Raises DoesNotFit, naming all that do not."""
     chosen = list(mends)
+    misfits = []
     for mend in chosen:
         try:
             edited(source, mend.edits, mend.added)
         except DoesNotFit as error:
-            raise DoesNotFit(f"the mend of {mend.name} does not fit: {error}") from error
+            misfits.append(f"the mend of {mend.name} does not fit: {error}")
+    if misfits:
+        fitting = len(chosen) - len(misfits)
+        raise DoesNotFit("; ".join(misfits) + f"; name the other {fitting} with --only")
     added = tuple(dict.fromkeys(text for mend in chosen for text in mend.added))
     return edited(source, [edit for mend in chosen for edit in mend.edits], added)
 

@@ -16,6 +16,7 @@ from typing import Final
 from harness.base.errors import UsageError
 from harness.base.words import spans
 from harness.catalogue.releases import Release
+from harness.mends.all import WRITTEN_FOR, mend_of
 from harness.register.defects import Defect
 from harness.register.facts import NONSTRICT, Place
 from harness.register.standing import Standing, Standings, State, is_ordinary, worst_harm
@@ -284,6 +285,10 @@ def _context(standing: Standing, standings: Standings) -> Iterator[str]:
     if defect.avoid:
         calls = dict.fromkeys(map(call_of, defect.avoid))
         yield f"- Right for the same models: {', '.join(f'`{call}`' for call in calls)}."
+    mend = mend_of(defect.id)
+    if mend is not None:
+        yield f"- A change that mends it in {WRITTEN_FOR}, tried on a CPU alone: {mend.idea}"
+        yield f"- The test that is missing: {mend.test}"
     if defect.workaround:
         yield f"- Workaround: {_sentence(_by_title(defect.workaround, standings))}"
 

@@ -72,3 +72,12 @@ def test_a_mended_release_breaks_nothing_and_its_diff_is_one_that_git_applies(tm
     kinds = re.findall(r"(\d+) regressed.*?, (\d+) fixed.*?(\d+) broken before", told)
     assert [each[0::2] for each in kinds] == [("0", "0")] * 3, told
     assert sum(int(fixed) for _, fixed, _ in kinds) >= len(WHOLE), told
+
+
+def test_a_wrong_id_and_a_folder_that_is_no_checkout_are_told(tmp_path):
+    wrong = harness("mend", "--only", "no-such-defect")
+    assert wrong.returncode == ExitCode.USAGE
+    assert "no-such-defect: no mend; there is one for children-not-copied, " in wrong.stderr
+    nowhere = harness("mend", "--checkout", tmp_path)
+    assert nowhere.returncode == ExitCode.USAGE
+    assert f"it has no py/{EXPORTER_MODULE}" in nowhere.stderr
