@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from harness.base.words import plural
-from harness.gate.qualify import Qualification
+from harness.gate.qualify import Decision, Qualification
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import Reach
+from harness.wire.vocabulary import Reach, SubjectKind
 
 _MADE_BY: Final[Mapping[tuple[bool, Reach], str]] = {
     (True, Reach.PRODUCT): "user call",
@@ -20,10 +20,18 @@ _MADE_BY: Final[Mapping[tuple[bool, Reach], str]] = {
 _FORBIDS_NOTHING: Final = " (which forbids nothing: no release makes such splits)"
 
 
-def decision_words(q: Qualification) -> str:
-    """``2.14.0 in place of 2.13.0: ship``, and in brackets what alone that is said of."""
+def decision_words(q: Qualification, red: Collection[str] = ()) -> str:
+    """``2.14.0 in place of 2.13.0: ship``, and in brackets what alone that is said of.
+
+    Args:
+        red: the subjects of unexpected failures. A candidate among them is not to be shipped yet:
+            it fails worse, or otherwise, where its baseline failed or where splits are by hand.
+    """
     only = f" (only: {q.scope})" if q.scope else ""
-    return f"{q.candidate.subject} in place of {q.baseline.subject}: {q.decision}{only}"
+    new, who = q.candidate, q.baseline.subject
+    unlike = new.kind is SubjectKind.FILE and new.subject in red and q.decision is Decision.SHIP
+    told = f"not yet, it fails otherwise than {who}" if unlike else q.decision
+    return f"{new.subject} in place of {who}: {told}{only}"
 
 
 def evidence_words(q: Qualification) -> str:

@@ -71,8 +71,9 @@ def _upgrades(judged: JudgedRun) -> list[str]:
     if judged.report.gate not in (Gate.GREEN, Gate.RED):
         return []  # what was not asked cannot be compared
     lines = []
+    red = {finding.subject for finding in judged.report.findings}
     for q in judged.upgrades:
-        lines.append(f"{decision_words(q)}, {evidence_words(q)}")
+        lines.append(f"{decision_words(q, red)}, {evidence_words(q)}")
         lines += [f"  {asked}: {told}" for asked, told in tally_lines(q)]
     return lines
 

@@ -10,7 +10,7 @@ import pytest
 from harness.bench.at_sizes import AtSize, AtSizes
 from harness.gate.attribution import Attributed
 from harness.gate.qualify import Decision, Harm, Qualification, harm_of, qualify
-from harness.gate.qualify_words import tally_lines
+from harness.gate.qualify_words import decision_words, tally_lines
 from harness.register.facts import Fact
 from harness.report.pages.qualify_page import (
     Supplement,
@@ -26,7 +26,7 @@ from harness.wire.oracles import Harm as Graded
 from harness.wire.oracles import Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, Verdict
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import NOT_COMPILED, Reach
+from harness.wire.vocabulary import NOT_COMPILED, Reach, SubjectKind
 from tests.record_builders import case, defect, failed, key, record, register, subject, unsupported
 
 Form = Callable[..., str]
@@ -74,6 +74,16 @@ def test_what_is_equal_may_ship():
     assert q.decision is Decision.SHIP
     assert q.changes == ()
     assert verdict_of(q).words == "2.14.0 in place of 2.13.0: ship"
+
+
+def test_a_candidate_with_an_unexpected_failure_is_not_told_as_ship_and_a_release_is():
+    q = held(*sound())
+    assert decision_words(q, {"2.14.0"}).endswith(": ship")
+    q = dataclasses.replace(q, candidate=subject("file:mine", kind=SubjectKind.FILE))
+    assert decision_words(q, {"2.13.0"}).endswith(": ship")
+    assert decision_words(q, {"file:mine"}) == (
+        "file:mine in place of 2.13.0: not yet, it fails otherwise than 2.13.0"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from markupsafe import escape
 
 from harness.gate.defect_table import ABSENT, DefectTable, Part
+from harness.register.standing import State
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import COMMENT_LIMIT, markdown
 from harness.report.sections.defects import DEFECTS, by_call, life, mark_words, stretches
@@ -60,6 +61,11 @@ def test_what_brought_a_defect_what_mends_it_and_what_is_about_it_are_told_apart
     )
     assert told["own-input-returned"][1].endswith("see pytorch/TensorRT#4360")
     assert told["torch-29-parameters"][0] == "In 2.14.0 not asked"
+    row = next(row for row in table.rows if row.defect.id == "several-outputs")
+    first, *rest = row.standings
+    late = (dataclasses.replace(first, state=State.NOT_ASKED), *rest)
+    begins = life(dataclasses.replace(row, standings=late), table.newest)[1]
+    assert begins.startswith(f"there from {rest[0].release} on, the first release asked; see ")
 
 
 def test_the_calls_of_a_defect_say_which_to_save_with_first_and_retrace_where_a_release_needs_it(

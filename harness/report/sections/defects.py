@@ -162,7 +162,13 @@ def life(row: DefectRow, newest: str) -> tuple[str, str]:
         ended = f"Alive in {newest}" if now in list(Harm) else f"In {newest} {SEEN[now]}"
         ended += f"; mended upstream{by}, in no release yet" if by else ""
     brought = f", brought by {defect.brought_by}" if defect.brought_by else ""
-    since = f"new in {defect.since}{brought}" if defect.since else "there from the first release on"
+    asked = [each.release for each in row.standings if tone_of(each) != NOT_ASKED]
+    if defect.since:
+        since = f"new in {defect.since}{brought}"
+    elif asked and asked[0] != row.standings[0].release:
+        since = f"there from {asked[0]} on, the first release asked"
+    else:
+        since = "there from the first release on"
     others = see_also(row)
     return ended, "; ".join([since, *([f"see {text.listed(others, 4)}"] if others else [])])
 

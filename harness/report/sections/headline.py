@@ -50,6 +50,7 @@ _MEANS: Final = {
     "Uncovered defects": " that others hid before",
     "Now hidden defects": ", as others end their cases",
 }
+_OWN_CASES: Final = "No table says what to expect of cases of your own: each failure counts."
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 
 
@@ -99,10 +100,12 @@ def headline(run: ReportedRun) -> Headline:
     return Headline(
         state=gate,
         sign=SIGNS[gate],
-        words=decision_words(first) if first else words,
+        words=decision_words(first, _red(run)) if first else words,
         gate=f"{evidence_sentence(first)} {words}" if first else "",
         defects=() if run.defect_table or run.own_cases else tuple(run.defects),
-        advice=_advice(gate, run.summary, bool(run.notes)),
+        advice=_OWN_CASES
+        if gate == "red" and run.own_cases
+        else _advice(gate, run.summary, bool(run.notes)),
         first=run.findings[0] if run.findings else None,
         answers=() if gate == "failed" else tuple(answers(run)),
         counted=f"in the {text.joined(list(counts))} lane" if len(counts) > 1 else "",
@@ -123,6 +126,10 @@ def _decided(run: ReportedRun) -> Qualification | None:
     return first if about or run.gate == "green" else None
 
 
+def _red(run: ReportedRun) -> set[str]:
+    return {finding.subject for finding in run.findings}
+
+
 def answers(run: ReportedRun) -> Iterator[Answer]:
     """What a reader asks first, a line each: which call is safest, what changed, what is silent."""
     first = _decided(run)
@@ -130,12 +137,13 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
     for q in run.upgrades:
         calls, *splits = (Answer(asked, told) for asked, told in tally_lines(q))
         if first not in (None, q):
-            held = f"{decision_words(q)}, {evidence_words(q)}"
+            held = f"{decision_words(q, _red(run))}, {evidence_words(q)}"
             items = tuple(f"{each.asked}: {each.answer}" for each in (calls, *splits))
             rest.append(Answer(f"Beside {q.baseline.subject}", held, items))
             continue
         if first is None:
-            yield Answer(q.candidate.subject, f"{decision_words(q)}, {evidence_words(q)}")
+            told = f"{decision_words(q, _red(run))}, {evidence_words(q)}"
+            yield Answer(q.candidate.subject, told)
         yield calls
         yield from _in_defects(q, run)
         rest += splits
@@ -145,7 +153,11 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
         releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
         if records := save_records(run.cells_of_lanes, releases):
             yield Answer(f"Safest call in {records.release}", items=tuple(safest(records)))
-        if safe := safe_without_state(run.cells_of_lanes, releases, _stateful(run)):
+        # Only the table of defects tells which cases have state.
+        stateful = _stateful(run) if run.defect_table else None
+        if stateful is not None and (
+            safe := safe_without_state(run.cells_of_lanes, releases, stateful)
+        ):
             yield Answer("Safe in every release", safe)
     yield from rest
 
