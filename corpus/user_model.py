@@ -6,13 +6,17 @@ import copy
 import importlib.util
 import inspect
 import json
+import os
 import reprlib
+import signal
 import sys
 import types
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -265,6 +269,10 @@ class UserModel:
             )
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
+        died = _dies(partial(spec.loader.exec_module, module))
+        if died:
+            del sys.modules[name]
+            raise self._wrong(f"the process that imports {path} {died}; mend what it does there")
         try:
             spec.loader.exec_module(module)
         except ModuleNotFoundError as error:
@@ -288,6 +296,29 @@ class UserModel:
 
     def _wrong(self, reason: str) -> WrongModel:
         return WrongModel(f"{self._entry.name}: {reason}")
+
+
+def _dies(work: Callable[[], object]) -> str:
+    """How a fork of this process ends that does ``work``, or nothing where it comes to its end.
+
+    What it raises is an end as well: it is raised again where the work is done in this process.
+    """
+    theirs, ours = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            with suppress(Exception):
+                work()
+            os.write(ours, b"!")
+        finally:
+            os._exit(1)
+    os.close(ours)
+    with os.fdopen(theirs, "rb", buffering=0) as pipe:
+        ended = pipe.read(1)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if ended:
+        return ""
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
 
 
 def load_archive(file: Path, name: str) -> torch.export.ExportedProgram:

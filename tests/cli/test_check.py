@@ -82,7 +82,10 @@ def upgrade(folder):
             for name in ("Counter", "Sized", "Killed", "Plain", "KilledInExport")
         )
         + '[Typo]\nmodel = "mine.py:Plain"\nfallbacks = ["relu"]\n'
+        + '[Dying]\nmodel = "dying.py:Plain"\n[Leaving]\nmodel = "leaving.py:Plain"\n'
     )
+    (folder / "dying.py").write_text("import os\nos.kill(os.getpid(), 11)\n")
+    (folder / "leaving.py").write_text("import os\nos._exit(0)\n")
     return check(folder, "models.toml", "--from", "2.13.0", "--to", "2.14.0")
 
 
@@ -101,7 +104,10 @@ def test_a_wrong_model_of_a_team_is_told_in_its_line_and_the_others_are_asked(up
     assert lines[5].startswith("Typo: has no key fallbacks; there are model, inputs, fallback")
     page = Path(re.search(r"page: (\S+)", out)[1])
     models = json.loads((page.parent / "check.json").read_text())["models"]
-    assert [bool(model.get("wrong")) for model in models] == [False, True, True, False, True, True]
+    assert [bool(model.get("wrong")) for model in models] == [
+        *(False, True, True, False),
+        *(True, True, True, True),
+    ]
     assert "Sized takes arguments" in page.read_text()
 
 
@@ -113,9 +119,17 @@ def test_a_model_that_ends_the_process_which_calls_or_exports_it_has_its_line_to
     assert lines[4] == told
 
 
+def test_a_model_whose_import_ends_the_process_has_its_line_too(upgrade, folder):
+    lines = upgrade[1].splitlines()
+    told = "{}: the process that imports {} {}; mend what it does there"
+    dying, leaving = folder / "dying.py", folder / "leaving.py"
+    assert lines[6] == told.format("Dying", dying, "was killed by SIGSEGV")
+    assert lines[7] == told.format("Leaving", leaving, "exited with code 0")
+
+
 def test_how_each_model_is_split_is_told_as_soon_as_it_is_known(upgrade):
     lines = upgrade[2].splitlines()
-    assert lines.index("4/6 Counter: 2 engines") < lines.index("5/6 Plain: 2 engines")
+    assert lines.index("6/8 Counter: 2 engines") < lines.index("7/8 Plain: 2 engines")
 
 
 @pytest.fixture(scope="module")
