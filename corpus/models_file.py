@@ -53,7 +53,7 @@ def declare(file: Path) -> list[types.ModuleType]:
         entry, made_by = ModelEntry(name, ""), None
         try:
             entry = _entry(name, table)
-            imported = UserModel(entry, file.resolve().parent, used)
+            imported = UserModel(entry, file.resolve().parent, used, rehearsed=len(tables) > 1)
             build, made_by = _builder(imported), imported.made_by
         except WrongModel as error:
             wrong.append(str(error))
