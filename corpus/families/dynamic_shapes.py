@@ -174,3 +174,23 @@ class Nonzero(torch.nn.Module):
 )
 def data_dependent_size() -> Program:
     return Program(floats((2, 8)), model=Nonzero())
+
+
+class Scale(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.randn(8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.scale
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a model without any engine: its weight stands before its dynamic input (#4648)",
+    fallback=["aten.mul.Tensor"],
+    wiring=True,
+    dynamic=True,
+)
+def dynamic_batch_without_an_engine() -> Program:
+    return Program(floats((DYNAMIC, 8)), model=Scale(), dynamic_shapes=batch(), bounds=BOUNDS)

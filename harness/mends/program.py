@@ -135,4 +135,24 @@ NOTHING_TO_DETECT = Mend(
     ),
 )
 
-PROGRAM = (CONSTANTS, INNER_SYMBOLS, NOTHING_TO_DETECT)
+INPUTS_FIRST = Mend(
+    defects=("weight-before-an-input",),
+    idea="The graph's inputs are put before its other nodes, in their order, before torch's "
+    "make_constraints sees it, since that takes a node's number for an input's.",
+    test="A model with a weight and a dynamic input, all of it in PyTorch: save with "
+    "dynamic_shapes and use_legacy_exporter=True.",
+    edits=(
+        Edit(_CREATE, "range_constraints = make_constraints(...)", "_put_inputs_first(gm)\n$found"),
+    ),
+    added=(
+        """
+        def _put_inputs_first(gm):
+            inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
+            first_other = next(node for node in gm.graph.nodes if node.op != "placeholder")
+            for node in inputs:
+                first_other.prepend(node)
+        """,
+    ),
+)
+
+PROGRAM = (CONSTANTS, INNER_SYMBOLS, NOTHING_TO_DETECT, INPUTS_FIRST)
