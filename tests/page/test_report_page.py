@@ -68,7 +68,8 @@ def test_filters_that_a_mouse_opens_and_a_key_chooses_filter(browser, html):
         opened.page.click("select[name=release]")
         opened.page.keyboard.press("ArrowDown")
         opened.page.keyboard.press("Enter")
-        assert opened.page.locator("form.filters output").inner_text() != "89 of 89 defects"
+        shown, total = opened.page.locator("form.filters output").inner_text().split(" of ")
+        assert shown != total.removesuffix(" defects")
 
 
 def test_headings_say_the_chosen_release_and_column_heads_stay_in_view(browser, html):
