@@ -172,7 +172,7 @@ def _life(defect: Defect) -> str:
     since = f"since {defect.since}" if defect.since else "always"
     by = f" by {defect.fixed_by}" if defect.fixed_by else ""
     fixed = (
-        f", fixed in {defect.fixed_in}" if defect.fixed_in else ", mended upstream" if by else ""
+        f", fixed in {defect.fixed_in}" if defect.fixed_in else ", fixed upstream" if by else ""
     )
     by += "" if defect.fixed_in or not by else ", in no release yet"
     return f"{since}{fixed}{by}"
@@ -259,14 +259,14 @@ def _new_in(release: str, standings: Standings) -> int:
     if changes is None:
         raise UsageError(f"{release} is the oldest release here; there is nothing to compare")
     for title, of in (
-        ("mended", changes.mended),
+        ("fixed", changes.fixed),
         ("new", changes.new),
         ("uncovered", changes.uncovered),
         ("now hidden", changes.hidden),
     ):
         for each in of:
             defect = each.defect
-            by = f" ({defect.fixed_by})" if title == "mended" and defect.fixed_by else ""
+            by = f" ({defect.fixed_by})" if title == "fixed" and defect.fixed_by else ""
             behind = f" (behind {', '.join(each.behind)})" if title == "now hidden" else ""
             tell(f"{title}: {defect.id}: {defect.title}{by}{behind}")
     tell(f"{changes.before} -> {release}: {changes.kept} defects of both")

@@ -233,7 +233,7 @@ def _order(tone: str) -> int:
 
 
 def _badness(row: DefectRow) -> tuple[int, int]:
-    """The worst harm first; of what is gone, what the newest release mended."""
+    """The worst harm first; of what is gone, what the newest release fixed."""
     harm = Harm(row.harm).severity if row.harm else len(Harm)
     if row.part is Part.GONE:
         at = [each.state is State.SHOWN for each in reversed(row.standings)]

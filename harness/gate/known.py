@@ -31,7 +31,7 @@ class Changes:
 
     before: str
     release: str
-    mended: tuple[Standing, ...]
+    fixed: tuple[Standing, ...]
     new: tuple[Standing, ...]
     uncovered: tuple[Standing, ...]
     hidden: tuple[Standing, ...]
@@ -63,7 +63,7 @@ def changes_in(standings: Standings, release: str) -> Changes | None:
     return Changes(
         before=before,
         release=release,
-        mended=tuple(each for name, each in was.items() if name not in now and name not in hidden),
+        fixed=tuple(each for name, each in was.items() if name not in now and name not in hidden),
         new=tuple(each for each in came if each.defect.since == release),
         uncovered=tuple(each for each in came if each.defect.since != release),
         hidden=tuple(each for name, each in hidden.items() if name in was),
@@ -121,7 +121,7 @@ def known_lines(known: Known, scope: str = "") -> list[str]:
     changes = known.changes
     if changes is not None:
         counts = {
-            "mended": changes.mended,
+            "fixed": changes.fixed,
             "new": changes.new,
             "uncovered": changes.uncovered,
             "now hidden": changes.hidden,

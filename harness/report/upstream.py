@@ -276,7 +276,7 @@ def _context(standing: Standing, standings: Standings) -> Iterator[str]:
     if defect.fixed_in:
         yield f"- It is fixed in {defect.fixed_in}{by}."
     elif by:
-        yield f"- It is mended{by}, which no release has yet."
+        yield f"- It is fixed{by}, which no release has yet."
     if defect.upstream:
         related = reference(", ".join(defect.upstream))  # as upstream says
         yield f"- Related: {related}."
@@ -349,7 +349,7 @@ def _readme(tests: int, without: Collection[tuple[Standing, str]], release: Rele
     return (
         f"# {tests} known defects of torch-tensorrt {release.version}\n\n"
         "Each test makes a user's calls of one known defect and is expected to fail, strictly.\n"
-        "When the defect is mended the test turns red, and its reason says which defect is gone.\n"
+        "When the defect is fixed the test turns red, and its reason says which defect is gone.\n"
         "They need torch, torch_tensorrt, pytest and a GPU: put them into `tests/py/dynamo/`.\n"
         f"They were tried with torch {version('torch')}, the release's own Python and emulated "
         "engines on a CPU;\nno GPU has run them.\n"

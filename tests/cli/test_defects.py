@@ -47,12 +47,12 @@ def test_the_script_of_a_defect_is_that_of_a_cell_which_shows_it(capsys):
     assert "python -m harness reproduce" not in told
 
 
-def test_what_a_release_mended_brought_and_hides_is_told(capsys):
+def test_what_a_release_fixed_brought_and_hides_is_told(capsys):
     assert defects.defects_command(new_in="2.14.0") == 0
     told = capsys.readouterr().out
-    assert "mended: wired-by-name: " in told
+    assert "fixed: wired-by-name: " in told
     assert "new: tuple-for-a-tensor: " in told
-    assert "mended: no-output-empty-graph: " in told
+    assert "fixed: no-output-empty-graph: " in told
     assert defects.defects_command(new_in="2.11.0") == 0
     assert "now hidden: cross-no-engine: " in capsys.readouterr().out
 

@@ -11,7 +11,7 @@ from tests.record_builders import RELEASES, Row, defect, entry, register, table
 
 OLD, MIDDLE, NEW = RELEASES
 ALL = {"subjects": RELEASES}
-NAMES = ("silent-one", "error-one", "handmade-one", "mended", "new")
+NAMES = ("silent-one", "error-one", "handmade-one", "fixed", "new")
 REGISTER = register(
     *(defect(name, Sign("values", "boom")) for name in NAMES[:-1]),
     defect("new", Sign("values", "boom"), since=NEW),
@@ -33,7 +33,7 @@ ROWS = (
     entry(case="b", defect="silent-one", harm="silent", **ALL),
     entry(Oracle.COMPLETION, case="c", defect="error-one", harm="error", **ALL),
     entry(Oracle.COMPLETION, case="handmade", defect="handmade-one", harm="error", **ALL),
-    entry(case="d", defect="mended", harm="silent", subjects=(OLD, MIDDLE)),
+    entry(case="d", defect="fixed", harm="silent", subjects=(OLD, MIDDLE)),
     entry(case="e", defect="new", harm="interface", subjects=(NEW,)),
 )
 
@@ -44,7 +44,7 @@ def test_defects_are_counted_by_harm_and_by_the_widest_split_that_meets_them():
         "  1 in splits by compile (1 silent), "
         "2 in splits without compile alone (1 error, 1 interface), "
         "1 in splits by hand alone (1 error)",
-        f"  against {MIDDLE}: 1 mended, 1 new",
+        f"  against {MIDDLE}: 1 fixed, 1 new",
     ]
 
 
@@ -58,7 +58,7 @@ def test_the_oldest_release_is_held_against_none_and_one_that_changes_nothing_sa
 
 
 def test_a_release_without_defects_says_so_too():
-    rows = (entry(subjects=(OLD,), defect="mended"),)
+    rows = (entry(subjects=(OLD,), defect="fixed"),)
     assert lines(NEW, *rows)[0] == f"defects: {NEW} has no known ones"
 
 
@@ -68,5 +68,5 @@ def test_a_run_of_a_few_cases_tells_the_defects_alone_that_these_can_meet():
     assert known_lines(known_in(NEW, standings, reach_of), "2 of 9 cases") == [
         f"defects that 2 of 9 cases can meet: {NEW} has 1 known one (1 error)",
         "  1 in splits without compile alone (1 error)",
-        f"  against {MIDDLE}: 1 mended",
+        f"  against {MIDDLE}: 1 fixed",
     ]

@@ -216,7 +216,7 @@ def wrong_filters(browser: Browser, file: Path) -> list[str]:
         rows = opened.page.evaluate(ROWS)
         choices = [{name: _last(opened.page, name)} for name in FILTERS]
         choices.append({"release": "2.13.0", "harm": "silent"})
-        choices.append({"find": "mended in 2.14.0"})
+        choices.append({"find": "fixed in 2.14.0"})
         for chosen in choices:
             _choose(opened.page, chosen)
             faults += _misfiltered(opened.page, rows, chosen)

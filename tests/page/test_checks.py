@@ -97,8 +97,8 @@ def test_a_filter_that_does_not_filter_count_or_last_is_told(browser, plant, old
     ("old", "new", "told"),
     [
         (
-            r"dataset\.mended === word\) return 9",
-            "dataset.mended === word) return 1",
+            r"dataset\.fixed === word\) return 9",
+            "dataset.fixed === word) return 1",
             "#4079: the first",
         ),
         (r"if \(named && change\)", "if (false)", "what is new in 2.14.0?: it stands under"),

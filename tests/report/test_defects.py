@@ -41,7 +41,7 @@ def test_a_row_can_be_found_by_words_release_call_model_reach_change_and_harm(te
     assert found.endswith(
         f'|2.13.0=hidden|2.14.0=silent" data-harm="{row.harm}" data-call="compile" '
         'data-model="has a KV cache or other state" data-reach="models that are compiled" '
-        'data-change="new in 2.14.0" data-mended="" data-brought="" '
+        'data-change="new in 2.14.0" data-fixed="" data-brought="" '
         'data-words="strided-cache-copied has a KV cache or other state compile"'
     )
 
@@ -57,7 +57,7 @@ def test_what_brought_a_defect_what_mends_it_and_what_is_about_it_are_told_apart
         "new in 2.11.0, brought by pytorch/TensorRT#4079",
     )
     assert told["size-into-engine"][0] == (
-        "Alive in 2.14.0; mended upstream by pytorch/TensorRT#4628, in no release yet"
+        "Alive in 2.14.0; fixed upstream by pytorch/TensorRT#4628, in no release yet"
     )
     assert told["own-input-returned"][1].endswith("see pytorch/TensorRT#4360")
     assert told["torch-29-parameters"][0] == "In 2.14.0 not asked"

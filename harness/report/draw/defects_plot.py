@@ -53,7 +53,7 @@ def _draw_head(axes: Axes, table: DefectTable) -> None:
         place = left + _CALL * (number + 0.6)
         axes.text(place, _HEAD, brief.replace(" ", "\n"), ha="center", **small)
     left += _CALL * len(BRIEF_CALLS) + 0.3
-    for number, words in enumerate(("since", "mended")):
+    for number, words in enumerate(("since", "fixed")):
         axes.text(left + _WHEN * number, _HEAD, words, **small)
 
 
@@ -91,5 +91,5 @@ def _draw_row(axes: Axes, table: DefectTable, row: DefectRow, at: float) -> None
             )
     left += _CALL * len(BRIEF_CALLS) + 0.3
     axes.text(left, at + 0.62, row.defect.since, **small)
-    mended = f"{row.defect.fixed_in} {text.reference(row.defect.fixed_by)}".strip()
-    axes.text(left + _WHEN, at + 0.62, mended, **small)
+    fixed = f"{row.defect.fixed_in} {text.reference(row.defect.fixed_by)}".strip()
+    axes.text(left + _WHEN, at + 0.62, fixed, **small)

@@ -160,7 +160,7 @@ def life(row: DefectRow, newest: str) -> tuple[str, str]:
     else:
         now = tone_of(row.standings[-1])
         ended = f"Alive in {newest}" if now in list(Harm) else f"In {newest} {SEEN[now]}"
-        ended += f"; mended upstream{by}, in no release yet" if by else ""
+        ended += f"; fixed upstream{by}, in no release yet" if by else ""
     brought = f", brought by {defect.brought_by}" if defect.brought_by else ""
     asked = [each.release for each in row.standings if tone_of(each) != NOT_ASKED]
     if defect.since:
@@ -206,7 +206,7 @@ def models_of(row: DefectRow) -> tuple[str, ...]:
 
 
 def see_also(row: DefectRow) -> tuple[str, ...]:
-    """Upstream's issues and pull requests on a defect that neither brought it nor mend it."""
+    """Upstream's issues and pull requests on a defect that neither brought it nor fixed it."""
     defect = row.defect
     return tuple(
         each for each in defect.upstream if each not in (defect.fixed_by, defect.brought_by)
@@ -214,11 +214,11 @@ def see_also(row: DefectRow) -> tuple[str, ...]:
 
 
 def changed_in(row: DefectRow) -> tuple[str, ...]:
-    """The releases that brought or mended a defect, and which of these."""
+    """The releases that brought or fixed a defect, and which of these."""
     defect = row.defect
     return (
         *([f"new in {defect.since}"] if defect.since else []),
-        *([f"mended in {defect.fixed_in}"] if defect.fixed_in else []),
+        *([f"fixed in {defect.fixed_in}"] if defect.fixed_in else []),
     )
 
 

@@ -45,7 +45,7 @@ _SILENT_IN: Final[Mapping[Part, str]] = {
     Part.HANDMADE: "; split by hand",
 }
 #: The changes by which the table of defects is filtered, and what others mean.
-_CHANGES: Final = {"New defects": "new", "Mended defects": "mended"}
+_CHANGES: Final = {"New defects": "new", "Fixed defects": "fixed"}
 _MEANS: Final = {
     "Uncovered defects": " that others hid before",
     "Now hidden defects": ", as others end their cases",
@@ -178,8 +178,8 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
     if changes and changes.before == q.baseline.subject and changes.release == name:
         of = {
             "New defects": [each.defect.title for each in changes.new],
-            "Mended defects": [
-                _with(each.defect.title, each.defect.fixed_by) for each in changes.mended
+            "Fixed defects": [
+                _with(each.defect.title, each.defect.fixed_by) for each in changes.fixed
             ],
             "Uncovered defects": [each.defect.title for each in changes.uncovered],
             "Now hidden defects": [each.defect.title for each in changes.hidden],

@@ -53,7 +53,7 @@
   function asked() {
     const ask = Object.fromEntries(selects.map((select) => [select.name, select.value]));
     const words = search.value.toLowerCase().replace(/['’]s\b/g, "").split(/[^\w.#=*]+/).map((word) => word.replace(/\.+$/, "")).filter(Boolean);
-    const change = words.some((word) => word === "new") ? "new" : words.some((word) => /^(mend|fix)/.test(word)) && "mended";
+    const change = words.some((word) => word === "new") ? "new" : words.some((word) => /^(mend|fix)/.test(word)) && "fixed";
     const named = words.map((word) => releases.find((release) => release === word || release === word + ".0")).find(Boolean);
     if (named && change) ask.change = `${change} in ${named}`;
     else if (named) ask.release = named;
@@ -67,11 +67,11 @@
     && (!ask.harm || harmIn(row, ask.release) === ask.harm);
   const worse = ({row}) => [...harms].indexOf(row.dataset.harm);
   const shows = (row, ask) => !ask.release || harms.has(harmIn(row, ask.release));
-  // How well a row fits a word: a pull request that mends or brings it, its title, the earlier there the
+  // How well a row fits a word: a pull request that fixed or brought it, its title, the earlier there the
   // better, a user's words, all else.
   function fit(row, word) {
     if (word.startsWith("#")) {
-      if (row.dataset.mended === word) return 9;
+      if (row.dataset.fixed === word) return 9;
       if (row.dataset.brought === word) return 6;
     }
     const stem = " " + (word.length > 3 ? word.replace(/s$/, "") : word);
@@ -95,10 +95,10 @@
       .sort((a, b) => (!ask.number && b.shown - a.shown) || b.sum - a.sum || (ask.change && worse(a) - worse(b)) || a.at - b.at);
   }
   function heading({row, shown}, ask) {
-    const {mended, brought} = row.dataset;
+    const {fixed, brought} = row.dataset;
     const changed = (how) => values(row, "change").filter((each) => each.startsWith(how))
       .map((each) => each.replace(how, "").trim() + " ").join("");
-    if (ask.number && mended === ask.number) return `Fixed ${changed("mended")}by ${ask.number}`;
+    if (ask.number && fixed === ask.number) return `Fixed ${changed("fixed")}by ${ask.number}`;
     if (ask.number && brought === ask.number) return `New ${changed("new")}and brought by ${ask.number}`;
     if (ask.number) return `See also ${ask.number}`;
     if (ask.change && !ask.release) return ask.change[0].toUpperCase() + ask.change.slice(1);
@@ -121,7 +121,7 @@
   // Before anything is asked: what most readers want of the newest release.
   function offer() {
     const line = make("p", `Defects in ${newest}: `, "muted");
-    const of = {new: {change: `new in ${newest}`}, mended: {change: `mended in ${newest}`},
+    const of = {new: {change: `new in ${newest}`}, fixed: {change: `fixed in ${newest}`},
       "silently wrong": {release: newest, harm: "silent"}};
     for (const [words, ask] of Object.entries(of)) {
       const count = rows.filter((row) => chosen(row, ask) && shows(row, ask)).length;
