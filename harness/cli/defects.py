@@ -171,9 +171,7 @@ def _tell_line(each: Standing, *, as_json: bool) -> None:
 def _life(defect: Defect) -> str:
     since = f"since {defect.since}" if defect.since else "always"
     by = f" by {defect.fixed_by}" if defect.fixed_by else ""
-    fixed = (
-        f", fixed in {defect.fixed_in}" if defect.fixed_in else ", fixed upstream" if by else ""
-    )
+    fixed = f", fixed in {defect.fixed_in}" if defect.fixed_in else ", fixed upstream" if by else ""
     by += "" if defect.fixed_in or not by else ", in no release yet"
     return f"{since}{fixed}{by}"
 
