@@ -2,13 +2,17 @@
 
 import ast
 import dataclasses
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from harness.catalogue.releases import Catalogue, load_catalogue
+from harness.catalogue.releases import EXPORTER_MODULE, Catalogue, load_catalogue
+from harness.cli.common import release_file
+from harness.mends.all import WRITTEN_FOR, mend_of, mends_of
+from harness.mends.mend import mended
 from harness.register.standing import Standings, State, read_expectations
 from harness.report.sections.causes import Script
 from harness.report.upstream import (
@@ -22,6 +26,7 @@ from harness.report.upstream import (
     to_export,
     told_of,
 )
+from harness.subjects.choosing import choose_subjects
 from harness.toolchain import Toolchain
 from tests.commands import python
 
@@ -39,8 +44,10 @@ NEW_IN_2_14 = (
 MENDED_IN_2_14 = ("wired-by-name",)
 
 
-def run_tests(folder: Path, release: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(RUNNER), str(folder), release]
+def run_tests(
+    folder: Path, release: str, exporter: tuple[Path, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(RUNNER), str(folder), release, *map(str, exporter)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
 
@@ -80,6 +87,35 @@ def test_an_exported_test_xfails_where_its_defect_is_and_is_red_where_it_is_not(
     assert gone.returncode == 1
     for name in defects:
         assert f"[XPASS(strict)] {KNOWN.register.by_id[name].title} ({name})" in gone.stdout
+
+
+@pytest.mark.slow
+def test_an_exported_test_passes_over_the_release_with_its_mend_and_no_other_does(
+    toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
+):
+    release = catalogue.get(WRITTEN_FOR)
+    shown = [
+        each
+        for each in to_export(STANDINGS, release.version)
+        if mend_of(each.defect.id) or each.defect.id in NEW_IN_2_14
+    ]
+    told = findings(shown, STANDINGS, toolchain, release)
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    files = files_of_tests(told, [], release)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (spec, *_) = choose_subjects(toolchain, catalogue, releases=release.version)
+    exporter = tmp_path / "_exporter.py"
+    exporter.write_text(mended(release_file(spec, EXPORTER_MODULE), mends_of(())))
+    done = run_tests(folder, release.version, (exporter,))
+    assert done.returncode == 1, done.stdout[-3000:] + done.stderr[-2000:]
+    passing = set(re.findall(r"\[XPASS\(strict\)\].* \((.*)\)", done.stdout))
+    exported = {Path(name).stem.removeprefix("test_").replace("_", "-") for name in files}
+    exported &= KNOWN.register.by_id.keys()  # and no README.md
+    assert len(exported - set(NEW_IN_2_14)) >= 6
+    assert passing == exported - set(NEW_IN_2_14)
+    assert done.stdout.count("\nXFAIL ") == len(exported & set(NEW_IN_2_14)) > 0
 
 
 @pytest.mark.slow

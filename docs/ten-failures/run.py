@@ -25,15 +25,22 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from harness.catalogue.releases import load_catalogue
 from harness.cli.common import toolchain_for
 from harness.rig.package.opening import open_package
+from harness.subjects.choosing import choose_subjects
+from harness.subjects.packages import whole_package
 
 RELEASE = "2.14.0"
 CANNOT_BE_TOLD = 125
 
 
-def main(script: str, release: str = RELEASE) -> int:
+def main(script: str, release: str = RELEASE, exporter: str = "") -> int:
     """Run a script or tests as if the release were installed here, and give the exit code."""
-    site = toolchain_for().package_site(load_catalogue().get(release))
-    open_package({"site": str(site.folder), "release": release, "builder": site.builder})
+    toolchain, catalogue = toolchain_for(), load_catalogue()
+    file = Path(exporter) if exporter else None
+    like = release if file else ""
+    subjects = choose_subjects(toolchain, catalogue, releases=release, exporter=file, like=like)
+    subject = next((each for each in subjects if each.kind.brought), subjects[0])
+    _, site = whole_package(subject, toolchain, catalogue)
+    open_package({"site": str(site.folder), "release": site.release, "builder": site.builder})
     if Path(script).is_dir():
         return pytest.main([script, "--rootdir", script, "-rA", "-p", "no:cacheprovider"])
     try:
