@@ -150,7 +150,8 @@ def _tell(checked: Checked, first: str, last: str) -> int:
     page = write_check(checked, first, last)
     if first or len(checked.answers) > 1:
         for answer in checked.answers:
-            tell(upgrade_line(answer, first, last) if first else headline(answer))
+            line = upgrade_line(checked, answer, first, last) if first else ""
+            tell(line or headline(checked, answer))
             for told in _unknown(checked, answer)[:1]:
                 tell(f"  {told.calls}: {told.standing}, {told.like}; {told.command}")
     else:

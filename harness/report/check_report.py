@@ -37,7 +37,9 @@ SIGNS: Final[Mapping[Standing, str]] = {
     Standing.ERROR: "E",
 }
 SCHEMA: Final = 1
-_NO_ENGINE: Final = "No engine: nothing is accelerated; a smaller min_block_size may change that."
+_NO_ENGINE: Final = (
+    "no engine is built, so nothing is accelerated (a smaller min_block_size may change that); "
+)
 _NO_GPU: Final = "a GPU: engines are emulated on a CPU, bit for bit as PyTorch computes them"
 _MOST_SAID: Final = 160
 
@@ -66,18 +68,18 @@ class Told:
     command: str
 
 
-def headline(answer: ModelAnswer) -> str:
+def headline(checked: Checked, answer: ModelAnswer) -> str:
     """The answer in one sentence."""
-    name, newest = answer.model, answer.releases[0]
     best = answer.best
     if answer.wrong:
         return answer.wrong  # which begins with its name
+    name, newest = f"{answer.model}:{_without_engine(checked, answer)}", answer.releases[0]
     if answer.could_not_be_asked:
         reason = next((call.reason for call in answer.calls.values() if call.reason), "no verdict")
-        return f"{name}: {newest} could not be asked: {reason}"
+        return f"{name} {newest} could not be asked: {reason}"
     if best is None:
         asked = plural(len(answer.releases), "release")
-        return f"{name}: no release of the {asked} asked saves it right by any call"
+        return f"{name} no release of the {asked} asked saves it right by any call"
     form = (
         ""
         if best.standing is Standing.RIGHT
@@ -85,14 +87,20 @@ def headline(answer: ModelAnswer) -> str:
     )
     use = f"use torch_tensorrt {best.release} and {_call(best.route, best.release)}{form}"
     if best.release == newest:
-        return f"{name}: {use}"
-    return f"{name}: {newest} saves it right by no call; {use}"
+        return f"{name} {use}"
+    return f"{name} {newest} saves it right by no call; {use}"
 
 
-def upgrade_line(answer: ModelAnswer, first: str, last: str) -> str:
+def _without_engine(checked: Checked, answer: ModelAnswer) -> str:
+    """What comes before all else where the newest release leaves the whole model in PyTorch."""
+    engines = checked.splits.get(answer.model, {}).get("engines")
+    return f" {_NO_ENGINE}".rstrip() if engines == 0 else ""
+
+
+def upgrade_line(checked: Checked, answer: ModelAnswer, first: str, last: str) -> str:
     """What an upgrade changes for one model."""
     if answer.could_not_be_asked:
-        return headline(answer)
+        return headline(checked, answer)
     lost, won = calls_lost(answer, first, last), calls_lost(answer, last, first)
     parts = []
     if lost:
@@ -106,14 +114,13 @@ def upgrade_line(answer: ModelAnswer, first: str, last: str) -> str:
     else:
         use = f"use {_call(best.route, best.release)}"
         use += f" in {best.release}" if best.release != last else ""
-    return f"{answer.model}: {first} to {last}: {'; '.join(parts) or 'nothing changes'}; {use}"
+    name = f"{answer.model}:{_without_engine(checked, answer)}"
+    return f"{name} {first} to {last}: {'; '.join(parts) or 'nothing changes'}; {use}"
 
 
 def answer_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     """All that the terminal says of one model."""
-    yield headline(answer)
-    if checked.splits.get(answer.model, {}).get("engines") == 0:
-        yield _NO_ENGINE
+    yield headline(checked, answer)
     yield ""
     yield from table_lines(answer)
     for told in causes_told(checked, answer):
@@ -301,13 +308,14 @@ def check_html(checked: Checked, first: str = "", last: str = "") -> str:
     models = [
         {
             "answer": answer,
-            "headline": upgrade_line(answer, first, last) if first else headline(answer),
+            "headline": (
+                upgrade_line(checked, answer, first, last) if first else headline(checked, answer)
+            ),
             "tone": "green" if answer.newest_is_safe else "red",
             "causes": causes_told(checked, answer),
             "split": list(split_lines(checked, answer)),
             "picture": _picture(checked.splits.get(answer.model, {})),
             "not_asked": list(not_asked(checked, answer)),
-            "engines": checked.splits.get(answer.model, {}).get("engines"),
         }
         for answer in checked.answers
     ]
@@ -320,7 +328,6 @@ def check_html(checked: Checked, first: str = "", last: str = "") -> str:
         call=_call,
         legend=used,
         torch=checked.torch,
-        no_engine=_NO_ENGINE,
         ran_on="" if checked.installed is None else checked.installed.device.name,
     )
 

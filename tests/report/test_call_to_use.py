@@ -5,13 +5,19 @@ from packaging.version import Version
 
 from harness.catalogue.releases import SAVE_RETRACES_SINCE, Catalogue
 from harness.gate.model_answer import CallAnswer, ModelAnswer, Standing
-from harness.report.check_report import headline, table_lines
+from harness.report.check_report import answer_lines, headline, table_lines, upgrade_line
+from harness.run.check import Checked
 from harness.wire.routes import Route
 
 
 def answer(route: Route, *releases: str) -> ModelAnswer:
     calls = {(name, route): CallAnswer(name, route, Standing.RIGHT) for name in releases}
     return ModelAnswer("mine", releases, (route,), calls, calls[releases[0], route])
+
+
+def split_into(engines: int, told: ModelAnswer) -> Checked:
+    split = {"engines": engines, "fallbacks": [], "crossing": []}
+    return Checked("mine.py", (told,), (), {told.model: split}, "2.13.0")
 
 
 @pytest.mark.parametrize(
@@ -26,7 +32,7 @@ def answer(route: Route, *releases: str) -> ModelAnswer:
 )
 def test_the_call_to_use_is_written_for_its_release(release: str, route: Route, call: str) -> None:
     told = answer(route, release)
-    assert headline(told) == f"mine: use torch_tensorrt {release} and {call}"
+    assert headline(split_into(2, told), told) == f"mine: use torch_tensorrt {release} and {call}"
     assert any(line.startswith(f"{call} ") for line in table_lines(told))
 
 
@@ -40,3 +46,15 @@ def test_save_exports_again_by_itself_since_the_release_that_the_catalogue_says(
 ) -> None:
     for release in catalogue:
         assert release.save_retraces == (Version(release.version) >= SAVE_RETRACES_SINCE)
+
+
+def test_a_model_without_an_engine_is_told_so_before_any_call_that_is_right() -> None:
+    told = answer(Route.RETRACE, "2.14.0", "2.13.0")
+    checked = split_into(0, told)
+    none = (
+        "no engine is built, so nothing is accelerated (a smaller min_block_size may change that);"
+    )
+    assert headline(checked, told) == f"mine: {none} use torch_tensorrt 2.14.0 and save(m, f)"
+    assert next(answer_lines(checked, told)) == headline(checked, told)
+    line = upgrade_line(checked, told, "2.13.0", "2.14.0")
+    assert line == f"mine: {none} 2.13.0 to 2.14.0: nothing changes; use save(m, f)"
