@@ -20,6 +20,7 @@ from corpus.models_file import declare
 from corpus.user_model import WrongModel
 
 ENTRY_POINT_GROUP = "inliner_regress.corpus"
+_UNDER_TEST = ("torch_tensorrt", "tensorrt")
 
 
 class NoCorpus(Exception):
@@ -59,12 +60,15 @@ def _beside(files: Mapping[str, Path]) -> dict[str, Path]:
     """The sources of all modules that lie in a folder of these files, or below.
 
     Python's own, what is installed, and the project's are not theirs, wherever they lie: which of
-    them a process has imported by now is its own matter.
+    them a process has imported by now is its own matter. Nor is a release under test, whose package
+    is imported from the cache: that may lie below the user's folder.
     """
     folders = {file.resolve().parent for file in files.values()}
     others = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).resolve().parents[1]}
     found = {}
     for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in _UNDER_TEST:
+            continue
         file = Path(str(getattr(module, "__file__", None) or "")).resolve()
         theirs = file.suffix == ".py" and folders.intersection(file.parents)
         if theirs and not others.intersection(file.parents) and "site-packages" not in file.parts:

@@ -27,6 +27,16 @@ class Earlier(torch.nn.Module):  # as the corpus's `named_like_an_earlier_getite
 def our_earlier():
     return Program(floats((2, 8)), model=Earlier())
 """
+RANKER = """
+import torch
+
+class Ranker(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x * 2) + 1
+
+def example():
+    return torch.randn(4, 8)
+"""
 EXPORTER = "torch_tensorrt/dynamo/_exporter.py"
 WIRE = "copied_placeholder.replace_all_uses_with(submodule_inputs[idx])"
 CROSSED = WIRE.replace("[idx]", "[-1 - idx]")
@@ -65,6 +75,20 @@ class Shell:
 @pytest.fixture
 def shell(tmp_path, library):
     return Shell(tmp_path)
+
+
+def test_a_model_is_checked_from_its_own_folder_which_holds_the_cache_as_well(tmp_path):
+    """As where nothing says otherwise: `.cache` and `results` lie below the current folder."""
+    cache = tmp_path / ".cache"
+    cache.mkdir()
+    (cache / "wheels").symlink_to(PROJECT_ROOT / ".cache" / "wheels")
+    (tmp_path / "ranker.py").write_text(RANKER)
+    shell = Shell(tmp_path)
+    shell.has = {"PYTHONPATH": str(PROJECT_ROOT)}
+    done = shell.harness("check", "ranker.py", "--releases", "2.14.0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list((cache / "packages").iterdir())
+    assert "use torch_tensorrt 2.14.0 and save(m, f)" in done.stdout
 
 
 def commands_in(printed: str) -> list[str]:

@@ -105,6 +105,18 @@ def test_the_digest_covers_what_a_file_imports_from_beside_it(folder):
     assert digests[0] != digests[1]
 
 
+def test_a_release_in_a_cache_below_the_folder_is_no_part_of_the_users_corpus(folder):
+    package = folder / "cache" / "torch_tensorrt"
+    package.mkdir(parents=True)
+    found = f"import sys\nsys.path.insert(0, {str(package.parent)!r})\nimport torch_tensorrt\n"
+    (folder / "our_cases.py").write_text(found + OWN_CASES)
+    digests = set()
+    for content in ("VERSION = 1", "VERSION = 2"):
+        (package / "__init__.py").write_text(content)
+        digests.add(read_corpus(sys.executable, [str(folder / "our_cases.py")]).digest)
+    assert len(digests) == 1
+
+
 def test_a_package_ships_cases_by_an_entry_point(tmp_path, monkeypatch):
     (tmp_path / "our_cases.py").write_text(OWN_CASES)
     info = tmp_path / "ours-1.0.dist-info"
