@@ -21,6 +21,7 @@ from harness.runs.candidates import candidates_of, keep_candidates
 from harness.runs.case_filter import select_cases
 from harness.runs.plan import PlannedCell, make_plan, shard
 from harness.runs.provenance import Provenance, collect_provenance
+from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import choose_subjects, found_again
 from harness.subjects.packages import Sites, preflight, with_installed, with_packages
@@ -52,8 +53,9 @@ def run(
             ends the run.
 
     Raises:
-        UsageError, SurroundingsError: as their docstrings say; the run folder, if there is one
-            already, can be resumed.
+        UsageError, SurroundingsError: as their docstrings say. The run folder, if there is one
+            already, can be resumed; none is left of what came to nothing since a user gave
+            something wrong.
         Unavailable: the engine lane is asked for and cannot run here.
     """
     _refuse_candidate_on_gpu(options)
@@ -110,9 +112,18 @@ def run(
         provenance = dataclasses.replace(
             provenance, budget_s=options.budget_s, budget_cells=len(plan)
         )
-    with RunFolder.create(options.out, provenance, plan) as folder:
-        keep_candidates(folder.path, subjects)
-        return execute(folder, options, toolchain, expected, progress, subjects, sites, on_split)
+    before = RunFolder.find(LATEST, options.out)
+    folder = RunFolder.create(options.out, provenance, plan)
+    try:
+        with folder:
+            keep_candidates(folder.path, subjects)
+            how = options, toolchain, expected, progress, subjects, sites, on_split
+            return execute(folder, *how)
+    except UsageError:
+        # A later command is not to take it for a run. Of a wrong model no verdict says anything.
+        if options.splits_of or not folder.records():
+            folder.discard(before)
+        raise
 
 
 def corpus_at(places: Sequence[str], toolchain: Toolchain) -> Corpus:

@@ -8,6 +8,7 @@ anybody may read it meanwhile.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,6 +78,15 @@ class RunDirectory:
         with written_to(out):
             sync_folder(out)
         return run
+
+    def discard(self, before: Path | None) -> None:
+        """Remove a run that came to nothing; `latest` is ``before`` again, if there was one."""
+        link = self.path.parent / self.LINK
+        if link.resolve() == self.path:
+            link.unlink()
+            if before is not None:
+                replace_link(link, before.name)
+        shutil.rmtree(self.path)
 
     @classmethod
     def open(cls, which: str | Path, out: Path = Path("results")) -> Self:

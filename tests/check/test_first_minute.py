@@ -3,6 +3,7 @@
 import json
 import zipfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import torch
@@ -39,9 +40,12 @@ def ranker(tmp_path_factory):
 
 
 def refusal(*arguments: str | Path) -> str:
-    """The one line in which `check` refuses what it is given."""
-    done = harness("check", *arguments)
+    """The one line in which `check` refuses what it is given; no run is left of it."""
+    with TemporaryDirectory() as out:
+        done = harness("check", *arguments, "--out", out)
+        left = {path.name for path in Path(out).iterdir()}
     assert done.returncode == 2, done.stdout + done.stderr
+    assert left <= {"models"}, "nothing that a later command could take for a run"
     assert "Traceback" not in done.stderr
     (line,) = [each for each in (done.stdout + done.stderr).splitlines() if "error:" in each]
     return line
