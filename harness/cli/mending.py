@@ -9,12 +9,14 @@ import typer
 
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file
+from harness.base.program import PROGRAM
 from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
 from harness.cli import options as option
 from harness.cli.common import listed, release_file, tell, toolchain_for
 from harness.mends.all import WRITTEN_FOR, mends_of
 from harness.mends.mend import difference, mended
 from harness.subjects.choosing import choose_subjects
+from harness.toolchain import Toolchain
 
 
 def mend_command(
@@ -35,9 +37,7 @@ def mend_command(
     """
     mends = mends_of(listed(only))
     if checkout is None:
-        toolchain = toolchain_for(wheelhouse, offline)
-        (spec, *_) = choose_subjects(toolchain, load_catalogue(), releases=release, built_in=False)
-        source = release_file(spec, EXPORTER_MODULE)
+        source = _exporter_of(release, toolchain_for(wheelhouse, offline))
     else:
         place = checkout / "py" / EXPORTER_MODULE
         if not place.is_file():
@@ -53,5 +53,23 @@ def mend_command(
         tell(f"{', '.join(mend.defects)}: {mend.idea}")
     tell(f"mended file: {file}")
     tell(f"diff for the pull request, against {checkout or release}: {diff}")
-    tell(f"judge it: python -m harness run --exporter {file} --lane graph,package")
+    tell(f"judge it: {PROGRAM} run --exporter {file} --lane graph,package")
     return ExitCode.GREEN
+
+
+def mended_exporter(release: str, only: str, toolchain: Toolchain, out: Path) -> Path:
+    """The file of a release with its mends in it, which is a candidate as any file is.
+
+    Raises:
+        UsageError: no such release, no such mend, or one that does not fit, and where.
+    """
+    source = _exporter_of(release, toolchain)
+    file = out / "mended" / f"{release}-mended.py"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, mended(source, mends_of(listed(only))).encode())
+    return file
+
+
+def _exporter_of(release: str, toolchain: Toolchain) -> str:
+    (spec, *_) = choose_subjects(toolchain, load_catalogue(), releases=release, built_in=False)
+    return release_file(spec, EXPORTER_MODULE)

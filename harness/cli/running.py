@@ -29,6 +29,7 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
+from harness.cli.mending import mended_exporter
 from harness.cli.results import summary_now, tell_gate
 from harness.expectations import EXPECTATIONS
 from harness.run.acceptance import whole_run_differences
@@ -77,6 +78,10 @@ def run_command(
     checkout: option.Checkout = None,
     base: option.Base = "",
     like: option.Like = "",
+    mended: Annotated[
+        str, typer.Option(help="A release with the mends of its exporter in it, as a candidate.")
+    ] = "",
+    only: Annotated[str, typer.Option(help="With --mended: of these defects alone, by id.")] = "",
     expression: option.Expression = "",
     family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
     quick: option.Quick = False,
@@ -143,6 +148,10 @@ def run_command(
     """
     if base and not checkout:
         raise UsageError("--base says what --checkout is held against; give that one too")
+    if mended and (exporter or wheel or checkout or like):
+        raise UsageError("--mended is a candidate and what it is held against; name no other one")
+    if only and not mended:
+        raise UsageError("--only says which mends --mended takes; give that one too")
     if quick and full:
         raise UsageError("--quick and --full ask for opposite things; give one of them")
     if quick and Lane.PACKAGE in lane:
@@ -153,6 +162,9 @@ def run_command(
         raise UsageError("--watch waits for a candidate's files; give --exporter or --checkout")
     if resume_run:
         _refuse_choices(context)
+    toolchain = toolchain_for(wheelhouse, offline)
+    if mended:
+        exporter, like = mended_exporter(mended, only, toolchain, out_dir), mended
     whole = bool(corpus or checkout) and not quick
     options = RunOptions(
         releases=releases,
@@ -184,7 +196,6 @@ def run_command(
         expectations=expectations,
         command_line=command_line(),
     )
-    toolchain = toolchain_for(wheelhouse, offline)
     if watch:
         return watched(lambda: _seen_through(options, toolchain, ""), options)
     before = _latest(out_dir)

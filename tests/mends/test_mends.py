@@ -64,14 +64,30 @@ def test_a_mended_release_breaks_nothing_and_its_diff_is_one_that_git_applies(tm
     by_id = read_register().by_id
     cases = {by_id[defect].minimal_case for defect in {*defects} - PACKAGE_LANE_ALONE}
     judged = harness(
-        "run", "--exporter", file, "--out", tmp_path / "runs", "--routes", "legacy",
+        "run", "--mended", "2.14.0", "--only", ",".join(defects), "--lane", "graph",
+        "--out", tmp_path / "runs", "--routes", "legacy",
         "-k", " or ".join(sorted(cases)),
     )  # fmt: skip
     told = judged.stdout + judged.stderr
     assert judged.returncode == ExitCode.GREEN, told
+    assert (tmp_path / "runs" / "mended" / "2.14.0-mended.py").read_text() == file.read_text()
     kinds = re.findall(r"(\d+) regressed.*?, (\d+) fixed.*?(\d+) broken before", told)
     assert [each[0::2] for each in kinds] == [("0", "0")] * 3, told
     assert sum(int(fixed) for _, fixed, _ in kinds) >= len(WHOLE), told
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--only", "no-inputs"), "--only says which mends --mended takes"),
+        (("--mended", "2.14.0", "--like", "2.13.0"), "name no other one"),
+        (("--mended", "2.10.0"), "does not fit"),
+    ],
+)
+def test_a_mended_release_that_cannot_be_is_told(words, says):
+    told = harness("run", *words)
+    assert told.returncode == ExitCode.USAGE
+    assert says in told.stderr
 
 
 def test_a_wrong_id_and_a_folder_that_is_no_checkout_are_told(tmp_path):
