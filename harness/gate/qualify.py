@@ -28,14 +28,13 @@ from harness.gate.verdict import ReachOf, by_lane
 from harness.register.defects import Defect, Register
 from harness.runs.commands import HERE, Places, explain_command
 from harness.wire.builders import BuilderKind
-from harness.wire.oracles import Harm as Graded
-from harness.wire.oracles import Oracle
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import CellState, Reach
 
 
-class Harm(enum.IntEnum):
+class Severity(enum.IntEnum):
     """What a cell does to its user, worst last."""
 
     NONE = 0
@@ -46,17 +45,17 @@ class Harm(enum.IntEnum):
 
 
 #: What forbids to ship where it is new, worst first.
-FORBIDDING: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR)
+FORBIDDING: Final = (Severity.SILENT, Severity.WARNED, Severity.ERROR)
 #: Whose splits it forbids in: those that somebody makes.
 MADE: Final = (Reach.PRODUCT, Reach.EXPORTED)
 
 
-_HARMS: Final = {
-    Graded.SILENT: Harm.SILENT,
-    Graded.WARNED: Harm.WARNED,
-    Graded.ERROR: Harm.ERROR,
-    Graded.INTERFACE: Harm.LESSER,
-    Graded.COSMETIC: Harm.NONE,
+_SEVERITIES: Final = {
+    Harm.SILENT: Severity.SILENT,
+    Harm.WARNED: Severity.WARNED,
+    Harm.ERROR: Severity.ERROR,
+    Harm.INTERFACE: Severity.LESSER,
+    Harm.COSMETIC: Severity.NONE,
 }
 
 
@@ -73,8 +72,8 @@ class Change:
     key: CellKey  # of the candidate
     family: str
     reach: Reach
-    before: Harm
-    after: Harm
+    before: Severity
+    after: Severity
     message: str
     places: Places = HERE  # for its command
 
@@ -86,7 +85,8 @@ class Change:
     def forbids(self) -> bool:
         """Whether it forbids to ship, if somebody makes the split."""
         return self.after > self.before and (
-            self.after is Harm.SILENT or (self.after >= Harm.ERROR and self.before < Harm.ERROR)
+            self.after is Severity.SILENT
+            or (self.after >= Severity.ERROR and self.before < Severity.ERROR)
         )
 
     @property
@@ -164,7 +164,7 @@ class Qualification:
     """By whether the whole package was called, and by who makes the splits."""
     scope: str = ""  # what alone was asked, where it was not the whole corpus in both lanes
 
-    def worse(self, harm: Harm, *reaches: Reach) -> tuple[Change, ...]:
+    def worse(self, harm: Severity, *reaches: Reach) -> tuple[Change, ...]:
         """The cells of splits of these reaches that now do this harm, and did a smaller one."""
         return tuple(
             change
@@ -190,7 +190,7 @@ class Qualification:
 
     @property
     def lesser(self) -> tuple[Change, ...]:
-        return self.worse(Harm.LESSER, *Reach)
+        return self.worse(Severity.LESSER, *Reach)
 
     @property
     def decision(self) -> Decision:
@@ -252,11 +252,11 @@ def qualify(
     )
 
 
-def harm_of(record: CellRecord) -> Harm:
+def severity_of(record: CellRecord) -> Severity:
     """What an ended cell does to its user."""
     if record.right or record.harm is None:
-        return Harm.NONE
-    return _HARMS[record.harm]
+        return Severity.NONE
+    return _SEVERITIES[record.harm]
 
 
 def _changes(
@@ -264,7 +264,7 @@ def _changes(
 ) -> list[Change]:
     changes = []
     for place, (one, other) in asked.items():
-        was, is_now = harm_of(one), harm_of(other)
+        was, is_now = severity_of(one), severity_of(other)
         if was is is_now:
             continue
         worse = other if is_now > was else one
@@ -283,20 +283,22 @@ def _tallies(asked: _Asked, reach_of: ReachOf) -> dict[tuple[bool, Reach], Tally
     counts: dict[tuple[bool, Reach], Counter[str]] = {}
     for one, other in asked.values():
         where = other.key.lane is not Lane.GRAPH, reach_of(other.key)
-        counts.setdefault(where, Counter()).update(["asked", _fate(harm_of(one), harm_of(other))])
+        counts.setdefault(where, Counter()).update(
+            ["asked", _fate(severity_of(one), severity_of(other))]
+        )
     return {
         where: Tally(**{name: count for name, count in of.items() if name != "right"})
         for where, of in counts.items()
     }
 
 
-def _fate(before: Harm, after: Harm) -> str:
+def _fate(before: Severity, after: Severity) -> str:
     """The name of a field of `Tally`; numbers that are right count as right, however packed."""
-    if after < Harm.ERROR:
-        return "right" if before < Harm.ERROR else "fixed"
+    if after < Severity.ERROR:
+        return "right" if before < Severity.ERROR else "fixed"
     if after == before:
         return "broken"
-    if after is Harm.SILENT or before < Harm.ERROR:
+    if after is Severity.SILENT or before < Severity.ERROR:
         return "regressed"
     return "louder" if after < before else "otherwise"
 

@@ -2,7 +2,8 @@
 
 Such a cell is no breakage: it failed before, does no more harm now, and what it fails by is in the
 other subject, too. A candidate that merely fails otherwise is none of these: it has to mend the
-defect that ended the cell, in this or in other cells, and to go on for at least as long.
+defect that ended the cell, in this or in other cells, and to go on for at least as long. It need
+not go on where the numbers were silently wrong and the cell raises now.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Collection, Mapping
 from harness.gate.attribution import difference_of, named_defects
 from harness.gate.candidate import Comparison
 from harness.gate.findings import CellClass
-from harness.gate.qualify import harm_of
+from harness.gate.qualify import Severity, severity_of
 from harness.register.defects import Register
 from harness.register.table import Table
 from harness.wire.oracles import Oracle
@@ -50,11 +51,13 @@ def uncovered_in(
         here, there = mine[place], theirs[place]
         gone = mended.intersection(there.values()) - {*here.values()}
         behind = {name for seen, name in here.items() if seen not in there}
-        if gone and behind and behind <= has and _no_worse(before, after):
-            found[place] = (
-                f"{' and '.join(sorted(gone))} mended, and behind it shows "
-                f"{' and '.join(sorted(behind))}, which {like} has too"
-            )
+        if not (gone and behind and behind <= has):
+            continue
+        first, second = (" and ".join(sorted(each)) for each in (gone, behind))
+        if _no_worse(before, after):
+            found[place] = f"{first} mended, and behind it shows {second}, which {like} has too"
+        elif (severity_of(before), severity_of(after)) == (Severity.SILENT, Severity.ERROR):
+            found[place] = f"{first} was silent, and in its place {second} raises, as in {like}"
     return found
 
 
@@ -71,7 +74,7 @@ def as_notes(result: Comparison, why: str) -> Comparison:
 
 def _no_worse(before: CellRecord, after: CellRecord) -> bool:
     """Whether a cell does no more harm, ends no earlier, and answers all that it had passed."""
-    if harm_of(after) > harm_of(before):
+    if severity_of(after) > severity_of(before):
         return False
     passed = (oracle for oracle in Oracle if before.verdict(oracle).outcome is Outcome.OK)
     if any(after.verdict(oracle).outcome is not Outcome.OK for oracle in passed):

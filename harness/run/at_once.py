@@ -10,7 +10,7 @@ from typing import Final
 from harness.gate.candidate import judge_candidate
 from harness.gate.findings import CellClass
 from harness.gate.pairs import Pair
-from harness.gate.qualify import harm_of
+from harness.gate.qualify import severity_of
 from harness.wire.records import CellKey, CellRecord
 
 #: So many causes are told before the end, which tells all.
@@ -39,7 +39,7 @@ class AtOnce:
             return
         other = self.known(dataclasses.replace(record.key, subject=like))
         # What does no more harm may yet be a known defect behind one that the candidate mends.
-        if other is None or harm_of(record) <= harm_of(other):
+        if other is None or severity_of(record) <= severity_of(other):
             return
         for finding in judge_candidate(Pair(other, record)).findings:
             if finding.cell_class is CellClass.UNEXPECTED_FAILURE and self._is_new(finding.reason):

@@ -27,7 +27,7 @@ from harness.catalogue.releases import PACKAGE_LANE_SINCE, Catalogue
 from harness.gate.attribution import difference
 from harness.gate.candidate import judge_candidate
 from harness.gate.pairs import Pair, both_asked, compare, side_of
-from harness.gate.qualify import harm_of
+from harness.gate.qualify import severity_of
 from harness.gate.uncovered import uncovered_in
 from harness.register.standing import Expectations, read_expectations
 from harness.register.table import Table
@@ -287,7 +287,7 @@ def compared(
             f"; in {plural(len(uncovered), 'cell')} what its parent has shows behind what is mended"
         )
     mends = [*told.mended, *(f"{name} in part" for name in told.partly)]
-    less = sum(harm_of(after) < harm_of(before) for before, after in asked.values())
+    less = sum(severity_of(after) < severity_of(before) for before, after in asked.values())
     if less and not mends:
         mends = [f"{plural(less, 'cell')} that did more harm"]
     breaks: dict[str, list[str]] = {}
@@ -295,7 +295,7 @@ def compared(
     for place, (before, after) in asked.items():
         if place in uncovered:
             continue
-        causes = breaks if harm_of(after) > harm_of(before) else alarms
+        causes = breaks if severity_of(after) > severity_of(before) else alarms
         for finding in judge_candidate(Pair(before, after)).findings:
             cause = f"{finding.oracle}: {finding.reason.replace(base, 'its parent')}"
             causes.setdefault(cause, []).append(f"{finding.case} by {finding.route}")

@@ -9,7 +9,7 @@ import pytest
 
 from harness.bench.at_sizes import AtSize, AtSizes
 from harness.gate.attribution import Attributed
-from harness.gate.qualify import Decision, Harm, Qualification, harm_of, qualify
+from harness.gate.qualify import Decision, Qualification, Severity, qualify, severity_of
 from harness.gate.qualify_words import decision_words, tally_lines
 from harness.register.facts import Fact
 from harness.report.pages.qualify_page import (
@@ -22,8 +22,7 @@ from harness.runs.commands import Places
 from harness.runs.gpu_runs import GpuRun
 from harness.stats.intervals import Change, Estimate
 from harness.wire.builders import Builder
-from harness.wire.oracles import Harm as Graded
-from harness.wire.oracles import Oracle
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, Verdict
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import NOT_COMPILED, Reach, SubjectKind
@@ -63,10 +62,10 @@ def sound(*but: str) -> list[CellRecord]:
 
 
 def test_harms_are_told_apart():
-    assert harm_of(cell("plain", "2.14.0")) is Harm.NONE
-    assert harm_of(cell("plain", "2.14.0", LESSER)) is Harm.LESSER
-    assert harm_of(cell("plain", "2.14.0", WRONG, LESSER)) is Harm.SILENT
-    assert harm_of(cell("plain", "2.14.0", ERROR, WRONG)) is Harm.ERROR
+    assert severity_of(cell("plain", "2.14.0")) is Severity.NONE
+    assert severity_of(cell("plain", "2.14.0", LESSER)) is Severity.LESSER
+    assert severity_of(cell("plain", "2.14.0", WRONG, LESSER)) is Severity.SILENT
+    assert severity_of(cell("plain", "2.14.0", ERROR, WRONG)) is Severity.ERROR
 
 
 def test_what_is_equal_may_ship():
@@ -105,7 +104,7 @@ def test_what_is_newly_silent_or_an_error_forbids_to_ship_and_nothing_less(
 
 
 def test_a_wrong_number_that_is_newly_announced_forbids_to_ship_where_the_baseline_is_right():
-    announced = dataclasses.replace(WRONG, harm=Graded.WARNED)
+    announced = dataclasses.replace(WRONG, harm=Harm.WARNED)
     q = held(*sound("plain"), cell("plain", "2.13.0"), cell("plain", "2.14.0", announced))
     assert q.decision is Decision.DO_NOT_SHIP
     assert "1 do so with a warning" in verdict_of(q).why

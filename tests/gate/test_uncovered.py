@@ -78,6 +78,19 @@ def test_a_known_error_behind_a_mended_one_is_told_as_uncovered_and_is_not_red()
     )
 
 
+def test_a_known_error_in_the_place_of_silently_wrong_numbers_is_told_as_such_and_is_not_red():
+    silent = ([wrong("first")], [])
+    report = judged(silent, ([wrong("first")], [error("second", Stage.SPLIT)]))
+    assert [*report.classes.values()] == [CellClass.OK, CellClass.EXPECTED_FAILURE]
+    (note,) = [note for note in report.notes if note.subject == FILE]
+    assert note.reason.startswith(
+        f"uncovered: first was silent, and in its place second raises, as in {LIKE}: "
+    )
+    for unlike in ("unheard of", "fixed"):
+        report = judged(silent, ([wrong("first")], [error(unlike)]))
+        assert report.classes[key("case1", FILE).cell_id] is CellClass.UNEXPECTED_FAILURE
+
+
 def lost(oracle: Oracle) -> tuple[list[Verdict], list[Verdict]]:
     return [error("first")], [error("second"), not_reached(oracle)]
 

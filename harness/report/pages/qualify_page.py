@@ -15,9 +15,9 @@ from harness.gate.qualify import (
     MADE,
     Change,
     Decision,
-    Harm,
     Measured,
     Qualification,
+    Severity,
 )
 from harness.gate.qualify_words import decision_words, evidence_words, tally_lines
 from harness.report.pages.rendering import render
@@ -31,11 +31,11 @@ MOST = 25  # rows of a table in the Markdown form, which has to fit a ticket
 ID_SHOWN = 12  # digits of a hash
 
 HARMS = {
-    Harm.NONE: "right",
-    Harm.LESSER: "lesser",
-    Harm.ERROR: "an error",
-    Harm.WARNED: "wrong with a warning",
-    Harm.SILENT: "silently wrong",
+    Severity.NONE: "right",
+    Severity.LESSER: "lesser",
+    Severity.ERROR: "an error",
+    Severity.WARNED: "wrong with a warning",
+    Severity.SILENT: "silently wrong",
 }
 ADVICE = {
     "New silent harm": (
@@ -192,7 +192,7 @@ def _worse(q: Qualification) -> list[tuple[str, str, Sequence[Change]]]:
 def _fixed(q: Qualification) -> Iterator[tuple[str, str, int, int]]:
     """What became better, by a user's call and former harm."""
 
-    def where(change: Change) -> tuple[str, Harm]:
+    def where(change: Change) -> tuple[str, Severity]:
         return call_of(change.key.route), change.before
 
     for (call, before), found in itertools.groupby(sorted(q.better, key=where), key=where):
