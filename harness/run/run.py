@@ -105,6 +105,7 @@ def run(
     plan = make_plan(cases, subjects, options.captures, options.routes or None, environment)
     expected = Expected(known, corpus, catalogue)
     plan = _chosen(plan, options, subjects, expected)
+    _refuse_candidate_unasked(plan, subjects)
     if options.shard is not None:
         plan = shard(plan, *options.shard)
     provenance = _provenance(options, corpus, subjects)
@@ -136,6 +137,18 @@ def corpus_at(places: Sequence[str], toolchain: Toolchain) -> Corpus:
         # Two processes import torch at once; an error shows where the facts are needed.
         beside.submit(toolchain.python_env)
         return read_corpus(toolchain.python, places, toolchain.cache)
+
+
+def _refuse_candidate_unasked(plan: Sequence[PlannedCell], subjects: Sequence[SubjectSpec]) -> None:
+    """Raise UsageError where nothing at all is asked of a candidate: that would look green."""
+    asked = {cell.key.subject for cell in plan}
+    for spec in subjects:
+        if spec.kind.brought and spec.subject not in asked:
+            raise UsageError(
+                f"{spec.subject}: nothing is asked of it in these lanes, with these builders, "
+                "routes and cases",
+                "leave out --lane, --builder, --routes or -k, or choose others",
+            )
 
 
 def _chosen(

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from packaging.version import Version
+
 from harness.base.errors import Unavailable, UsageError
 from harness.catalogue.bindings import rtx_versions
 from harness.catalogue.entry import subject_for_wheel
@@ -160,7 +162,9 @@ def whole_package(
 def _builds_real(release: Release, builder: Builder, catalogue: Catalogue) -> bool:
     if not release.pins.tensorrt_rtx:
         return False
-    return bool(builder.version) or release in tuple(catalogue)[-NEWEST:]
+    # Of a candidate too, whose version is that of a release with a label behind it.
+    newest = {Version(each.version).public for each in tuple(catalogue)[-NEWEST:]}
+    return bool(builder.version) or Version(release.version).public in newest
 
 
 _BUILDERS: Final = {row.distribution: kind for kind, row in BUILDERS.items() if row.distribution}

@@ -1,15 +1,22 @@
 """The package lane of a run: which release gets which packages."""
 
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from harness.base.errors import Unavailable, UsageError
-from harness.catalogue.releases import Catalogue, load_catalogue
+from harness.catalogue.releases import EXPORTER_MODULE, Catalogue, load_catalogue
 from harness.machine.cuda import Device
 from harness.subjects.packages import Installed, with_installed, with_packages
-from harness.subjects.specs import builtin_subjects, release_subject, torch_subject
+from harness.subjects.specs import (
+    builtin_subjects,
+    exporter_subject,
+    release_subject,
+    torch_subject,
+)
 from harness.toolchain import PackageSite, Toolchain
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
@@ -44,6 +51,19 @@ def packages(builders: list[str], *versions: str, lacking: str = "") -> dict[str
     return {spec.subject: [package.builder for package in spec.packages] for spec in described}
 
 
+@pytest.fixture
+def exporter_like(toolchain: Toolchain, tmp_path: Path) -> Callable[[str], SubjectSpec]:
+    def made(like: str) -> SubjectSpec:
+        release = CATALOGUE.get(like)
+        wheel = toolchain.wheel(release)
+        file = tmp_path / "_exporter.py"
+        with zipfile.ZipFile(wheel) as archive:
+            file.write_bytes(archive.read(EXPORTER_MODULE) + b"\n# changed\n")
+        return exporter_subject(file, release, wheel)
+
+    return made
+
+
 def test_a_release_has_a_package_from_2_7_on_and_no_other_subject_has_one():
     found = packages(["segment"], "2.6.0", "2.7.0", "2.14.0")
     assert found.pop("2.7.0") == found.pop("2.14.0") == ["segment"]
@@ -55,6 +75,17 @@ def test_real_engines_are_of_the_newest_two_releases_where_no_version_is_asked_f
     found = packages(["segment", "tensorrt-rtx"], "2.12.1", "2.13.0", "2.14.0")
     assert found["2.12.1"] == ["segment"]
     assert found["2.13.0"] == found["2.14.0"] == ["segment", "tensorrt-rtx-1.6.1.120"]
+
+
+@pytest.mark.parametrize(("like", "real"), [("2.14.0", ["tensorrt-rtx-1.6.1.120"]), ("2.12.1", [])])
+def test_a_candidate_has_real_engines_where_its_release_has_them(
+    like: str, real: list[str], exporter_like: Callable[[str], SubjectSpec], tmp_path: Path
+):
+    candidate = exporter_like(like)
+    sites = cast(Any, Sites())
+    sites.cache = tmp_path
+    (described, *_), _ = with_packages([candidate], sites, CATALOGUE, ["tensorrt-rtx"])
+    assert [package.builder for package in described.packages] == real
 
 
 def test_every_version_is_one_builder_more():
