@@ -125,5 +125,5 @@ def test_a_budget_in_which_nothing_ends_is_refused(file, tmp_path, monkeypatch):
 def test_a_candidate_of_which_nothing_is_asked_is_no_green_run(file, tmp_path):
     path, _ = file
     others_alone = ("--exporter", str(path), "--like", "2.6.0", "--releases", "2.6.0,2.14.0")
-    with pytest.raises(UsageError, match="file:mine-.* nothing is asked of it in these lanes"):
+    with pytest.raises(UsageError, match=r"file:mine-.* nothing is asked of it in these lanes"):
         asked(tmp_path, *others_alone, "--routes", "legacy-dynamic", "-k", "dynamic_batch")
