@@ -56,7 +56,7 @@ def uncovered_in(
         first, second = (" and ".join(sorted(each)) for each in (gone, behind))
         if _no_worse(before, after):
             found[place] = f"{first} mended, and behind it shows {second}, which {like} has too"
-        elif (severity_of(before), severity_of(after)) == (Severity.SILENT, Severity.ERROR):
+        elif _louder(before, after):
             found[place] = f"{first} was silent, and in its place {second} raises, as in {like}"
     return found
 
@@ -80,6 +80,14 @@ def _no_worse(before: CellRecord, after: CellRecord) -> bool:
     if any(after.verdict(oracle).outcome is not Outcome.OK for oracle in passed):
         return False
     return _ended_at(after) >= _ended_at(before)
+
+
+def _louder(before: CellRecord, after: CellRecord) -> bool:
+    """Whether silently wrong numbers are an error now, and nothing else that it passed fails."""
+    if (severity_of(before), severity_of(after)) != (Severity.SILENT, Severity.ERROR):
+        return False
+    passed = {oracle for oracle in Oracle if before.verdict(oracle).outcome is Outcome.OK}
+    return not any(after.verdict(each).failed for each in passed - {Oracle.COMPLETION})
 
 
 def _ended_at(record: CellRecord) -> int:

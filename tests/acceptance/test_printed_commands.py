@@ -81,7 +81,9 @@ def test_a_model_is_checked_from_its_own_folder_which_holds_the_cache_as_well(tm
     """As where nothing says otherwise: `.cache` and `results` lie below the current folder."""
     cache = tmp_path / ".cache"
     cache.mkdir()
-    (cache / "wheels").symlink_to(PROJECT_ROOT / ".cache" / "wheels")
+    wheels = PROJECT_ROOT / ".cache" / "wheels"
+    wheels.mkdir(parents=True, exist_ok=True)
+    (cache / "wheels").symlink_to(wheels)
     (tmp_path / "ranker.py").write_text(RANKER)
     shell = Shell(tmp_path)
     shell.has = {"PYTHONPATH": str(PROJECT_ROOT)}

@@ -28,7 +28,7 @@ from tests.record_builders import (
 FILE, LIKE = "file:1a", "2.13.0"
 KNOWN = register(
     defect("first", Sign("completion", "first"), Sign("values", "first")),
-    defect("second", Sign("completion", "second"), Sign("values", "second")),
+    defect("second", *(Sign(each, "second") for each in ("completion", "values", "metadata"))),
     defect("fixed", Sign("completion", "fixed"), fixed_in="2.12.0"),
     defect("one", Sign("completion", "either")),
     defect("other", Sign("completion", "either")),
@@ -86,9 +86,6 @@ def test_a_known_error_in_the_place_of_silently_wrong_numbers_is_told_as_such_an
     assert note.reason.startswith(
         f"uncovered: first was silent, and in its place second raises, as in {LIKE}: "
     )
-    for unlike in ("unheard of", "fixed"):
-        report = judged(silent, ([wrong("first")], [error(unlike)]))
-        assert report.classes[key("case1", FILE).cell_id] is CellClass.UNEXPECTED_FAILURE
 
 
 def lost(oracle: Oracle) -> tuple[list[Verdict], list[Verdict]]:
@@ -139,6 +136,41 @@ def test_wrong_numbers_behind_an_error_are_red_though_another_release_has_them_t
         before = [error("first"), not_reached(Oracle.VALUES)]
         report = judged(MENDED_ELSEWHERE, (before, [behind]), expected=known)
         assert report.classes[key("case1", FILE).cell_id] is cell_class
+
+
+RAISES_NOW = ([wrong("first")], [error("second"), not_reached(Oracle.VALUES)])
+RIGHT_ELSEWHERE = ([wrong("first")], [])
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pytest.param([RAISES_NOW], id="nothing is mended anywhere"),
+        pytest.param(
+            [RIGHT_ELSEWHERE, ([wrong("first")], [error("fixed"), not_reached(Oracle.VALUES)])],
+            id="fixed before",
+        ),
+        pytest.param(
+            [RIGHT_ELSEWHERE, ([wrong("first")], [error("new"), not_reached(Oracle.VALUES)])],
+            id="unknown",
+        ),
+        pytest.param(
+            [RIGHT_ELSEWHERE, (RAISES_NOW[0], [*RAISES_NOW[1], failed(Oracle.METADATA, "second")])],
+            id="what had passed fails",
+        ),
+        pytest.param([RIGHT_ELSEWHERE, ([], RAISES_NOW[1])], id="it was right"),
+        pytest.param(
+            [
+                RIGHT_ELSEWHERE,
+                ([dataclasses.replace(wrong("first"), harm=Harm.INTERFACE)], RAISES_NOW[1]),
+            ],
+            id="it was not silent",
+        ),
+    ],
+)
+def test_an_error_that_takes_the_place_of_an_answer_stays_red_unless_the_answer_was_wrong(cells):
+    report = judged(*cells)
+    assert CellClass.UNEXPECTED_FAILURE in report.classes.values()
 
 
 def test_both_defects_are_named_by_cell():
