@@ -60,8 +60,8 @@ def _beside(files: Mapping[str, Path]) -> dict[str, Path]:
     """The sources of all modules that lie in a folder of these files, or below.
 
     Python's own, what is installed, and the project's are not theirs, wherever they lie: which of
-    them a process has imported by now is its own matter. Nor is a release under test, whose package
-    is imported from the cache: that may lie below the user's folder.
+    them a process has imported by now is its own matter. A release under test is not theirs either:
+    its package is imported from the cache, which may lie below the user's folder.
     """
     folders = {file.resolve().parent for file in files.values()}
     others = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).resolve().parents[1]}

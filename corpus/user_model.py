@@ -7,12 +7,11 @@ import importlib.util
 import inspect
 import json
 import os
-import reprlib
 import signal
 import sys
 import types
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,10 +20,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-import torch.utils._pytree as pytree
 
 from corpus.case import Inputs, Program
 from corpus.model_sizes import CannotVary, Sizes, sizes_of_archive, sizes_of_model
+from corpus.user_inputs import as_inputs, equal, kind, scaled, told
 
 #: Of the names of modules that are imported for a models file.
 PREFIX: Final = "corpus_models."
@@ -107,7 +106,7 @@ class UserModel:
         return self._assembled(exported.module(), sizes, self._file)
 
     def _assembled(self, model: torch.nn.Module, sizes: Sizes, archive: Path | None) -> Program:
-        same = _equal(self._example(1), self._example(2))
+        same = equal(self._example(1), self._example(2))
 
         def inputs(generator: torch.Generator, size: int | None) -> Inputs:
             made = self._example(generator.initial_seed(), size if self._takes_size else None)
@@ -150,7 +149,7 @@ class UserModel:
             ) from error
         if not isinstance(model, torch.nn.Module):
             raise self._wrong(
-                f"{self._entry.model} gives {_kind(model)}; let it return the model, a "
+                f"{self._entry.model} gives {kind(model)}; let it return the model, a "
                 "torch.nn.Module"
             )
         return model
@@ -159,7 +158,7 @@ class UserModel:
         try:
             model(*example.args, **example.kwargs)
         except Exception as error:
-            given = ", ".join(_told(example))
+            given = ", ".join(told(example))
             first = str(error).strip().splitlines()[0] if str(error).strip() else ""
             raise self._wrong(
                 f"the model itself does not take these inputs ({given}): "
@@ -177,7 +176,7 @@ class UserModel:
             return lambda: copy.deepcopy(found)
         if not callable(found):
             raise self._wrong(
-                f"{file}:{name} is {_kind(found)}; name a class of torch.nn.Module, or a function "
+                f"{file}:{name} is {kind(found)}; name a class of torch.nn.Module, or a function "
                 "without arguments that returns the model"
             )
         needed = _required(found)
@@ -224,7 +223,7 @@ class UserModel:
         function = self._member(module, file, name or "example", why)
         if not callable(function):
             raise self._wrong(
-                f"{file}:{name or 'example'} is {_kind(function)}; name a function{why}"
+                f"{file}:{name or 'example'} is {kind(function)}; name a function{why}"
             )
         takes_size = "size" in _parameters(function)
 
@@ -356,62 +355,6 @@ def _written_by(file: Path) -> str:
             return f"which torch {json.loads(archive.read(model))['torch_version']} wrote"
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return "which is no archive that torch.export.save wrote"
-
-
-def as_inputs(given: Any) -> Inputs:
-    """What a user's function returns, as the arguments of one call.
-
-    A pair of a tuple and a dictionary is arguments and keywords, a dictionary is keywords, a tuple
-    or list is arguments, and anything else is the only argument.
-    """
-    if isinstance(given, tuple | list) and len(given) == 2:
-        first, second = given
-        if isinstance(first, tuple | list) and type(second) is dict and _are_names(second):
-            return Inputs(tuple(first), second)
-    if type(given) is dict and _are_names(given):
-        return Inputs((), given)
-    if type(given) in (tuple, list):
-        return Inputs(tuple(given))
-    return Inputs((given,))
-
-
-def scaled(inputs: Inputs, generator: torch.Generator) -> Inputs:
-    """Inputs of which every floating tensor is multiplied by one drawn factor of 0.5 to 1.
-
-    A user's function that returns the same values each time would not show a program that
-    returns what it computed first. Zeros, signs and infinities stay as they are.
-    """
-    factor = 0.5 + 0.5 * float(torch.rand((), generator=generator))
-
-    def scale(leaf: Any) -> Any:
-        floating = isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
-        return leaf * factor if floating else leaf
-
-    args, kwargs = pytree.tree_map(scale, (inputs.args, dict(inputs.kwargs)))
-    return Inputs(args, kwargs)
-
-
-def _are_names(given: Mapping[Any, Any]) -> bool:
-    return all(isinstance(key, str) for key in given)
-
-
-def _equal(one: Inputs, other: Inputs) -> bool:
-    leaves = (pytree.tree_leaves((each.args, dict(each.kwargs))) for each in (one, other))
-    return all(
-        torch.equal(a, b) if isinstance(a, torch.Tensor) else a is b or a == b
-        for a, b in zip(*leaves, strict=True)
-    )
-
-
-def _told(inputs: Inputs) -> Iterator[str]:
-    for leaf in pytree.tree_leaves((inputs.args, dict(inputs.kwargs))):
-        is_tensor = isinstance(leaf, torch.Tensor)
-        yield f"{leaf.dtype} {list(leaf.shape)}" if is_tensor else _kind(leaf)
-
-
-def _kind(value: Any) -> str:
-    """`None`, or such as `the int 5` in one short line."""
-    return "None" if value is None else f"the {type(value).__name__} {reprlib.repr(value)}"
 
 
 def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalogue.releases import EXPORTER_MODULE, Catalogue, load_catalogue
-from harness.cli.common import release_file
-from harness.mends.all import WRITTEN_FOR, mend_of, mends_of
-from harness.mends.mend import mended
+from harness.catalogue.releases import Catalogue, load_catalogue
+from harness.cli.mending import mended_exporter
+from harness.mends.all import WRITTEN_FOR, mend_of
 from harness.register.standing import Standings, State, read_expectations
 from harness.report.sections.causes import Script
 from harness.report.upstream import (
@@ -26,7 +25,6 @@ from harness.report.upstream import (
     to_export,
     told_of,
 )
-from harness.subjects.choosing import choose_subjects
 from harness.toolchain import Toolchain
 from tests.commands import python
 
@@ -41,12 +39,10 @@ NEW_IN_2_14 = (
     "copies-still-returned",
     "tuple-for-a-tensor",
 )
-MENDED_IN_2_14 = ("wired-by-name",)
+FIXED_IN_2_14 = ("wired-by-name",)
 
 
-def run_tests(
-    folder: Path, release: str, exporter: tuple[Path, ...] = ()
-) -> subprocess.CompletedProcess[str]:
+def run_tests(folder: Path, release: str, *exporter: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(RUNNER), str(folder), release, *map(str, exporter)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
@@ -62,7 +58,7 @@ def test_what_is_exported_is_met_by_a_users_calls_and_not_so_by_design():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("having", "without", "defects"),
-    [("2.14.0", "2.13.0", NEW_IN_2_14), ("2.13.0", "2.14.0", MENDED_IN_2_14)],
+    [("2.14.0", "2.13.0", NEW_IN_2_14), ("2.13.0", "2.14.0", FIXED_IN_2_14)],
 )
 def test_an_exported_test_xfails_where_its_defect_is_and_is_red_where_it_is_not(
     having: str,
@@ -105,10 +101,8 @@ def test_an_exported_test_passes_over_the_release_with_its_mend_and_no_other_doe
     files = files_of_tests(told, [], release)
     for name, text in files.items():
         (folder / name).write_text(text)
-    (spec, *_) = choose_subjects(toolchain, catalogue, releases=release.version)
-    exporter = tmp_path / "_exporter.py"
-    exporter.write_text(mended(release_file(spec, EXPORTER_MODULE), mends_of(())))
-    done = run_tests(folder, release.version, (exporter,))
+    exporter = mended_exporter(release.version, "", toolchain, tmp_path)
+    done = run_tests(folder, release.version, exporter)
     assert done.returncode == 1, done.stdout[-3000:] + done.stderr[-2000:]
     passing = set(re.findall(r"\[XPASS\(strict\)\].* \((.*)\)", done.stdout))
     exported = {Path(name).stem.removeprefix("test_").replace("_", "-") for name in files}

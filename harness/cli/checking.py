@@ -21,8 +21,7 @@ from harness.report.check_report import (
     Told,
     answer_lines,
     causes_told,
-    headline,
-    upgrade_line,
+    first_line,
     write_check,
 )
 from harness.run.check import (
@@ -150,8 +149,7 @@ def _tell(checked: Checked, first: str, last: str) -> int:
     page = write_check(checked, first, last)
     if first or len(checked.answers) > 1:
         for answer in checked.answers:
-            line = upgrade_line(checked, answer, first, last) if first else ""
-            tell(line or headline(checked, answer))
+            tell(first_line(checked, answer, first, last))
             for told in _unknown(checked, answer)[:1]:
                 tell(f"  {told.calls}: {told.standing}, {told.like}; {told.command}")
     else:

@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from harness.base.errors import UsageError
 from harness.gate.attribution import defects_told
 from harness.gate.candidate import Comparison, judge_candidate
+from harness.gate.control import control_failures, marked
 from harness.gate.findings import CellClass, Finding, Gate, GateReport, first_screen, said
 from harness.gate.pairs import Pair
 from harness.gate.uncovered import as_notes, uncovered_in
@@ -33,18 +34,16 @@ from harness.register.facts import UNSUPPORTED, facts_in, facts_of, place_of
 from harness.register.faults import Fault
 from harness.register.table import Entry, Table
 from harness.runs.plan import PlannedCell
-from harness.wire.oracles import Oracle, Symptom, is_asked
+from harness.wire.oracles import Oracle, is_asked
 from harness.wire.record_json import TOO_OLD
 from harness.wire.records import CellKey, CellRecord, SubjectSpec, Verdict
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import CellState, Outcome, Stage, SubjectKind
+from harness.wire.vocabulary import CellState, Outcome, SubjectKind
 
 __all__ = ["CellClass", "Finding", "Gate", "GateReport", "first_screen", "judge"]
 
 _ORACLES = tuple(Oracle)
 _Expected = Mapping[tuple[str, str, str], Entry]
-#: Where a case ends before anybody, the control among them, has asked torch.export for a program.
-_NO_EXPORT = frozenset({Stage.SPLIT, Stage.COMPILE})
 
 
 def judge(
@@ -76,7 +75,7 @@ def judge(
     def new(key: CellKey, partner: str) -> bool:
         return dataclasses.replace(key, subject=partner) not in planned
 
-    controls = _control_failures(records.values())
+    controls = control_failures(records.values())
     nothing_found: dict[tuple[object, ...], Comparison] = {}
     judged: dict[str, Comparison] = {}
     for cell in plan:
@@ -114,7 +113,7 @@ def judge(
             defects_told(finding, table, register or Register(), around.get(finding.subject))
             for finding in findings
         ]
-        return _marked(known, controls)
+        return marked(known, controls)
 
     findings = [
         finding
@@ -365,37 +364,3 @@ def _partners(
     if alone:
         raise UsageError(f"{alone[0]} has no release to be held against; name one with --like")
     return {subject: likes[subject] for subject in planned}
-
-
-def _control_failures(
-    records: Iterable[CellRecord],
-) -> dict[tuple[str, str, str], frozenset[tuple[Oracle, Symptom | None]]]:
-    """What plain torch.export fails, by (case, capture, environment)."""
-    return {
-        _control(record.key): frozenset(
-            (v.oracle, v.symptom) for v in record.failures if v.stage not in _NO_EXPORT
-        )
-        for record in records
-        if record.key.route == Route.PLAIN
-    }
-
-
-def _control(key: CellKey) -> tuple[str, str, str]:
-    return key.case, key.capture, key.environment
-
-
-def _marked(
-    findings: Iterable[Finding],
-    controls: Mapping[tuple[str, str, str], frozenset[tuple[Oracle, Symptom | None]]],
-) -> tuple[Finding, ...]:
-    """The findings, worst first, each told whether plain torch.export fails likewise."""
-    marked = [
-        dataclasses.replace(finding, torchs_own=True)
-        if finding.verdict is not None
-        and finding.verdict.failed
-        and (finding.verdict.oracle, finding.verdict.symptom)
-        in controls.get(_control(finding.key), frozenset())
-        else finding
-        for finding in findings
-    ]
-    return tuple(sorted(marked, key=lambda finding: finding.urgency))

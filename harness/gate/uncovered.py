@@ -76,8 +76,7 @@ def _no_worse(before: CellRecord, after: CellRecord) -> bool:
     """Whether a cell does no more harm, ends no earlier, and answers all that it had passed."""
     if severity_of(after) > severity_of(before):
         return False
-    passed = (oracle for oracle in Oracle if before.verdict(oracle).outcome is Outcome.OK)
-    if any(after.verdict(oracle).outcome is not Outcome.OK for oracle in passed):
+    if any(after.verdict(oracle).outcome is not Outcome.OK for oracle in _passed_by(before)):
         return False
     return _ended_at(after) >= _ended_at(before)
 
@@ -86,8 +85,11 @@ def _louder(before: CellRecord, after: CellRecord) -> bool:
     """Whether silently wrong numbers are an error now, and nothing else that it passed fails."""
     if (severity_of(before), severity_of(after)) != (Severity.SILENT, Severity.ERROR):
         return False
-    passed = {oracle for oracle in Oracle if before.verdict(oracle).outcome is Outcome.OK}
-    return not any(after.verdict(each).failed for each in passed - {Oracle.COMPLETION})
+    return not any(after.verdict(each).failed for each in _passed_by(before) - {Oracle.COMPLETION})
+
+
+def _passed_by(record: CellRecord) -> set[Oracle]:
+    return {oracle for oracle in Oracle if record.verdict(oracle).outcome is Outcome.OK}
 
 
 def _ended_at(record: CellRecord) -> int:

@@ -38,7 +38,7 @@ SIGNS: Final[Mapping[Standing, str]] = {
 }
 SCHEMA: Final = 1
 _NO_ENGINE: Final = (
-    "no engine is built, so nothing is accelerated (a smaller min_block_size may change that); "
+    "no engine is built, so nothing is accelerated (a smaller min_block_size may change that);"
 )
 _NO_GPU: Final = "a GPU: engines are emulated on a CPU, bit for bit as PyTorch computes them"
 _MOST_SAID: Final = 160
@@ -73,7 +73,7 @@ def headline(checked: Checked, answer: ModelAnswer) -> str:
     best = answer.best
     if answer.wrong:
         return answer.wrong  # which begins with its name
-    name, newest = f"{answer.model}:{_without_engine(checked, answer)}", answer.releases[0]
+    name, newest = _name(checked, answer), answer.releases[0]
     if answer.could_not_be_asked:
         reason = next((call.reason for call in answer.calls.values() if call.reason), "no verdict")
         return f"{name} {newest} could not be asked: {reason}"
@@ -91,10 +91,15 @@ def headline(checked: Checked, answer: ModelAnswer) -> str:
     return f"{name} {newest} saves it right by no call; {use}"
 
 
-def _without_engine(checked: Checked, answer: ModelAnswer) -> str:
-    """What comes before all else where the newest release leaves the whole model in PyTorch."""
+def _name(checked: Checked, answer: ModelAnswer) -> str:
+    """The model, and before all else whether the newest release leaves it whole in PyTorch."""
     engines = checked.splits.get(answer.model, {}).get("engines")
-    return f" {_NO_ENGINE}".rstrip() if engines == 0 else ""
+    return f"{answer.model}: {_NO_ENGINE}" if engines == 0 else f"{answer.model}:"
+
+
+def first_line(checked: Checked, answer: ModelAnswer, first: str, last: str) -> str:
+    """What is said first of a model: what an upgrade changes, if that was asked, or the answer."""
+    return upgrade_line(checked, answer, first, last) if first else headline(checked, answer)
 
 
 def upgrade_line(checked: Checked, answer: ModelAnswer, first: str, last: str) -> str:
@@ -114,8 +119,8 @@ def upgrade_line(checked: Checked, answer: ModelAnswer, first: str, last: str) -
     else:
         use = f"use {_call(best.route, best.release)}"
         use += f" in {best.release}" if best.release != last else ""
-    name = f"{answer.model}:{_without_engine(checked, answer)}"
-    return f"{name} {first} to {last}: {'; '.join(parts) or 'nothing changes'}; {use}"
+    changes = "; ".join(parts) or "nothing changes"
+    return f"{_name(checked, answer)} {first} to {last}: {changes}; {use}"
 
 
 def answer_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
@@ -308,9 +313,7 @@ def check_html(checked: Checked, first: str = "", last: str = "") -> str:
     models = [
         {
             "answer": answer,
-            "headline": (
-                upgrade_line(checked, answer, first, last) if first else headline(checked, answer)
-            ),
+            "headline": first_line(checked, answer, first, last),
             "tone": "green" if answer.newest_is_safe else "red",
             "causes": causes_told(checked, answer),
             "split": list(split_lines(checked, answer)),

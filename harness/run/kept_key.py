@@ -48,6 +48,7 @@ JUDGES: Final = (
     "harness/rig", "harness/wire", "harness/workers", "harness/base/process.py",
     "corpus/blueprints", "corpus/case.py", "corpus/elsewhere.py", "corpus/op_names.py",
     "corpus/drawn/model.py", "corpus/drawn/model_case.py", "corpus/user_model.py",
+    "corpus/user_inputs.py",
 )  # fmt: skip
 #: Of a subject, what the rig is told of it that decides nothing, or only which cells there are.
 _UNTOLD: Final = (

@@ -118,8 +118,9 @@ def run(
     try:
         with folder:
             keep_candidates(folder.path, subjects)
-            how = options, toolchain, expected, progress, subjects, sites, on_split
-            return execute(folder, *how)
+            return execute(
+                folder, options, toolchain, expected, progress, subjects, sites, on_split
+            )
     except UsageError:
         # A later command is not to take it for a run. Of a wrong model no verdict says anything.
         if options.splits_of or not folder.records():

@@ -162,7 +162,7 @@ def whole_package(
 def _builds_real(release: Release, builder: Builder, catalogue: Catalogue) -> bool:
     if not release.pins.tensorrt_rtx:
         return False
-    # Of a candidate too, whose version is that of a release with a label behind it.
+    # A candidate's version is that of its release with a label behind it.
     newest = {Version(each.version).public for each in tuple(catalogue)[-NEWEST:]}
     return bool(builder.version) or Version(release.version).public in newest
 

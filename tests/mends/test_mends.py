@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import zipfile
 
 import pytest
 
@@ -13,13 +12,13 @@ from harness.mends.edits import DoesNotFit
 from harness.mends.mend import mended
 from harness.register.defects import read_register
 from tests.commands import harness
+from tests.mutants import source_of
 
 
 @pytest.fixture(scope="module")
 def exporter(release_specs):
     def text(release):
-        with zipfile.ZipFile(str(release_specs[release].wheel_path)) as wheel:
-            return wheel.read(EXPORTER_MODULE).decode()
+        return source_of(release_specs[release].wheel_path)
 
     return text
 

@@ -1,6 +1,5 @@
 """The package lane of a run: which release gets which packages."""
 
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -8,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from harness.base.errors import Unavailable, UsageError
-from harness.catalogue.releases import EXPORTER_MODULE, Catalogue, load_catalogue
+from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.machine.cuda import Device
 from harness.subjects.packages import Installed, with_installed, with_packages
 from harness.subjects.specs import (
@@ -20,6 +19,7 @@ from harness.subjects.specs import (
 from harness.toolchain import PackageSite, Toolchain
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
+from tests.mutants import source_of
 
 
 class Sites:
@@ -57,8 +57,7 @@ def exporter_like(toolchain: Toolchain, tmp_path: Path) -> Callable[[str], Subje
         release = CATALOGUE.get(like)
         wheel = toolchain.wheel(release)
         file = tmp_path / "_exporter.py"
-        with zipfile.ZipFile(wheel) as archive:
-            file.write_bytes(archive.read(EXPORTER_MODULE) + b"\n# changed\n")
+        file.write_text(source_of(wheel) + "\n# changed\n")
         return exporter_subject(file, release, wheel)
 
     return made
