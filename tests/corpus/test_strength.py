@@ -141,7 +141,7 @@ def test_a_strong_case_is_not_and_a_value_under_two_names_is_no_swap():
 
 
 # Bit for bit, in floating point too. `add` with an `alpha` other than 1 does not.
-COMMUTE = frozenset({"aten.add.Tensor", "aten.mul.Tensor", "aten.bitwise_and.Tensor"})
+COMMUTE = frozenset(f"aten.{name}.Tensor" for name in ("add", "mul", "bitwise_and", "bitwise_xor"))
 
 
 class Commuting(TermTable):
