@@ -169,6 +169,8 @@ def replace_module(module: ModuleType, path: Path) -> None:
         if getattr(value, "__module__", None) == module.__name__
     }
     kept = list(vars(module).values())  # alive, so that no id is given away
+    for name in [name for name in vars(module) if not name.startswith("__")]:
+        delattr(module, name)  # what the other file does not define is no longer there
     exec(compile(path.read_text(), str(path), "exec"), vars(module))
     package = module.__name__.partition(".")[0]
     for other in list(sys.modules.values()):
