@@ -182,3 +182,50 @@ def two_caches_and_a_count() -> Program:
 )
 def running_state() -> Program:
     return Program(floats((1, 4)), model=Running())
+
+
+class Noted(torch.nn.Module):
+    last: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("last", torch.zeros(2, 8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.last.copy_(x * 2)
+        return torch.relu(x + 1) - 2
+
+
+@case(
+    Family.CACHES,
+    catches="a state that is written and never read, so that no node of the graph names it",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+)
+def state_that_is_only_written() -> Program:
+    return Program(floats((2, 8)), model=Noted())
+
+
+class TwoOfOneName(Cache):
+    def forward(self, x: torch.Tensor, keys: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        keys.index_copy_(2, position, self.project(x))
+        self.keys.index_copy_(2, position, x * 2)
+        scores = torch.matmul(x, keys.transpose(2, 3)) - torch.matmul(x, self.keys.transpose(2, 3))
+        return torch.relu(scores) + 1
+
+
+def _step_with_keys(generator: torch.Generator, size: int | None) -> Inputs:
+    token, position = step(generator, size).args
+    return Inputs((token, torch.randn(1, HEADS, LENGTH, WIDTH, generator=generator), position))
+
+
+@case(
+    Family.CACHES,
+    catches="an input that is a cache with the name of the model's own cache, taken for it",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+)
+def input_named_like_the_cache() -> Program:
+    return Program(_step_with_keys, model=TwoOfOneName())

@@ -80,6 +80,22 @@ def upper_case_parameter_of_a_fallback_returned() -> Program:
     return Program(floats((2, 8)), split=builder.finish(held, builder.item(engine, 1)))
 
 
+@case(
+    Family.CONSTANTS,
+    catches="a parameter of two fallbacks that the second one hands out: lifted once, by the first",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def parameter_of_two_fallbacks_returned() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    held = {"weight": torch.nn.Parameter(torch.randn(8))}
+    scaled = builder.fallback(lambda a, w: a * w, x, placeholders=["read"], attributes=held)
+    engine = builder.engine(lambda a: a + 1, scaled)
+    weight = builder.fallback(lambda a, w: w, engine, placeholders=["unread"], attributes=held)
+    return Program(floats((2, 8)), split=builder.finish(engine, weight))
+
+
 class ScalarConstant(torch.nn.Module):
     step: torch.Tensor
 

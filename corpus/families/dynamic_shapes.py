@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from corpus.case import Family, Inputs, Program, case
+from corpus.case import Family, Inputs, Origin, Program, case
 from corpus.families.alternating_relu import RELU, Alternating
 from corpus.families.attributes import LINEAR, TwoLinears
 from corpus.families.multi_output_engines import ChunkHalves
+from corpus.handmade import SplitBuilder
 from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats
 
 BOUNDS = (1, 8)
@@ -194,3 +195,16 @@ class Scale(torch.nn.Module):
 )
 def dynamic_batch_without_an_engine() -> Program:
     return Program(floats((DYNAMIC, 8)), model=Scale(), dynamic_shapes=batch(), bounds=BOUNDS)
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a dynamic input that is handed back as it is: the bounds of a graph without any op",
+    origin=Origin.HANDMADE,
+    wiring=True,
+    dynamic=True,
+)
+def dynamic_input_alone() -> Program:
+    builder, (x,) = SplitBuilder.for_call(Inputs((torch.zeros(4, 8),)), batch())
+    split = builder.finish(x)
+    return Program(floats((DYNAMIC, 8)), split=split, dynamic_shapes=batch(), bounds=BOUNDS)

@@ -149,6 +149,23 @@ def keywords_without_pytrees() -> Program:
     return Program(keyword_floats([(2, 8)], shift=(2, 8), scale=(2, 8)), split=split)
 
 
+@case(
+    Family.INTERFACES,
+    catches="a split module without pytrees that is called by keywords alone: taken for positions",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def keywords_alone_without_pytrees() -> Program:
+    builder = SplitBuilder()
+    scale, shift = (builder.input(name, 2, 8) for name in ("scale", "shift"))
+    engine = builder.engine(lambda a, b: (a * 2, a - b), scale, shift)
+    relu = builder.fallback(torch.relu, builder.item(engine, 0))
+    split = builder.finish(relu, builder.item(engine, 1))
+    split.graph.set_codegen(CodeGen())
+    split.recompile()
+    return Program(keyword_floats([], scale=(2, 8), shift=(2, 8)), split=split)
+
+
 class Default(torch.nn.Module):
     def forward(self, x: torch.Tensor, scale: float = 2.0, shift: float = 1.0) -> torch.Tensor:
         return torch.relu(x * scale) - shift

@@ -114,3 +114,18 @@ def placeholder_named_like_another_input() -> Program:
     relu = builder.fallback(torch.relu, x, placeholders=["y"])
     engine = builder.engine(lambda a, b: a * 2 - b, relu, y)
     return Program(floats((2, 8), (2, 8)), split=builder.finish(engine))
+
+
+class NamedLikePieces(torch.nn.Module):
+    def forward(self, x_run_on_gpu_0: torch.Tensor, x_run_on_acc_1: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x_run_on_gpu_0 - x_run_on_acc_1) * 2
+
+
+@case(
+    Family.NAME_COLLISIONS,
+    catches="inputs that are named as pieces are, and that are taken for calls of pieces",
+    fallback=[RELU],
+    wiring=True,
+)
+def inputs_named_like_pieces() -> Program:
+    return Program(floats((2, 8), (2, 8)), model=NamedLikePieces())
