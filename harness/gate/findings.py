@@ -137,9 +137,9 @@ def said(verdict: Verdict) -> str:
     return f"{verdict.label}: {verdict.message}" if verdict.message else verdict.label
 
 
-def gate_line(report: GateReport) -> str:
+def gate_line(report: GateReport, own_cases: tuple[int, int] | None = None) -> str:
     """The gate in the words of the reports."""
-    words = verdict_words(report.gate, report.counts, len(report.faults))
+    words = verdict_words(report.gate, report.counts, len(report.faults), own_cases)
     return f"gate: {words[:1].lower()}{words[1:]}"
 
 
@@ -159,6 +159,7 @@ def first_screen(
     limit: int = 8,
     run: str = "latest",
     places: Places = HERE,
+    own_cases: tuple[int, int] | None = None,
 ) -> list[str]:
     """The first lines that a person sees: the gate, defects, the worst findings, what to do.
 
@@ -167,8 +168,9 @@ def first_screen(
         limit: how many findings to show.
         run: the name of the run in printed commands.
         places: where printed commands find the run, its cases and its candidates.
+        own_cases: of a user's own cases, how many fail, and how many were asked.
     """
-    lines = [gate_line(report), *defects, cells_line(report.counts)]
+    lines = [gate_line(report, own_cases), *defects, cells_line(report.counts)]
     findings: Sequence[Finding] = report.findings
     if exit_code(report, places) is ExitCode.USAGE:  # as is told in the place of the gate
         lines = lines[1:]

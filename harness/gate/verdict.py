@@ -114,14 +114,25 @@ def counts_by_lane(
     return counts
 
 
-def verdict_words(gate: str, counts: Mapping[Lane, Mapping[str, int]], faults: int) -> str:
+def verdict_words(
+    gate: str,
+    counts: Mapping[Lane, Mapping[str, int]],
+    faults: int,
+    own_cases: tuple[int, int] | None = None,
+) -> str:
     """The gate in one line.
 
     Args:
         gate: green, red, inconclusive or failed.
         counts: of each lane that was planned: ``planned``, and a count for each class of cell.
         faults: how many faults register and table have.
+        own_cases: of a user's own cases, how many fail, and how many were asked. Then cases are
+            counted, and not cells.
     """
+    if gate == "red" and own_cases and own_cases[0]:
+        failing, asked = own_cases
+        fail = "fails" if failing == 1 else "fail"
+        return f"Red: {failing:,} of your {plural(asked, 'case')} {fail}"
     if gate == "green":
         return "Green: nothing unexpected"
     if gate == "inconclusive":

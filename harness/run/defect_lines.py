@@ -15,7 +15,7 @@ from harness.gate.attribution import (
     difference_parts,
 )
 from harness.gate.case_matrix import matrix_lines, note_lines
-from harness.gate.findings import Gate, first_screen, mistake
+from harness.gate.findings import CellClass, Gate, first_screen, mistake
 from harness.gate.known import known_lines
 from harness.gate.qualify_words import decision_words, evidence_words, tally_lines
 from harness.run.judged_run import JudgedRun
@@ -31,8 +31,11 @@ def screen_of(judged: JudgedRun) -> list[str]:
     lines = defect_lines(judged)
     if judged.known is not None and not likes(judged.subjects):
         lines[-1] += f"; all: {PROGRAM} defects --release {judged.known.release}"
-    report = judged.report
+    report, own_cases = judged.report, None
     if judged.own_cases is not None:
+        red = {cell for cell, of in report.classes.items() if of is CellClass.UNEXPECTED_FAILURE}
+        failing = {cell.key.case for cell in judged.plan if cell.key.cell_id in red}
+        own_cases = len(failing), len(judged.cases)
         wrong = {each.case for each in report.findings if mistake(each, judged.places)}
         matrix = judged.own_cases.without(wrong)
         lines += [*matrix_lines(matrix, judged.places), *note_lines(report.notes)]
@@ -40,7 +43,8 @@ def screen_of(judged: JudgedRun) -> list[str]:
         told = {spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE}
         rest = (each for each in report.findings if each.subject not in told or not each.verdict)
         report = dataclasses.replace(report, findings=tuple(rest))
-    return first_screen(report, lines, run=judged.folder.run_id, places=judged.places)
+    run = judged.folder.run_id
+    return first_screen(report, lines, run=run, places=judged.places, own_cases=own_cases)
 
 
 def defect_lines(judged: JudgedRun) -> list[str]:

@@ -116,6 +116,15 @@ def test_every_other_gate_says_why(gate, counts, faults, words):
     assert verdict_words(gate, {Lane.GRAPH: {**NONE, **counts}}, faults) == words
 
 
+@pytest.mark.parametrize(
+    ("own_cases", "words"),
+    [((1, 2), "Red: 1 of your 2 cases fails"), ((2, 2), "Red: 2 of your 2 cases fail")],
+)
+def test_of_a_users_own_cases_the_cases_that_fail_are_counted_and_not_their_cells(own_cases, words):
+    counts = {Lane.PACKAGE: {**NONE, "unexpected_failure": 6}}
+    assert verdict_words("red", counts, 0, own_cases) == words
+
+
 def package(found: CellRecord) -> CellRecord:
     """The same cell in the package lane."""
     return dataclasses.replace(found, key=dataclasses.replace(found.key, lane=Lane.PACKAGE))

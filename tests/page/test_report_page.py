@@ -116,3 +116,21 @@ def test_the_page_prints_with_its_folded_parts_and_without_its_filters(browser, 
         assert colour == "rgb(0, 0, 0)"  # whatever the screen likes
         pages = re.findall(rb"/Type /Page\b", opened.page.pdf())
         assert 1 < len(pages) < MOST_PAPER
+
+
+def test_long_names_of_a_users_own_do_not_widen_a_phone(browser, fresh, tmp_path):
+    name = "our_" + "scale_with_a_rather_long_name_" * 3
+    first = f'<div class="first"><b>{name}</b></div>'
+    cases = f'<div class="scroll"><table class="few"><tbody><tr><th scope="row">{name}</th>'
+    long = re.sub(
+        "<h1>.*?</h1>",
+        f"<h1>{name}</h1>{first}{cases}<td>right</td></tr></tbody></table></div>",
+        fresh.read_text(),
+        count=1,
+    )
+    page = tmp_path / "report.html"
+    page.write_text(long)
+    with visit(browser, page, viewport=PHONE) as opened:
+        assert wider_than_the_screen(opened.page) == []
+        row = opened.page.locator("header tbody th").bounding_box()
+        assert row["width"] < PHONE["width"] * 0.7, "the name leaves no room for the signs"

@@ -55,3 +55,14 @@ def test_a_matrix_cell_has_two_short_lines():
     cell = MatrixCell("s", "f", 9, 3, 0, 0, 0, "wrong-metadata@export", "interface")
     assert text.cell_words(cell) == ("~ 3 of 12", "wrong metadata")
     assert text.cell_brief(cell) == ("~ 3/12", "metadata")
+
+
+def test_a_code_of_a_failure_is_told_in_plain_words_wherever_it_stands():
+    assert text.plain("not expected: error@load: RuntimeError: no") == (
+        "not expected: an error in load(): RuntimeError: no"
+    )
+    assert text.plain("wrong-values@inline-fallbacks, but 2.14.0 is ok") == (
+        "wrong numbers after inlining, but 2.14.0 is ok"
+    )
+    assert text.plain("timeout@run") == "no end in time in a call"
+    assert text.plain("write to user@save.example") == "write to user@save.example"

@@ -210,6 +210,7 @@ def _environment() -> Environment:
     environment.filters.update(
         breakable_call=breakable_call,
         groupby_kept=groupby_kept,
+        plain=text.plain,
         together=together,
         upstream_links=upstream_links,
         call_of=call_of,
