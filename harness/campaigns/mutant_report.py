@@ -23,13 +23,18 @@ EQUIVALENT_FILE: Final = EXPECTATIONS / "equivalent_mutants.toml"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One mutant and what became of it; ``equivalent`` says why no program can differ."""
+    """One mutant and what became of it.
+
+    ``equivalent`` says why no program can differ, and ``out_of_reach`` why no case and no call that
+    the corpus asks can tell that one does.
+    """
 
     mutant: Mutant
     found: Found | None
     unloaded: str
     equivalent: str
     reached: int  # by so many cases
+    out_of_reach: str = ""
 
     @property
     def survived(self) -> bool:
@@ -49,6 +54,11 @@ class MutantReport:
         return tuple(each for each in self.outcomes if each.survived)
 
     @property
+    def unexplained(self) -> tuple[Outcome, ...]:
+        """The survivors of which nobody has said yet why they survive."""
+        return tuple(each for each in self.survivors if not each.out_of_reach)
+
+    @property
     def lines(self) -> list[str]:
         """What there is to say first."""
         found = sum(each.found is not None for each in self.outcomes)
@@ -56,11 +66,13 @@ class MutantReport:
         equal = sum(bool(each.equivalent) and not each.found for each in self.outcomes)
         real = len(self.outcomes) - unloaded - equal
         unreached = sum(each.reached == 0 for each in self.survivors)
+        explained = len(self.survivors) - len(self.unexplained)
         share = f"{100 * found / real:.1f} %" if real else "none"
         told = [
             f"{self.of}: {found} of {plural(real, 'mutant')} found ({share}), "
             f"{len(self.survivors)} survived, {unreached} of them in lines that no case runs",
             f"{unloaded} more do not import, and {equal} more are equivalent, with a reason each",
+            f"of the survivors {explained} are out of the corpus's reach, with a reason each",
         ]
         return told if self.complete else [*told, "not complete: time was up"]
 
@@ -84,7 +96,8 @@ class MutantReport:
             yield ""
         yield "## Survivors\n"
         for each in sorted(self.survivors, key=lambda each: each.reached == 0):
-            yield from _told(each, f"run by {plural(each.reached, 'case')}")
+            note = f"run by {plural(each.reached, 'case')}"
+            yield from _told(each, f"{note}. {each.out_of_reach}" if each.out_of_reach else note)
         yield "## Equivalent\n"
         for each in self.outcomes:
             if each.equivalent and not each.found:
@@ -93,7 +106,7 @@ class MutantReport:
 
 def report_of(of: str, mutants: Sequence[Mutant], ledger: Ledger, complete: bool) -> MutantReport:
     """What became of each mutant."""
-    equivalent = read_equivalent()
+    equivalent, out_of_reach = read_equivalent(), read_out_of_reach()
     outcomes = tuple(
         Outcome(
             mutant,
@@ -101,6 +114,7 @@ def report_of(of: str, mutants: Sequence[Mutant], ledger: Ledger, complete: bool
             ledger.unloaded.get(mutant.name, ""),
             equivalent.get(mutant.name, ""),
             len(ledger.reached.get(mutant.name, ())),
+            out_of_reach.get(mutant.name, ""),
         )
         for mutant in mutants
     )
@@ -129,7 +143,16 @@ def read_equivalent(path: Path = EQUIVALENT_FILE) -> Mapping[str, str]:
 
     Several mutants with one reason stand under it.
     """
-    groups = tomllib.loads(path.read_text(encoding="utf-8"))["equivalent"]
+    return _reasons(path, "equivalent")
+
+
+def read_out_of_reach(path: Path = EQUIVALENT_FILE) -> Mapping[str, str]:
+    """By a mutant's name, why no case and no call that the corpus asks can find it."""
+    return _reasons(path, "out_of_reach")
+
+
+def _reasons(path: Path, table: str) -> Mapping[str, str]:
+    groups = tomllib.loads(path.read_text(encoding="utf-8")).get(table, [])
     return {name: group["why"] for group in groups for name in group["mutants"]}
 
 
@@ -144,6 +167,7 @@ def _row(each: Outcome) -> dict[str, Any]:
         "found": vars(each.found) if each.found else None,
         "unloaded": each.unloaded,
         "equivalent": each.equivalent,
+        "out_of_reach": each.out_of_reach,
         "reached_by_cases": each.reached,
     }
 

@@ -87,6 +87,20 @@ def test_a_survivor_is_told_with_its_difference_and_counts_unless_it_is_listed_a
     assert "the same" in page
 
 
+def test_a_survivor_that_is_out_of_reach_still_counts_and_is_told_with_its_reason(
+    tmp_path, monkeypatch
+):
+    away, alive = mutants_of("f(a, b)\ng(1)")[:2]
+    monkeypatch.setattr(
+        "harness.campaigns.mutant_report.read_out_of_reach", lambda: {away.name: "nobody calls it"}
+    )
+    report = report_of("a file", (away, alive), Ledger(), complete=True)
+    assert [each.mutant for each in report.survivors] == [away, alive]
+    assert [each.mutant for each in report.unexplained] == [alive]
+    assert "of the survivors 1 are out of the corpus's reach" in report.lines[2]
+    assert "nobody calls it" in report.write(tmp_path).read_text()
+
+
 def test_our_own_tests_are_asked_and_tell_which_of_them_finds_a_mutant(tmp_path, monkeypatch):
     """The checkout has three files, and a test that sees one of two faults."""
     checkout = tmp_path / "checkout"
