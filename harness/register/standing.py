@@ -109,10 +109,16 @@ class Standings:
         return Standing(defect, release, State.HIDDEN, behind=names)
 
     def _absent(self, defect: Defect, release: str, places: Collection[Place]) -> Standing:
-        """A defect that is not there, and what breaks its cells if none of them is right."""
+        """A defect that is not there, and what breaks its cells if none of them is right.
+
+        What is saved is what was compiled, so that it fails as that does.
+        """
         breaking: Counter[str] = Counter()
         for place in places:
             failing = self._breaking(place, release)
+            if place.lane != Lane.GRAPH:
+                compiled = dataclasses.replace(place, route=Route.COMPILE)
+                failing |= self._breaking(compiled, release)
             if not failing:
                 return Standing(defect, release, State.ABSENT)
             breaking.update(failing)

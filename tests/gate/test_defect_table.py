@@ -139,3 +139,9 @@ def test_where_all_cells_of_a_defect_fail_by_others_its_absence_is_not_told_as_r
     assert row.marks[-2].behind
     (fixed,) = [row for row in table.rows if row.defect.id == "names-differ-by-a-dot"]
     assert fixed.marks[-1].tone == ABSENT
+
+
+def test_a_way_to_save_what_compile_gets_wrong_does_not_show_that_a_defect_is_not_there(table):
+    (row,) = [row for row in table.rows if row.defect.id == "copy-back-as-output"]
+    # Up to 2.13.0 compile makes a constant of the state, so nothing is saved that could show it.
+    assert [mark.tone for mark in row.marks[-3:]] == [HIDDEN, HIDDEN, "warned"]

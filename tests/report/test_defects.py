@@ -10,7 +10,14 @@ from harness.gate.defect_table import ABSENT, DefectTable, Part
 from harness.register.standing import State
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import COMMENT_LIMIT, markdown
-from harness.report.sections.defects import DEFECTS, by_call, life, mark_words, stretches
+from harness.report.sections.defects import (
+    DEFECTS,
+    by_call,
+    changed_in,
+    life,
+    mark_words,
+    stretches,
+)
 from harness.wire.vocabulary import Reach
 from tests.gate.test_defect_table import made
 from tests.report.conftest import full_run, undrawn_page
@@ -121,3 +128,24 @@ def test_a_run_whose_cases_no_table_knows_has_its_causes_in_place_of_the_table()
     assert "causes" in [section.name for section, _ in model.sections]
     with_table = ReportModel(full_run().reported(defect_table=made()))
     assert "causes" not in [section.name for section, _ in with_table.sections]
+
+
+def test_what_begins_with_the_first_release_asked_is_new_only_if_its_cause_is_known(table):
+    rows = {row.defect.id: row for row in table.rows}
+    first, brought = rows["star-arguments-shapes"], rows["weight-before-an-input"]
+    assert life(first, table.newest)[1] == "there from 2.11.0 on, the first release asked"
+    assert changed_in(first) == ()
+    assert changed_in(brought) == ("new in 2.11.0",)
+
+
+def test_new_is_framed_alone_and_what_is_not_there_is_not_told_as_right(text):
+    assert "framed: new in 2.14.0" in text
+    row = text[text.index('id="defect-in-place-declared"') - 9000 :]
+    assert 'class="t-error new"' not in row[: row.index('id="defect-in-place-declared"')][-3000:]
+    assert "<b>✓</b> not there" in text
+
+
+def test_a_card_does_not_deny_a_save_that_its_workaround_names(text):
+    card = text[text.index('id="defect-cache-read-twice"') :][:3000]
+    assert "so no save() was tried" in card
+    assert "no call saves it" not in card

@@ -45,6 +45,7 @@ from harness.report.sections.defects import (
     mark_sign,
     mark_words,
     models_of,
+    new_in,
     stretches,
     tones_in,
 )
@@ -199,6 +200,7 @@ def _environment() -> Environment:
         found_by=found_by,
         life=life,
         models_of=models_of,
+        new_in=new_in,
         by_call=by_call,
         made_otherwise=MADE_OTHERWISE,
         reaches=REACHES,

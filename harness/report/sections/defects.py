@@ -162,8 +162,8 @@ def life(row: DefectRow, newest: str) -> tuple[str, str]:
         ended = f"Alive in {newest}" if now in list(Harm) else f"In {newest} {SEEN[now]}"
         ended += f"; fixed upstream{by}, in no release yet" if by else ""
     brought = f", brought by {defect.brought_by}" if defect.brought_by else ""
-    asked = [each.release for each in row.standings if tone_of(each) != NOT_ASKED]
-    if defect.since:
+    asked = _asked(row)
+    if new_in(row):
         since = f"new in {defect.since}{brought}"
     elif asked and asked[0] != row.standings[0].release:
         since = f"there from {asked[0]} on, the first release asked"
@@ -171,6 +171,21 @@ def life(row: DefectRow, newest: str) -> tuple[str, str]:
         since = "there from the first release on"
     others = see_also(row)
     return ended, "; ".join([since, *([f"see {text.listed(others, 4)}"] if others else [])])
+
+
+def _asked(row: DefectRow) -> list[str]:
+    return [each.release for each in row.standings if tone_of(each) != NOT_ASKED]
+
+
+def new_in(row: DefectRow) -> str:
+    """The release that brought a defect; empty where none is known to be without it.
+
+    What begins with the first release that was asked is new there only if it is known what
+    brought it.
+    """
+    defect = row.defect
+    known = defect.brought_by or _asked(row)[:1] != [defect.since]
+    return defect.since if known else ""
 
 
 def by_call(row: DefectRow) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -217,7 +232,7 @@ def changed_in(row: DefectRow) -> tuple[str, ...]:
     """The releases that brought or fixed a defect, and which of these."""
     defect = row.defect
     return (
-        *([f"new in {defect.since}"] if defect.since else []),
+        *([f"new in {defect.since}"] if new_in(row) else []),
         *([f"fixed in {defect.fixed_in}"] if defect.fixed_in else []),
     )
 

@@ -6,6 +6,7 @@ facts that keep the sentence honest, such as what was not asked.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -154,7 +155,7 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
         if first is None:
             told = f"{decision_words(q, _red(run))}, {evidence_words(q)}"
             yield Answer(q.candidate.subject, told)
-        yield calls
+        yield dataclasses.replace(calls, items=tuple(_regressed(q)))
         yield from _in_defects(q, run)
         rest += splits
     if not run.has_candidate:
@@ -170,6 +171,16 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
         ):
             yield Answer("Safe in every release", safe)
     yield from rest
+
+
+def _regressed(q: Qualification) -> Iterator[str]:
+    """What "regressed" counts, for a reader who sees below that something is new or uncovered."""
+    if q.causes_new:
+        before, now = q.baseline.subject, q.candidate.subject
+        yield (
+            f"(regressed: right in {before} and wrong or raising in {now}, or newly silent. A new "
+            f"defect regresses no call that {before} gets wrong by another one)"
+        )
 
 
 def _stateful(run: ReportedRun) -> set[str]:
