@@ -115,6 +115,20 @@ def number_as_input() -> Program:
     return Program(_with_number, model=NumberAsInput())
 
 
+def _without_pytrees(split: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    split.graph.set_codegen(CodeGen())
+    split.recompile()
+    return split
+
+
+def _two_inputs_without_pytrees(first: str, second: str) -> torch.fx.GraphModule:
+    builder = SplitBuilder()
+    x, y = (builder.input(name, 2, 8) for name in (first, second))
+    engine = builder.engine(lambda a, b: (a * 2, a - b), x, y)
+    relu = builder.fallback(torch.relu, builder.item(engine, 0))
+    return _without_pytrees(builder.finish(relu, builder.item(engine, 1)))
+
+
 @case(
     Family.INTERFACES,
     catches="a split module without pytrees, as lowering leaves one whose buffers it lifted",
@@ -122,14 +136,7 @@ def number_as_input() -> Program:
     wiring=True,
 )
 def split_without_pytrees() -> Program:
-    builder = SplitBuilder()
-    x, y = builder.input("x", 2, 8), builder.input("y", 2, 8)
-    engine = builder.engine(lambda a, b: (a * 2, a - b), x, y)
-    relu = builder.fallback(torch.relu, builder.item(engine, 0))
-    split = builder.finish(relu, builder.item(engine, 1))
-    split.graph.set_codegen(CodeGen())
-    split.recompile()
-    return Program(floats((2, 8), (2, 8)), split=split)
+    return Program(floats((2, 8), (2, 8)), split=_two_inputs_without_pytrees("x", "y"))
 
 
 @case(
@@ -143,9 +150,7 @@ def keywords_without_pytrees() -> Program:
     x, scale, shift = (builder.input(name, 2, 8) for name in ("x", "scale", "shift"))
     engine = builder.engine(lambda a, b, c: (a * b, a - c), x, scale, shift)
     relu = builder.fallback(torch.relu, builder.item(engine, 0))
-    split = builder.finish(relu, builder.item(engine, 1))
-    split.graph.set_codegen(CodeGen())
-    split.recompile()
+    split = _without_pytrees(builder.finish(relu, builder.item(engine, 1)))
     return Program(keyword_floats([(2, 8)], shift=(2, 8), scale=(2, 8)), split=split)
 
 
@@ -156,13 +161,7 @@ def keywords_without_pytrees() -> Program:
     wiring=True,
 )
 def keywords_alone_without_pytrees() -> Program:
-    builder = SplitBuilder()
-    scale, shift = (builder.input(name, 2, 8) for name in ("scale", "shift"))
-    engine = builder.engine(lambda a, b: (a * 2, a - b), scale, shift)
-    relu = builder.fallback(torch.relu, builder.item(engine, 0))
-    split = builder.finish(relu, builder.item(engine, 1))
-    split.graph.set_codegen(CodeGen())
-    split.recompile()
+    split = _two_inputs_without_pytrees("scale", "shift")
     return Program(keyword_floats([], scale=(2, 8), shift=(2, 8)), split=split)
 
 

@@ -152,7 +152,7 @@ def read_out_of_reach(path: Path = EQUIVALENT_FILE) -> Mapping[str, str]:
 
 
 def _reasons(path: Path, table: str) -> Mapping[str, str]:
-    groups = tomllib.loads(path.read_text(encoding="utf-8")).get(table, [])
+    groups = tomllib.loads(path.read_text(encoding="utf-8"))[table]
     return {name: group["why"] for group in groups for name in group["mutants"]}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -143,6 +143,20 @@ def gate_line(report: GateReport, own_cases: tuple[int, int] | None = None) -> s
     return f"gate: {words[:1].lower()}{words[1:]}"
 
 
+def failing_of_asked(
+    plan: Iterable[CellKey], classes: Mapping[str, str], asked: Collection[object]
+) -> tuple[int, int]:
+    """How many cases fail unexpectedly, and how many were asked.
+
+    Args:
+        classes: by ``cell_id``; of every planned cell that was judged.
+        asked: the cases that were asked.
+    """
+    red = CellClass.UNEXPECTED_FAILURE
+    failing = {key.case for key in plan if classes.get(key.cell_id) == red}
+    return len(failing), len(asked)
+
+
 def cells_line(counts: Mapping[Lane, Mapping[str, int]]) -> str:
     """What became of the cells behind a verdict, lane by lane."""
     parts = []
@@ -168,7 +182,7 @@ def first_screen(
         limit: how many findings to show.
         run: the name of the run in printed commands.
         places: where printed commands find the run, its cases and its candidates.
-        own_cases: of a user's own cases, how many fail, and how many were asked.
+        own_cases: as `verdict_words` takes it.
     """
     lines = [gate_line(report, own_cases), *defects, cells_line(report.counts)]
     findings: Sequence[Finding] = report.findings

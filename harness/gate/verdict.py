@@ -126,8 +126,8 @@ def verdict_words(
         gate: green, red, inconclusive or failed.
         counts: of each lane that was planned: ``planned``, and a count for each class of cell.
         faults: how many faults register and table have.
-        own_cases: of a user's own cases, how many fail, and how many were asked. Then cases are
-            counted, and not cells.
+        own_cases: where the cases are a user's own, how many of them fail and how many were
+            asked; cases are counted then, and not cells.
     """
     if gate == "red" and own_cases and own_cases[0]:
         failing, asked = own_cases

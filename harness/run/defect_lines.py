@@ -15,7 +15,7 @@ from harness.gate.attribution import (
     difference_parts,
 )
 from harness.gate.case_matrix import matrix_lines, note_lines
-from harness.gate.findings import CellClass, Gate, first_screen, mistake
+from harness.gate.findings import Gate, failing_of_asked, first_screen, mistake
 from harness.gate.known import known_lines
 from harness.gate.qualify_words import decision_words, evidence_words, tally_lines
 from harness.run.judged_run import JudgedRun
@@ -33,9 +33,8 @@ def screen_of(judged: JudgedRun) -> list[str]:
         lines[-1] += f"; all: {PROGRAM} defects --release {judged.known.release}"
     report, own_cases = judged.report, None
     if judged.own_cases is not None:
-        red = {cell for cell, of in report.classes.items() if of is CellClass.UNEXPECTED_FAILURE}
-        failing = {cell.key.case for cell in judged.plan if cell.key.cell_id in red}
-        own_cases = len(failing), len(judged.cases)
+        planned = (cell.key for cell in judged.plan)
+        own_cases = failing_of_asked(planned, report.classes, judged.cases)
         wrong = {each.case for each in report.findings if mistake(each, judged.places)}
         matrix = judged.own_cases.without(wrong)
         lines += [*matrix_lines(matrix, judged.places), *note_lines(report.notes)]

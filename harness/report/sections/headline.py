@@ -14,7 +14,7 @@ from typing import Any, Final
 import pandas as pd
 
 from harness.gate.defect_table import DefectTable, Part
-from harness.gate.findings import CellClass
+from harness.gate.findings import failing_of_asked
 from harness.gate.known import Changes
 from harness.gate.qualify import Qualification
 from harness.gate.qualify_words import (
@@ -97,7 +97,8 @@ def headline(run: ReportedRun) -> Headline:
         {key.cell_id: key.lane for key in run.plan},
     )
     faults = sum(finding.tone == EXPECTATIONS for finding in run.findings)
-    words = verdict_words(gate, counts, faults, _own_cases(run))
+    own_cases = failing_of_asked(run.plan, run.classes, run.cases) if run.own_cases else None
+    words = verdict_words(gate, counts, faults, own_cases)
     first = _decided(run)
     return Headline(
         state=gate,
@@ -117,15 +118,6 @@ def headline(run: ReportedRun) -> Headline:
             *_not_checked(run.plan, run.all_cells, run.all_verdicts),
         ),
     )
-
-
-def _own_cases(run: ReportedRun) -> tuple[int, int] | None:
-    """Of a user's own cases, how many fail unexpectedly, and how many were asked."""
-    if run.own_cases is None:
-        return None
-    red = CellClass.UNEXPECTED_FAILURE
-    failing = {key.case for key in run.plan if run.classes.get(key.cell_id) == red}
-    return len(failing), len(run.cases)
 
 
 def _decided(run: ReportedRun) -> Qualification | None:
