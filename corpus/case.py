@@ -36,6 +36,7 @@ class Family(enum.StrEnum):
     FALLBACK_OUTPUTS = "fallback outputs"
     ATTRIBUTES = "attributes in fallbacks"
     CACHES = "caches and running state"
+    SLICE_WRITES = "writes to parts of a tensor"
     CALLS = "calls of children"
     CONSTANTS = "constants"
     DYNAMIC_SHAPES = "dynamic shapes"

@@ -59,7 +59,8 @@ CHOSEN: Final = frozenset(
     }
 )
 
-#: Those that real engines are built for, too: one of every shape that a split can have.
+#: Those that real engines are built for, too: one of every shape that a split can have, and what
+#: the release's converters decide.
 REAL_ENGINES: Final = frozenset(
     {
         "pr_4360",
@@ -75,6 +76,21 @@ REAL_ENGINES: Final = frozenset(
         "dynamic_batch",
         "resnet_relu",
         "encoder_softmax",
+        # parts of a tensor that are written
+        "band_painted_over_a_cloned_image",
+        "rows_scattered_into_an_input",
+        "row_copied_into_an_input",
+        "row_copied_into_a_cloned_input",
+        "residual_around_gated_rows",
+        "cache_handed_in_and_out",
+        "cache_written_with_a_step",
+        "columns_written_to_the_end",
+        "window_shifted_at_each_call",
+        "columns_set_to_a_number",
+        "last_column_written",
+        "integers_scattered_into_an_input",
+        "input_scattered_twice",
+        "rows_scattered_by_a_negative_dimension",
     }
 )
 

@@ -42,6 +42,7 @@ MODELS: Final[Mapping[str, str]] = {
     "state": "has a KV cache or other state",
     "only-writes": "only writes to a buffer",
     "input-writes": "writes to its inputs",
+    "slice-writes": "writes to parts of a tensor (x[:, 1:] = y)",
     "sizes": "has sizes that vary",
     "data-sizes": "computes sizes or numbers from data",
     "keywords": "takes keyword inputs or *args",

@@ -22,6 +22,7 @@ from harness.rig.oracles import draws
 
 #: Results are packed differently; their numbers may be right all the same.
 STRUCTURE_DIFFERS = "structure differs"
+INPUT_OVERWRITTEN = "an input is overwritten that the model leaves as it is"
 #: Neither result has a tensor, so the comparison proves nothing.
 NOTHING_COMPARED = "nothing compared"
 
@@ -141,17 +142,19 @@ class Observed:
 
     ``state`` has the contents of every parameter and buffer that the calls changed, sorted and
     without names, since an inlined program has other names. ``drew`` says for each call whether it
-    draws random numbers; its result is then that of many draws, stacked by `draws.draw`.
+    draws random numbers; its result is then that of many draws, stacked by `draws.draw`. ``wrote``
+    says for each call whether it changed the inputs that it was given.
     """
 
     returned: list[Any]
     inputs: list[Any]
     state: tuple[str, ...]
     drew: tuple[bool, ...]
+    wrote: tuple[bool, ...]
 
     def of_first_call(self) -> Observed:
         """What the first call did, without the state, which is that of all calls."""
-        return Observed(self.returned[:1], self.inputs[:1], (), self.drew[:1])
+        return Observed(self.returned[:1], self.inputs[:1], (), self.drew[:1], self.wrote[:1])
 
     def flat(self) -> Observed:
         """The same, with each call's result as a flat list."""
@@ -175,9 +178,9 @@ class Observed:
         for number, (one, got) in enumerate(zip(self.inputs, other.inputs, strict=True)):
             found = first_difference((torch.empty(0), one), (torch.empty(0), got), tolerance)
             if found is not None:
-                return ValueDifference(
-                    "an input is left otherwise", f"call {number}: {found.detail}"
-                )
+                overwritten = other.wrote[number] and not self.wrote[number]
+                kind = INPUT_OVERWRITTEN if overwritten else "an input is left otherwise"
+                return ValueDifference(kind, f"call {number}: {found.detail}")
         # Digests cannot be compared with a tolerance, but types and shapes can without one.
         seen = _kinds if tolerance else tuple
         if seen(self.state) != seen(other.state):
@@ -212,7 +215,7 @@ def observe(module: torch.nn.Module, calls: Sequence[Inputs], *, repeat: bool = 
     module itself is not copied: its calls may change it.
     """
     before = _contents(module)
-    returned, inputs, drew = [], [], []
+    returned, inputs, drew, wrote = [], [], [], []
     for number, call in enumerate((*calls, calls[0]) if repeat else calls):
         given: list[Inputs] = []
         times = 1 if number else draws.DRAWS
@@ -220,9 +223,16 @@ def observe(module: torch.nn.Module, calls: Sequence[Inputs], *, repeat: bool = 
         returned.append(result)
         inputs.append((given[0].args, dict(given[0].kwargs)))
         drew.append(drawn)
+        wrote.append(
+            first_difference(_tensors(call), _tensors(given[0]), may_be_empty=True) is not None
+        )
     after = _contents(module)
     changed = sorted(after[name] for name in after if after[name] != before.get(name))
-    return Observed(returned, inputs, tuple(changed), tuple(drew))
+    return Observed(returned, inputs, tuple(changed), tuple(drew), tuple(wrote))
+
+
+def _tensors(call: Inputs) -> list[Any]:
+    return pytree.tree_leaves((call.args, dict(call.kwargs)))
 
 
 def _once(module: torch.nn.Module, call: Inputs, given: list[Inputs]) -> Any:

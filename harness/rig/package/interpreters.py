@@ -11,7 +11,7 @@ import importlib
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from torch.fx import Graph, GraphModule, Node
@@ -166,45 +166,89 @@ def _with_aliased_outputs(
 
 def with_aliased_outputs(module: GraphModule) -> tuple[GraphModule, dict[str, tuple[str, str]]]:
     """Do so for a release that has them; a segment without any stays as it is."""
-    writes = [node for node in module.graph.nodes if _is_aliased(node)]
-    if not writes:
+    caches = {node: _written_cache(node) for node in module.graph.nodes}
+    written = {write: cache for write, cache in caches.items() if cache is not None}
+    if not written:
         return module, {}
     graph, copies = Graph(), dict[Node, Node]()
     returned = graph.graph_copy(module.graph, copies)
     outputs = list(returned) if isinstance(returned, tuple | list) else [returned]
-    outputs += [copies[write] for write in writes if copies[write] not in outputs]
+    outputs += [copies[write] for write in written if copies[write] not in outputs]
     graph.output(tuple(outputs))
+    for write in written:
+        _write_without_gaps(copies[write])
     aliased = {
-        f"output{outputs.index(copies[write])}": (write.all_input_nodes[0].name, "kv_cache_update")
-        for write in writes
+        f"output{outputs.index(copies[write])}": (cache.name, "kv_cache_update")
+        for write, cache in written.items()
     }
     return GraphModule(module, graph), aliased
 
 
 _WRITES_OF_CACHES: Final = ("slice_scatter", "index_put", "index_copy")
+_TYPES_OF_CACHES: Final = (torch.float32, torch.float16, torch.bfloat16)
 
 
-def _is_aliased(node: Node) -> bool:
-    """Whether the release's converters make of this node a layer that writes to an input.
+def _written_cache(node: Node) -> Node | None:
+    """The input that a release's converter of this node makes its engine write to; None for none.
 
-    This is the release's own prediction, which reads what its converters read. It takes a clone of
-    an input for the input, since it is made before lowering. That a node is marked to be left alone
-    it leaves to its caller to see.
+    This is the release's own prediction, which reads what its converters read, with one thing
+    mended: it is made before lowering, and the converter of a `slice_scatter` asks later whether
+    the tensor that it is handed is an input of the network (`input_binding_name`). A clone is one,
+    since it is converted to the tensor that it is a clone of. That a node is marked to be left
+    alone the prediction leaves to its caller to see.
     """
     if node.op != "call_function" or not node.args or not isinstance(node.args[0], Node):
-        return False
-    cache = node.args[0]
+        return None
+    given = node.args[0]
+    cache = _converted_to(given) if node.target is torch.ops.aten.slice_scatter.default else given
     if cache.op != "placeholder" or node.meta.get("_trt_no_kv_alias"):
-        return False
-    if not isinstance(cache.meta["val"], torch.Tensor):  # a number: nothing is written to it
-        return False
+        return None
+    value = cache.meta["val"]
+    if not isinstance(value, torch.Tensor) or value.dtype not in _TYPES_OF_CACHES:
+        return None  # nothing is written to a number, and TensorRT builds no engine for the others
     lifting = importlib.import_module("torch_tensorrt.dynamo.lowering._buffer_lifting")
     predict = getattr(lifting, "_kv_write_will_alias", None)
     if predict is None:  # in a checkout from between two releases
         if any(name in str(node.target) for name in _WRITES_OF_CACHES):
             raise UnsupportedSegment(f"{node.target}: this tree does not say if it is aliased")
-        return False
-    return bool(predict(node, tuple(cache.meta["val"].shape)))
+        return None
+    others = node.args[1:]
+    node.args = (cache, *others)
+    try:
+        return cache if predict(node, tuple(value.shape)) else None
+    finally:
+        node.args = (given, *others)
+
+
+def _converted_to(node: Node) -> Node:
+    """The node whose tensor of the network this one is converted to: for most, itself.
+
+    A clone, or a cast to the type that there is, adds no layer (`aten_ops_clone_copy_dtype`), but
+    where it stands alone between an input and an output (`is_only_operator_on_placeholder`).
+    """
+    utilities = importlib.import_module("torch_tensorrt.dynamo.conversion.converter_utils")
+    while (
+        node.op == "call_function"
+        and node.target in (torch.ops.aten.clone.default, torch.ops.aten._to_copy.default)
+        and isinstance(node.args[0], Node)
+        and node.meta["val"].dtype is node.args[0].meta["val"].dtype
+        and not utilities.is_only_operator_on_placeholder(node)
+    ):
+        node = node.args[0]
+    return node
+
+
+def _write_without_gaps(write: Node) -> None:
+    """Let a `slice_scatter` with a step write as TensorRT's layer does, which knows no step.
+
+    It is given the rows and where the first one goes, and writes them one behind the other
+    (`try_emit_kv_cache_update`).
+    """
+    if write.target is torch.ops.aten.slice_scatter.default and len(write.args) > 5:
+        cache, rows, dim, start = cast(tuple[Any, ...], write.args[:4])
+        size = cache.meta["val"].shape[dim]
+        first = 0 if start is None else start + size if start < 0 else start
+        write.args = (cache, rows, dim, first, first + rows.meta["val"].shape[dim])
 
 
 def _refuse_doubles_that_it_holds(module: GraphModule) -> None:

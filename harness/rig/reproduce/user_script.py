@@ -24,9 +24,10 @@ _LOAD_PT2: Final = "from torch.export.pt2_archive._package import load_pt2"
 _TOLERANCE: Final = "rtol=1e-2, atol=1e-2"  # an engine that really runs differs by less
 #: What a finding says of which part of what a call does; else it is about numbers.
 _KINDS: Final = {
-    "inputs": "an input is left otherwise",
-    "state": "state is left otherwise",
-    "structure": "structure differs",
+    "an input is left otherwise": "inputs",
+    "an input is overwritten": "inputs",
+    "state is left otherwise": "state",
+    "structure differs": "structure",
 }
 _NAMES: Final = {"compiled": "the compiled module", "loaded": "the loaded program"}
 
@@ -109,7 +110,7 @@ def failures_of(verdict: Verdict, says: Sequence[str] = ()) -> Iterator[Failure]
 def _kind(finding: str) -> str:
     if finding == "another number of outputs":
         return "structure"
-    return next((kind for kind, says in _KINDS.items() if says in finding), "numbers")
+    return next((kind for says, kind in _KINDS.items() if says in finding), "numbers")
 
 
 def _raising(stage: Stage | None) -> tuple[str, ...]:

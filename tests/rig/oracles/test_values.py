@@ -117,6 +117,17 @@ def test_an_input_that_is_left_otherwise_is_a_difference():
     )
 
 
+def test_an_input_that_a_program_overwrites_and_the_model_leaves_is_told_apart():
+    class Pure(Counting):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x.clone())
+
+    assert (
+        kind_of(observe(Pure(), calls()).difference(observe(Counting(), calls())))
+        == "an input is overwritten that the model leaves as it is"
+    )
+
+
 def test_state_that_is_left_otherwise_is_a_difference():
     class Forgetful(Counting):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

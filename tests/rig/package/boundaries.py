@@ -134,3 +134,39 @@ def cache_written_in_one_engine(package: ModuleType) -> dict[str, Any]:
         "same keys": torch.allclose(keys, eager.get_buffer("keys"), atol=1e-5),
         "written": not torch.equal(keys, before),
     }
+
+
+def writes_of_engines(package: ModuleType, name: str) -> dict[str, Any]:
+    """What engines of a compiled case write to, and what one call leaves of its inputs."""
+    captured = capture(find_case(name), "nonstrict")
+    compiled = compile_like_a_user(package, captured)
+    written = [
+        list(source)
+        for child in compiled.children()
+        for source in getattr(child, "aliased_io", {}).values()
+    ]
+    args = captured.calls[0].args
+    given = [torch.clone(tensor) for tensor in args]
+    with torch.no_grad():
+        compiled(*given)
+    return {
+        "written": written,
+        "inputs kept": [torch.equal(*pair) for pair in zip(given, args, strict=True)],
+    }
+
+
+def rows_written_with_a_step(package: ModuleType) -> dict[str, list[int]]:
+    """Where in its cache the engine finds each row that was written, and where eager does."""
+    captured = capture(find_case("cache_written_with_a_step"), "nonstrict")
+    eager = copy.deepcopy(captured.eager)
+    compiled = compile_like_a_user(package, captured)
+    before = compiled.get_buffer("keys").clone()
+    with torch.no_grad():
+        for module in (compiled, eager):
+            module(*captured.calls[0].args)
+
+    def changed(module: torch.nn.Module) -> list[int]:
+        differs = (module.get_buffer("keys") != before).any(dim=(0, 1, 3))
+        return differs.nonzero().flatten().tolist()
+
+    return {"compiled": changed(compiled), "eager": changed(eager)}
