@@ -84,6 +84,7 @@ REAL_ENGINES: Final = frozenset(
         "residual_around_gated_rows",
         "cache_handed_in_and_out",
         "cache_written_with_a_step",
+        "every_second_row_scattered",
         "columns_written_to_the_end",
         "window_shifted_at_each_call",
         "columns_set_to_a_number",

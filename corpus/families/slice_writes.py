@@ -163,6 +163,21 @@ def cache_written_with_a_step() -> Program:
     return Program(floats((1, 2, 4, 4)), model=EverySecond())
 
 
+class EverySecondRow(torch.nn.Module):
+    def forward(self, x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        return torch.relu(torch.slice_scatter(x, rows * 2, 2, 0, 8, 2)) + 1
+
+
+@case(
+    Family.SLICE_WRITES,
+    catches="a slice_scatter with a step: the rows land one behind the other",
+    fallback=[RELU],
+    lanes=PACKAGE_ALONE,
+)
+def every_second_row_scattered() -> Program:
+    return Program(floats(CACHE, (1, 2, 4, 4)), model=EverySecondRow())
+
+
 class ToTheEnd(torch.nn.Module):
     def forward(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
         out = x * 2
