@@ -76,6 +76,9 @@ REAL_ENGINES: Final = frozenset(
         "dynamic_batch",
         "resnet_relu",
         "encoder_softmax",
+        # sizes that converters and lowering read
+        "token_repeated_for_each_of_a_batch",
+        "image_padded_by_its_width",
         # parts of a tensor that are written
         "band_painted_over_a_cloned_image",
         "rows_scattered_into_an_input",
