@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from harness.base import words
+from harness.base.words import listed as listed
 from harness.base.words import plural as plural
 from harness.report import style
 from harness.report.frames.tables import MatrixCell, Quartiles
@@ -39,14 +40,6 @@ def cells_by_lane(graph: int, package: int, engine: int) -> str:
     lanes = ((graph, ""), (package, " of the package lane"), (engine, " of the engine lane"))
     (first, where), *others = [told for told in lanes if told[0]] or lanes[:1]
     return joined([f"{plural(first, 'cell')}{where}", *(f"{n:,}{where}" for n, where in others)])
-
-
-def listed(words: Iterable[str], most: int = 4, between: str = ", ") -> str:
-    """``a, b, c and 5 more``."""
-    items = list(words)
-    shown = items if len(items) <= most + 1 else items[:most]
-    rest = len(items) - len(shown)
-    return between.join(shown) + (f" and {rest} more" if rest else "")
 
 
 def joined(words: Sequence[str]) -> str:

@@ -137,6 +137,8 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
     """What a reader asks first, a line each: which call is safest, what changed, what is silent."""
     first = _decided(run)
     rest = []
+    for release, told, unlike in run.own_torch:
+        yield Answer(release, told, unlike)
     for q in run.upgrades:
         calls, *splits = (Answer(asked, told) for asked, told in tally_lines(q))
         if first not in (None, q):
@@ -281,7 +283,7 @@ def _facts(
         ("unexpected", apart("unexpected_failure", "unexpected_pass")),
         ("not asked", apart("unsupported")),
         *((("kept from earlier runs", f"{kept:,}"),) if kept else ()),
-        ("took", text.NOT_MEASURED if wall is None else f"{text.number(wall)} s"),
+        *((("took", f"{text.number(wall)} s"),) if wall is not None else ()),
     )
 
 
@@ -339,6 +341,8 @@ def scope(run: ReportedRun) -> str:
     whole = text.plural(releases, "release")
     first = f"{whole}, {others}" if run.lane is Lane.GRAPH else f"{named(run.lane)}: {whole}"
     parts = [f"{first}, {families}"]
+    if sources := run.provenance.get("sources"):
+        parts.insert(0, f"merged from {text.plural(len(sources), 'run')}")
     for section in PACKAGES:
         package = run.view(section)
         if package and package.lane is not run.lane:
