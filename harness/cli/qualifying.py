@@ -27,6 +27,7 @@ from harness.cli.common import err, tell, toolchain_for
 from harness.cli.results import current_summary
 from harness.gate.attribution import Difference, difference, difference_line, difference_parts
 from harness.gate.findings import Gate
+from harness.gate.plain_words import plain
 from harness.gate.qualify import Decision, Qualification
 from harness.gate.qualify_words import tally_lines
 from harness.report.benching import write_bench
@@ -166,7 +167,8 @@ def _written_verdict(
     tell(verdict.why)
     for asked, told in tally_lines(q):
         tell(f"  {asked}: {told}")
-    tell(f"{q.candidate.subject}: {difference_line(told_in_defects, q.baseline.subject)}.")
+    line = plain(difference_line(told_in_defects, q.baseline.subject))
+    tell(f"{q.candidate.subject}: {line}.")
     tell(sizes_sentence(supplement.sizes))
     if same_inliner(q):
         tell(same_inliner(q))

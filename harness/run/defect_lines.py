@@ -18,6 +18,7 @@ from harness.gate.case_matrix import matrix_lines, note_lines
 from harness.gate.findings import Gate, failing_of_asked, first_screen, mistake
 from harness.gate.known import known_lines
 from harness.gate.own_torch import own_torch_lines
+from harness.gate.plain_words import plain
 from harness.gate.qualify_words import decision_words, evidence_words, tally_lines
 from harness.run.judged_run import JudgedRun
 from harness.subjects.choosing import around, likes
@@ -97,7 +98,7 @@ def _upgrades(judged: JudgedRun) -> list[str]:
 
 
 def _told(parts: Mapping[str, Sequence[str]]) -> list[str]:
-    return [f"{name}: {'; '.join(of)}" for name, of in parts.items()]
+    return [f"{name}: {plain('; '.join(of))}" for name, of in parts.items()]
 
 
 def _candidates(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> dict[str, list[str]]:
