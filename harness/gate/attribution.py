@@ -201,7 +201,7 @@ def difference_of(
                 (uncovered if goes_on and name in known_before else new)[name].add(place)
             else:
                 (hidden if ends and name not in mended else gone)[name].add(place)
-    new = _by_failure(new, {defect.id for defect in register.defects})
+    failures = _by_failure(new, {defect.id for defect in register.defects})
     kept = {*left, *otherwise, *new, *hidden, *uncovered}
     return Difference(
         mended=_counts(gone, without=kept),
@@ -209,7 +209,7 @@ def difference_of(
         hidden=_counts(hidden),
         uncovered=_counts(uncovered),
         otherwise=_counts(otherwise),
-        broken=_counts(new, without=fixed),
+        broken=_counts(failures, without=fixed),
         brought_back={fixed[name]: count for name, count in _counts(new).items() if name in fixed},
     )
 

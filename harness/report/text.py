@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 from harness.base import words
 from harness.base.words import listed as listed
