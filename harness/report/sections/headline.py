@@ -109,7 +109,7 @@ def headline(run: ReportedRun) -> Headline:
         advice=_OWN_CASES
         if gate == "red" and run.own_cases
         else _advice(gate, run.summary, bool(run.notes)),
-        first=run.findings[0] if run.findings else None,
+        first=_first(run),
         answers=() if gate == "failed" else tuple(answers(run)),
         counted=f"in the {text.joined(list(counts))} lane" if len(counts) > 1 else "",
         facts=_facts(counts, run.all_cells, run.summary),
@@ -118,6 +118,13 @@ def headline(run: ReportedRun) -> Headline:
             *_not_checked(run.plan, run.all_cells, run.all_verdicts),
         ),
     )
+
+
+def _first(run: ReportedRun) -> FindingView | None:
+    """The worst finding; of a user's own cases the worst in the newest release, if it has one."""
+    newest = run.own_cases.releases[-1] if run.own_cases else ""
+    of_newest = (finding for finding in run.findings if finding.subject == newest)
+    return next(of_newest, next(iter(run.findings), None))
 
 
 def _decided(run: ReportedRun) -> Qualification | None:
