@@ -85,7 +85,9 @@ def test_the_page_of_a_merge_says_of_how_many_runs_it_is_and_names_no_time(run):
 
 def test_the_first_finding_of_a_users_own_cases_is_of_the_newest_release(run):
     old, new = (
-        FindingView("mine", release, "legacy", "silent", "wrong-values@run", "it differs", "explain")
+        FindingView(
+            "mine", release, "legacy", "silent", "wrong-values@run", "it differs", "explain"
+        )
         for release in ("2.13.0", "2.14.0")
     )
     run.findings, run.gate = [old, new], "red"
