@@ -81,7 +81,7 @@ def own_torches(
     for record in records:
         key = record.key
         made = not record.hypothetical and reach_of(key) is not Reach.HANDMADE
-        if made and key.lane in _LANES and not key.environment.is_pinned:
+        if made and key.lane in _LANES and key.environment != PINNED:
             asked[key.subject, key.environment].append(record)
     order = [spec.subject for spec in ordered_subjects(subjects)]
     found = sorted(asked, key=lambda which: order.index(which[0]), reverse=True)

@@ -54,7 +54,7 @@ class Pairing:
 
     def place(self, key: CellKey) -> CellKey:
         """A cell's coordinates but for the subject, which is empty, and for what is left out."""
-        builder, environment = Builder.shared(key.builder), key.environment
+        builder, environment = Builder.shared(key.builder), Environment(key.environment)
         if builder.kind in self.builders:
             builder = Builder.of(builder.kind)
         if self.environments:

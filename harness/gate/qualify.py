@@ -27,6 +27,7 @@ from harness.gate.pairs import Pair, Pairing, both_asked, compare, pairing_of, s
 from harness.gate.verdict import ReachOf, by_lane
 from harness.register.defects import Defect, Register
 from harness.runs.commands import HERE, Places, explain_command
+from harness.wire.builders import PINNED
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Lane
@@ -240,7 +241,7 @@ def qualify(
         candidate=candidate,
         compared=len(asked),
         lanes=tuple(sorted({place.lane for place in asked})),
-        own_torch=bool(asked) and all(not place.environment.is_pinned for place in asked),
+        own_torch=bool(asked) and all(place.environment != PINNED for place in asked),
         executed_once=sum(one.measured_as == other.measured_as for one, other in asked.values()),
         changes=tuple(_changes(asked, described, places, reach_of)),
         not_asked=_not_asked(pairs),

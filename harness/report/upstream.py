@@ -92,7 +92,7 @@ def findings(
         wanted = []
         for each, cell in asked:
             told = told_of(each.defect, standings) if with_cause else [_sentence(each.defect.title)]
-            wanted.append(_wanted(each.defect, cell, spec, told))
+            wanted.append(_wanted(each, cell, spec, told, standings))
         scripts = package_scripts_for(wanted, toolchain, release) if wanted else []
         for (each, cell), script in zip(asked, scripts, strict=True):
             harm = _harm(cell.facts, each.defect)
@@ -131,7 +131,10 @@ def _cells(standing: Standing, standings: Standings) -> list[Cell]:
     return [Cell(place, tuple(places[place])) for place in sorted(places, key=order)]
 
 
-def _wanted(defect: Defect, cell: Cell, spec: SubjectSpec, told: Sequence[str]) -> Wanted:
+def _wanted(
+    shown: Standing, cell: Cell, spec: SubjectSpec, told: Sequence[str], standings: Standings
+) -> Wanted:
+    defect = shown.defect
     return Wanted(
         case=cell.place.case,
         capture=cell.place.capture,
@@ -142,8 +145,19 @@ def _wanted(defect: Defect, cell: Cell, spec: SubjectSpec, told: Sequence[str]) 
         labels=tuple((entry.fact.oracle, entry.fact.fails) for entry in cell.facts),
         says=tuple(entry.fact.says for entry in cell.facts),
         name=defect.id,
-        reason=f"{defect.title} ({defect.id})",
+        reason=reason_of(shown, standings),
     )
+
+
+def reason_of(shown: Standing, standings: Standings) -> str:
+    """Why a test fails, and which other defects end it in the release that is rid of this one."""
+    defect = shown.defect
+    reason = f"{defect.title} ({defect.id})"
+    if defect.fixed_in not in standings.releases:
+        return reason
+    fixed = standings.of(defect.id, defect.fixed_in)
+    titles = [standings.register.by_id[name].title for name in fixed.broken_by or fixed.behind]
+    return f"{reason}; where it is fixed, this ends in: {'; '.join(titles)}" if titles else reason
 
 
 def told_of(defect: Defect, standings: Standings) -> list[str]:
@@ -223,7 +237,7 @@ def _sections(found: Finding, standings: Standings, release: Release) -> Iterato
         yield f"## To Reproduce\n\nThere is no script: {script.why_not}."
     if script.expected:
         yield f"## Expected behavior\n\n{script.expected}"
-    lines = "\n\n".join(_lines(defect, release.version, standings.releases[-1]))
+    lines = "\n\n".join(lines_of(defect, release.version, standings.releases[-1]))
     yield f"## Cause\n\n{_by_title(defect.why, standings)}\n\n{lines}"
     yield f"## Environment\n\n{_environment(release)}"
     yield "## Additional context\n\n" + "\n".join(_context(found.standing, standings))
@@ -250,11 +264,8 @@ def description(found: Finding) -> str:
     return f"{_sentence(defect.title)} {met}{harms.get(harm, '')}{also}{fixed}"
 
 
-def _lines(defect: Defect, release: str, newest: str) -> Iterator[str]:
-    """Upstream's functions and lines, a list for each source.
-
-    Of several releases that the register names, the one asked for is told, or else the newest.
-    """
+def lines_of(defect: Defect, release: str, newest: str) -> Iterator[str]:
+    """Upstream's functions and lines by source, in the release asked for, or else the newest."""
     elsewhere = [each for each in defect.where if "(torch/" in each or _NOT_RUN.match(each)]
     own = [each for each in defect.where if each not in elsewhere]
     asked = [each for each in own if each.endswith(f", {release})")]
