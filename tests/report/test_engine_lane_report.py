@@ -16,7 +16,7 @@ from harness.report.sections.standing import HEADS, standing
 from harness.report.sections.version_csv import version_csv
 from harness.report.sections.version_matrix import VERSIONS
 from harness.wire.routes import Lane
-from tests.report.conftest import GREEN, Run, full_run, undrawn_page
+from tests.report.conftest import Run, full_run, undrawn_page
 from tests.report.whole_packages import alone as lane_alone
 from tests.report.whole_packages import with_engines, with_packages
 
