@@ -21,6 +21,8 @@ from harness.report.upstream import (
     findings,
     issue_text,
     left_out,
+    lines_of,
+    reason_of,
     shortened,
     to_export,
     told_of,
@@ -39,7 +41,7 @@ NEW_IN_2_14 = (
     "copies-still-returned",
     "tuple-for-a-tensor",
 )
-FIXED_IN_2_14 = ("wired-by-name",)
+FIXED_IN_2_14 = ("wired-by-name", "buffers-folded")
 
 
 def run_tests(folder: Path, release: str, *exporter: Path) -> subprocess.CompletedProcess[str]:
@@ -151,6 +153,52 @@ def test_another_defect_is_named_by_its_title_since_upstream_has_no_register():
     ]
     told = " ".join(told_of(finding.defect, Standings(register, KNOWN.table)))
     assert f'See "{register.by_id["cache-read-twice"].title}".' in told
+
+
+def test_the_reason_of_a_test_names_what_ends_it_where_its_defect_is_fixed():
+    reasons = {
+        each.defect.id: reason_of(each, STANDINGS) for each in to_export(STANDINGS, "2.13.0")
+    }
+    titles = KNOWN.register.titles
+    assert reasons["no-output-empty-graph"] == (
+        f"{titles['no-output-empty-graph']} (no-output-empty-graph); where it is fixed, this ends "
+        f"in: {titles['no-output-refused']}"
+    )
+    assert reasons["buffers-folded"] == f"{titles['buffers-folded']} (buffers-folded)"
+    assert reasons["rows-for-outputs"] == f"{titles['rows-for-outputs']} (rows-for-outputs)"
+
+
+def test_an_issue_tells_the_lines_of_one_release_and_of_torch_apart():
+    told = {
+        name: "\n".join(lines_of(KNOWN.register.by_id[name], release, "2.14.0"))
+        for name, release in (
+            ("rows-for-outputs", "2.14.0"),
+            ("no-output-refused", "2.13.0"),
+            ("strided-cache-copied", "2.14.0"),
+            ("wired-by-name", "2.12.0"),
+        )
+    }
+    ours, torchs = told["rows-for-outputs"].split("In torch 2.")
+    assert ours.startswith("In torch_tensorrt 2.14.0:\n\n- `inline_trt_modules` (")
+    assert "`insert_subgm` (torch/fx/" in torchs
+    assert told["no-output-refused"] == (
+        "In torch_tensorrt 2.13.0:\n\n- `compile_module` (dynamo/_compiler.py:1199)"
+    )
+    assert told["strided-cache-copied"].endswith(
+        "In sources that were read and not run:\n\n"
+        "- `setup_input_tensors` (core/runtime/execute_engine.cpp:140)"
+    )
+    assert "(dynamo/_exporter.py:232, 2.13.0)" in told["wired-by-name"]
+
+
+def test_an_issue_on_what_upstream_has_fixed_says_so_before_its_script():
+    script = Script("", "", "", "", "")
+    fixed = Finding(STANDINGS.of("size-into-engine", "2.14.0"), script, None, "error")
+    assert description(fixed).endswith("\n\n#4628 fixes it, which is in no release yet.")
+    alive = Finding(STANDINGS.of("rows-for-outputs", "2.14.0"), script, None, "error")
+    assert "fixes it" not in description(alive)
+    old = Finding(STANDINGS.of("wired-by-name", "2.13.0"), script, None, "silent")
+    assert "in no release yet" not in description(old)
 
 
 def test_an_issue_says_what_its_script_shows_and_that_other_models_meet_worse():

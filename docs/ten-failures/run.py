@@ -18,8 +18,6 @@ import sys
 import traceback
 from pathlib import Path
 
-import pytest
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.catalogue.releases import load_catalogue
@@ -42,6 +40,8 @@ def main(script: str, release: str = RELEASE, exporter: str = "") -> int:
     _, site = whole_package(subject, toolchain, catalogue)
     open_package({"site": str(site.folder), "release": site.release, "builder": site.builder})
     if Path(script).is_dir():
+        import pytest  # Here: a script needs no pytest.
+
         return pytest.main([script, "--rootdir", script, "-rA", "-p", "no:cacheprovider"])
     try:
         runpy.run_path(script, run_name="__main__")

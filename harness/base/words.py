@@ -10,6 +10,14 @@ def plural(count: int, noun: str, several: str = "") -> str:
     return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
 
 
+def listed(words: Iterable[str], most: int = 4, between: str = ", ") -> str:
+    """``a, b, c and 5 more``."""
+    items = list(words)
+    shown = items if len(items) <= most + 1 else items[:most]
+    rest = len(items) - len(shown)
+    return between.join(shown) + (f" and {rest} more" if rest else "")
+
+
 def span(neighbours: Sequence[str], to: str = " to ") -> str:
     """Neighbours by their ends: ``2.7.0 to 2.10.0``; one by its name."""
     return neighbours[0] if len(neighbours) == 1 else f"{neighbours[0]}{to}{neighbours[-1]}"

@@ -9,7 +9,7 @@ import typer
 
 from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.files import replace_file
-from harness.base.program import command_line
+from harness.base.program import PROGRAM, command_line
 from harness.bench.at_sizes import (
     BUDGET_S,
     AtSizes,
@@ -24,9 +24,9 @@ from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.cli import options as option
 from harness.cli.benching import teller
 from harness.cli.common import err, tell, toolchain_for
-from harness.cli.results import current_summary
 from harness.gate.attribution import Difference, difference, difference_line, difference_parts
-from harness.gate.findings import Gate
+from harness.gate.findings import Gate, gate_line
+from harness.gate.plain_words import plain
 from harness.gate.qualify import Decision, Qualification
 from harness.gate.qualify_words import tally_lines
 from harness.report.benching import write_bench
@@ -38,7 +38,6 @@ from harness.report.pages.qualify_page import (
     sizes_sentence,
     verdict_of,
 )
-from harness.report.run_report import write_run_report
 from harness.run.judged_run import JudgedRun, raise_if_nothing_ran
 from harness.run.options import RunOptions
 from harness.run.progress import progress_for
@@ -110,14 +109,21 @@ def qualify_command(
     finally:
         progress.close()
     raise_if_nothing_ran(judged)
-    write_run_report(judged, current_summary(judged))
     (q,) = judged.qualifications
     sizes = _measured(judged, q, toolchain, catalogue, budget) if budget else None
     gpu, unread = last_gpu_run((out_dir, PROJECT_ROOT / option.RESULTS))
     told = _in_defects(judged, q)
     parts = difference_parts(told, q.baseline.subject, judged.expectations.register.titles)
-    supplement = Supplement(sizes, gpu, unread, expression, parts)
+    supplement = Supplement(sizes, gpu, unread, expression, parts, _red_gate(judged))
     return _written_verdict(judged, q, supplement, told)
+
+
+def _red_gate(judged: JudgedRun) -> str:
+    """What is not as the table of expected failures says, and where to read it."""
+    if judged.report.gate is not Gate.RED:
+        return ""
+    line = gate_line(judged.report)
+    return f"The {line}; {PROGRAM} report {judged.folder.path} writes the page that says why."
 
 
 def _in_defects(judged: JudgedRun, q: Qualification) -> Difference:
@@ -166,15 +172,16 @@ def _written_verdict(
     tell(verdict.why)
     for asked, told in tally_lines(q):
         tell(f"  {asked}: {told}")
-    tell(f"{q.candidate.subject}: {difference_line(told_in_defects, q.baseline.subject)}.")
+    line = plain(difference_line(told_in_defects, q.baseline.subject))
+    tell(f"{q.candidate.subject}: {line}.")
     tell(sizes_sentence(supplement.sizes))
     if same_inliner(q):
         tell(same_inliner(q))
     for change in (q.stoppers or q.warnings)[:_SHOWN]:
         tell(f"  {change.key.case} [{change.key.lane}: {change.key.route}]: {change.message[:160]}")
         tell(f"      {change.command}")
-    if judged.report.gate is Gate.RED:
-        tell("beside this, the gate of the run is red: its report says why")
+    if supplement.gate:
+        tell(supplement.gate)
     tell(f"page: {folder / 'qualify.html'}; for a ticket: {folder / 'qualify.md'}")
     if judged.report.gate is Gate.FAILED:
         return int(ExitCode.FAILED)

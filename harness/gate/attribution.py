@@ -201,6 +201,7 @@ def difference_of(
                 (uncovered if goes_on and name in known_before else new)[name].add(place)
             else:
                 (hidden if ends and name not in mended else gone)[name].add(place)
+    failures = _by_failure(new, {defect.id for defect in register.defects})
     kept = {*left, *otherwise, *new, *hidden, *uncovered}
     return Difference(
         mended=_counts(gone, without=kept),
@@ -208,9 +209,31 @@ def difference_of(
         hidden=_counts(hidden),
         uncovered=_counts(uncovered),
         otherwise=_counts(otherwise),
-        broken=_counts(new, without=fixed),
+        broken=_counts(failures, without=fixed),
         brought_back={fixed[name]: count for name, count in _counts(new).items() if name in fixed},
     )
+
+
+def _by_failure(new: Mapping[str, set[CellKey]], known: Collection[str]) -> dict[str, set[CellKey]]:
+    """The same, where findings that bear no known sign are one failure if they show in the very
+    same cells: wrong numbers, and the wire that makes them wrong.
+    """
+    together: dict[frozenset[CellKey], list[str]] = defaultdict(list)
+    for name, places in new.items():
+        if name not in known:
+            together[frozenset(places)].append(name)
+    found = {name: places for name, places in new.items() if name in known}
+    return found | {_in_one(names): set(places) for places, names in together.items()}
+
+
+def _in_one(texts: Iterable[str]) -> str:
+    """``A: one; two, and B: three`` for the texts of facts ``A: one``, ``A: two``, ``B: three``."""
+    says: dict[str, list[str]] = defaultdict(list)
+    for text in sorted(texts):
+        failure, colon, said = text.partition(": ")
+        says[failure].append(f"{colon}{said}")
+    parts = (failure + "; ".join(of).replace("; : ", "; ") for failure, of in says.items())
+    return ", and ".join(parts)
 
 
 def _counts(places: Mapping[str, set[CellKey]], without: Collection[str] = ()) -> dict[str, int]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from harness.wire.builders import Builder, BuilderKind
+from harness.wire.builders import PINNED, Builder, BuilderKind, Environment
 from harness.wire.records import CellKey, CellRecord
 from harness.wire.vocabulary import CellState
 
@@ -40,41 +40,67 @@ def both_asked(pairs: Mapping[K, Pair]) -> dict[K, tuple[CellRecord, CellRecord]
     return {cell: pair.asked for cell, pair in pairs.items() if pair.asked}
 
 
+@dataclass(frozen=True)
+class Pairing:
+    """Which cells of two subjects are one: those alike in all but the subject, and in what is here.
+
+    Attributes:
+        builders: kinds of builders whose versions are left out.
+        environments: whether the environment is left out, since each subject has its own.
+    """
+
+    builders: frozenset[BuilderKind] = frozenset()
+    environments: bool = False
+
+    def place(self, key: CellKey) -> CellKey:
+        """A cell's coordinates but for the subject, which is empty, and for what is left out."""
+        builder, environment = Builder.shared(key.builder), Environment(key.environment)
+        if builder.kind in self.builders:
+            builder = Builder.of(builder.kind)
+        if self.environments:
+            environment = Environment(environment.kind)
+        return dataclasses.replace(key, subject="", builder=builder, environment=environment)
+
+
+EXACT: Final = Pairing()
+
+
+def without_subject(key: CellKey) -> CellKey:
+    """A cell's coordinates but for the subject, which is empty."""
+    return EXACT.place(key)
+
+
 def side_of(
-    subject: str, records: Iterable[CellRecord], any_version: Collection[BuilderKind] = ()
+    subject: str, records: Iterable[CellRecord], pairing: Pairing = EXACT
 ) -> dict[CellKey, CellRecord]:
-    """The records of one subject, by `without_subject`; hypothetical ones are left out."""
+    """The records of one subject, by their place; hypothetical ones are left out."""
     return {
-        without_subject(record.key, any_version): record
+        pairing.place(record.key): record
         for record in records
         if record.key.subject == subject and not record.hypothetical
     }
 
 
-def without_subject(key: CellKey, any_version: Collection[BuilderKind] = ()) -> CellKey:
-    """A cell's coordinates but for the subject, which is empty.
+def pairing_of(subjects: Collection[str], records: Iterable[CellRecord]) -> Pairing:
+    """How the cells of some subjects are paired.
 
-    Args:
-        any_version: kinds of builders whose versions are left out, too.
-    """
-    builder = Builder.shared(key.builder)
-    if builder.kind in any_version:
-        builder = Builder.of(builder.kind)
-    return dataclasses.replace(key, subject="", builder=builder)
-
-
-def of_one_version(subjects: Collection[str], records: Iterable[CellRecord]) -> set[BuilderKind]:
-    """The kinds of builders that each of these subjects has in one version, whichever that is.
-
-    A release brings its own TensorRT-RTX, and a user who changes the one changes the other.
+    A release brings its own TensorRT-RTX, and a user who changes the one changes the other: a kind
+    of builder that each has in one version counts as one, whichever version that is. So do the
+    environments, where each subject was asked with the torch that it pins, and with no other.
     """
     versions: dict[BuilderKind, dict[str, set[Builder]]] = {}
+    environments: dict[str, set[Environment]] = {subject: set() for subject in subjects}
     for record in records:
-        builder = Builder.shared(record.key.builder)
-        of_kind = versions.setdefault(builder.kind, {})
-        of_kind.setdefault(record.key.subject, set()).add(builder)
-    return {
-        kind
-        for kind, of in versions.items()
-        if all(len(of.get(subject, ())) == 1 for subject in subjects)
-    }
+        subject, builder = record.key.subject, Builder.shared(record.key.builder)
+        versions.setdefault(builder.kind, {}).setdefault(subject, set()).add(builder)
+        if subject in environments:
+            environments[subject].add(record.key.environment)
+    had = list(environments.values())
+    return Pairing(
+        builders=frozenset(
+            kind
+            for kind, of in versions.items()
+            if all(len(of.get(subject, ())) == 1 for subject in subjects)
+        ),
+        environments=not set.intersection(*had) and PINNED not in set.union(*had),
+    )

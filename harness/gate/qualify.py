@@ -17,17 +17,17 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
 from harness.gate.attribution import Attributed
-from harness.gate.pairs import Pair, both_asked, compare, of_one_version, side_of, without_subject
+from harness.gate.pairs import Pair, Pairing, both_asked, compare, pairing_of, side_of
 from harness.gate.verdict import ReachOf, by_lane
 from harness.register.defects import Defect, Register
 from harness.runs.commands import HERE, Places, explain_command
-from harness.wire.builders import BuilderKind
+from harness.wire.builders import PINNED
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Lane
@@ -153,6 +153,7 @@ class Qualification:
     candidate: SubjectSpec
     compared: int
     lanes: tuple[str, ...]  # of the cells compared
+    own_torch: bool  # whether each was asked with the torch that it pins
     executed_once: int  # of the cells compared, those that one execution speaks of for both
     changes: tuple[Change, ...]
     not_asked: tuple[tuple[str, int], ...]  # a reason, and how many cells
@@ -230,9 +231,9 @@ def qualify(
     described = {case.name: case for case in cases}
     known, names = register or Register(), (candidate.subject, baseline.subject)
     every = list(records)
-    loose = of_one_version(names, every)
+    pairing = pairing_of(names, every)
     pairs = compare(
-        side_of(baseline.subject, every, loose), side_of(candidate.subject, every, loose)
+        side_of(baseline.subject, every, pairing), side_of(candidate.subject, every, pairing)
     )
     asked = both_asked(pairs)
     return Qualification(
@@ -240,13 +241,14 @@ def qualify(
         candidate=candidate,
         compared=len(asked),
         lanes=tuple(sorted({place.lane for place in asked})),
+        own_torch=bool(asked) and all(place.environment != PINNED for place in asked),
         executed_once=sum(one.measured_as == other.measured_as for one, other in asked.values()),
         changes=tuple(_changes(asked, described, places, reach_of)),
         not_asked=_not_asked(pairs),
         only=_only(pairs, *names),
         measured=tuple(_measured(asked)),
-        causes_gone=_defects_of(shown, known, *names[::-1], asked, loose),
-        causes_new=_defects_of(shown, known, *names, asked, loose),
+        causes_gone=_defects_of(shown, known, *names[::-1], asked, pairing),
+        causes_new=_defects_of(shown, known, *names, asked, pairing),
         tallies=_tallies(asked, reach_of),
         scope=scope,
     )
@@ -254,9 +256,11 @@ def qualify(
 
 def severity_of(record: CellRecord) -> Severity:
     """What an ended cell does to its user."""
-    if record.right or record.harm is None:
-        return Severity.NONE
-    return _SEVERITIES[record.harm]
+    return Severity.NONE if record.right or record.harm is None else severity_by(record.harm)
+
+
+def severity_by(harm: Harm) -> Severity:
+    return _SEVERITIES[harm]
 
 
 def _changes(
@@ -366,12 +370,12 @@ def _defects_of(
     of: str,
     not_of: str,
     asked: _Asked,
-    loose: Collection[BuilderKind],
+    pairing: Pairing,
 ) -> tuple[ShownDefect, ...]:
     """The defects that one subject shows in cells that both were asked, and the other in none."""
     places: dict[str, dict[str, set[CellKey]]] = {of: {}, not_of: {}}
     for due in shown:
-        place = without_subject(due.key, loose)
+        place = pairing.place(due.key)
         if due.defect and due.key.subject in places and place in asked:
             places[due.key.subject].setdefault(due.defect, set()).add(place)
     return tuple(

@@ -36,7 +36,8 @@ def decision_words(q: Qualification, red: Collection[str] = ()) -> str:
 
 def evidence_words(q: Qualification) -> str:
     """What the decision rests on."""
-    return "on a GPU" if Lane.ENGINE.value in q.lanes else "on CPU evidence; no GPU has run it"
+    ran = "on a GPU" if Lane.ENGINE.value in q.lanes else "on CPU evidence; no GPU has run it"
+    return f"each with the torch that it pins, {ran}" if q.own_torch else ran
 
 
 def evidence_sentence(q: Qualification) -> str:

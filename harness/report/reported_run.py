@@ -100,6 +100,7 @@ class ReportedRun:
         own_cases: a user's own cases by releases; None where a table speaks of the cases.
         places: where printed commands find the run, its cases and its candidates.
         upgrades: each candidate in the place of another subject, cell by cell.
+        own_torch: a release with the torch that it pins, what it does, and how that is unlike.
         only: what alone was asked, where that is not every case of both lanes.
         summary, provenance: the data of summary.json and run.json.
         views: what sections show of the run, by their names, as far as they were asked.
@@ -123,6 +124,7 @@ class ReportedRun:
     own_cases: CaseMatrix | None = None
     places: Places = HERE
     upgrades: Sequence[Qualification] = ()
+    own_torch: Sequence[tuple[str, str, tuple[str, ...]]] = ()
     only: str = ""
     summary: Mapping[str, Any]
     provenance: Mapping[str, Any]

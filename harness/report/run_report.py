@@ -29,7 +29,7 @@ from harness.report.reported_run import (
 from harness.report.run_frames import RunFrames, run_frames
 from harness.report.sections.standing import standing
 from harness.report.write import write_report
-from harness.run.defect_lines import defect_lines, differences
+from harness.run.defect_lines import defect_lines, differences, own_torch_of
 from harness.run.judged_run import JudgedRun, known_defects
 from harness.runs.commands import Places, explain_command
 from harness.runs.provenance import provenance_to_json
@@ -103,6 +103,7 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         places=places,
         changes=judged.known.changes if judged.known else None,
         upgrades=judged.upgrades,
+        own_torch=own_torch_of(judged),
         only=judged.scope,
     )
     return ReportModel(run)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 from harness.base import words
+from harness.base.words import listed as listed
 from harness.base.words import plural as plural
+from harness.gate.plain_words import plain as plain
+from harness.gate.plain_words import symptom as symptom
 from harness.report import style
 from harness.report.frames.tables import MatrixCell, Quartiles
-from harness.wire.oracles import Oracle, Symptom
-from harness.wire.vocabulary import Stage
 
 NOT_MEASURED = "not measured"
 # A word may break before a consonant and a vowel, with three letters on each side.
@@ -41,14 +41,6 @@ def cells_by_lane(graph: int, package: int, engine: int) -> str:
     return joined([f"{plural(first, 'cell')}{where}", *(f"{n:,}{where}" for n, where in others)])
 
 
-def listed(words: Iterable[str], most: int = 4, between: str = ", ") -> str:
-    """``a, b, c and 5 more``."""
-    items = list(words)
-    shown = items if len(items) <= most + 1 else items[:most]
-    rest = len(items) - len(shown)
-    return between.join(shown) + (f" and {rest} more" if rest else "")
-
-
 def joined(words: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
@@ -69,48 +61,6 @@ def breakable(name: str) -> str:
 def reference(upstream: str) -> str:
     """A reference to upstream's own repository without its name: ``#4446``."""
     return upstream.replace("pytorch/TensorRT#", "#")
-
-
-def symptom(label: str) -> str:
-    """What a label says happened, without the stage: ``wrong-values@run`` is ``wrong values``."""
-    return label.partition("@")[0].replace("-", " ")
-
-
-_SYMPTOMS: Final[Mapping[str, str]] = {
-    Symptom.WRONG_VALUES: "wrong numbers",
-    Symptom.ERROR: "an error",
-    Symptom.TIMEOUT: "no end in time",
-    Symptom.KILLED: "a killed process",
-    Symptom.FLAKY: "another end each time",
-    Symptom.WRONG_STRUCTURE: "a malformed graph",
-    Symptom.WRONG_SIGNATURE: "other inputs or outputs",
-    Symptom.NOT_UNFLATTENABLE: "what cannot be unflattened",
-    Symptom.NONDETERMINISTIC: "other numbers each time",
-}
-_DURING: Final = {Symptom.ERROR, Symptom.TIMEOUT, Symptom.KILLED, Symptom.FLAKY}
-_STAGES: Final[Mapping[str, str]] = {
-    Stage.COMPILE: "compile()",
-    Stage.INLINE_ENGINES: "inlining",
-    Stage.INLINE_FALLBACKS: "inlining",
-    Stage.CLEAN: "inlining",
-    Stage.SAVE: "save()",
-    Stage.LOAD: "load()",
-    Stage.RUN: "a call",
-}
-_CODE: Final = re.compile(
-    rf"(?:\b(?:{'|'.join(Oracle)}) )?\b({'|'.join(Symptom)})@({'|'.join(Stage)})(?![\w.-])"
-)
-
-
-def plain(words: str) -> str:
-    """Words with each code of a failure in plain words: ``error@load``, ``an error in load()``."""
-
-    def told(code: re.Match[str]) -> str:
-        happened, stage = Symptom(code[1]), Stage(code[2])
-        when = "in" if happened in _DURING or stage is Stage.RUN else "after"
-        return f"{_SYMPTOMS.get(happened, symptom(happened))} {when} {_STAGES.get(stage, stage)}"
-
-    return _CODE.sub(told, words)
 
 
 def cell_words(cell: MatrixCell) -> tuple[str, str]:

@@ -35,6 +35,8 @@ BY_DESIGN: Final = "by design"
 _TRIED: Final = 4  # cells of a defect that are tried, the one that shows it best first
 _TOLD_BY_CALLS: Final = (Oracle.VALUES, Oracle.COMPLETION, Oracle.STRUCTURE, Oracle.WIRING)
 _ASKED: Final = "its package is asked, and not its inliner alone"
+_NOT_RUN: Final = re.compile("not in (a wheel|the torch of the tests): ")
+_OF_RELEASE: Final = re.compile(r", [\d.]+\)$")
 
 
 @dataclass(frozen=True)
@@ -90,16 +92,23 @@ def findings(
         wanted = []
         for each, cell in asked:
             told = told_of(each.defect, standings) if with_cause else [_sentence(each.defect.title)]
-            wanted.append(_wanted(each.defect, cell, spec, told))
+            wanted.append(_wanted(each, cell, spec, told, standings))
         scripts = package_scripts_for(wanted, toolchain, release) if wanted else []
         for (each, cell), script in zip(asked, scripts, strict=True):
-            harm = worst_harm((entry.fact.harm for entry in cell.facts), each.defect)
+            harm = _harm(cell.facts, each.defect)
             found[each.defect.id] = Finding(each, script, cell.place, harm)
     return list(found.values())
 
 
+def _harm(facts: Sequence[Entry], defect: Defect) -> str:
+    return worst_harm((entry.fact.harm for entry in facts), defect)
+
+
 def _cells(standing: Standing, standings: Standings) -> list[Cell]:
-    """The cells of the package lane that show a defect, what a user sees at once first."""
+    """The cells of the package lane that show a defect.
+
+    Those that harm as the defect does at its worst come first, then what a user sees at once.
+    """
     places: dict[Place, list[Entry]] = {}
     for entry in standings.shown_by(standing.defect.id, standing.release):
         told = Oracle(entry.fact.oracle) in _TOLD_BY_CALLS
@@ -111,6 +120,7 @@ def _cells(standing: Standing, standings: Standings) -> list[Cell]:
     def order(place: Place) -> tuple[object, ...]:
         oracles = (Oracle(entry.fact.oracle) for entry in places[place])
         return (
+            _harm(places[place], standing.defect) != standing.harm,
             min(each.row.script_place for each in oracles),
             place.capture != NONSTRICT,
             cases.index(place.case),  # the smallest first, and then what harms most
@@ -121,7 +131,10 @@ def _cells(standing: Standing, standings: Standings) -> list[Cell]:
     return [Cell(place, tuple(places[place])) for place in sorted(places, key=order)]
 
 
-def _wanted(defect: Defect, cell: Cell, spec: SubjectSpec, told: Sequence[str]) -> Wanted:
+def _wanted(
+    shown: Standing, cell: Cell, spec: SubjectSpec, told: Sequence[str], standings: Standings
+) -> Wanted:
+    defect = shown.defect
     return Wanted(
         case=cell.place.case,
         capture=cell.place.capture,
@@ -132,8 +145,19 @@ def _wanted(defect: Defect, cell: Cell, spec: SubjectSpec, told: Sequence[str]) 
         labels=tuple((entry.fact.oracle, entry.fact.fails) for entry in cell.facts),
         says=tuple(entry.fact.says for entry in cell.facts),
         name=defect.id,
-        reason=f"{defect.title} ({defect.id})",
+        reason=reason_of(shown, standings),
     )
+
+
+def reason_of(shown: Standing, standings: Standings) -> str:
+    """Why a test fails, and which other defects end it in the release that is rid of this one."""
+    defect = shown.defect
+    reason = f"{defect.title} ({defect.id})"
+    if defect.fixed_in not in standings.releases:
+        return reason
+    fixed = standings.of(defect.id, defect.fixed_in)
+    titles = [standings.register.by_id[name].title for name in fixed.broken_by or fixed.behind]
+    return f"{reason}; where it is fixed, this ends in: {'; '.join(titles)}" if titles else reason
 
 
 def told_of(defect: Defect, standings: Standings) -> list[str]:
@@ -213,9 +237,8 @@ def _sections(found: Finding, standings: Standings, release: Release) -> Iterato
         yield f"## To Reproduce\n\nThere is no script: {script.why_not}."
     if script.expected:
         yield f"## Expected behavior\n\n{script.expected}"
-    lines = "\n".join(f"- {each}" for each in _lines(defect))
-    cause = _by_title(defect.why, standings)
-    yield f"## Cause\n\n{cause}\n\nIn torch_tensorrt {release.version}:\n\n{lines}"
+    lines = "\n\n".join(lines_of(defect, release.version, standings.releases[-1]))
+    yield f"## Cause\n\n{_by_title(defect.why, standings)}\n\n{lines}"
     yield f"## Environment\n\n{_environment(release)}"
     yield "## Additional context\n\n" + "\n".join(_context(found.standing, standings))
 
@@ -234,11 +257,33 @@ def description(found: Finding) -> str:
     harm, worst = found.harm or found.standing.harm, found.standing.harm
     worse = " Other models meet it worse: " if harm != worst else ""
     also = f"{worse}{harms[worst][:1].lower()}{harms[worst][1:]}" if worse else ""
-    return f"{_sentence(found.standing.defect.title)} {met}{harms.get(harm, '')}{also}"
+    defect = found.standing.defect
+    fixed = ""
+    if defect.fixed_by and not defect.fixed_in:
+        fixed = f"\n\n{reference(defect.fixed_by)} fixes it, which is in no release yet."
+    return f"{_sentence(defect.title)} {met}{harms.get(harm, '')}{also}{fixed}"
 
 
-def _lines(defect: Defect) -> tuple[str, ...]:
-    return tuple(re.sub(r"^([\w.]+) \(", r"`\1` (", each) for each in defect.where)
+def lines_of(defect: Defect, release: str, newest: str) -> Iterator[str]:
+    """Upstream's functions and lines by source, in the release asked for, or else the newest."""
+    elsewhere = [each for each in defect.where if "(torch/" in each or _NOT_RUN.match(each)]
+    own = [each for each in defect.where if each not in elsewhere]
+    asked = [each for each in own if each.endswith(f", {release})")]
+    today = [each for each in own if not _OF_RELEASE.search(each)]
+    version_told = release if asked else newest if today else ""
+    lists = {
+        f"In torch_tensorrt {version_told}".rstrip(): [
+            each.replace(f", {release})", ")") for each in asked or today or own
+        ],
+        f"In torch {version('torch')}": [each for each in elsewhere if not _NOT_RUN.match(each)],
+        "In sources that were read and not run": [
+            _NOT_RUN.sub("", each) for each in elsewhere if _NOT_RUN.match(each)
+        ],
+    }
+    for source, places in lists.items():
+        if places:
+            told = (re.sub(r"^([\w.]+) \(", r"`\1` (", each) for each in places)
+            yield "\n".join([f"{source}:\n", *(f"- {each}" for each in told)])
 
 
 def _environment(release: Release) -> str:
@@ -275,8 +320,6 @@ def _context(standing: Standing, standings: Standings) -> Iterator[str]:
     by = f" by {reference(defect.fixed_by)}" if defect.fixed_by else ""
     if defect.fixed_in:
         yield f"- It is fixed in {defect.fixed_in}{by}."
-    elif by:
-        yield f"- It is fixed{by}, which no release has yet."
     if defect.upstream:
         related = reference(", ".join(defect.upstream))  # as upstream says
         yield f"- Related: {related}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from harness.base.program import PROGRAM
@@ -17,6 +17,8 @@ from harness.gate.attribution import (
 from harness.gate.case_matrix import matrix_lines, note_lines
 from harness.gate.findings import Gate, failing_of_asked, first_screen, mistake
 from harness.gate.known import known_lines
+from harness.gate.own_torch import own_torch_lines
+from harness.gate.plain_words import plain
 from harness.gate.qualify_words import decision_words, evidence_words, tally_lines
 from harness.run.judged_run import JudgedRun
 from harness.subjects.choosing import around, likes
@@ -51,7 +53,8 @@ def defect_lines(judged: JudgedRun) -> list[str]:
     releases = _told(_releases(judged))
     more = len(releases) - _MOST
     rest = [f"and {more} more releases are not as expected"] if more > 0 else []
-    lines = [*_upgrades(judged), *_told(_candidates(judged)), *releases[:_MOST], *rest]
+    compared = [*_own_torch(judged), *_upgrades(judged)]
+    lines = [*compared, *_told(_candidates(judged)), *releases[:_MOST], *rest]
     if likes(judged.subjects):
         return lines  # what releases have is not the question
     if judged.known is not None:
@@ -69,6 +72,19 @@ def differences(judged: JudgedRun) -> dict[str, list[str]]:
     return {**_candidates(judged, titles), **_releases(judged, titles)}
 
 
+def own_torch_of(judged: JudgedRun) -> list[tuple[str, str, tuple[str, ...]]]:
+    """What each release does with the torch that it pins, and how that is unlike the pinned one."""
+    if judged.report.gate is Gate.FAILED:
+        return []
+    return own_torch_lines(judged.own_torches, judged.expectations.register.titles)
+
+
+def _own_torch(judged: JudgedRun) -> Iterator[str]:
+    for release, told, unlike in own_torch_of(judged):
+        yield f"{release}: {told}"
+        yield from (f"  {each}" for each in unlike)
+
+
 def _upgrades(judged: JudgedRun) -> list[str]:
     """Whether the newest release may take the place of the one before it, and in what numbers."""
     if judged.report.gate not in (Gate.GREEN, Gate.RED):
@@ -82,7 +98,7 @@ def _upgrades(judged: JudgedRun) -> list[str]:
 
 
 def _told(parts: Mapping[str, Sequence[str]]) -> list[str]:
-    return [f"{name}: {'; '.join(of)}" for name, of in parts.items()]
+    return [f"{name}: {plain('; '.join(of))}" for name, of in parts.items()]
 
 
 def _candidates(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> dict[str, list[str]]:

@@ -20,6 +20,7 @@ from harness.gate.defect_table import DefectTable, defect_table
 from harness.gate.findings import Gate, GateReport
 from harness.gate.judge import judge
 from harness.gate.known import Known, known_in
+from harness.gate.own_torch import OwnTorch, own_torches
 from harness.gate.qualify import Qualification, qualify
 from harness.gate.reach import reach_in
 from harness.gate.shown_defects import shown_defects
@@ -139,6 +140,22 @@ class JudgedRun:
     def upgrades(self) -> tuple[Qualification, ...]:
         """The upgrades of which both releases share a cell; each may have its own environment."""
         return tuple(q for q in self.qualifications if q.compared)
+
+    @functools.cached_property
+    def own_torches(self) -> tuple[OwnTorch, ...]:
+        """Its releases that were asked with the torch that each pins, the newest first.
+
+        Empty where no table says what the pinned environment does with the same cases.
+        """
+        if not self.expectations.table.entries:
+            return ()
+        return own_torches(
+            self.records.values(),
+            self.subjects,
+            self.expectations.table,
+            self.shown,
+            reach_in(self.cases, self.provenance.corpus, around(self.subjects)),
+        )
 
     @property
     def candidates(self) -> list[SubjectSpec]:

@@ -37,6 +37,9 @@ def test_the_opposite_is_not_to_be_shipped_and_the_budget_may_be_nothing(tmp_pat
     assert f"{CASE} [graph: legacy]" in told
     assert not list((tmp_path / "latest").glob("bench-*"))
     assert "left out by --budget 0" in page
+    assert not (tmp_path / "latest" / "report.html").exists()  # the folder has one page
+    drawn = ["--no-pictures", "--no-scripts", "--out", str(tmp_path)]
+    invoke("report", "latest", *drawn)
     report = (tmp_path / "latest" / "report.html").read_text()
     assert "2.13.0 in place of 2.14.0: do not ship" in report
     assert "2.14.0 in place of 2.13.0" not in report

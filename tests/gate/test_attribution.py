@@ -51,6 +51,24 @@ def test_a_known_defect_in_a_cell_that_ended_before_is_uncovered_and_not_broken(
     assert difference_line(told, "2.13.0") == "breaks: kept in 1 cell; all else as 2.13.0"
 
 
+def test_findings_without_a_known_sign_in_the_very_same_cells_are_one_failure():
+    known = register(defect("old", Sign("completion", "never")))
+    records = []
+    for case in ("a", "b"):
+        wrong = failed(Oracle.VALUES, "numbers differ; inlined module: numbers differ")
+        wire = failed(Oracle.WIRING, "reads another engine")
+        records += [record(key(case)), record(key(case, "file:1"), wrong, wire)]
+    apart = failed(Oracle.STATE, "an engine is lost")
+    records += [record(key("c")), record(key("c", "file:1"), apart)]
+    told = difference("file:1", "2.13.0", records, table(), known)
+    assert difference_parts(told, "2.13.0", {}) == [
+        "breaks: values wrong-values@run: inlined module: numbers differ; numbers differ, "
+        "and wiring wrong-wiring@run: reads another engine in 2 cells",
+        "breaks: state lost-state@run: an engine is lost in 1 cell",
+        "all else as 2.13.0",
+    ]
+
+
 BOTH = (Sign("values", "boom"), Sign("completion", "boom"))
 OLD = defect("old", *BOTH, fixed_in="2.13.0")
 NEW = defect("new", *BOTH)

@@ -403,6 +403,14 @@ def test_a_package_lane_of_which_no_cell_was_compared_is_told(form):
 
 
 @FORMS
+def test_what_the_gate_did_not_expect_is_told_beside_the_decision(form):
+    red = "The gate: red: 1 unexpected failure; python -m harness report RUN says why."
+    told = form(held(*sound()), {}, Supplement(gate=red)).partition("Fixed")[0]
+    assert red in told
+    assert "gate" not in form(held(*sound()), {}).partition("Fixed")[0].partition("<body>")[2]
+
+
+@FORMS
 def test_one_measurement_that_stands_for_both_is_told_on_the_first_screen(form):
     shared = [dataclasses.replace(each, measured_as="2.13.0") for each in sound("by-hand")]
     single = [cell("by-hand", "2.13.0"), cell("by-hand", "2.14.0")]

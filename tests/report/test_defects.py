@@ -10,14 +10,17 @@ from harness.gate.defect_table import ABSENT, DefectTable, Part
 from harness.register.standing import State
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import COMMENT_LIMIT, markdown
+from harness.report.sections.causes import CAUSES, SeenAs
 from harness.report.sections.defects import (
     DEFECTS,
     by_call,
     changed_in,
     life,
     mark_words,
+    shows_as,
     stretches,
 )
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.vocabulary import Reach
 from tests.gate.test_defect_table import made
 from tests.report.conftest import full_run, undrawn_page
@@ -48,8 +51,8 @@ def test_a_row_can_be_found_by_words_release_call_model_reach_change_and_harm(te
     assert found.endswith(
         f'|2.13.0=hidden|2.14.0=silent" data-harm="{row.harm}" data-call="compile" '
         'data-model="has a KV cache or other state" data-reach="models that are compiled" '
-        'data-change="new in 2.14.0" data-fixed="" data-brought="" '
-        'data-words="strided-cache-copied has a KV cache or other state compile"'
+        'data-change="new in 2.14.0" data-fixed="" data-brought="#4251" '
+        'data-words="strided-cache-copied #4251 has a KV cache or other state compile"'
     )
 
 
@@ -86,6 +89,19 @@ def test_the_calls_of_a_defect_say_which_to_save_with_first_and_retrace_where_a_
     assert wrong == ("raises an error with", "error", ("save(retrace=False)",))
     old = dataclasses.replace(row, shown_in=("2.9.0", "2.10.0"))
     assert by_call(old)[0][2][0] == "save(m, f, retrace=True)"
+
+
+def test_an_exception_is_told_before_a_wrong_wire_that_harms_as_much(table):
+    row = next(row for row in table.rows if row.defect.id == "rows-for-outputs")
+    causes = ReportModel(full_run().reported()).run.view(CAUSES)
+    wrong = SeenAs(row.harm, Oracle.WIRING, "wrong-wiring@run", "reads an engine", 2, 0, 0)
+    raised = SeenAs(row.harm, Oracle.COMPLETION, "error@save", "SerializeError: *", 1, 0, 0)
+    milder = SeenAs(Harm.COSMETIC, Oracle.VALUES, "wrong-values@run", "structure differs", 9, 0, 0)
+    cause = dataclasses.replace(causes.live[0], entries=(wrong, raised, milder))
+    assert row.harm == Harm.ERROR
+    assert shows_as(row, cause) == "SerializeError: *"
+    assert shows_as(row, dataclasses.replace(cause, entries=(milder,))) == ""
+    assert shows_as(row, None) == ""
 
 
 def test_releases_in_which_the_same_is_seen_stand_together(table):

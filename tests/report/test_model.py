@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from harness.gate.case_matrix import CaseMatrix
 from harness.gate.findings import Gate, first_screen
 from harness.gate.judge import judge
 from harness.register.faults import Fault
@@ -12,6 +13,7 @@ from harness.register.table import Table
 from harness.report import text
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import markdown
+from harness.report.reported_run import FindingView
 from harness.report.run_report import fault_view
 from harness.report.sections.causes import CAUSES
 from harness.report.sections.latency import LATENCY
@@ -61,6 +63,39 @@ def test_the_headline_says_what_was_not_asked_and_why(run):
     head = run.model().headline
     assert head.words == "Inconclusive: none of 80 cells could be asked"
     assert any("80 cells not asked" in line and "no wheel" in line for line in head.not_checked)
+
+
+def test_a_release_with_the_torch_that_it_pins_stands_before_all_that_is_compared(run):
+    told = ("2.14.0 with torch 2.14.0", "3 user calls: 3 right", ("1 user call better",))
+    model = ReportModel(run.reported(own_torch=[told]))
+    first = model.headline.answers[0]
+    assert (first.asked, first.answer, first.items) == told
+    for form in (undrawn_page(model), markdown(model)):
+        assert form.index("1 user call better") < form.index("16 splits without compile")
+
+
+def test_the_page_of_a_merge_says_of_how_many_runs_it_is_and_names_no_time(run):
+    merged = {**run.provenance, "sources": [{}, {}]}
+    summary = {**run.summary, "seconds": {}}
+    model = ReportModel(run.reported(provenance=merged, summary=summary))
+    assert model.scope.startswith("merged from 2 runs; ")
+    assert "took" not in dict(model.headline.facts)
+    assert "took" in dict(run.model().headline.facts)
+
+
+def test_the_first_finding_of_a_users_own_cases_is_of_the_newest_release(run):
+    old, new = (
+        FindingView(
+            "mine", release, "legacy", "silent", "wrong-values@run", "it differs", "explain"
+        )
+        for release in ("2.13.0", "2.14.0")
+    )
+    run.findings, run.gate = [old, new], "red"
+    own = CaseMatrix(("2.13.0", "2.14.0"), ())
+    assert ReportModel(run.reported(own_cases=own)).headline.first == new
+    assert ReportModel(run.reported()).headline.first == old
+    run.findings = [old]
+    assert ReportModel(run.reported(own_cases=own)).headline.first == old
 
 
 def test_a_missing_cell_is_a_broken_harness_and_no_number_is_praised(run):

@@ -58,13 +58,17 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Supplement:
-    """What is told beside the cells. ``sizes``: None where nobody asked for it."""
+    """What is told beside the cells. ``sizes``: None where nobody asked for it.
+
+    ``gate`` is a sentence on what is not as expected of the two, whichever is better.
+    """
 
     sizes: AtSizes | None = None
     gpu: GpuRun | None = None
     unread: tuple[str, ...] = ()  # runs of which it is not known whether they were on a GPU
     expression: str = ""  # of -k, which chose among the cases
     defects: Sequence[str] = ()  # what the candidate does otherwise, in defects
+    gate: str = ""
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,7 @@ def _rendered(
         verdict=verdict_of(q),
         same_inliner=same_inliner(q),
         defects=supplement.defects,
+        gate=supplement.gate,
         scope=f"{' and '.join(q.lanes) or 'no'} lane",
         tallies=tally_lines(q),
         worse=_worse(q),

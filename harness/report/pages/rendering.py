@@ -46,6 +46,7 @@ from harness.report.sections.defects import (
     mark_words,
     models_of,
     new_in,
+    shows_as,
     stretches,
     tones_in,
 )
@@ -202,6 +203,7 @@ def _environment() -> Environment:
         models_of=models_of,
         new_in=new_in,
         by_call=by_call,
+        shows_as=shows_as,
         made_otherwise=MADE_OTHERWISE,
         reaches=REACHES,
         retraces_since=SAVE_RETRACES_SINCE,

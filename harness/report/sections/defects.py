@@ -25,7 +25,7 @@ from harness.register.facts import parsed_version
 from harness.report import style, text
 from harness.report.reported_run import ReportedRun, Section
 from harness.report.sections.causes import CAUSES, LiveCause
-from harness.wire.oracles import Harm
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.routes import COMPILE, USER_CALLS
 from harness.wire.vocabulary import Reach
 
@@ -208,6 +208,19 @@ def by_call(row: DefectRow) -> list[tuple[str, str, tuple[str, ...]]]:
             words = "right with" if tone == ABSENT else f"{SEEN[tone]} with"
             found.append((words, tone, tuple(map(written, calls))))
     return found
+
+
+def shows_as(row: DefectRow, cause: LiveCause | None) -> str:
+    """What is seen of a defect where it harms most, as a reader believes it at once: an exception
+    before a wrong wire. Empty where nothing was seen.
+    """
+    seen = [each for each in cause.entries if each.harm == row.harm] if cause else []
+    told = (each.says for each in sorted(seen, key=lambda each: _script_place(each.oracle)))
+    return next(told, "")
+
+
+def _script_place(oracle: str) -> int:
+    return Oracle(oracle).row.script_place if oracle in list(Oracle) else len(Oracle)
 
 
 def call_of(route: str) -> str:

@@ -109,7 +109,7 @@ def headline(run: ReportedRun) -> Headline:
         advice=_OWN_CASES
         if gate == "red" and run.own_cases
         else _advice(gate, run.summary, bool(run.notes)),
-        first=run.findings[0] if run.findings else None,
+        first=_first(run),
         answers=() if gate == "failed" else tuple(answers(run)),
         counted=f"in the {text.joined(list(counts))} lane" if len(counts) > 1 else "",
         facts=_facts(counts, run.all_cells, run.summary),
@@ -118,6 +118,13 @@ def headline(run: ReportedRun) -> Headline:
             *_not_checked(run.plan, run.all_cells, run.all_verdicts),
         ),
     )
+
+
+def _first(run: ReportedRun) -> FindingView | None:
+    """The worst finding; of a user's own cases the worst in the newest release, if it has one."""
+    newest = run.own_cases.releases[-1] if run.own_cases else ""
+    of_newest = (finding for finding in run.findings if finding.subject == newest)
+    return next(of_newest, next(iter(run.findings), None))
 
 
 def _decided(run: ReportedRun) -> Qualification | None:
@@ -137,6 +144,8 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
     """What a reader asks first, a line each: which call is safest, what changed, what is silent."""
     first = _decided(run)
     rest = []
+    for release, told, unlike in run.own_torch:
+        yield Answer(release, told, unlike)
     for q in run.upgrades:
         calls, *splits = (Answer(asked, told) for asked, told in tally_lines(q))
         if first not in (None, q):
@@ -281,7 +290,7 @@ def _facts(
         ("unexpected", apart("unexpected_failure", "unexpected_pass")),
         ("not asked", apart("unsupported")),
         *((("kept from earlier runs", f"{kept:,}"),) if kept else ()),
-        ("took", text.NOT_MEASURED if wall is None else f"{text.number(wall)} s"),
+        *((("took", f"{text.number(wall)} s"),) if wall is not None else ()),
     )
 
 
@@ -339,6 +348,8 @@ def scope(run: ReportedRun) -> str:
     whole = text.plural(releases, "release")
     first = f"{whole}, {others}" if run.lane is Lane.GRAPH else f"{named(run.lane)}: {whole}"
     parts = [f"{first}, {families}"]
+    if sources := run.provenance.get("sources"):
+        parts.insert(0, f"merged from {text.plural(len(sources), 'run')}")
     for section in PACKAGES:
         package = run.view(section)
         if package and package.lane is not run.lane:

@@ -227,7 +227,8 @@ class CaseWriter:
         root = getattr(shapes, "root", None)
         if root is not None:  # such as 2 * rows + 1
             offset = shapes.fn(0)
-            return f"{shapes.fn(1) - offset} * {self.shapes(root)} + {offset}"
+            product = f"{shapes.fn(1) - offset} * {self.shapes(root)}"
+            return f"{product} + {offset}" if offset else product
         if isinstance(shapes, Dim):
             ends = ((name, getattr(shapes, name)) for name in ("min", "max"))
             stated = "".join(f", {name}={end}" for name, end in ends if isinstance(end, int))

@@ -200,8 +200,11 @@ class _Body:
 
     @property
     def _leaves(self) -> bool:
-        failure = self._failure
-        return isinstance(failure, Differs) and (failure.leaves or self._calls.packed)
+        """Whether numbers are compared however they are packed, which may be another failure."""
+        failure, calls = self._failure, self._calls
+        if not isinstance(failure, Differs) or failure.what != "numbers":
+            return False
+        return failure.leaves or calls.packed or calls.stateful
 
     def before(self) -> list[str]:
         """All lines before the one that raises or asks."""
