@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -185,8 +185,8 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
         (call, cause), of = found[0], dict[tuple[str, ...], list[str]]()
         for route in dict.fromkeys(each.route for each, _ in found):
             names = [each.release for each, _ in found if each.route is route]
-            told_as = _with_saves(route, *names)
-            of.setdefault(tuple(spans(names, order)), []).append(told_as)
+            for told_as, with_saves in _with_saves(answer, route, names).items():
+                of.setdefault(tuple(spans(with_saves, order)), []).append(told_as)
         calls = "; ".join(
             f"{', '.join(failing)} in {', '.join(names)}" for names, failing in of.items()
         )
@@ -217,10 +217,26 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
     return sorted(told, key=lambda each: -list(Standing).index(each.standing))
 
 
-def _with_saves(route: Route, *releases: str) -> str:
-    """What `compile` makes wrong, every save writes down."""
-    call = _call(route, *releases)
-    return f"{call}, and so every save," if route is Route.COMPILE else call
+def _with_saves(
+    answer: ModelAnswer, route: Route, releases: Sequence[str]
+) -> dict[str, list[str]]:
+    """A call, with the saves that write down what `compile` made wrong, and its releases."""
+    told: dict[str, list[str]] = {}
+    for release in releases:
+        call = _call(route, *releases)
+        if route is Route.COMPILE:
+            saves = [each for each in answer.routes if (release, each) in answer.calls][1:]
+            same = [each for each in saves if _shares_the_end(answer, release, each)]
+            named = ["every save"] if same == saves else [_call(each, *releases) for each in same]
+            call += f", and so {', '.join(named)}," if same else ""
+        told.setdefault(call, []).append(release)
+    return told
+
+
+def _shares_the_end(answer: ModelAnswer, release: str, save: Route) -> bool:
+    """Whether a save ends as `compile` does, and for no cause of its own."""
+    compiled, saved = answer.calls[release, Route.COMPILE], answer.calls[release, save]
+    return not saved.causes and saved.standing is compiled.standing
 
 
 def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:

@@ -157,6 +157,15 @@ def test_the_packing_is_told_of_a_save_where_compile_does_worse():
     assert [cause.says for cause in saved.causes] == [PACKED]
 
 
+def test_a_packing_beside_wrong_numbers_is_not_told_as_silently_wrong_itself():
+    says = f"split module against eager: numbers differ; {PACKED}"
+    told = answer(record(at(NEW, Route.COMPILE), harmed(Harm.SILENT, says)))
+    (cause,) = told.calls[NEW, Route.COMPILE].causes
+    assert (cause.says, cause.harm) == ("split module against eager: numbers differ", Harm.SILENT)
+    told = answer(record(at(NEW, Route.COMPILE), harmed(Harm.ERROR, PACKED)))
+    assert told.calls[NEW, Route.COMPILE].standing is Standing.ERROR
+
+
 @pytest.mark.parametrize(
     ("says", "title"),
     [
