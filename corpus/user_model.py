@@ -28,6 +28,10 @@ from corpus.user_inputs import as_inputs, equal, kind, scaled, told
 #: Of the names of modules that are imported for a models file.
 PREFIX: Final = "corpus_models."
 _ARCHIVE: Final = ".pt2"
+#: What torch says where there is no GPU, or none that it can use.
+_NO_GPU: Final = ("not compiled with CUDA", "no NVIDIA driver", "No CUDA GPUs")
+_RETURN: Final = "return a tuple of arguments, a dict of keywords, or both as a pair"
+_ONE_DICTIONARY: Final = "; where a dict is itself the one argument, return it in a tuple, ({...},)"
 
 
 class WrongModel(Exception):
@@ -132,10 +136,12 @@ class UserModel:
             torch.manual_seed(seed % 2**63)
             try:
                 return copy.deepcopy(self._make_inputs(size))
+            except WrongModel:
+                raise
             except Exception as error:
                 raise self._wrong(
-                    f"the function of the inputs raises {type(error).__name__}: {error}; let it "
-                    "return a tuple of arguments, a dict of keywords, or both as a pair"
+                    f"the function of the inputs raises {type(error).__name__}: {error}; "
+                    f"{_on_a_gpu(error) or f'mend it, and let it {_RETURN}'}"
                 ) from error
 
     def _made_model(self) -> torch.nn.Module:
@@ -143,9 +149,9 @@ class UserModel:
             model = self._make_model()
         except Exception as error:
             call = self.made_by[1] if self.made_by else self._entry.model
+            other = "mend it, or name a function without arguments that returns the model"
             raise self._wrong(
-                f"{call} raises {type(error).__name__}: {error}; mend it, or name a function "
-                "without arguments that returns the model"
+                f"{call} raises {type(error).__name__}: {error}; {_on_a_gpu(error) or other}"
             ) from error
         if not isinstance(model, torch.nn.Module):
             raise self._wrong(
@@ -163,7 +169,8 @@ class UserModel:
             raise self._wrong(
                 f"the model itself does not take these inputs ({given}): "
                 f"{type(error).__name__}: {first}; its forward takes {_signature(model.forward)}; "
-                "let inputs return a tuple of arguments, a dict of keywords, or both as a pair"
+                f"let inputs {_RETURN}"
+                f"{_ONE_DICTIONARY if example.kwargs and not example.args else ''}"
             ) from error
 
     def _model_maker(self) -> Callable[[], Any]:
@@ -226,9 +233,18 @@ class UserModel:
                 f"{file}:{name or 'example'} is {kind(function)}; name a function{why}"
             )
         takes_size = "size" in _parameters(function)
+        needed = [each for each in _required(function) if each != "size"]
+        if needed:
+            raise self._wrong(
+                f"{file}:{name or 'example'} takes arguments ({', '.join(needed)}); name a "
+                f"function without arguments{why}"
+            )
 
         def make(size: int | None) -> Inputs:
-            return as_inputs(function(size) if takes_size else function())
+            returned = function(size) if takes_size else function()
+            if returned is None:
+                raise self._wrong(f"{file}:{name or 'example'} returns None; let it {_RETURN}")
+            return as_inputs(returned)
 
         make.takes_size = takes_size  # type: ignore[attr-defined]
         return make
@@ -355,6 +371,13 @@ def _written_by(file: Path) -> str:
             return f"which torch {json.loads(archive.read(model))['torch_version']} wrote"
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return "which is no archive that torch.export.save wrote"
+
+
+def _on_a_gpu(error: Exception) -> str:
+    """What to write instead, if the error is that there is no GPU."""
+    if not any(each in str(error) for each in _NO_GPU):
+        return ""
+    return "everything runs on the CPU here, so leave .cuda() and device='cuda' out"
 
 
 def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:

@@ -58,6 +58,18 @@ def wrong_shape():
 def raises():
     raise KeyError("batch")
 
+def nothing():
+    by_keyword()
+
+def of_a_size(rows):
+    return torch.randn(rows, 8)
+
+def on_a_gpu():
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+def batch():
+    return {"features": torch.randn(4, 8)}
+
 def other_input():
     return {"y": {0: torch.export.Dim("batch")}}
 
@@ -185,6 +197,11 @@ def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path)
         (NAMED + 'dynamic = ["ranker.py:other_input"]\n', "given no input y; the inputs are x"),
         (NAMED + 'dynamic = ["ranker.py:no_such_dimension"]\n', "x has no dimension 7"),
         (NAMED + 'inputs = "ranker.py:raises"\n', "function of the inputs raises KeyError"),
+        (NAMED + 'inputs = "ranker.py:nothing"\n', "ranker.py:nothing returns None; let it return"),
+        (NAMED + 'inputs = "ranker.py:of_a_size"\n', r"of_a_size takes arguments \(rows\); name a"),
+        (NAMED + 'inputs = "ranker.py:on_a_gpu"\n', r"runs on the CPU here, so leave .cuda\(\)"),
+        (NAMED + 'inputs = "ranker.py:batch"\n', r"is itself the one argument, return it in a tuple"),
+        (NAMED + 'fallback = ["topk,relu"]\n', "no op topk,relu; .*; name one op at a time"),
         (NAMED + 'inputs = "example"\n', "write FILE.py:FUNCTION"),
         (NAMED + 'settings = { min_block_size = "3" }\n', "has to be a whole number"),
         (NAMED.replace("ranker.py", "rankr.py"), "rankr.py; there is ranker.py"),
