@@ -6,13 +6,10 @@ import copy
 import importlib.util
 import inspect
 import json
-import os
-import signal
 import sys
 import types
 import zipfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -23,6 +20,7 @@ import torch
 
 from corpus.case import Inputs, Program
 from corpus.model_sizes import CannotVary, Sizes, sizes_of_archive, sizes_of_model
+from corpus.rehearsal import dies
 from corpus.user_inputs import as_inputs, equal, kind, scaled, told
 
 #: Of the names of modules that are imported for a models file.
@@ -296,7 +294,7 @@ class UserModel:
             )
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
-        died = self._rehearsed and _dies(partial(spec.loader.exec_module, module))
+        died = self._rehearsed and dies(partial(spec.loader.exec_module, module))
         if died:
             del sys.modules[name]
             raise self._wrong(f"the process that imports {path} {died}; mend what it does there")
@@ -323,29 +321,6 @@ class UserModel:
 
     def _wrong(self, reason: str) -> WrongModel:
         return WrongModel(f"{self._entry.name}: {reason}")
-
-
-def _dies(work: Callable[[], object]) -> str:
-    """How a fork of this process ends that does ``work``, or nothing where it comes to its end.
-
-    What it raises is an end as well: it is raised again where the work is done in this process.
-    """
-    theirs, ours = os.pipe()
-    pid = os.fork()
-    if not pid:
-        try:
-            with suppress(Exception):
-                work()
-            os.write(ours, b"!")
-        finally:
-            os._exit(1)
-    os.close(ours)
-    with os.fdopen(theirs, "rb", buffering=0) as pipe:
-        ended = pipe.read(1)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if ended:
-        return ""
-    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
 
 
 def load_archive(file: Path, name: str) -> torch.export.ExportedProgram:

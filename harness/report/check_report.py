@@ -217,9 +217,7 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
     return sorted(told, key=lambda each: -list(Standing).index(each.standing))
 
 
-def _with_saves(
-    answer: ModelAnswer, route: Route, releases: Sequence[str]
-) -> dict[str, list[str]]:
+def _with_saves(answer: ModelAnswer, route: Route, releases: Sequence[str]) -> dict[str, list[str]]:
     """A call, with the saves that write down what `compile` made wrong, and its releases."""
     told: dict[str, list[str]] = {}
     for release in releases:

@@ -200,7 +200,10 @@ def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path)
         (NAMED + 'inputs = "ranker.py:nothing"\n', "ranker.py:nothing returns None; let it return"),
         (NAMED + 'inputs = "ranker.py:of_a_size"\n', r"of_a_size takes arguments \(rows\); name a"),
         (NAMED + 'inputs = "ranker.py:on_a_gpu"\n', r"runs on the CPU here, so leave .cuda\(\)"),
-        (NAMED + 'inputs = "ranker.py:batch"\n', r"is itself the one argument, return it in a tuple"),
+        (
+            NAMED + 'inputs = "ranker.py:batch"\n',
+            "is itself the one argument, return it",
+        ),
         (NAMED + 'fallback = ["topk,relu"]\n', "no op topk,relu; .*; name one op at a time"),
         (NAMED + 'inputs = "example"\n', "write FILE.py:FUNCTION"),
         (NAMED + 'settings = { min_block_size = "3" }\n', "has to be a whole number"),
