@@ -189,7 +189,7 @@ def _reduce_unknown(checked: Checked, toolchain: Toolchain, seed: int) -> None:
             worst.release,
             worst.route,
             checked.builder,
-            str(Path(checked.place).resolve()),
+            checked.place,
             Known(known.table, known.register),
             toolchain,
             seed,

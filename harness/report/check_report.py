@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,8 +79,10 @@ def headline(checked: Checked, answer: ModelAnswer) -> str:
         reason = next((call.reason for call in answer.calls.values() if call.reason), "no verdict")
         return f"{name} {newest} could not be asked: {reason}"
     if best is None:
-        asked = plural(len(answer.releases), "release")
-        return f"{name} no release of the {asked} asked saves it right by any call"
+        asked = len(answer.releases)
+        which = newest if asked == 1 else f"none of the {asked} releases asked"
+        by = _refusals(answer) if answer.refused_by_torch else ""
+        return f"{name} {which} saves it right by {'no' if asked == 1 else 'any'} call{by}"
     form = (
         ""
         if best.standing is Standing.RIGHT
@@ -89,6 +92,14 @@ def headline(checked: Checked, answer: ModelAnswer) -> str:
     if best.release == newest:
         return f"{name} {use}"
     return f"{name} {newest} saves it right by no call; {use}"
+
+
+def _refusals(answer: ModelAnswer) -> str:
+    """By whom every save is refused, where that is torch itself."""
+    titles = [
+        cause.refusal.title for call in answer.failing for cause in call.causes if cause.refusal
+    ]
+    return f": {' and '.join(dict.fromkeys(titles))}"
 
 
 def _name(checked: Checked, answer: ModelAnswer) -> str:
@@ -197,10 +208,9 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
             title, instead = cause.refusal.title, cause.refusal.instead
             like = f"as {title}"
         says = cause.says if len(cause.says) < _MOST_SAID else f"{cause.says[:_MOST_SAID]} ..."
-        what = f"{PROGRAM} {'explain' if title else 'reduce'} {answer.model}"
-        where = f"--subject {call.release} --route {call.route} --corpus {checked.place}"
-        where += "" if checked.builder == SEGMENT else f" --builder {checked.builder}"
-        command = f"{what} {where}"
+        words = ["explain" if title else "reduce", answer.model, "--subject", call.release]
+        words += ["--route", call.route, "--corpus", checked.place]
+        words += [] if checked.builder == SEGMENT else ["--builder", checked.builder]
         told.append(
             Told(
                 call.release,
@@ -211,7 +221,7 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
                 like,
                 says,
                 instead,
-                command,
+                f"{PROGRAM} {shlex.join(words)}",
             )
         )
     return sorted(told, key=lambda each: -list(Standing).index(each.standing))

@@ -47,9 +47,9 @@ class ModelOptions:
 class Checked:
     """What came out for some models.
 
-    ``runs`` are the runs that were made, the newest releases in the first. ``splits`` tells how the
-    newest release split each model. ``installed`` is the package that was asked, if it is the one
-    that is installed here.
+    ``place`` is the models file, as a command in any folder finds it. ``runs`` are the runs that
+    were made, the newest releases in the first. ``splits`` tells how the newest release split each
+    model. ``installed`` is the package that was asked, if it is the one that is installed here.
     """
 
     place: str
@@ -196,7 +196,7 @@ def check(
         left = [version for version in left if older.index(version) < older.index(asked[-1])]
         waiting = list(reversed(left[-2:])) if go_back and unsafe else []
     return Checked(
-        str(place),
+        str(place.resolve()),
         answers,
         tuple(runs),
         splits.of,
@@ -234,7 +234,7 @@ def check_here(
     on_split = splits.told_to(shown.say)
     judged = run(options, toolchain, catalogue, shown, corpus=corpus, on_split=on_split)
     return Checked(
-        str(place),
+        str(place.resolve()),
         _answers(splits, [judged], [installed.release]),
         (judged,),
         splits.of,

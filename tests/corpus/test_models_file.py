@@ -28,6 +28,10 @@ class NeedsSize(torch.nn.Module):
     def __init__(self, size, depth=2):
         super().__init__()
 
+class Folds(torch.nn.Module):
+    def forward(self, x):
+        return x.reshape(4, 2, 4) * 2
+
 class Keeps(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -186,6 +190,10 @@ def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path)
             "does not take these inputs .*forward takes",
         ),
         (NAMED + 'dynamic = ["y:0=2:9"]\n', "the inputs are x"),
+        (
+            NAMED.replace(":Ranker", ":Folds") + 'dynamic = ["x:0=2:9"]\n',
+            r"Constraints violated \(x_0\)! .* specialized it to be a constant \(4\)",
+        ),
         (NAMED + 'dynamic = ["x:7=2:9"]\n', r"x has 2 dimensions, \[4, 8\]"),
         (NAMED + 'dynamic = ["x:0=5:9"]\n', "has size 4 in x:0, where 5:9 is stated"),
         (NAMED + 'dynamic = ["x:0=2:9", "x:0=2:8"]\n', "x:0 is stated twice"),
