@@ -9,7 +9,7 @@ import json
 import sys
 import types
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+import torch.utils._pytree as pytree
 
 from corpus.case import Inputs, Program
 from corpus.model_sizes import CannotVary, Sizes, sizes_of_archive, sizes_of_model
@@ -159,8 +160,9 @@ class UserModel:
         return model
 
     def _try(self, model: torch.nn.Module, example: Inputs) -> None:
+        before = copy.deepcopy([*_tensors(model, example)])
         try:
-            model(*example.args, **example.kwargs)
+            returned = model(*example.args, **example.kwargs)
         except Exception as error:
             given = ", ".join(told(example))
             first = str(error).strip().splitlines()[0] if str(error).strip() else ""
@@ -170,6 +172,12 @@ class UserModel:
                 f"let inputs {_RETURN}"
                 f"{_ONE_DICTIONARY if example.kwargs and not example.args else ''}"
             ) from error
+        tensors = any(isinstance(each, torch.Tensor) for each in pytree.tree_leaves(returned))
+        if not tensors and all(map(torch.equal, before, _tensors(model, example))):
+            raise self._wrong(
+                f"the model returns no tensor, but {kind(returned)}, and writes to none; let its "
+                "forward return what it computes"
+            )
 
     def _model_maker(self) -> Callable[[], Any]:
         file, _, name = self._entry.model.partition(":")
@@ -346,6 +354,14 @@ def _written_by(file: Path) -> str:
             return f"which torch {json.loads(archive.read(model))['torch_version']} wrote"
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return "which is no archive that torch.export.save wrote"
+
+
+def _tensors(model: torch.nn.Module, example: Inputs) -> Iterator[torch.Tensor]:
+    """What a call may write to."""
+    yield from model.buffers()
+    for leaf in pytree.tree_leaves((example.args, dict(example.kwargs))):
+        if isinstance(leaf, torch.Tensor):
+            yield leaf
 
 
 def _on_a_gpu(error: Exception) -> str:

@@ -32,6 +32,18 @@ class Folds(torch.nn.Module):
     def forward(self, x):
         return x.reshape(4, 2, 4) * 2
 
+class Says(torch.nn.Module):
+    def forward(self, x):
+        return "a text"
+
+class Counts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls.add_(x.sum())
+
 class Keeps(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -194,6 +206,7 @@ def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path)
             NAMED.replace(":Ranker", ":Folds") + 'dynamic = ["x:0=2:9"]\n',
             r"Constraints violated \(x_0\)! .* specialized it to be a constant \(4\)",
         ),
+        (NAMED.replace(":Ranker", ":Says"), "returns no tensor, but the str 'a text', and writes"),
         (NAMED + 'dynamic = ["x:7=2:9"]\n', r"x has 2 dimensions, \[4, 8\]"),
         (NAMED + 'dynamic = ["x:0=5:9"]\n', "has size 4 in x:0, where 5:9 is stated"),
         (NAMED + 'dynamic = ["x:0=2:9", "x:0=2:8"]\n', "x:0 is stated twice"),
@@ -228,6 +241,10 @@ def test_a_mistake_is_one_sentence_that_says_what_to_write(file, tmp_path, table
     (tmp_path / "notes.pt2").write_text("no archive")
     with pytest.raises(UsageError, match=told):
         split(file(table))
+
+
+def test_a_model_that_only_writes_returns_no_tensor_and_is_right(file):
+    split(file(NAMED.replace(":Ranker", ":Counts")))
 
 
 def test_what_is_not_installed_is_named_with_the_options_that_bring_it(file, tmp_path):

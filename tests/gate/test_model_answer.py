@@ -115,6 +115,14 @@ def test_a_defect_of_what_the_model_has_not_is_not_named():
     assert named("keywords", "state") == ()
 
 
+def test_a_defect_that_needs_what_is_not_there_is_not_named_whatever_else_is():
+    needs = dataclasses.replace(DEFECT, models=("state",), needs=("strided-state",))
+    assert needs.met_by(())
+    assert needs.met_by(("sizes",))
+    assert not needs.met_by(("strided-state",))
+    assert not needs.met_by(("state",))
+
+
 PACKED = "split module against eager: structure differs"
 
 

@@ -21,8 +21,9 @@ from torch.fx import GraphModule, Node
 from corpus.case import Case
 from corpus.op_names import NoSuchOp
 from corpus.user_model import WrongModel
-from harness.rig.capture.capture import capture, lacking
+from harness.rig.capture.capture import capture
 from harness.rig.capture.fallbacks import ops_of
+from harness.rig.capture.lacking import lacking
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, raised_by
 from harness.rig.engines.module import is_engine_child
 from harness.rig.lanes import PackageLane
@@ -42,7 +43,7 @@ def split_of(lane: PackageLane, case: Case, prepared: PreparedCase | NotPrepared
 
     ``fallbacks`` is a list of ``op``, ``count`` and ``why``. ``crossing`` tells the sizes that go
     from one piece into others as numbers, ``structure`` is a digest of the exported graph,
-    and ``lacks`` what the model has not, as `harness.register.defects.MODELS` names it. A case that
+    and ``lacks`` what the model has not, as `harness.rig.capture.lacking` tells it. A case that
     does not compile has ``refused`` and ``lacks`` alone. One that cannot be exported, or that names
     an op that it has not or a setting that `compile` does not have, has ``wrong`` alone: why.
     """

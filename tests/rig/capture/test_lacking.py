@@ -1,0 +1,65 @@
+"""What a model surely has not decides which known defects a failure of it may be."""
+
+import pytest
+import torch
+
+from corpus.case import Case, Family, Inputs, Origin, Program
+from harness.register.defects import MODELS, NEEDS
+from harness.rig.capture.capture import capture
+from harness.rig.capture.lacking import lacking
+
+
+class Model(torch.nn.Module):
+    """Does what a function does, which may write to a buffer."""
+
+    def __init__(self, does, buffer=None):
+        super().__init__()
+        self.does = does
+        self.register_buffer("kept", torch.ones(2, 3) if buffer is None else buffer)
+
+    def forward(self, x):
+        return self.does(self, x)
+
+
+def branched(model, x):
+    return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+def has(does, given, buffer=None):
+    """All that may matter and that the model does not surely lack."""
+    program = Program(lambda generator, size: Inputs((given,)), model=Model(does, buffer))
+    case = Case("mine", Family.ARCHITECTURES, Origin.EXPORTED, "", lambda: program)
+    lacks = [*lacking(capture(case, "nonstrict"))]
+    assert {*lacks} <= {*MODELS, *NEEDS}
+    return {*TOLD} - {*lacks}
+
+
+TOLD = [
+    *("state", "only-writes", "input-writes", "keywords", "sizes", "data-sizes", "containers"),
+    *("no-inputs", "returns-none", "complex", "control-flow", "global-partitioner", "recompiled"),
+    *("strided-state", "torch-2.9"),
+]
+X = torch.ones(2, 3)
+WRITES = {"state", "only-writes", "input-writes"}
+
+
+@pytest.mark.parametrize(
+    ("does", "given", "found"),
+    [
+        (lambda model, x: torch.relu(x) + model.kept, X, set()),
+        (lambda model, x: model.kept.add_(x) * 2, X, WRITES),
+        (lambda model, x: x.add_(1) * 2, X, WRITES),
+        (lambda model, x: x[torch.nonzero(x[:, 0])[:, 0]], X, {"data-sizes"}),
+        (lambda model, x: x * x.sum().item(), X, {"data-sizes"}),
+        (lambda model, x: x["a"] + 1, {"a": X}, {"containers"}),
+        (lambda model, x: (x + 1, None), X, {"returns-none"}),
+        (lambda model, x: torch.view_as_complex(torch.stack([x, x], -1)).abs(), X, {"complex"}),
+        (branched, X, {"control-flow"}),
+    ],
+)
+def test_a_model_lacks_all_but_what_it_does(does, given, found):
+    assert has(does, given) == found
+
+
+def test_a_buffer_whose_memory_is_ordered_otherwise_is_strided_state():
+    assert has(lambda model, x: x + model.kept, X, torch.ones(3, 2).T) == {"strided-state"}
