@@ -120,6 +120,8 @@ def check_command(
     toolchain = toolchain_for(wheelhouse, offline)
     toolchain = python_with(toolchain, python, tuple(with_ or ()))
     progress = _Shown(asked[0])
+    if place == Path(model):
+        say(f"reading the models of {place}")
     options = RunOptions(
         builders=(builder,),
         jobs=jobs,

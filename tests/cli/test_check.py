@@ -129,6 +129,7 @@ def test_a_model_whose_import_ends_the_process_has_its_line_too(upgrade, folder)
 
 def test_how_each_model_is_split_is_told_as_soon_as_it_is_known(upgrade):
     lines = upgrade[2].splitlines()
+    assert lines[0] == "reading the models of models.toml"
     assert lines.index("6/8 Counter: 2 engines") < lines.index("7/8 Plain: 2 engines")
 
 
