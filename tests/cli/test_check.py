@@ -1,5 +1,6 @@
 """`check`: a user's model goes in, and the release and the call to use come out."""
 
+import dataclasses
 import json
 import re
 import shlex
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.register.defects import DEFECTS_FILE
+from harness.run.check import ModelOptions, models_place
 from harness.toolchain.environment import PROJECT_ROOT
 from tests import commands
 
@@ -220,11 +222,25 @@ def test_what_is_asked_can_be_kept_as_a_case_to_be_run_again(unknown, folder):
     assert (code, "give the name of a new FILE.toml" in err) == (2, True)
 
 
+def test_what_an_earlier_check_asked_stays_for_the_commands_that_it_printed(tmp_path):
+    (tmp_path / "mine.py").touch()
+    first = ModelOptions(str(tmp_path / "mine.py:Plain"), fallback=("relu",))
+    place, new = models_place(first, tmp_path)
+    before = place.read_text()
+    assert (place.name, new) == ("Plain.toml", True)
+    assert models_place(first, tmp_path) == (place, False)
+    other, new = models_place(dataclasses.replace(first, fallback=("cos",)), tmp_path)
+    assert (other.name, new) == ("Plain-1.toml", True)
+    assert place.read_text() == before
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("mine.py:Plain", "--setting", "min_block=1"), "no setting min_block; it has "),
         (("mine.py:Plain", "--setting", "min_block_size"), "write NAME=VALUE"),
+        (("mine.py:Plain", "--setting", "torch_executed_ops=relu"), "write --fallback OP for"),
+        (("mine.py:Plain", "--setting", "truncate_double=yes"), "takes true or false as trunc"),
         (("mine.py:Planar",), "mine.py has no Planar; it has Counter, Plain, Folded"),
         (("elsewhere.py",), "there is no file elsewhere.py; name a model as FILE.py:CLASS"),
         (("mine.py:Plain", "--from", "2.13.0"), "--from and --to belong together"),
@@ -233,8 +249,9 @@ def test_what_is_asked_can_be_kept_as_a_case_to_be_run_again(unknown, folder):
     ],
 )
 def test_a_user_s_mistake_is_one_sentence_and_no_verdict(folder, words, told):
-    code, out, err = check(folder, *words)
+    code, out, err = check(folder, *words, "--out", "nothing")
     assert code == 2, err
     assert re.search(told, err), err
     assert "Traceback" not in err
     assert not out
+    assert not (folder / "nothing").exists()
