@@ -10,9 +10,9 @@ from typing import Final
 
 from harness.gate.attribution import due_to
 from harness.register.defects import Defect, Register
-from harness.register.facts import Fact, facts_of, place_of
+from harness.register.facts import facts_of, place_of
 from harness.register.table import Table
-from harness.wire.oracles import PACKING, Harm, Oracle
+from harness.wire.oracles import Harm
 from harness.wire.records import CellRecord
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CellState
@@ -260,14 +260,8 @@ def _causes(
     for fact in facts_of(record):
         if fact.harm and Harm(fact.harm) is not Harm.COSMETIC:
             due = due_to(place, fact, subject, table, register, lacks=lacks)
-            causes.append(Cause(due, fact.says, _harm_of(fact)))
+            causes.append(Cause(due, fact.says, Harm(fact.own_harm)))
     return causes
-
-
-def _harm_of(fact: Fact) -> Harm:
-    """The harm of one finding, where the record has that of the worst finding of its verdict."""
-    packing = fact.oracle == Oracle.VALUES and fact.says.rpartition(": ")[2] in PACKING
-    return Harm.INTERFACE if packing and fact.harm != Harm.ERROR else Harm(fact.harm)
 
 
 def _speaking(causes: Sequence[Cause], harm: Harm | None) -> tuple[Cause, ...]:

@@ -42,6 +42,7 @@ _NO_ENGINE: Final = (
     "no engine is built, so nothing is accelerated (a smaller min_block_size may change that);"
 )
 _NO_GPU: Final = "a GPU: engines are emulated on a CPU, bit for bit as PyTorch computes them"
+_REAL: Final = "really builds the engines, which are emulated on a CPU where they run"
 _MOST_SAID: Final = 160
 
 
@@ -272,7 +273,7 @@ def not_asked(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     if answer.wrong:
         return
     if checked.installed is None:
-        yield _NO_GPU
+        yield _NO_GPU if checked.builder == SEGMENT else f"a GPU: {checked.builder} {_REAL}"
     case = next(case for run in checked.runs for case in run.cases if case.name == answer.model)
     if not case.dynamic:
         yield "other sizes than the example's (give --dynamic)"

@@ -112,6 +112,12 @@ def test_only_the_saves_that_end_as_compile_does_are_told_with_it(checked: Check
     assert told(silent, right, right) == "compile() in 2.13.0 to 2.14.0"
 
 
+def test_engines_that_were_really_built_are_told_as_that(checked: Checked):
+    built = dataclasses.replace(checked, builder="tensorrt-rtx")
+    (line,) = [each for each in answer_lines(built, built.answers[0]) if "not asked" in each]
+    assert "not asked: a GPU: tensorrt-rtx really builds the engines, which are emulated" in line
+
+
 def test_damaged_evidence_is_named_with_its_file(tmp_path: Path):
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(UsageError, match=r"bad\.json: no evidence of a check, or damaged"):

@@ -61,7 +61,7 @@ def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             if isinstance(lane, PackageLane) and wanted.get("shown"):
                 yield _without_lowering(lane, case, wanted)
             elif isinstance(lane, PackageLane):
-                write = _writer_of_package(case, wanted)
+                write = _writer_of_package(case, wanted, request["builder"])
                 yield _script(lane, case, wanted, write, shows_here)
             else:
                 yield _script(lane, case, wanted, *_of_inliner(lane, case, wanted, trials))
@@ -92,11 +92,11 @@ def _of_inliner(
     return write, lambda text: trials.shows(text, files)
 
 
-def _writer_of_package(case: Case, wanted: Mapping[str, Any]) -> Write:
+def _writer_of_package(case: Case, wanted: Mapping[str, Any], builder: str) -> Write:
     """What writes scripts of a user's calls of the whole package."""
 
     def write(captured: CapturedProgram, route: Route, verdict: Verdict) -> Iterator[Written]:
-        shown = _shown(case, wanted, route, release=wanted["subject"])
+        shown = _shown(case, wanted, route, release=wanted["subject"], builder=builder)
         yield from _of_user(captured, route, verdict, shown, wanted)
         if not wanted.get("user_alone") and verdict.oracle.row.script_check:
             yield Written(_with_checks(captured, route, verdict, shown))
