@@ -210,6 +210,27 @@ def test_what_is_no_known_defect_is_reduced_to_a_script_beside_the_page(unknown)
     assert (place / "reduced_Folded_case.py").is_file()
 
 
+@pytest.mark.slow  # a check of two models, and a reduction
+def test_the_command_below_a_model_of_a_team_reduces_its_failure_from_any_folder(
+    unknown, folder, tmp_path
+):
+    asked = 'fallback = ["relu"]\nsettings = { min_block_size = 1 }\n'
+    (folder / "two.toml").write_text(
+        f'[Folded]\nmodel = "mine.py:Folded"\n{asked}dynamic = ["x:0=2:64"]\n'
+        f'[Plain]\nmodel = "mine.py:Plain"\n{asked}'
+    )
+    code, out, err = check(folder, "two.toml", "--releases", "2.14.0", "--expectations", "planted")
+    assert code == 0, err
+    told, below, plain = out.splitlines()[:3]
+    assert told.startswith("Folded: use torch_tensorrt 2.14.0 and ")
+    assert plain == "Plain: use torch_tensorrt 2.14.0 and save(m, f)"
+    command = below.partition("as no known defect; ")[2]
+    code, out, err = harness(tmp_path, *shlex.split(command)[3:])
+    assert code == 0, err
+    assert "reduced_Folded.py: " in out
+    assert (tmp_path / "reduced_Folded.py").is_file()
+
+
 def test_a_size_that_one_piece_gives_to_another_is_told_by_the_input_that_has_it(unknown):
     assert "sizes that go from one piece into another: x:0 from _run_on_" in unknown[1]
 
@@ -246,6 +267,7 @@ def test_what_an_earlier_check_asked_stays_for_the_commands_that_it_printed(tmp_
         (("mine.py:Plain", "--from", "2.13.0"), "--from and --to belong together"),
         (("mine.py:Plain", "--releases", "2.3.0"), "2.3.0: .* can be asked from 2.7.0 on"),
         (("mine.py:Plain", "--python", "no-such-python"), "no-such-python: no such program"),
+        (("mine.py:Plain", "--python", "false"), "--python false: torch is not installed there"),
     ],
 )
 def test_a_user_s_mistake_is_one_sentence_and_no_verdict(folder, words, told):

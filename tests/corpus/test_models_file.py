@@ -122,6 +122,7 @@ def test_a_model_is_a_case_of_both_lanes_and_its_file_counts_in_the_digest(file,
     (case,) = corpus.cases
     assert (case.name, case.lanes) == ("ranker", ("graph", "package"))
     assert case.declared_at == f"{place}:1"
+    assert case.real_engines, "where a builder that makes them is asked for"
     assert "_run_on_gpu_1" in split(place)
     (tmp_path / "ranker.py").write_text(RANKER.replace("20)", "20, bias=False)"))
     assert read_corpus(sys.executable, [place]).digest != corpus.digest
