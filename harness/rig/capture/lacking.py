@@ -27,6 +27,7 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         "state": writes,
         "only-writes": writes,
         "input-writes": writes,
+        "slice-writes": any(map(_writes_a_part, _nodes(exported))),
         "keywords": bool(example.kwargs)
         or any(each.kind is each.VAR_POSITIONAL for each in forward),
         "sizes": captured.program.dynamic_shapes is not None,
@@ -66,6 +67,25 @@ def _writes(exported: ExportedProgram) -> bool:
     return bool(signature.buffers_to_mutate or signature.user_inputs_to_mutate) or any(
         schema is not None and schema.is_mutable for schema in schemas
     )
+
+
+def _writes_a_part(node: Node) -> bool:
+    """Whether it may write to a part of a tensor, in place or in a copy."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return False
+    name = schema.name.partition("::")[2]
+    written = node.args[0] if node.args else None
+    return (
+        name.endswith("_scatter")
+        or name.startswith("index_copy")
+        or (schema.is_mutable and isinstance(written, Node) and _is_view(written))
+    )
+
+
+def _is_view(node: Node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and any(each.alias_info for each in schema.returns)
 
 
 def _returned(exported: ExportedProgram) -> list[Any]:

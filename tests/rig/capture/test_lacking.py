@@ -25,6 +25,11 @@ def branched(model, x):
     return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
 
 
+def write(tensor, *args):
+    tensor[args[:-1]] = args[-1]
+    return tensor + 1
+
+
 def has(does, given, buffer=None):
     """All that may matter and that the model does not surely lack."""
     program = Program(lambda generator, size: Inputs((given,)), model=Model(does, buffer))
@@ -37,7 +42,7 @@ def has(does, given, buffer=None):
 TOLD = [
     *("state", "only-writes", "input-writes", "keywords", "sizes", "data-sizes", "containers"),
     *("no-inputs", "returns-none", "complex", "control-flow", "global-partitioner", "recompiled"),
-    *("strided-state", "torch-2.9"),
+    *("slice-writes", "strided-state", "torch-2.9"),
 ]
 X = torch.ones(2, 3)
 WRITES = {"state", "only-writes", "input-writes"}
@@ -49,6 +54,9 @@ WRITES = {"state", "only-writes", "input-writes"}
         (lambda model, x: torch.relu(x) + model.kept, X, set()),
         (lambda model, x: model.kept.add_(x) * 2, X, WRITES),
         (lambda model, x: x.add_(1) * 2, X, WRITES),
+        (lambda model, x: write(model.kept, torch.tensor([1]), x[:1]), X, WRITES),
+        (lambda model, x: write(model.kept, slice(1, 2), x[:1]), X, {*WRITES, "slice-writes"}),
+        (lambda model, x: torch.slice_scatter(x, x[:1], 0, 0, 1), X, {"slice-writes"}),
         (lambda model, x: x[torch.nonzero(x[:, 0])[:, 0]], X, {"data-sizes"}),
         (lambda model, x: x * x.sum().item(), X, {"data-sizes"}),
         (lambda model, x: x["a"] + 1, {"a": X}, {"containers"}),
