@@ -257,8 +257,12 @@ def _parameter_names(model: torch.nn.Module, example: Inputs) -> dict[Path, str]
 def _shapes(model: torch.nn.Module, example: Inputs, groups: Sequence[Sequence[Place]]) -> Any:
     """The places in the form in which `torch.export` takes ``dynamic_shapes``."""
     dims: dict[Path, dict[int, Any]] = {}
+    names: set[str] = set()  # which torch says where a size cannot vary
     for number, group in enumerate(groups):
-        dim = Dim(f"size{number}", min=group[0].low, max=group[0].high)
+        name = re.sub(r"\W", "_", group[0].named)
+        name = f"{name}_{number}" if name in names else name
+        names.add(name)
+        dim = Dim(name, min=group[0].low, max=group[0].high)
         for place in group:
             dims.setdefault(place.path, {})[place.axis] = dim
     return _built(model, example, dims)

@@ -7,6 +7,7 @@ name and overload, or a function's module and name (`_operator.getitem`).
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
@@ -92,6 +93,8 @@ def _not_there(names: Collection[str], graph: Collection[str], lowered: MadeOf) 
         for match in difflib.get_close_matches(name, known, n=1)
     ]
     hint = f"; perhaps {', '.join(near)}" if near else ""
+    if any(re.search(r"[,\s]", name) for name in names):
+        hint = "; name one op at a time, each by a --fallback of its own"
     made = sorted(set(lowered) - set(graph) - {GETITEM})
     becomes = f"; lowering makes {', '.join(made)} of them" if made else ""
     listed = ", ".join(sorted(graph)) or "no op"

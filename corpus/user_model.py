@@ -6,13 +6,10 @@ import copy
 import importlib.util
 import inspect
 import json
-import os
-import signal
 import sys
 import types
 import zipfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -20,14 +17,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+import torch.utils._pytree as pytree
 
 from corpus.case import Inputs, Program
 from corpus.model_sizes import CannotVary, Sizes, sizes_of_archive, sizes_of_model
+from corpus.rehearsal import dies
 from corpus.user_inputs import as_inputs, equal, kind, scaled, told
 
 #: Of the names of modules that are imported for a models file.
 PREFIX: Final = "corpus_models."
 _ARCHIVE: Final = ".pt2"
+#: What torch says where there is no GPU, or none that it can use.
+_NO_GPU: Final = ("not compiled with CUDA", "no NVIDIA driver", "No CUDA GPUs")
+_RETURN: Final = "return a tuple of arguments, a dict of keywords, or both as a pair"
+_ONE_DICTIONARY: Final = "; where a dict is itself the one argument, return it in a tuple, ({...},)"
 
 
 class WrongModel(Exception):
@@ -132,10 +135,12 @@ class UserModel:
             torch.manual_seed(seed % 2**63)
             try:
                 return copy.deepcopy(self._make_inputs(size))
+            except WrongModel:
+                raise
             except Exception as error:
                 raise self._wrong(
-                    f"the function of the inputs raises {type(error).__name__}: {error}; let it "
-                    "return a tuple of arguments, a dict of keywords, or both as a pair"
+                    f"the function of the inputs raises {type(error).__name__}: {error}; "
+                    f"{_on_a_gpu(error) or f'mend it, and let it {_RETURN}'}"
                 ) from error
 
     def _made_model(self) -> torch.nn.Module:
@@ -143,9 +148,9 @@ class UserModel:
             model = self._make_model()
         except Exception as error:
             call = self.made_by[1] if self.made_by else self._entry.model
+            other = "mend it, or name a function without arguments that returns the model"
             raise self._wrong(
-                f"{call} raises {type(error).__name__}: {error}; mend it, or name a function "
-                "without arguments that returns the model"
+                f"{call} raises {type(error).__name__}: {error}; {_on_a_gpu(error) or other}"
             ) from error
         if not isinstance(model, torch.nn.Module):
             raise self._wrong(
@@ -155,16 +160,24 @@ class UserModel:
         return model
 
     def _try(self, model: torch.nn.Module, example: Inputs) -> None:
+        before = copy.deepcopy([*_tensors(model, example)])
         try:
-            model(*example.args, **example.kwargs)
+            returned = model(*example.args, **example.kwargs)
         except Exception as error:
             given = ", ".join(told(example))
             first = str(error).strip().splitlines()[0] if str(error).strip() else ""
             raise self._wrong(
                 f"the model itself does not take these inputs ({given}): "
                 f"{type(error).__name__}: {first}; its forward takes {_signature(model.forward)}; "
-                "let inputs return a tuple of arguments, a dict of keywords, or both as a pair"
+                f"let inputs {_RETURN}"
+                f"{_ONE_DICTIONARY if example.kwargs and not example.args else ''}"
             ) from error
+        tensors = any(isinstance(each, torch.Tensor) for each in pytree.tree_leaves(returned))
+        if not tensors and all(map(torch.equal, before, _tensors(model, example))):
+            raise self._wrong(
+                f"the model returns no tensor, but {kind(returned)}, and writes to none; let its "
+                "forward return what it computes"
+            )
 
     def _model_maker(self) -> Callable[[], Any]:
         file, _, name = self._entry.model.partition(":")
@@ -226,9 +239,18 @@ class UserModel:
                 f"{file}:{name or 'example'} is {kind(function)}; name a function{why}"
             )
         takes_size = "size" in _parameters(function)
+        needed = [each for each in _required(function) if each != "size"]
+        if needed:
+            raise self._wrong(
+                f"{file}:{name or 'example'} takes arguments ({', '.join(needed)}); name a "
+                f"function without arguments{why}"
+            )
 
         def make(size: int | None) -> Inputs:
-            return as_inputs(function(size) if takes_size else function())
+            returned = function(size) if takes_size else function()
+            if returned is None:
+                raise self._wrong(f"{file}:{name or 'example'} returns None; let it {_RETURN}")
+            return as_inputs(returned)
 
         make.takes_size = takes_size  # type: ignore[attr-defined]
         return make
@@ -280,7 +302,7 @@ class UserModel:
             )
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
-        died = self._rehearsed and _dies(partial(spec.loader.exec_module, module))
+        died = self._rehearsed and dies(partial(spec.loader.exec_module, module))
         if died:
             del sys.modules[name]
             raise self._wrong(f"the process that imports {path} {died}; mend what it does there")
@@ -309,29 +331,6 @@ class UserModel:
         return WrongModel(f"{self._entry.name}: {reason}")
 
 
-def _dies(work: Callable[[], object]) -> str:
-    """How a fork of this process ends that does ``work``, or nothing where it comes to its end.
-
-    What it raises is an end as well: it is raised again where the work is done in this process.
-    """
-    theirs, ours = os.pipe()
-    pid = os.fork()
-    if not pid:
-        try:
-            with suppress(Exception):
-                work()
-            os.write(ours, b"!")
-        finally:
-            os._exit(1)
-    os.close(ours)
-    with os.fdopen(theirs, "rb", buffering=0) as pipe:
-        ended = pipe.read(1)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if ended:
-        return ""
-    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
-
-
 def load_archive(file: Path, name: str) -> torch.export.ExportedProgram:
     """A program that `torch.export.save` wrote.
 
@@ -355,6 +354,21 @@ def _written_by(file: Path) -> str:
             return f"which torch {json.loads(archive.read(model))['torch_version']} wrote"
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return "which is no archive that torch.export.save wrote"
+
+
+def _tensors(model: torch.nn.Module, example: Inputs) -> Iterator[torch.Tensor]:
+    """What a call may write to."""
+    yield from model.buffers()
+    for leaf in pytree.tree_leaves((example.args, dict(example.kwargs))):
+        if isinstance(leaf, torch.Tensor):
+            yield leaf
+
+
+def _on_a_gpu(error: Exception) -> str:
+    """What to write instead, if the error is that there is no GPU."""
+    if not any(each in str(error) for each in _NO_GPU):
+        return ""
+    return "everything runs on the CPU here, so leave .cuda() and device='cuda' out"
 
 
 def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:

@@ -116,10 +116,10 @@ def check_command(
         raise UsageError("--here asks the package that is installed; leave out which others")
     catalogue = load_catalogue()
     asked = releases_to_ask(catalogue, releases, first, last)
-    place = models_place(stated, out_dir, save_case)
-    toolchain = toolchain_for(wheelhouse, offline)
-    toolchain = python_with(toolchain, python, tuple(with_ or ()))
+    place, new = models_place(stated, out_dir, save_case)
     progress = _Shown(asked[0])
+    if place == Path(model):
+        say(f"reading the models of {place}")
     options = RunOptions(
         builders=(builder,),
         jobs=jobs,
@@ -130,11 +130,17 @@ def check_command(
         command_line=command_line(),
     )
     try:
+        toolchain = toolchain_for(wheelhouse, offline)
+        toolchain = python_with(toolchain, python, tuple(with_ or ()))
         if here:
             checked = check_here(place, options, toolchain, catalogue, progress.of)
         else:
             back = not (releases or first)
             checked = check(place, asked, options, toolchain, catalogue, progress.of, go_back=back)
+    except UsageError:
+        if new:
+            _remove(place, out_dir)
+        raise
     finally:
         progress.close()
     for run in checked.runs:
@@ -143,6 +149,14 @@ def check_command(
     if reduce:
         _reduce_unknown(checked, toolchain, seed)
     return code
+
+
+def _remove(place: Path, out: Path) -> None:
+    """Take away the models file of what was wrong, and the folders that were made for it."""
+    place.unlink()
+    for folder in (out / "models", out):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def _tell(checked: Checked, first: str, last: str) -> int:
@@ -189,7 +203,7 @@ def _reduce_unknown(checked: Checked, toolchain: Toolchain, seed: int) -> None:
             worst.release,
             worst.route,
             checked.builder,
-            str(Path(checked.place).resolve()),
+            checked.place,
             Known(known.table, known.register),
             toolchain,
             seed,

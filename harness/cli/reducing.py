@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shlex
 import sys
 import textwrap
 import time
@@ -17,7 +18,7 @@ import typer
 
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file
-from harness.base.program import PROGRAM
+from harness.base.program import PROGRAM, command_line
 from harness.base.words import plural
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
@@ -28,6 +29,7 @@ from harness.cli.inspecting import (
     chosen_routes,
     known_case,
     lane_of,
+    lanes_meant,
     packaged_subject,
     routes_of,
     subject_for,
@@ -51,6 +53,10 @@ from harness.wire.vocabulary import SubjectKind
 FOUND = PROJECT_ROOT / "corpus" / "found"
 HANDMADE = "handmade"
 _WIDTH = 98
+_WITHOUT_LOWERING = (
+    "compile() lowers this model to another one, which does not show the failure. The script calls "
+    "what stands behind the lowering: the partitioner, the conversion and save()."
+)
 
 
 def reduce_command(
@@ -107,15 +113,24 @@ def reduce_command(
     if defect and defect not in expectations.register.by_id:
         raise UsageError(f"--defect {defect!r} is no known one; `{PROGRAM} defects` lists them")
     known = Known(expectations.table, expectations.register, like)
+    how, out = None, out or Path(f"reduced_{case}.py")
     if check:
         asked = Asked(case, mode, "", (Route.PLAIN,), {"corpus": places, "seed": seed}, check=check)
-        how = None
-    else:
-        which = (subject, lane, route, builder, exporter, like, run)
+        done = reduce_model(asked, known, toolchain.python, _Progress())
+        return _written(case, done, how, toolchain, known, out, seed)
+    lanes = lanes_meant(info, lane, route, subject, bool(places))
+    for chosen in lanes:
+        which = (subject, chosen, route, builder, exporter, like, run)
         how = _how(info, *which, toolchain, places, seed)
         asked = Asked(case, mode, how.subject, how.routes, how.setup, oracle, harm, defect)
-    done = reduce_model(asked, known, toolchain.python, _Progress())
-    return _written(case, done, how, toolchain, known, out or Path(f"reduced_{case}.py"), seed)
+        try:
+            done = reduce_model(asked, known, toolchain.python, _Progress())
+            break
+        except UsageError as error:
+            if chosen is lanes[-1]:
+                raise
+            tell(f"{error.what}; the graph lane, which has the inliner alone, is asked next")
+    return _written(case, done, how, toolchain, known, out, seed)
 
 
 def reduce_call(
@@ -135,7 +150,7 @@ def reduce_call(
     Raises:
         UsageError, SurroundingsError, KeyboardInterrupt: as `reduce_model`.
     """
-    which = (release, "", route, builder, None, "", LATEST)
+    which = (release, lane_of(info, "", route), route, builder, None, "", LATEST)
     how = _how(info, *which, toolchain, (place,), seed)
     asked = Asked(info.name, "nonstrict", how.subject, how.routes, how.setup, limit_s=limit_s)
     done = reduce_model(asked, known, toolchain.python, _Progress())
@@ -157,7 +172,7 @@ class _How:
 def _how(
     info: CaseInfo,
     subject: str,
-    lane: str,
+    lane: Lane,
     route: str,
     builder: str,
     exporter: Path | None,
@@ -167,8 +182,7 @@ def _how(
     places: Sequence[str],
     seed: int,
 ) -> _How:
-    chosen = lane_of(info, lane, route)
-    if chosen is Lane.PACKAGE:
+    if lane is Lane.PACKAGE:
         spec = packaged_subject(subject, exporter, like, toolchain, option.RESULTS, run)
         release, site = whole_package(spec, toolchain, load_catalogue(), builder)
         known = routes_of(info, release.package_routes)
@@ -178,7 +192,7 @@ def _how(
         known = routes_of(info, spec.routes)
         setup = graph_lane(toolchain.emulated_runtime(), [spec], places, seed)
     routes = chosen_routes(spec.subject, known, route, info.name)
-    return _How(spec, tuple(map(Route, routes)), setup, chosen, spec.subject, builder)
+    return _How(spec, tuple(map(Route, routes)), setup, lane, spec.subject, builder)
 
 
 class _Progress:
@@ -290,9 +304,16 @@ def _script(
         calls = tuple(each for each in release.package_routes if each.reaches is place.route)
         if calls:
             short = dataclasses.replace(wanted, routes=calls)
-            (script,) = package_scripts_for([short], toolchain, release, corpus, seed)
-            if script.text:
-                return script
+            parts = dataclasses.replace(
+                short,
+                what=f"{what}\n\n{_WITHOUT_LOWERING}",
+                shown=done.verdict,
+                command=shlex.join(command_line()),
+            )
+            for each in (short, parts):
+                (script,) = package_scripts_for([each], toolchain, release, corpus, seed)
+                if script.text:
+                    return script
     (script,) = scripts_for([wanted], toolchain, corpus, seed)
     return script
 

@@ -308,12 +308,12 @@ def due_to(
     Args:
         subject: as the record names it.
         like: the release that a candidate is held against.
-        lacks: what the model has not, by the names of `harness.register.defects.MODELS`. A defect
-            that needs it is not the cause, whatever its sign says.
+        lacks: what the model has not, by the names of `MODELS` and `NEEDS` of the register. A
+            defect that needs it is not the cause, whatever its sign says.
     """
     if lacks:
         due = due_to(place, fact, subject, table, register, like)
-        return tuple(defect for defect in due if not {*defect.models} <= {*lacks})
+        return tuple(defect for defect in due if defect.met_by(lacks))
     if table.stands_for(subject, like) == subject:
         return tuple(register.candidates(place, fact, [subject]))
     entries = [table.expected(place, release).get(fact.seen) for release in table.releases]

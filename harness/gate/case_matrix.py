@@ -227,7 +227,7 @@ def _of_harm(
 
 def _defects_of(facts: Sequence[Attributed], harm: Harm) -> set[str]:
     """The defects of a cell that do this harm: what harms less in it is not why."""
-    alike = [fact for fact in facts if fact.fact.harm == harm] or facts
+    alike = [fact for fact in facts if fact.fact.own_harm == harm] or facts
     return {fact.defect for fact in alike if fact.defect}
 
 

@@ -260,7 +260,7 @@ def _causes(
     for fact in facts_of(record):
         if fact.harm and Harm(fact.harm) is not Harm.COSMETIC:
             due = due_to(place, fact, subject, table, register, lacks=lacks)
-            causes.append(Cause(due, fact.says, Harm(fact.harm)))
+            causes.append(Cause(due, fact.says, Harm(fact.own_harm)))
     return causes
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -59,7 +59,9 @@ MODELS: Final[Mapping[str, str]] = {
     "recompiled": "is compiled a second time",
     "any": "is any model",
 }
-#: Of these, those that a model without state has none of.
+#: What has to be there besides for some defects.
+NEEDS: Final = ("strided-state", "torch-2.9")
+#: Of `MODELS`, those that a model without state has none of.
 HAVING_STATE: Final = frozenset(("state", "only-writes", "input-writes"))
 #: The built-in inliners are the algorithms of these releases, and torch is no release at all.
 _COUNTS_AS: Final = {"name-matching": "2.13.0", "positional": "2.14.0"}
@@ -108,6 +110,7 @@ class Defect:
     workaround: str
     signs: tuple[Sign, ...] = ()
     models: tuple[str, ...] = ("any",)
+    needs: tuple[str, ...] = ()
     upstream: tuple[str, ...] = ()
     since: str = ""
     fixed_in: str = ""
@@ -131,6 +134,10 @@ class Defect:
     def may_show(self, subject: str) -> bool:
         """As `alive_in`, but the control, which inlines nothing, shows only torch's own defects."""
         return self.alive_in(subject) and (subject != "torch" or self.blame in _NO_INLINER)
+
+    def met_by(self, lacks: Collection[str]) -> bool:
+        """Whether a model may meet it that surely has not what ``lacks`` names."""
+        return not ({*self.models} <= {*lacks} or {*self.needs} & {*lacks})
 
     def signed(self, place: Place, fact: Fact) -> bool:
         return any(sign.fits(place, fact) for sign in self.signs)
@@ -198,6 +205,9 @@ def _check(defect: Defect, table: TomlTable) -> None:
     for model in defect.models or ("",):
         if model not in MODELS:
             raise table.wrong(f"models {model!r}: write names of these: {', '.join(MODELS)}")
+    for need in defect.needs:
+        if need not in NEEDS:
+            raise table.wrong(f"needs {need!r}: write names of these: {', '.join(NEEDS)}")
     if not defect.where:
         raise table.wrong("where is empty: name upstream's function and its file")
     for key in ("since", "fixed_in"):

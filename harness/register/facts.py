@@ -18,7 +18,7 @@ from typing import Final
 from packaging.version import InvalidVersion, Version
 
 from harness.wire.builders import PINNED, SEGMENT
-from harness.wire.oracles import Oracle
+from harness.wire.oracles import PACKING, Harm, Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import CellState
@@ -29,6 +29,7 @@ NONSTRICT: Final = "nonstrict"
 #: The subjects whose names are no versions.
 NAMED_SUBJECTS: Final = ("name-matching", "positional", "torch")
 
+_WRONG_NUMBERS: Final = (Harm.SILENT, Harm.WARNED)
 _DIGITS = re.compile(r"\d+")
 _QUOTED = re.compile(r"(type '[^']*')|(?<!\w)(?:'[^']*'|\"[^\"]*\"|`[^`]*`)(?!\w)")
 _KEEPS_QUOTES = re.compile(r"has no attribute|has no setter|cannot assign")
@@ -58,6 +59,12 @@ class Fact:
     @property
     def stage(self) -> str:
         return self.fails.partition("@")[2]
+
+    @property
+    def own_harm(self) -> str:
+        """Its harm, where ``harm`` is that of the worst finding of its verdict."""
+        packing = self.oracle == Oracle.VALUES and self.says.rpartition(": ")[2] in PACKING
+        return Harm.INTERFACE if packing and self.harm in _WRONG_NUMBERS else self.harm
 
     @property
     def text(self) -> str:

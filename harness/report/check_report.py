@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -41,6 +42,7 @@ _NO_ENGINE: Final = (
     "no engine is built, so nothing is accelerated (a smaller min_block_size may change that);"
 )
 _NO_GPU: Final = "a GPU: engines are emulated on a CPU, bit for bit as PyTorch computes them"
+_REAL: Final = "really builds the engines, which are emulated on a CPU where they run"
 _MOST_SAID: Final = 160
 
 
@@ -78,8 +80,10 @@ def headline(checked: Checked, answer: ModelAnswer) -> str:
         reason = next((call.reason for call in answer.calls.values() if call.reason), "no verdict")
         return f"{name} {newest} could not be asked: {reason}"
     if best is None:
-        asked = plural(len(answer.releases), "release")
-        return f"{name} no release of the {asked} asked saves it right by any call"
+        asked = len(answer.releases)
+        which = newest if asked == 1 else f"none of the {asked} releases asked"
+        by = _refusals(answer) if answer.refused_by_torch else ""
+        return f"{name} {which} saves it right by {'no' if asked == 1 else 'any'} call{by}"
     form = (
         ""
         if best.standing is Standing.RIGHT
@@ -89,6 +93,14 @@ def headline(checked: Checked, answer: ModelAnswer) -> str:
     if best.release == newest:
         return f"{name} {use}"
     return f"{name} {newest} saves it right by no call; {use}"
+
+
+def _refusals(answer: ModelAnswer) -> str:
+    """By whom every save is refused, where that is torch itself."""
+    titles = [
+        cause.refusal.title for call in answer.failing for cause in call.causes if cause.refusal
+    ]
+    return f": {' and '.join(dict.fromkeys(titles))}"
 
 
 def _name(checked: Checked, answer: ModelAnswer) -> str:
@@ -185,8 +197,8 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
         (call, cause), of = found[0], dict[tuple[str, ...], list[str]]()
         for route in dict.fromkeys(each.route for each, _ in found):
             names = [each.release for each, _ in found if each.route is route]
-            told_as = _with_saves(route, *names)
-            of.setdefault(tuple(spans(names, order)), []).append(told_as)
+            for told_as, with_saves in _with_saves(answer, route, names).items():
+                of.setdefault(tuple(spans(with_saves, order)), []).append(told_as)
         calls = "; ".join(
             f"{', '.join(failing)} in {', '.join(names)}" for names, failing in of.items()
         )
@@ -197,10 +209,9 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
             title, instead = cause.refusal.title, cause.refusal.instead
             like = f"as {title}"
         says = cause.says if len(cause.says) < _MOST_SAID else f"{cause.says[:_MOST_SAID]} ..."
-        what = f"{PROGRAM} {'explain' if title else 'reduce'} {answer.model}"
-        where = f"--subject {call.release} --route {call.route} --corpus {checked.place}"
-        where += "" if checked.builder == SEGMENT else f" --builder {checked.builder}"
-        command = f"{what} {where}"
+        words = ["explain" if title else "reduce", answer.model, "--subject", call.release]
+        words += ["--route", call.route, "--corpus", checked.place]
+        words += [] if checked.builder == SEGMENT else ["--builder", checked.builder]
         told.append(
             Told(
                 call.release,
@@ -211,16 +222,30 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
                 like,
                 says,
                 instead,
-                command,
+                f"{PROGRAM} {shlex.join(words)}",
             )
         )
     return sorted(told, key=lambda each: -list(Standing).index(each.standing))
 
 
-def _with_saves(route: Route, *releases: str) -> str:
-    """What `compile` makes wrong, every save writes down."""
-    call = _call(route, *releases)
-    return f"{call}, and so every save," if route is Route.COMPILE else call
+def _with_saves(answer: ModelAnswer, route: Route, releases: Sequence[str]) -> dict[str, list[str]]:
+    """A call, with the saves that write down what `compile` made wrong, and its releases."""
+    told: dict[str, list[str]] = {}
+    for release in releases:
+        call = _call(route, *releases)
+        if route is Route.COMPILE:
+            saves = [each for each in answer.routes if (release, each) in answer.calls][1:]
+            same = [each for each in saves if _shares_the_end(answer, release, each)]
+            named = ["every save"] if same == saves else [_call(each, *releases) for each in same]
+            call += f", and so {', '.join(named)}," if same else ""
+        told.setdefault(call, []).append(release)
+    return told
+
+
+def _shares_the_end(answer: ModelAnswer, release: str, save: Route) -> bool:
+    """Whether a save ends as `compile` does, and for no cause of its own."""
+    compiled, saved = answer.calls[release, Route.COMPILE], answer.calls[release, save]
+    return not saved.causes and saved.standing is compiled.standing
 
 
 def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
@@ -248,7 +273,7 @@ def not_asked(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     if answer.wrong:
         return
     if checked.installed is None:
-        yield _NO_GPU
+        yield _NO_GPU if checked.builder == SEGMENT else f"a GPU: {checked.builder} {_REAL}"
     case = next(case for run in checked.runs for case in run.cases if case.name == answer.model)
     if not case.dynamic:
         yield "other sizes than the example's (give --dynamic)"

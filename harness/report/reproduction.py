@@ -17,14 +17,17 @@ from harness.subjects.choosing import found_again
 from harness.subjects.packages import whole_package
 from harness.toolchain import PackageSite, Toolchain
 from harness.toolchain.rig_client import ask_rig, graph_lane, package_lane
-from harness.wire.records import SubjectSpec
+from harness.wire.record_json import to_json
+from harness.wire.records import SubjectSpec, Verdict
 
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
     """A failure to be shown. ``labels`` are pairs of oracle and label; none for any that fails.
 
-    Of the package lane ``says`` are the findings that are meant, of several in one verdict. With a
+    Of the package lane ``says`` are the findings that are meant, of several in one verdict, and
+    ``shown`` is a verdict of the graph lane, which is to be shown without the lowering, and
+    ``command`` what makes the script, if that is not `reproduce`. With a
     ``name``, a defect's, it is for upstream: a script of a user's calls alone, which says nothing
     of here, and the same as a test, which is expected to fail for this ``reason``.
     """
@@ -38,6 +41,8 @@ class Wanted:
     labels: tuple[tuple[str, str], ...] = ()
     options: str = ""  # what the command needs beside, to find the case and the candidate
     says: tuple[str, ...] = ()
+    shown: Verdict | None = None
+    command: str = ""
     name: str = ""
     reason: str = ""
 
@@ -193,8 +198,9 @@ def _to_json(wanted: Wanted) -> dict[str, Any]:
         "what": wanted.what,
         "file": wanted.file or f"{wanted.case}.py",
         "labels": [list(pair) for pair in wanted.labels],
-        "command": "" if wanted.name else reproduce_command(wanted, "{route}"),
+        "command": "" if wanted.name else wanted.command or reproduce_command(wanted, "{route}"),
         "says": list(wanted.says),
+        "shown": None if wanted.shown is None else to_json(wanted.shown),
         "user_alone": bool(wanted.name),
         "name": wanted.name,
         "reason": wanted.reason,

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,9 +48,9 @@ class ModelOptions:
 class Checked:
     """What came out for some models.
 
-    ``runs`` are the runs that were made, the newest releases in the first. ``splits`` tells how the
-    newest release split each model. ``installed`` is the package that was asked, if it is the one
-    that is installed here.
+    ``place`` is the models file, as a command in any folder finds it. ``runs`` are the runs that
+    were made, the newest releases in the first. ``splits`` tells how the newest release split each
+    model. ``installed`` is the package that was asked, if it is the one that is installed here.
     """
 
     place: str
@@ -61,12 +62,17 @@ class Checked:
     builder: str = SEGMENT
 
 
-def models_place(options: ModelOptions, out: Path, keep: Path | None = None) -> Path:
+def models_place(options: ModelOptions, out: Path, keep: Path | None = None) -> tuple[Path, bool]:
     """The models file of a model: itself if it is one, else one that is written for it.
+
+    One that says something else, of an earlier check, stays as it is: its commands are printed.
 
     Args:
         out: the folder below which it is written.
         keep: the file to write instead.
+
+    Returns:
+        The file, and whether it is new.
 
     Raises:
         UsageError: there is no such file, a setting is not NAME=VALUE, or ``keep`` is taken.
@@ -80,15 +86,20 @@ def models_place(options: ModelOptions, out: Path, keep: Path | None = None) -> 
     if file.suffix == ".toml":
         if dataclasses.replace(options, model="") != ModelOptions(""):
             raise UsageError(f"{file} says itself what its models are given; leave the options out")
-        return file
+        return file, False
     name = _NAME.sub("_", options.model.partition(":")[2] or file.stem)
     if keep is not None and (keep.suffix != ".toml" or keep.exists()):
         raise UsageError(f"--save-case {keep}: give the name of a new FILE.toml")
-    place = keep or out / "models" / f"{name}.toml"
+    text = "\n".join(_table(name, options)).encode()
+    names = (f"{name}-{number}.toml" if number else f"{name}.toml" for number in count())
+    places = (keep,) if keep else (out / "models" / each for each in names)
+    place = next(each for each in places if not each.exists() or each.read_bytes() == text)
+    if place.exists():
+        return place, False
     with written_to(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(place, "\n".join(_table(name, options)).encode())
-    return place
+    replace_file(place, text)
+    return place, True
 
 
 def _table(name: str, options: ModelOptions) -> Iterator[str]:
@@ -196,7 +207,7 @@ def check(
         left = [version for version in left if older.index(version) < older.index(asked[-1])]
         waiting = list(reversed(left[-2:])) if go_back and unsafe else []
     return Checked(
-        str(place),
+        str(place.resolve()),
         answers,
         tuple(runs),
         splits.of,
@@ -234,7 +245,7 @@ def check_here(
     on_split = splits.told_to(shown.say)
     judged = run(options, toolchain, catalogue, shown, corpus=corpus, on_split=on_split)
     return Checked(
-        str(place),
+        str(place.resolve()),
         _answers(splits, [judged], [installed.release]),
         (judged,),
         splits.of,

@@ -17,6 +17,7 @@ from harness.toolchain import Toolchain
 from harness.toolchain.cache import guarded, locked, workspace
 
 _FOLDER: Final = "with"
+_HAS_TORCH: Final = "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)"
 
 
 def python_with(toolchain: Toolchain, python: str, packages: tuple[str, ...]) -> Toolchain:
@@ -26,7 +27,7 @@ def python_with(toolchain: Toolchain, python: str, packages: tuple[str, ...]) ->
     else in the environment that runs this.
 
     Raises:
-        UsageError: there is no such Python, or both are asked for.
+        UsageError: there is no such Python, or it has no torch, or both are asked for.
         SurroundingsError: the packages cannot be installed.
     """
     if python and packages:
@@ -35,6 +36,11 @@ def python_with(toolchain: Toolchain, python: str, packages: tuple[str, ...]) ->
         found = shutil.which(python)
         if found is None:
             raise UsageError(f"--python {python}: no such program")
+        if run([found, "-c", _HAS_TORCH]).code != 0:
+            raise UsageError(
+                f"--python {python}: torch is not installed there; name the Python of an "
+                "environment that has torch and what the model imports"
+            )
         return dataclasses.replace(toolchain, python=os.path.abspath(found))
     if not packages:
         return toolchain

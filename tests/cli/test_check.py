@@ -1,5 +1,6 @@
 """`check`: a user's model goes in, and the release and the call to use come out."""
 
+import dataclasses
 import json
 import re
 import shlex
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.register.defects import DEFECTS_FILE
+from harness.run.check import ModelOptions, models_place
 from harness.toolchain.environment import PROJECT_ROOT
 from tests import commands
 
@@ -57,7 +59,7 @@ SPLIT = ["--fallback", "relu", "--setting", "min_block_size=1"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("user")
+    folder = tmp_path_factory.mktemp("a user")
     (folder / "mine.py").write_text(MODEL)
     return folder
 
@@ -102,7 +104,7 @@ def test_a_wrong_model_of_a_team_is_told_in_its_line_and_the_others_are_asked(up
     assert code == 2, err
     assert lines[1].startswith("Sized: Sized takes arguments (size); write a ")
     assert lines[5].startswith("Typo: has no key fallbacks; there are model, inputs, fallback")
-    page = Path(re.search(r"page: (\S+)", out)[1])
+    page = Path(re.search(r"page: (.+)", out)[1])
     models = json.loads((page.parent / "check.json").read_text())["models"]
     assert [bool(model.get("wrong")) for model in models] == [
         *(False, True, True, False),
@@ -129,6 +131,7 @@ def test_a_model_whose_import_ends_the_process_has_its_line_too(upgrade, folder)
 
 def test_how_each_model_is_split_is_told_as_soon_as_it_is_known(upgrade):
     lines = upgrade[2].splitlines()
+    assert lines[0] == "reading the models of models.toml"
     assert lines.index("6/8 Counter: 2 engines") < lines.index("7/8 Plain: 2 engines")
 
 
@@ -140,24 +143,24 @@ def one(folder):
 def test_a_model_that_no_call_saves_right_is_red_and_names_the_known_defect(one, folder):
     code, out, err = one
     assert code == 1, err
-    assert out.startswith("Counter: no release of the 1 release asked saves it right by any call")
+    assert out.startswith("Counter: 2.13.0 saves it right by no call")
     assert "silently wrong, as the known defect: " in out
     assert "A buffer or KV cache is never updated: every call after the first is wrong" in out
     assert "in PyTorch as asked: aten.relu.default" in out
     assert "not asked: a GPU" in out
-    page = Path(re.search(r"page: (\S+)", out)[1])
+    page = Path(re.search(r"page: (.+)", out)[1])
     data = json.loads((page.parent / "check.json").read_text())
     (model,) = data["models"]
     assert model["use"] is None
     assert {call["standing"] for call in model["calls"]} >= {"silently wrong"}
     html = page.read_text()
     assert "<svg" in html
-    assert "Counter: no release" in html
+    assert "Counter: 2.13.0 saves it right by no call" in html
 
 
-def test_the_command_that_is_printed_explains_the_call(one, folder):
+def test_the_command_that_is_printed_explains_the_call_from_any_folder(one, tmp_path):
     command = re.search(r"^  (python -m harness explain .*)$", one[1], re.MULTILINE)[1]
-    code, out, err = harness(folder, *shlex.split(command)[3:])
+    code, out, err = harness(tmp_path, *shlex.split(command)[3:])
     assert code == 0, err
     assert "2.13.0" in out
 
@@ -194,7 +197,7 @@ def test_what_is_no_known_defect_is_reduced_to_a_script_beside_the_page(unknown)
     code, out, err = unknown
     assert code == 0, err
     assert "save(m, f) in 2.14.0: error, as no known defect" in out
-    place = Path(re.search(r"page: (\S+)", out)[1]).parent
+    place = Path(re.search(r"page: (.+)", out)[1]).parent
     script = place / "reduced_Folded.py"
     lines = len(script.read_text().splitlines())
     assert lines < 100
@@ -205,6 +208,27 @@ def test_what_is_no_known_defect_is_reduced_to_a_script_beside_the_page(unknown)
     assert int(after) < int(before)
     assert "It bears the signs of no known defect" in script.read_text()
     assert (place / "reduced_Folded_case.py").is_file()
+
+
+@pytest.mark.slow  # a check of two models, and a reduction
+def test_the_command_below_a_model_of_a_team_reduces_its_failure_from_any_folder(
+    unknown, folder, tmp_path
+):
+    asked = 'fallback = ["relu"]\nsettings = { min_block_size = 1 }\n'
+    (folder / "two.toml").write_text(
+        f'[Folded]\nmodel = "mine.py:Folded"\n{asked}dynamic = ["x:0=2:64"]\n'
+        f'[Plain]\nmodel = "mine.py:Plain"\n{asked}'
+    )
+    code, out, err = check(folder, "two.toml", "--releases", "2.14.0", "--expectations", "planted")
+    assert code == 0, err
+    told, below, plain = out.splitlines()[:3]
+    assert told.startswith("Folded: use torch_tensorrt 2.14.0 and ")
+    assert plain == "Plain: use torch_tensorrt 2.14.0 and save(m, f)"
+    command = below.partition("as no known defect; ")[2]
+    code, out, err = harness(tmp_path, *shlex.split(command)[3:])
+    assert code == 0, err
+    assert "reduced_Folded.py: " in out
+    assert (tmp_path / "reduced_Folded.py").is_file()
 
 
 def test_a_size_that_one_piece_gives_to_another_is_told_by_the_input_that_has_it(unknown):
@@ -219,21 +243,37 @@ def test_what_is_asked_can_be_kept_as_a_case_to_be_run_again(unknown, folder):
     assert (code, "give the name of a new FILE.toml" in err) == (2, True)
 
 
+def test_what_an_earlier_check_asked_stays_for_the_commands_that_it_printed(tmp_path):
+    (tmp_path / "mine.py").touch()
+    first = ModelOptions(str(tmp_path / "mine.py:Plain"), fallback=("relu",))
+    place, new = models_place(first, tmp_path)
+    before = place.read_text()
+    assert (place.name, new) == ("Plain.toml", True)
+    assert models_place(first, tmp_path) == (place, False)
+    other, new = models_place(dataclasses.replace(first, fallback=("cos",)), tmp_path)
+    assert (other.name, new) == ("Plain-1.toml", True)
+    assert place.read_text() == before
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("mine.py:Plain", "--setting", "min_block=1"), "no setting min_block; it has "),
         (("mine.py:Plain", "--setting", "min_block_size"), "write NAME=VALUE"),
+        (("mine.py:Plain", "--setting", "torch_executed_ops=relu"), "write --fallback OP for"),
+        (("mine.py:Plain", "--setting", "truncate_double=yes"), "takes true or false as trunc"),
         (("mine.py:Planar",), "mine.py has no Planar; it has Counter, Plain, Folded"),
         (("elsewhere.py",), "there is no file elsewhere.py; name a model as FILE.py:CLASS"),
         (("mine.py:Plain", "--from", "2.13.0"), "--from and --to belong together"),
         (("mine.py:Plain", "--releases", "2.3.0"), "2.3.0: .* can be asked from 2.7.0 on"),
         (("mine.py:Plain", "--python", "no-such-python"), "no-such-python: no such program"),
+        (("mine.py:Plain", "--python", "false"), "--python false: torch is not installed there"),
     ],
 )
 def test_a_user_s_mistake_is_one_sentence_and_no_verdict(folder, words, told):
-    code, out, err = check(folder, *words)
+    code, out, err = check(folder, *words, "--out", "nothing")
     assert code == 2, err
     assert re.search(told, err), err
     assert "Traceback" not in err
     assert not out
+    assert not (folder / "nothing").exists()

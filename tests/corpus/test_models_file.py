@@ -28,6 +28,22 @@ class NeedsSize(torch.nn.Module):
     def __init__(self, size, depth=2):
         super().__init__()
 
+class Folds(torch.nn.Module):
+    def forward(self, x):
+        return x.reshape(4, 2, 4) * 2
+
+class Says(torch.nn.Module):
+    def forward(self, x):
+        return "a text"
+
+class Counts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls.add_(x.sum())
+
 class Keeps(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -57,6 +73,18 @@ def wrong_shape():
 
 def raises():
     raise KeyError("batch")
+
+def nothing():
+    by_keyword()
+
+def of_a_size(rows):
+    return torch.randn(rows, 8)
+
+def on_a_gpu():
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+def batch():
+    return {"features": torch.randn(4, 8)}
 
 def other_input():
     return {"y": {0: torch.export.Dim("batch")}}
@@ -94,6 +122,7 @@ def test_a_model_is_a_case_of_both_lanes_and_its_file_counts_in_the_digest(file,
     (case,) = corpus.cases
     assert (case.name, case.lanes) == ("ranker", ("graph", "package"))
     assert case.declared_at == f"{place}:1"
+    assert case.real_engines, "where a builder that makes them is asked for"
     assert "_run_on_gpu_1" in split(place)
     (tmp_path / "ranker.py").write_text(RANKER.replace("20)", "20, bias=False)"))
     assert read_corpus(sys.executable, [place]).digest != corpus.digest
@@ -174,6 +203,11 @@ def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path)
             "does not take these inputs .*forward takes",
         ),
         (NAMED + 'dynamic = ["y:0=2:9"]\n', "the inputs are x"),
+        (
+            NAMED.replace(":Ranker", ":Folds") + 'dynamic = ["x:0=2:9"]\n',
+            r"Constraints violated \(x_0\)! .* specialized it to be a constant \(4\)",
+        ),
+        (NAMED.replace(":Ranker", ":Says"), "returns no tensor, but the str 'a text', and writes"),
         (NAMED + 'dynamic = ["x:7=2:9"]\n', r"x has 2 dimensions, \[4, 8\]"),
         (NAMED + 'dynamic = ["x:0=5:9"]\n', "has size 4 in x:0, where 5:9 is stated"),
         (NAMED + 'dynamic = ["x:0=2:9", "x:0=2:8"]\n', "x:0 is stated twice"),
@@ -185,6 +219,14 @@ def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path)
         (NAMED + 'dynamic = ["ranker.py:other_input"]\n', "given no input y; the inputs are x"),
         (NAMED + 'dynamic = ["ranker.py:no_such_dimension"]\n', "x has no dimension 7"),
         (NAMED + 'inputs = "ranker.py:raises"\n', "function of the inputs raises KeyError"),
+        (NAMED + 'inputs = "ranker.py:nothing"\n', "ranker.py:nothing returns None; let it return"),
+        (NAMED + 'inputs = "ranker.py:of_a_size"\n', r"of_a_size takes arguments \(rows\); name a"),
+        (NAMED + 'inputs = "ranker.py:on_a_gpu"\n', r"runs on the CPU here, so leave .cuda\(\)"),
+        (
+            NAMED + 'inputs = "ranker.py:batch"\n',
+            "is itself the one argument, return it",
+        ),
+        (NAMED + 'fallback = ["topk,relu"]\n', "no op topk,relu; .*; name one op at a time"),
         (NAMED + 'inputs = "example"\n', "write FILE.py:FUNCTION"),
         (NAMED + 'settings = { min_block_size = "3" }\n', "has to be a whole number"),
         (NAMED.replace("ranker.py", "rankr.py"), "rankr.py; there is ranker.py"),
@@ -200,6 +242,10 @@ def test_a_mistake_is_one_sentence_that_says_what_to_write(file, tmp_path, table
     (tmp_path / "notes.pt2").write_text("no archive")
     with pytest.raises(UsageError, match=told):
         split(file(table))
+
+
+def test_a_model_that_only_writes_returns_no_tensor_and_is_right(file):
+    split(file(NAMED.replace(":Ranker", ":Counts")))
 
 
 def test_what_is_not_installed_is_named_with_the_options_that_bring_it(file, tmp_path):

@@ -85,6 +85,16 @@ def test_what_is_wrong_is_told_by_the_user_s_calls_with_its_defects_and_a_comman
     ]
 
 
+def test_a_defect_of_the_packing_alone_is_not_why_numbers_are_wrong():
+    packed = defect("packed", Sign("values", "structure differs"))
+    says = "numbers differ; structure differs"
+    both = record(key("a"), dataclasses.replace(failed(Oracle.VALUES, says), harm=Harm.SILENT))
+    shown = attributed([both], Table(), register(packed))
+    (row,) = case_matrix(["a"], ["2.13.0"], [both], shown).rows
+    ((wrong, _),) = row.wrong
+    assert (wrong.harm, wrong.defects, wrong.unknown) == (Harm.SILENT, (), True)
+
+
 def test_what_no_defect_signs_and_what_torch_fails_too_are_told():
     alien = record(key("a", "2.13.0"), STRANGE)
     (told,) = [line for line in lines(alien, own=(alien.key.cell_id,)) if line.startswith("  a in")]

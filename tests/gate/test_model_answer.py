@@ -115,6 +115,14 @@ def test_a_defect_of_what_the_model_has_not_is_not_named():
     assert named("keywords", "state") == ()
 
 
+def test_a_defect_that_needs_what_is_not_there_is_not_named_whatever_else_is():
+    needs = dataclasses.replace(DEFECT, models=("state",), needs=("strided-state",))
+    assert needs.met_by(())
+    assert needs.met_by(("sizes",))
+    assert not needs.met_by(("strided-state",))
+    assert not needs.met_by(("state",))
+
+
 PACKED = "split module against eager: structure differs"
 
 
@@ -155,6 +163,15 @@ def test_the_packing_is_told_of_a_save_where_compile_does_worse():
     saved = told.calls[NEW, Route.RETRACE]
     assert saved.standing is Standing.OTHER_FORM
     assert [cause.says for cause in saved.causes] == [PACKED]
+
+
+def test_a_packing_beside_wrong_numbers_is_not_told_as_silently_wrong_itself():
+    says = f"split module against eager: numbers differ; {PACKED}"
+    told = answer(record(at(NEW, Route.COMPILE), harmed(Harm.SILENT, says)))
+    (cause,) = told.calls[NEW, Route.COMPILE].causes
+    assert (cause.says, cause.harm) == ("split module against eager: numbers differ", Harm.SILENT)
+    told = answer(record(at(NEW, Route.COMPILE), harmed(Harm.ERROR, PACKED)))
+    assert told.calls[NEW, Route.COMPILE].standing is Standing.ERROR
 
 
 @pytest.mark.parametrize(

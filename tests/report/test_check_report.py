@@ -8,8 +8,9 @@ from rich.console import Console
 
 from harness.base.errors import UsageError
 from harness.catalogue.releases import Catalogue
+from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing
 from harness.machine.cuda import Device
-from harness.report.check_report import answer_lines, check_html, write_check
+from harness.report.check_report import answer_lines, causes_told, check_html, write_check
 from harness.run.check import Checked, check
 from harness.run.options import RunOptions
 from harness.run.progress import progress_for
@@ -17,6 +18,8 @@ from harness.runs.gpu_evidence import contributed, seen_on_gpus
 from harness.subjects.packages import Installed
 from harness.toolchain import Toolchain
 from harness.wire.builders import BuilderKind
+from harness.wire.oracles import Harm
+from harness.wire.routes import Route
 
 MODEL = """
 import torch
@@ -81,6 +84,38 @@ def test_a_page_of_emulated_engines_says_so_and_one_of_a_gpu_names_it(
     assert "engines ran on a GPU" in check_html(on_a_gpu)
     lines = [list(answer_lines(each, each.answers[0])) for each in (checked, on_a_gpu)]
     assert [any("not asked: a GPU" in line for line in each) for each in lines] == [True, False]
+
+
+def test_only_the_saves_that_end_as_compile_does_are_told_with_it(checked: Checked):
+    compiled = Route.COMPILE
+    routes, releases = (compiled, Route.RETRACE, Route.NO_RETRACE), ("2.14.0", "2.13.0")
+    wrong = Cause((), "numbers differ", Harm.SILENT)
+
+    def calls(*standings: Standing) -> dict[tuple[str, Route], CallAnswer]:
+        return {
+            (release, route): CallAnswer(
+                release, route, standing, (wrong,) if route is compiled else ()
+            )
+            for release in releases
+            for route, standing in zip(routes, standings, strict=True)
+        }
+
+    def told(*standings: Standing) -> str:
+        answer = ModelAnswer("secret", releases, routes, calls(*standings), None)
+        (cause,) = causes_told(checked, answer)
+        return cause.calls
+
+    silent, right = Standing.SILENT, Standing.RIGHT
+    every = "compile(), and so every save, in 2.13.0 to 2.14.0"
+    assert told(silent, silent, silent) == every
+    assert told(silent, silent, right) == "compile(), and so save(m, f), in 2.13.0 to 2.14.0"
+    assert told(silent, right, right) == "compile() in 2.13.0 to 2.14.0"
+
+
+def test_engines_that_were_really_built_are_told_as_that(checked: Checked):
+    built = dataclasses.replace(checked, builder="tensorrt-rtx")
+    (line,) = [each for each in answer_lines(built, built.answers[0]) if "not asked" in each]
+    assert "not asked: a GPU: tensorrt-rtx really builds the engines, which are emulated" in line
 
 
 def test_damaged_evidence_is_named_with_its_file(tmp_path: Path):

@@ -9,6 +9,7 @@ from harness.base.errors import UsageError
 from harness.gate.signature import Known, signature_of
 from harness.register.standing import read_expectations
 from harness.run.reducing import Asked, reduce_model
+from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import graph_lane
 from harness.wire.oracles import Harm, Oracle, Symptom
 from harness.wire.records import CellKey, CellRecord, Verdict
@@ -120,7 +121,9 @@ def test_a_command_decides_by_its_exit_code(asked, known, tmp_path):
         reduce_model(wanted, known, sys.executable, nothing)
 
 
-def test_the_script_shows_the_defect_and_says_which_it_is(place, tmp_path, release_specs):
+def test_what_no_call_of_a_user_shows_is_a_short_script_of_what_stands_behind_lowering(
+    place, tmp_path
+):
     script = tmp_path / "small.py"
     done = harness(
         *("reduce", "small_effect", "--corpus", place, "--subject", RELEASE),
@@ -133,8 +136,32 @@ def test_the_script_shows_the_defect_and_says_which_it_is(place, tmp_path, relea
     assert "known defect effect-deleted" in text
     assert f"torch-tensorrt=={RELEASE}" in text
     assert "aten.add_.Tensor" in text
+    assert "compile() lowers this model to another one" in text
+    assert "compiled, _ = fast_partition(" in text
+    assert "Made by `python -m harness reduce small_effect" in " ".join(text.split())
+    assert len(text.splitlines()) < 90
     assert (tmp_path / "small_case.py").read_text().count("aten.add_.Tensor") == 2
-    assert python(script, release_specs[RELEASE].wheel_path).returncode == 1
+    with_release = PROJECT_ROOT / "docs" / "ten-failures" / "run.py"
+    assert python(with_release, script, RELEASE).returncode == 1
+    healed = text.replace("        compiled,\n", "        program,\n")
+    assert healed != text
+    script.write_text(healed)
+    assert python(with_release, script, RELEASE).returncode == 0
+
+
+def test_of_a_user_s_own_case_the_calls_of_the_package_are_reduced_before_the_inliner_alone(
+    place, tmp_path
+):
+    script = tmp_path / "small.py"
+    done = harness(
+        "reduce", "small_effect", "--corpus", place, "--subject", RELEASE, "--out", script
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"{RELEASE}, compile(): wrong-values@compile, silent: " in done.stdout
+    assert "It bears the signs of the known defect buffers-folded: " in done.stdout
+    text = script.read_text()
+    assert "torch_tensorrt.dynamo.compile(" in text
+    assert len(text.splitlines()) < 80
 
 
 def test_of_a_handmade_split_no_command_and_no_grade_chooses():

@@ -6,7 +6,6 @@ import contextlib
 import copy
 import dataclasses
 import importlib
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -253,18 +252,3 @@ def _sizes(program: Program) -> Sequence[int | None]:
     low, high = program.bounds
     middle = (low + high) // 2
     return (middle, max(low, 2), high)
-
-
-def lacking(captured: CapturedProgram) -> Iterator[str]:
-    """What the model surely has not, of what makes a model meet a known defect."""
-    example, settings = captured.example, dict(captured.case.settings)
-    forward = inspect.signature(captured.eager.forward).parameters.values()
-    has = {
-        "keywords": bool(example.kwargs)
-        or any(each.kind is each.VAR_POSITIONAL for each in forward),
-        "sizes": captured.program.dynamic_shapes is not None,
-        "no-inputs": not pytree.tree_leaves((example.args, dict(example.kwargs))),
-        "global-partitioner": settings.get("use_fast_partitioner") is False,
-        "recompiled": captured.program.after_compile is not None,
-    }
-    yield from (name for name, present in has.items() if not present)

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.rig.oracles.finding import Finding
-from harness.rig.oracles.values import STRUCTURE_DIFFERS
-from harness.wire.oracles import Harm, Oracle
+from harness.wire.oracles import PACKING, Harm, Oracle
 from harness.wire.vocabulary import Stage
 
 #: The stages whose findings concern objects that nobody keeps after the program was saved.
@@ -27,8 +26,6 @@ IN_MEMORY: Final = frozenset(
 _READ_IN_MEMORY: Final = "model input: "
 #: A finding that lasts although it is made in memory: the caller goes on with his own module.
 DAMAGED: Final = "the inliner changed the module it was given"
-#: What the values oracle finds where every number is right and only the packing is wrong.
-_PACKING: Final = frozenset({STRUCTURE_DIFFERS, "type differs", "device differs"})
 
 
 @dataclass(frozen=True)
@@ -85,5 +82,5 @@ def _lasts(oracle: Oracle, finding: Finding) -> bool:
 
 def _harm_of_finding(oracle: Oracle, finding: Finding) -> Harm:
     kind = finding.kind.rpartition(": ")[2]  # without the module that it was found in
-    packing = oracle is Oracle.VALUES and kind in _PACKING
+    packing = oracle is Oracle.VALUES and kind in PACKING
     return Harm.INTERFACE if packing else oracle.row.usual_harm

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from harness.rig.reproduce.script import Shown, package_script, script
 from harness.rig.reproduce.trial import Trials, Tried, shows_here
 from harness.rig.reproduce.user_calls import refuse_changed_module, user_calls
 from harness.rig.reproduce.user_script import docstring_of, failures_of, user_script, user_test
+from harness.wire.record_json import verdict_from_json
 from harness.wire.records import CellRecord, Verdict
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
@@ -45,6 +46,7 @@ def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             label of which one is to be shown; empty for any), ``what``, ``file`` and ``command``
             (as of `Shown`); of the package lane also ``says`` (of a verdict of several findings
             those that are meant), ``user_alone`` (whether only a script of a user's calls will do),
+            ``shown`` (a verdict of the graph lane, which the package shows behind its lowering),
             ``name`` and ``reason`` (of a test; empty where none is wanted).
 
     Yields:
@@ -56,8 +58,10 @@ def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     with lane_of(request) as lane:
         for wanted in request["wanted"]:
             case = find_case(wanted["case"])
-            if isinstance(lane, PackageLane):
-                write = _writer_of_package(case, wanted)
+            if isinstance(lane, PackageLane) and wanted.get("shown"):
+                yield _without_lowering(lane, case, wanted)
+            elif isinstance(lane, PackageLane):
+                write = _writer_of_package(case, wanted, request["builder"])
                 yield _script(lane, case, wanted, write, shows_here)
             else:
                 yield _script(lane, case, wanted, *_of_inliner(lane, case, wanted, trials))
@@ -88,11 +92,11 @@ def _of_inliner(
     return write, lambda text: trials.shows(text, files)
 
 
-def _writer_of_package(case: Case, wanted: Mapping[str, Any]) -> Write:
+def _writer_of_package(case: Case, wanted: Mapping[str, Any], builder: str) -> Write:
     """What writes scripts of a user's calls of the whole package."""
 
     def write(captured: CapturedProgram, route: Route, verdict: Verdict) -> Iterator[Written]:
-        shown = _shown(case, wanted, route, release=wanted["subject"])
+        shown = _shown(case, wanted, route, release=wanted["subject"], builder=builder)
         yield from _of_user(captured, route, verdict, shown, wanted)
         if not wanted.get("user_alone") and verdict.oracle.row.script_check:
             yield Written(_with_checks(captured, route, verdict, shown))
@@ -106,12 +110,14 @@ def _of_user(
     verdict: Verdict,
     shown: Shown,
     wanted: Mapping[str, Any],
+    *,
+    lowered: bool = True,
 ) -> Iterator[Written]:
     """Short scripts of a user's calls, one for each way in which a user may meet the failure."""
     failures = [*failures_of(verdict, wanted.get("says", ()))]
     if not failures:
         return
-    calls = user_calls(captured, route, wanted["capture"])
+    calls = user_calls(captured, route, wanted["capture"], lowered=lowered)
     for failure in failures:
         docstring = docstring_of(shown.paragraphs(verdict))
         test = ""
@@ -174,30 +180,59 @@ def _script(
         else:
             record = ended_before_routes(key, not_compiled.cause, not_compiled.stage)
         for verdict in _failures(record, wanted["labels"]):
-            asked = False
+            tried = len(refusals)
             try:
-                for written in write(captured, route, verdict):
-                    asked = True
-                    there, said, printed = shows(written.script)
-                    if there:
-                        return {
-                            **written._asdict(),
-                            "route": route,
-                            "label": verdict.label,
-                            "said": said,
-                            "printed": printed,
-                            "why_not": "",
-                        }
-                    refusals.append(f"{verdict.label}: {said}")
+                found = _first(write(captured, route, verdict), shows, route, verdict, refusals)
             except Unwritable as reason:
                 return _none(f"the case has no plain form: {reason}")
-            if not asked:
+            if found is not None:
+                return found
+            if len(refusals) == tried:
                 without_script.append(verdict.label)
     if refusals:
         return _none(f"a script alone does not show it: {'; '.join(refusals)}")
     if without_script:
         return _none(f"no script asks for {', '.join(without_script)}")
     return _none("it does not fail so today")
+
+
+def _without_lowering(lane: PackageLane, case: Case, wanted: Mapping[str, Any]) -> dict[str, str]:
+    """The script of a failure of the graph lane, by what stands in the package behind lowering."""
+    verdict, refusals = verdict_from_json(wanted["shown"]), list[str]()
+    try:
+        captured = capture(case, wanted["capture"], lane.seed)
+        for route in map(Route, wanted["routes"]):
+            shown = _shown(case, wanted, route, release=wanted["subject"])
+            scripts = _of_user(captured, route, verdict, shown, wanted, lowered=False)
+            found = _first(scripts, shows_here, route, verdict, refusals)
+            if found is not None:
+                return found
+    except Unwritable as reason:
+        return _none(f"the case has no plain form: {reason}")
+    return _none(f"a script alone does not show it: {'; '.join(refusals)}")
+
+
+def _first(
+    scripts: Iterable[Written],
+    shows: Shows,
+    route: Route,
+    verdict: Verdict,
+    refusals: list[str],
+) -> dict[str, str] | None:
+    """The first script that is seen to show a verdict; what the others say goes to ``refusals``."""
+    for written in scripts:
+        there, said, printed = shows(written.script)
+        if there:
+            return {
+                **written._asdict(),
+                "route": route,
+                "label": verdict.label,
+                "said": said,
+                "printed": printed,
+                "why_not": "",
+            }
+        refusals.append(f"{verdict.label}: {said}")
+    return None
 
 
 def _none(why_not: str) -> dict[str, str]:

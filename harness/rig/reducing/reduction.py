@@ -16,7 +16,8 @@ import torch
 
 from corpus import elsewhere
 from corpus.case import Case, Inputs, Program, UnknownCase, all_cases, find_case
-from harness.rig.capture.capture import CapturedProgram, capture, lacking
+from harness.rig.capture.capture import CapturedProgram, capture
+from harness.rig.capture.lacking import lacking
 from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared
 from harness.rig.clock import StageClock

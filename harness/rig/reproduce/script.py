@@ -19,6 +19,7 @@ from harness.rig.capture.capture import CapturedProgram
 from harness.rig.inliners import surroundings
 from harness.rig.reproduce import attempt, checks, engines, package_attempt
 from harness.rig.reproduce.code import WHOLE, CaseWriter
+from harness.wire.builders import SEGMENT
 from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict
 from harness.wire.vocabulary import Stage
@@ -84,6 +85,14 @@ class Shown:
     command: str
     wheel: str = ""  # the name of a wheel's file that no registry has
     exporter: str = ""  # the name of a file that takes the place of the wheel's _exporter.py
+    builder: str = SEGMENT
+
+    @property
+    def _engines(self) -> str:
+        """Whose engines it was seen with: a failure to build one is its builder's."""
+        if self.builder == SEGMENT:
+            return "emulated engines on a CPU"
+        return f"engines that {self.builder} built, emulated on a CPU where they run,"
 
     def paragraphs(self, verdict: Verdict) -> tuple[str, ...]:
         """What a script of a user's calls says of itself; nothing of here without a command."""
@@ -96,8 +105,8 @@ class Shown:
             return said
         return (
             *said,
-            f"Seen of case {self.case} by route {self.route}, {verdict.label}, with emulated "
-            f"engines on a CPU and torch {torch.__version__}; not run on a GPU. "
+            f"Seen of case {self.case} by route {self.route}, {verdict.label}, with "
+            f"{self._engines} and torch {torch.__version__}; not run on a GPU. "
             f"Made by `{self.command}`.",
         )
 

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import textwrap
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -19,6 +19,7 @@ import torch.utils._pytree as pytree
 
 from corpus.case import Inputs
 from harness.rig.capture.capture import CapturedProgram
+from harness.rig.engines.module import is_engine_child
 from harness.rig.package.compiling import described_inputs, settings_of
 from harness.rig.reproduce.code import WHOLE, CaseWriter, Unwritable
 from harness.rig.reproduce.source import NoSource, Source, model_source, without_model
@@ -67,11 +68,14 @@ class UserCalls:
         return "*inputs, **keywords" if self.keywords else "*inputs"
 
 
-def user_calls(captured: CapturedProgram, route: Route, mode: str) -> UserCalls:
+def user_calls(
+    captured: CapturedProgram, route: Route, mode: str, *, lowered: bool = True
+) -> UserCalls:
     """The calls of a user who takes a case by a route.
 
     Args:
         mode: how it is captured, as of `capture`.
+        lowered: whether `compile` is called. Else what it does behind its lowering is.
 
     Raises:
         Unwritable: the case holds something that has no plain form.
@@ -92,13 +96,17 @@ def user_calls(captured: CapturedProgram, route: Route, mode: str) -> UserCalls:
             f"{json.dumps(name)}: {writer.value(x)}" for name, x in captured.example.kwargs.items()
         )
         one.append(block("keywords = {", list(given), "}"))
-    compiling = _compiling(captured, writer)
+    compiling = tuple((_compiling if lowered else _partitioning)(captured, writer))
     saving = _saving(captured, route, writer)
     source = _source(captured, mode, writer)
     as_graph = source.made == _AS_A_GRAPH
     dims = [f"{name} = {dim}" for name, dim in writer.dims.items()]
     return UserCalls(
-        imports=(*source.imports, *(f"import {name}" for name in sorted(writer.modules))),
+        imports=(
+            *source.imports,
+            *(f"import {name}" for name in sorted(writer.modules)),
+            *(() if lowered else _imports_of(compiling)),
+        ),
         definitions=source.definitions,
         model=(*source.before, f"model = {source.made}.eval().cuda()"),
         one=tuple(one),
@@ -115,7 +123,7 @@ def user_calls(captured: CapturedProgram, route: Route, mode: str) -> UserCalls:
             *([f"shapes = {shapes}"] if program.dynamic_shapes is not None else []),
             _exporting(captured, "" if as_graph else mode, keywords=keywords),
         ),
-        compile=(block("compiled = torch_tensorrt.dynamo.compile(", compiling, ")"),),
+        compile=compiling,
         save=() if saving is None else (block("torch_tensorrt.save(", saving, ")"),),
     )
 
@@ -230,8 +238,8 @@ def _exporting(captured: CapturedProgram, mode: str, *, keywords: bool) -> str:
     return block("program = torch.export.export(", given, f"){behind}")
 
 
-def _compiling(captured: CapturedProgram, writer: _UserWriter) -> list[str]:
-    """What is given to `torch_tensorrt.dynamo.compile`."""
+def _compiling(captured: CapturedProgram, writer: _UserWriter) -> Iterator[str]:
+    """The call of `torch_tensorrt.dynamo.compile`."""
     given = ["arg_inputs=inputs", *(["kwarg_inputs=keywords"] if captured.example.kwargs else [])]
     if captured.program.bounds is not None:
         package: Any = types.SimpleNamespace(Input=lambda **keywords: _Described(keywords))
@@ -240,7 +248,46 @@ def _compiling(captured: CapturedProgram, writer: _UserWriter) -> list[str]:
         if described.kwargs:
             given.append(f"kwarg_inputs={writer.value(dict(described.kwargs))}")
     settings = settings_of(captured.case).items()
-    return ["program", *given, *(f"{name}={writer.value(item)}" for name, item in settings)]
+    stated = (f"{name}={writer.value(item)}" for name, item in settings)
+    yield block("compiled = torch_tensorrt.dynamo.compile(", ["program", *given, *stated], ")")
+
+
+#: What `compile` does with each piece that becomes an engine (`compile_module`).
+_CONVERTING: Final = """\
+nodes = {node.target: node for node in compiled.graph.nodes if node.op == "call_module"}
+for name, piece in list(compiled.named_children()):
+    if name.startswith("_run_on_acc"):
+        returned = piece.graph.output_node().all_input_nodes
+        nodes[name].meta["val"] = [each.meta["val"] for each in returned]
+        engine = convert_module(piece, construct_submodule_inputs(piece), settings, name)
+        setattr(compiled, name, engine)"""
+_PARTS: Final = {
+    "CompilationSettings": "torch_tensorrt.dynamo",
+    "convert_module": "torch_tensorrt.dynamo.conversion",
+    "construct_submodule_inputs": "torch_tensorrt.dynamo.partitioning",
+    "fast_partition": "torch_tensorrt.dynamo.partitioning",
+}
+
+
+def _partitioning(captured: CapturedProgram, writer: _UserWriter) -> Iterator[str]:
+    """What `compile` does behind its lowering: it partitions, and converts what becomes engines."""
+    settings = settings_of(captured.case)
+    taken = ("min_block_size", "torch_executed_ops")
+    given = [f"{name}={writer.value(settings[name])}" for name in taken]
+    yield block("compiled, _ = fast_partition(", ["program.module()", *given], ")")
+    if any(is_engine_child(child) for child in captured.split().children()):
+        stated = [f"{name}={writer.value(value)}" for name, value in settings.items()]
+        yield block("settings = CompilationSettings(", stated, ")")
+        yield _CONVERTING
+
+
+def _imports_of(lines: Sequence[str]) -> Iterator[str]:
+    """The imports of the package's parts that some lines name, a module each."""
+    parts: dict[str, list[str]] = {}
+    for name, module in _PARTS.items():
+        if any(name in line for line in lines):
+            parts.setdefault(module, []).append(name)
+    yield from (f"from {module} import {', '.join(names)}" for module, names in parts.items())
 
 
 def _saving(captured: CapturedProgram, route: Route, writer: _UserWriter) -> list[str] | None:

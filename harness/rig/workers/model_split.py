@@ -21,8 +21,9 @@ from torch.fx import GraphModule, Node
 from corpus.case import Case
 from corpus.op_names import NoSuchOp
 from corpus.user_model import WrongModel
-from harness.rig.capture.capture import capture, lacking
+from harness.rig.capture.capture import capture
 from harness.rig.capture.fallbacks import ops_of
+from harness.rig.capture.lacking import lacking
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, raised_by
 from harness.rig.engines.module import is_engine_child
 from harness.rig.lanes import PackageLane
@@ -34,6 +35,14 @@ from harness.wire.vocabulary import Stage
 NAMED = "as asked"
 NO_CONVERTER = "no converter"
 _NOT_EXPORTED = "change it so that torch.export.export takes it, which says"
+_GIVEN = {
+    "torch_executed_ops": "--fallback OP for each op, or fallback in a models file",
+    **dict.fromkeys(
+        ("inputs", "arg_inputs", "kwarg_inputs", "exported_program"),
+        "--inputs FILE.py:FUNCTION, which returns what the model is given",
+    ),
+}
+_WRITTEN = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 SMALL = "its segment is smaller than min_block_size"
 
 
@@ -42,13 +51,13 @@ def split_of(lane: PackageLane, case: Case, prepared: PreparedCase | NotPrepared
 
     ``fallbacks`` is a list of ``op``, ``count`` and ``why``. ``crossing`` tells the sizes that go
     from one piece into others as numbers, ``structure`` is a digest of the exported graph,
-    and ``lacks`` what the model has not, as `harness.register.defects.MODELS` names it. A case that
+    and ``lacks`` what the model has not, as `harness.rig.capture.lacking` tells it. A case that
     does not compile has ``refused`` and ``lacks`` alone. One that cannot be exported, or that names
     an op that it has not or a setting that `compile` does not have, has ``wrong`` alone: why.
     """
     name = case.name
-    if unknown := _unknown_settings(lane.package, case):
-        return {"case": name, "wrong": unknown}
+    if wrong := _wrong_settings(lane.package, case):
+        return {"case": name, "wrong": wrong}
     if isinstance(prepared, PreparedCase):
         return {
             "case": name,
@@ -70,20 +79,25 @@ def split_of(lane: PackageLane, case: Case, prepared: PreparedCase | NotPrepared
     return {"case": name, "refused": refused, "lacks": list(lacking(capture(case, "nonstrict")))}
 
 
-def _unknown_settings(package: types.ModuleType, case: Case) -> str:
+def _wrong_settings(package: types.ModuleType, case: Case) -> str:
     """What is wrong with the settings: `compile` takes any keyword, and ignores the unknown."""
     known = inspect.signature(package.dynamo.compile).parameters
+    whose = f"{case.name}: torch_tensorrt.dynamo.compile of {package.__version__}"
     unknown = sorted(name for name, _ in case.settings if name not in known)
-    if not unknown:
-        return ""
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    has = ", ".join(sorted(name for name, each in known.items() if each.kind in kinds))
-    near = [each for name in unknown for each in get_close_matches(name, known, 1)]
-    has = f"{has}; perhaps {', '.join(near)}" if near else has
-    return (
-        f"{case.name}: torch_tensorrt.dynamo.compile of {package.__version__} has no setting "
-        f"{', '.join(unknown)}; it has {has}"
-    )
+    if unknown:
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        has = ", ".join(sorted(name for name, each in known.items() if each.kind in kinds))
+        near = [each for name in unknown for each in get_close_matches(name, known, 1)]
+        has = f"{has}; perhaps {', '.join(near)}" if near else has
+        return f"{whose} has no setting {', '.join(unknown)}; it has {has}"
+    for name, value in case.settings:
+        if name in _GIVEN:
+            return f"{case.name}: {name} is no setting here; write {_GIVEN[name]}"
+        kind = type(known[name].default)
+        fits = type(value) is kind or (kind is float and type(value) is int)
+        if kind in _WRITTEN and not fits:
+            return f"{whose} takes {_WRITTEN[kind]} as {name}, and not {value!r}"
+    return ""
 
 
 def structure_of(prepared: PreparedCase) -> str:

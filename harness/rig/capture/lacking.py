@@ -1,0 +1,94 @@
+"""What a model surely has not, of what makes a model meet a known defect."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from harness.rig.capture.capture import CapturedProgram
+
+
+def lacking(captured: CapturedProgram) -> Iterator[str]:
+    """By the names of `MODELS` and `NEEDS` of `harness.register.defects`."""
+    exported, example = captured.exported, captured.example
+    assert exported is not None
+    forward = inspect.signature(captured.eager.forward).parameters.values()
+    given = (*example.args, *example.kwargs.values())
+    writes, values = _writes(exported), list(_values(exported))
+    buffers = {**dict(captured.eager.named_buffers()), **dict(exported.named_buffers())}
+    has = {
+        "state": writes,
+        "only-writes": writes,
+        "input-writes": writes,
+        "slice-writes": any(map(_writes_a_part, _nodes(exported))),
+        "keywords": bool(example.kwargs)
+        or any(each.kind is each.VAR_POSITIONAL for each in forward),
+        "sizes": captured.program.dynamic_shapes is not None,
+        "data-sizes": any(free_unbacked_symbols(each) for each in values),
+        "containers": not all(isinstance(each, torch.Tensor) for each in given),
+        "no-inputs": not pytree.tree_leaves(given),
+        "returns-none": not all(isinstance(each, torch.Tensor) for each in _returned(exported)),
+        "complex": any(isinstance(each, torch.Tensor) and each.is_complex() for each in values),
+        "control-flow": any(
+            isinstance(node.target, torch._ops.HigherOrderOperator) for node in _nodes(exported)
+        ),
+        "global-partitioner": dict(captured.case.settings).get("use_fast_partitioner") is False,
+        "recompiled": captured.program.after_compile is not None,
+        "strided-state": not all(each.is_contiguous() for each in buffers.values()),
+        "torch-2.9": torch.__version__.startswith("2.9."),
+    }
+    yield from (name for name, present in has.items() if not present)
+
+
+def _nodes(exported: ExportedProgram) -> Iterator[Node]:
+    """Those of the graph, and of the graphs that it calls."""
+    for module in exported.graph_module.modules():
+        if isinstance(module, GraphModule):
+            yield from module.graph.nodes
+
+
+def _values(exported: ExportedProgram) -> Iterator[Any]:
+    """What the nodes stand for where torch traced them."""
+    for node in _nodes(exported):
+        yield from pytree.tree_leaves(node.meta.get("val"))
+
+
+def _writes(exported: ExportedProgram) -> bool:
+    """Whether something may be written: a buffer or an input, by the signature or by an op."""
+    signature = exported.graph_signature
+    schemas = (getattr(node.target, "_schema", None) for node in _nodes(exported))
+    return bool(signature.buffers_to_mutate or signature.user_inputs_to_mutate) or any(
+        schema is not None and schema.is_mutable for schema in schemas
+    )
+
+
+def _writes_a_part(node: Node) -> bool:
+    """Whether it may write to a part of a tensor, in place or in a copy."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return False
+    name = schema.name.partition("::")[2]
+    written = node.args[0] if node.args else None
+    return (
+        name.endswith("_scatter")
+        or name.startswith("index_copy")
+        or (schema.is_mutable and isinstance(written, Node) and _is_view(written))
+    )
+
+
+def _is_view(node: Node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and any(each.alias_info for each in schema.returns)
+
+
+def _returned(exported: ExportedProgram) -> list[Any]:
+    """What the graph gives back: for a node what it stands for, and everything else itself."""
+    leaves = pytree.tree_leaves(exported.graph.output_node().args[0])
+    return [each.meta.get("val") if isinstance(each, Node) else each for each in leaves]

@@ -1,0 +1,73 @@
+"""What a model surely has not decides which known defects a failure of it may be."""
+
+import pytest
+import torch
+
+from corpus.case import Case, Family, Inputs, Origin, Program
+from harness.register.defects import MODELS, NEEDS
+from harness.rig.capture.capture import capture
+from harness.rig.capture.lacking import lacking
+
+
+class Model(torch.nn.Module):
+    """Does what a function does, which may write to a buffer."""
+
+    def __init__(self, does, buffer=None):
+        super().__init__()
+        self.does = does
+        self.register_buffer("kept", torch.ones(2, 3) if buffer is None else buffer)
+
+    def forward(self, x):
+        return self.does(self, x)
+
+
+def branched(model, x):
+    return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+def write(tensor, *args):
+    tensor[args[:-1]] = args[-1]
+    return tensor + 1
+
+
+def has(does, given, buffer=None):
+    """All that may matter and that the model does not surely lack."""
+    program = Program(lambda generator, size: Inputs((given,)), model=Model(does, buffer))
+    case = Case("mine", Family.ARCHITECTURES, Origin.EXPORTED, "", lambda: program)
+    lacks = [*lacking(capture(case, "nonstrict"))]
+    assert {*lacks} <= {*MODELS, *NEEDS}
+    return {*TOLD} - {*lacks}
+
+
+TOLD = [
+    *("state", "only-writes", "input-writes", "keywords", "sizes", "data-sizes", "containers"),
+    *("no-inputs", "returns-none", "complex", "control-flow", "global-partitioner", "recompiled"),
+    *("slice-writes", "strided-state", "torch-2.9"),
+]
+X = torch.ones(2, 3)
+WRITES = {"state", "only-writes", "input-writes"}
+
+
+@pytest.mark.parametrize(
+    ("does", "given", "found"),
+    [
+        (lambda model, x: torch.relu(x) + model.kept, X, set()),
+        (lambda model, x: model.kept.add_(x) * 2, X, WRITES),
+        (lambda model, x: x.add_(1) * 2, X, WRITES),
+        (lambda model, x: write(model.kept, torch.tensor([1]), x[:1]), X, WRITES),
+        (lambda model, x: write(model.kept, slice(1, 2), x[:1]), X, {*WRITES, "slice-writes"}),
+        (lambda model, x: torch.slice_scatter(x, x[:1], 0, 0, 1), X, {"slice-writes"}),
+        (lambda model, x: x[torch.nonzero(x[:, 0])[:, 0]], X, {"data-sizes"}),
+        (lambda model, x: x * x.sum().item(), X, {"data-sizes"}),
+        (lambda model, x: x["a"] + 1, {"a": X}, {"containers"}),
+        (lambda model, x: (x + 1, None), X, {"returns-none"}),
+        (lambda model, x: torch.view_as_complex(torch.stack([x, x], -1)).abs(), X, {"complex"}),
+        (branched, X, {"control-flow"}),
+    ],
+)
+def test_a_model_lacks_all_but_what_it_does(does, given, found):
+    assert has(does, given) == found
+
+
+def test_a_buffer_whose_memory_is_ordered_otherwise_is_strided_state():
+    assert has(lambda model, x: x + model.kept, X, torch.ones(3, 2).T) == {"strided-state"}
