@@ -28,7 +28,7 @@ from harness.gate.attribution import Difference, difference, difference_line, di
 from harness.gate.findings import Gate, gate_line
 from harness.gate.plain_words import plain
 from harness.gate.qualify import Decision, Qualification
-from harness.gate.qualify_words import tally_lines
+from harness.gate.qualify_words import stopped_by_lines, tally_lines
 from harness.report.benching import write_bench
 from harness.report.pages.qualify_page import (
     Supplement,
@@ -170,6 +170,8 @@ def _written_verdict(
     verdict = verdict_of(q)
     tell(f"{verdict.words}, {verdict.evidence}")
     tell(verdict.why)
+    for line in stopped_by_lines(q):
+        tell(f"  regressed by: {line}")
     for asked, told in tally_lines(q):
         tell(f"  {asked}: {told}")
     line = plain(difference_line(told_in_defects, q.baseline.subject))

@@ -19,16 +19,16 @@ import enum
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Final
 
 from harness.gate.attribution import Attributed
+from harness.gate.measured import Measured, measured
 from harness.gate.pairs import Pair, Pairing, both_asked, compare, pairing_of, side_of
 from harness.gate.verdict import ReachOf, by_lane
 from harness.register.defects import Defect, Register
 from harness.runs.commands import HERE, Places, explain_command
 from harness.wire.builders import PINNED
-from harness.wire.oracles import Harm, Oracle
+from harness.wire.oracles import Harm
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import CellState, Reach
@@ -126,23 +126,12 @@ class ShownDefect:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One measure of the cells that both completed, by lane and route: medians, and how many.
+class Stopper:
+    """In how many of the cells that forbid to ship one defect shows; None is for no known one."""
 
-    Seconds are of one run each, so they are no more than a hint: `nox -s bench` measures.
-    """
-
-    lane: str
-    route: str
-    what: str
-    unit: str
-    before: float
-    after: float
+    defect: Defect | None
+    severity: Severity
     cells: int
-
-    @property
-    def ratio(self) -> float | None:
-        return self.after / self.before if self.before else None
 
 
 @dataclass(frozen=True)
@@ -161,6 +150,7 @@ class Qualification:
     measured: tuple[Measured, ...]
     causes_gone: tuple[ShownDefect, ...]
     causes_new: tuple[ShownDefect, ...]
+    stopped_by: tuple[Stopper, ...]  # the worst and most frequent first
     tallies: Mapping[tuple[bool, Reach], Tally] = field(default_factory=dict)
     """By whether the whole package was called, and by who makes the splits."""
     scope: str = ""  # what alone was asked, where it was not the whole corpus in both lanes
@@ -236,6 +226,7 @@ def qualify(
         side_of(baseline.subject, every, pairing), side_of(candidate.subject, every, pairing)
     )
     asked = both_asked(pairs)
+    changes = tuple(_changes(asked, described, places, reach_of))
     return Qualification(
         baseline=baseline,
         candidate=candidate,
@@ -243,12 +234,13 @@ def qualify(
         lanes=tuple(sorted({place.lane for place in asked})),
         own_torch=bool(asked) and all(place.environment != PINNED for place in asked),
         executed_once=sum(one.measured_as == other.measured_as for one, other in asked.values()),
-        changes=tuple(_changes(asked, described, places, reach_of)),
+        changes=changes,
         not_asked=_not_asked(pairs),
         only=_only(pairs, *names),
-        measured=tuple(_measured(asked)),
+        measured=tuple(measured(asked)),
         causes_gone=_defects_of(shown, known, *names[::-1], asked, pairing),
         causes_new=_defects_of(shown, known, *names, asked, pairing),
+        stopped_by=_stopped_by(changes, shown, known),
         tallies=_tallies(asked, reach_of),
         scope=scope,
     )
@@ -280,6 +272,28 @@ def _changes(
     order = list(Reach)
     return sorted(
         changes, key=lambda change: (-change.after, order.index(change.reach), change.key)
+    )
+
+
+def _stopped_by(
+    changes: Iterable[Change], shown: Iterable[Attributed], register: Register
+) -> tuple[Stopper, ...]:
+    """By which defects the cells that forbid to ship fail; one may fail by several."""
+    stoppers = {each.key: each for each in changes if each.forbids and each.reach in MADE}
+    behind: dict[CellKey, set[str]] = {key: set() for key in stoppers}
+    for due in shown:
+        told = due.key in behind and due.defect and due.fact.harm
+        if told and _SEVERITIES[Harm(due.fact.harm)] >= Severity.ERROR:
+            behind[due.key].add(due.defect)
+    counts = Counter(
+        (defect, stoppers[key].after)
+        for key, defects in behind.items()
+        for defect in defects or ("",)
+    )
+    order = sorted(counts, key=lambda each: (-each[1], -counts[each], each[0]))
+    return tuple(
+        Stopper(register.by_id.get(name), severity, counts[name, severity])
+        for name, severity in order
     )
 
 
@@ -333,35 +347,6 @@ def _only(
         if pair.before is None or pair.after is None
     )
     return tuple((*where, count) for where, count in counts.items())
-
-
-def _measured(asked: _Asked) -> list[Measured]:
-    ways: dict[tuple[str, str], list[tuple[CellRecord, CellRecord]]] = {}
-    for place, pair in asked.items():
-        if all(not record.verdict(Oracle.COMPLETION).failed for record in pair):
-            ways.setdefault((place.lane, place.route), []).append(pair)
-    found = []
-    for (lane, route), pairs in ways.items():
-        sizes = [(one.archive_bytes, other.archive_bytes) for one, other in pairs]
-        found += _medians(lane, route, "file size", "bytes", sizes)
-        for stage in ("save", "load"):
-            seconds = [(one.seconds.get(stage), other.seconds.get(stage)) for one, other in pairs]
-            found += _medians(lane, route, stage, "s", seconds)
-    return found
-
-
-def _medians(
-    lane: str,
-    route: str,
-    what: str,
-    unit: str,
-    pairs: Iterable[tuple[float | None, float | None]],
-) -> list[Measured]:
-    known = [(one, other) for one, other in pairs if one is not None and other is not None]
-    if not known:
-        return []
-    before, after = median(one for one, _ in known), median(other for _, other in known)
-    return [Measured(lane, route, what, unit, before, after, len(known))]
 
 
 def _defects_of(

@@ -69,3 +69,12 @@ def tally_lines(q: Qualification) -> list[tuple[str, str]]:
         several = name.replace("split", "splits") if "split" in name else ""
         lines.append((plural(tally.asked, name, several), ", ".join(told)))
     return lines
+
+
+def stopped_by_lines(q: Qualification) -> list[str]:
+    """What forbids to ship, a line for each known defect: its title, its harm and its cells."""
+    return [
+        f"{each.defect.title if each.defect else 'no known defect'} "
+        f"({each.severity.name.lower()}, {plural(each.cells, 'cell')})"
+        for each in q.stopped_by
+    ]

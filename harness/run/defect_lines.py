@@ -19,7 +19,12 @@ from harness.gate.findings import Gate, failing_of_asked, first_screen, mistake
 from harness.gate.known import known_lines
 from harness.gate.own_torch import own_torch_lines
 from harness.gate.plain_words import plain
-from harness.gate.qualify_words import decision_words, evidence_words, tally_lines
+from harness.gate.qualify_words import (
+    decision_words,
+    evidence_words,
+    stopped_by_lines,
+    tally_lines,
+)
 from harness.run.judged_run import JudgedRun
 from harness.subjects.choosing import around, likes
 from harness.wire.vocabulary import SubjectKind
@@ -93,6 +98,7 @@ def _upgrades(judged: JudgedRun) -> list[str]:
     red = {finding.subject for finding in judged.report.findings}
     for q in judged.upgrades:
         lines.append(f"{decision_words(q, red)}, {evidence_words(q)}")
+        lines += [f"  regressed by: {told}" for told in stopped_by_lines(q)]
         lines += [f"  {asked}: {told}" for asked, told in tally_lines(q)]
     return lines
 

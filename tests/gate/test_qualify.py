@@ -10,7 +10,7 @@ import pytest
 from harness.bench.at_sizes import AtSize, AtSizes
 from harness.gate.attribution import Attributed
 from harness.gate.qualify import Decision, Qualification, Severity, qualify, severity_of
-from harness.gate.qualify_words import decision_words, tally_lines
+from harness.gate.qualify_words import decision_words, stopped_by_lines, tally_lines
 from harness.register.facts import Fact
 from harness.report.pages.qualify_page import (
     Supplement,
@@ -274,6 +274,31 @@ def changed_defects(records: list[CellRecord], of: list[Attributed]) -> tuple[li
     """The ids of the defects that came, and of those that went."""
     q = qualify(records, CASES, OLD, NEW, of, KNOWN)
     return tuple([each.defect.id for each in found] for found in (q.causes_new, q.causes_gone))
+
+
+def test_what_forbids_to_ship_is_told_by_defects_the_worst_first():
+    before = [cell(info.name, "2.13.0") for info in CASES]
+    wrong, raises, handmade = (
+        cell(name, "2.14.0", verdict)
+        for name, verdict in (("plain", WRONG), ("other", ERROR), ("by-hand", WRONG))
+    )
+    silent = Attributed(wrong.key, Fact("values", "x", "boom", "silent"), "is-known", True)
+    lesser = Attributed(wrong.key, Fact("signature", "x", "boom", "interface"), "was-known", True)
+    told = qualify(
+        [*before, wrong, raises, handmade],
+        CASES,
+        OLD,
+        NEW,
+        [silent, lesser],
+        KNOWN,
+        reach_of=reach_of,
+    )
+    title = KNOWN.by_id["is-known"].title
+    assert stopped_by_lines(told) == [
+        f"{title} (silent, 1 cell)",
+        "no known defect (error, 1 cell)",
+    ]
+    assert stopped_by_lines(held(*sound())) == []
 
 
 def figure(effect: Estimate, change: Change, control: Estimate = EXACT) -> AtSize:

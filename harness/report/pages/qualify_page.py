@@ -10,12 +10,12 @@ from typing import Any
 from harness.base.words import plural
 from harness.bench import words
 from harness.bench.at_sizes import AtSize, AtSizes
+from harness.gate.measured import Measured
 from harness.gate.qualify import (
     FORBIDDING,
     MADE,
     Change,
     Decision,
-    Measured,
     Qualification,
     Severity,
 )

@@ -21,6 +21,7 @@ from harness.gate.qualify_words import (
     decision_words,
     evidence_sentence,
     evidence_words,
+    stopped_by_lines,
     tally_lines,
 )
 from harness.gate.verdict import counts_by_lane, verdict_words
@@ -157,6 +158,8 @@ def answers(run: ReportedRun) -> Iterator[Answer]:
             told = f"{decision_words(q, _red(run))}, {evidence_words(q)}"
             yield Answer(q.candidate.subject, told)
         yield dataclasses.replace(calls, items=tuple(_regressed(q)))
+        if stoppers := tuple(stopped_by_lines(q)):
+            yield Answer("Regressed by", items=stoppers)
         yield from _in_defects(q, run)
         rest += splits
     if not run.has_candidate:
