@@ -20,6 +20,8 @@ from harness.report.sections.latency import LATENCY
 from harness.report.sections.provenance import PROVENANCE
 from harness.report.sections.short_tables import CONTROL, HYPOTHETICAL
 from harness.runs.plan import PlannedCell
+from harness.wire.oracles import Oracle
+from tests.record_builders import failed
 from tests.report.conftest import DEFECTS, GREEN, undrawn_page
 
 
@@ -121,6 +123,27 @@ def test_the_first_screen_says_whether_the_newest_release_may_take_the_place_of_
     assert ("2.14.0", "2.14.0 in place of 2.13.0: ship, on CPU evidence; no GPU has run it") in [
         (line.asked, line.answer) for line in head.answers
     ]
+
+
+def test_a_release_that_is_not_to_be_shipped_has_no_green_sign_although_nothing_is_unexpected(run):
+    by_key = {each.key: each for each in run.records}
+    right = next(
+        each
+        for key, each in by_key.items()
+        if key.subject == "2.14.0"
+        and each.right
+        and (before := by_key.get(dataclasses.replace(key, subject="2.13.0")))
+        and before.right
+    )
+    others = tuple(each for each in right.verdicts if each.oracle is not Oracle.VALUES)
+    wrong = dataclasses.replace(right, verdicts=(failed(Oracle.VALUES), *others))
+    run.records[run.records.index(right)] = wrong
+    head = run.model().headline
+    assert run.gate == "green"
+    assert head.words == "2.14.0 in place of 2.13.0: do not ship"
+    assert (head.state, head.sign) == ("red", "✗")
+    (by,) = [line.items for line in head.answers if line.asked == "Regressed by"]
+    assert by == ("no known defect (silent, 1 cell)",)
 
 
 def test_an_oracle_that_judged_nothing_is_named_as_not_checked(run):

@@ -16,7 +16,7 @@ import pandas as pd
 from harness.gate.defect_table import DefectTable, Part
 from harness.gate.findings import failing_of_asked
 from harness.gate.known import Changes
-from harness.gate.qualify import Qualification
+from harness.gate.qualify import Decision, Qualification
 from harness.gate.qualify_words import (
     decision_words,
     evidence_sentence,
@@ -55,6 +55,10 @@ _MEANS: Final = {
 }
 _OWN_CASES: Final = "No table says what to expect of cases of your own: each failure counts."
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
+
+
+#: The colour of a decision, whatever the gate's is: a run that goes as expected may forbid to ship.
+_STATES: Final = {Decision.DO_NOT_SHIP: "red", Decision.OPEN: "inconclusive"}
 
 
 @dataclass(frozen=True)
@@ -101,9 +105,10 @@ def headline(run: ReportedRun) -> Headline:
     own_cases = failing_of_asked(run.plan, run.classes, run.cases) if run.own_cases else None
     words = verdict_words(gate, counts, faults, own_cases)
     first = _decided(run)
+    state = _STATES.get(first.decision, gate) if first and gate == "green" else gate
     return Headline(
-        state=gate,
-        sign=SIGNS[gate],
+        state=state,
+        sign=SIGNS[state],
         words=decision_words(first, _red(run)) if first else words,
         gate=f"{evidence_sentence(first)} {words}" if first else "",
         defects=() if run.defect_table or run.own_cases else tuple(run.defects),
