@@ -112,7 +112,10 @@ def with_installed(
 def _builders(text: str) -> tuple[Builder, ...]:
     """The builders that an option of the command line asks for."""
     kinds = [kind for kind in BuilderKind if kind.row.without_gpu]
-    builder = Builder(text) if text.startswith(tuple(kinds)) else None
+    try:
+        builder = Builder(text)
+    except ValueError:
+        builder = None
     if builder is None or builder.kind not in kinds or (builder.version and not builder.real):
         raise UsageError(
             f"--builder {text!r}: {', '.join(kinds)}, or a version of it, such as "

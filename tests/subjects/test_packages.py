@@ -101,9 +101,10 @@ def test_a_package_that_cannot_be_had_says_why():
     assert sites == {}
 
 
-def test_an_unknown_builder_is_refused():
-    with pytest.raises(UsageError, match="--builder 'tensorrt'"):
-        packages(["tensorrt"], "2.14.0")
+@pytest.mark.parametrize("text", ["tensorrt", "segment,tensorrt-rtx", "segments", ""])
+def test_what_is_no_builder_is_refused_by_its_name(text):
+    with pytest.raises(UsageError, match=f"--builder '{text}'"):
+        packages([text], "2.14.0")
 
 
 def test_a_run_that_goes_on_makes_the_packages_that_it_had_and_no_others():
