@@ -61,12 +61,33 @@ def _values(exported: ExportedProgram) -> Iterator[Any]:
 
 
 def _writes(exported: ExportedProgram) -> bool:
-    """Whether something may be written: a buffer or an input, by the signature or by an op."""
+    """Whether a buffer or an input may be written: by the signature, or by an op in place."""
     signature = exported.graph_signature
-    schemas = (getattr(node.target, "_schema", None) for node in _nodes(exported))
     return bool(signature.buffers_to_mutate or signature.user_inputs_to_mutate) or any(
-        schema is not None and schema.is_mutable for schema in schemas
+        _owner(written).op in ("placeholder", "get_attr")
+        for node in _nodes(exported)
+        for written in _written_by(node)
     )
+
+
+def _written_by(node: Node) -> Iterator[Node]:
+    """The arguments that an op writes to in place."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not schema.is_mutable:
+        return
+    given = dict(zip((each.name for each in schema.arguments), node.args, strict=False))
+    for argument in schema.arguments:
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            for each in pytree.tree_leaves((given | node.kwargs).get(argument.name)):
+                if isinstance(each, Node):
+                    yield each
+
+
+def _owner(node: Node) -> Node:
+    """What a view, or the result of an op in place, is a part of; of all else the node itself."""
+    while node.op == "call_function" and _is_view(node) and isinstance(node.args[0], Node):
+        node = node.args[0]
+    return node
 
 
 def _writes_a_part(node: Node) -> bool:

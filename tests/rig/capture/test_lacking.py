@@ -57,6 +57,15 @@ WRITES = {"state", "only-writes", "input-writes"}
         (lambda model, x: write(model.kept, torch.tensor([1]), x[:1]), X, WRITES),
         (lambda model, x: write(model.kept, slice(1, 2), x[:1]), X, {*WRITES, "slice-writes"}),
         (lambda model, x: torch.slice_scatter(x, x[:1], 0, 0, 1), X, {"slice-writes"}),
+        # What a model makes itself, it may write to: nobody keeps it.
+        (lambda model, x: x.clone().add_(1), X, set()),
+        (lambda model, x: write(x.clone(), slice(1, 2), x[:1]), X, {"slice-writes"}),
+        (lambda model, x: write((x * 2).view(3, 2), slice(1, 2), x[:1, :2]), X, {"slice-writes"}),
+        (
+            lambda model, x: write(x.view(3, 2), slice(1, 2), x[:1, :2]),
+            X,
+            {*WRITES, "slice-writes"},
+        ),
         (lambda model, x: x[torch.nonzero(x[:, 0])[:, 0]], X, {"data-sizes"}),
         (lambda model, x: x * x.sum().item(), X, {"data-sizes"}),
         (lambda model, x: x["a"] + 1, {"a": X}, {"containers"}),
