@@ -37,6 +37,7 @@ class _Line:
     init: str = ""
 
 
+_PART: Final = "aten.slice_scatter.default"
 _LINES: Final = (
     _Line((MATRIX,), "torch.relu({0})", "m", "aten.relu.default"),
     _Line((MATRIX,), "torch.sigmoid({0})", "m", "aten.sigmoid.default"),
@@ -60,6 +61,9 @@ _LINES: Final = (
     _Line((MATRIX,), "torch.cumsum({0}, -1)", "m", "aten.cumsum.default"),
     _Line((MATRIX,), "{0}.max(-1, keepdim=True)", "c?", "aten.max.dim"),
     _Line((MATRIX, PLACES), "torch.gather({0}, -1, {1})", "m", "aten.gather.default"),
+    _Line((MATRIX, HALF), "torch.slice_scatter({0}, {1}, 1, 2, 6)", "m", _PART),
+    _Line((MATRIX, HALF), "torch.slice_scatter({0}, {1}, 1, 0, 8, 2)", "m", _PART),
+    _Line((MATRIX, COLUMN), "torch.select_scatter({0}, {1}[:, 0], 1, -2)", "m", _PART),
     _Line((MATRIX,), "{0}.mean()", "s", "aten.mean.default"),
     _Line((MATRIX,), "{0} > 0", "b", "aten.gt.Scalar"),
     _Line((MASK, MATRIX, MATRIX), "torch.where({0}, {1}, {2})", "m", "aten.where.self"),
