@@ -87,6 +87,7 @@ REAL_ENGINES: Final = frozenset(
         "residual_around_gated_rows",
         "cache_handed_in_and_out",
         "cache_written_with_a_step",
+        "positions_written_by_an_index",
         "every_second_row_scattered",
         "columns_written_to_the_end",
         "window_shifted_at_each_call",

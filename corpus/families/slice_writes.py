@@ -163,6 +163,32 @@ def cache_written_with_a_step() -> Program:
     return Program(floats((1, 2, 4, 4)), model=EverySecond())
 
 
+class AtPositions(torch.nn.Module):
+    """A cache of a batch of one that the caller owns, written where an index tensor says."""
+
+    def forward(
+        self, x: torch.Tensor, cache: torch.Tensor, positions: torch.Tensor
+    ) -> torch.Tensor:
+        updated = cache * 1.5
+        updated[:, :, positions] = x * 2
+        return torch.relu(updated) + 1
+
+
+def _with_positions(generator: torch.Generator, _: int | None) -> Inputs:
+    x, cache = (torch.randn(shape, generator=generator) for shape in (ROWS, CACHE))
+    return Inputs((x, cache, torch.randperm(8, generator=generator)[:2]))
+
+
+@case(
+    Family.SLICE_WRITES,
+    catches="positions of a tensor that an index tensor says: what is written is put in order",
+    fallback=[RELU],
+    lanes=PACKAGE_ALONE,
+)
+def positions_written_by_an_index() -> Program:
+    return Program(_with_positions, model=AtPositions())
+
+
 class EverySecondRow(torch.nn.Module):
     def forward(self, x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         return torch.relu(torch.slice_scatter(x, rows * 2, 2, 0, 8, 2)) + 1
