@@ -50,6 +50,14 @@ OfRun = Annotated[
         "--run", help="The run that has candidate and cases: a folder, an id, or `latest`."
     ),
 ]
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        help="Where workers run: ray, a cluster of this machine that ends with the command; or "
+        "ray://ADDRESS, one that is there (ray://auto finds it).",
+    ),
+]
 Jobs = Annotated[int, typer.Option(min=1, help="Worker processes.")]
 Timeout = Annotated[float, typer.Option(min=1.0, help="Seconds for one cell.")]
 Seed = Annotated[int, typer.Option(help="Another set of weights and inputs.")]

@@ -16,6 +16,7 @@ from harness.base.errors import ExitCode, UsageError
 from harness.base.program import PROGRAM, command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
+from harness.cli.clusters import workers_on
 from harness.cli.common import (
     INTERRUPTED,
     add_step_summary,
@@ -54,6 +55,7 @@ from harness.wire.routes import Lane
 WATCH_EVERY_S = 0.3
 ON_RESUME = frozenset(
     (
+        "on",
         "jobs",
         "timeout",
         "share",
@@ -124,6 +126,7 @@ def run_command(
     capture: Annotated[str, typer.Option(help="nonstrict, strict, or both, with a comma.")] = (
         "nonstrict"
     ),
+    on: option.On = "",
     jobs: option.Jobs = option.CPUS,
     timeout: option.Timeout = 120.0,
     seed: option.Seed = 0,
@@ -196,15 +199,17 @@ def run_command(
         expectations=expectations,
         command_line=command_line(),
     )
-    if watch:
-        return watched(lambda: _seen_through(options, toolchain, ""), options)
-    before = _latest(out_dir)
-    try:
-        judged = _seen_through(options, toolchain, resume_run)
-    except KeyboardInterrupt:
-        made = _latest(out_dir)
-        which = resume_run or (str(made) if made != before else "")
-        fail(ExitCode.INTERRUPTED, INTERRUPTED + _how_to_go_on(which, out_dir, expectations))
+    with workers_on(on, context, jobs, toolchain) as (launcher, count):
+        options = dataclasses.replace(options, launcher=launcher, jobs=count)
+        if watch:
+            return watched(lambda: _seen_through(options, toolchain, ""), options)
+        before = _latest(out_dir)
+        try:
+            judged = _seen_through(options, toolchain, resume_run)
+        except KeyboardInterrupt:
+            made = _latest(out_dir)
+            which = resume_run or (str(made) if made != before else "")
+            fail(ExitCode.INTERRUPTED, INTERRUPTED + _how_to_go_on(which, out_dir, expectations))
     return show_verdict(judged)
 
 

@@ -3,7 +3,8 @@
 In:   a setup, once; its fields are those that the worker's own module states, then
       {"case": NAME, "capture": MODE, "cells": [CellKey...], "programs": {ID: DIGEST}}
                          a job each; a cell whose program is that one needs no verdicts
-Out:  {"event": "ready", ...}                      after torch is imported and subjects are loaded
+Out:  {"event": "ready", "load_errors": {SUBJECT: TEXT}, "corpus_digest": D, "import_seconds": S,
+                         "deciding": {NAME: TEXT}}  after torch is imported and subjects are loaded
       {"event": "values", "values": [ID...]}       what a drawn program has of the space
       {"event": "stage", "cell": ID, "stage": S}   so that whoever watches knows where a worker died
       {"event": "record", "record": {...}}         one ended cell
@@ -68,11 +69,15 @@ class Reporter:
         self._send(event="broken", cell=key.cell_id, traceback=traceback.format_exc())
 
     def ready(self, worker: Worker, import_seconds: float) -> None:
+        # Here and not at the top: the controller is told that torch is being imported.
+        from harness.rig.questions.environment import deciding
+
         self._send(
             event="ready",
             load_errors=worker.load_errors,
             corpus_digest=worker.corpus_digest,
             import_seconds=import_seconds,
+            deciding=deciding(),
         )
 
     def done(self, worker_s: float, stages_s: float) -> None:

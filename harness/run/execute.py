@@ -30,7 +30,7 @@ from harness.wire.vocabulary import SubjectKind
 from harness.workers.jobs import Job, make_jobs
 from harness.workers.pool import run_groups, run_jobs
 from harness.workers.process import PackageSetup, WorkerSetup
-from harness.workers.warm import PACKAGES, warm_rig
+from harness.workers.warm import PACKAGES
 
 
 def execute(
@@ -47,7 +47,7 @@ def execute(
     packages = any(cell.key.lane is not Lane.GRAPH for cell in folder.plan())
     own = not packages and not folder.provenance().corpus
     more = PACKAGES if packages else ()
-    with warm_rig(toolchain.python, options.seed, more, cases=own):
+    with options.launcher.warm(toolchain.python, options.seed, more, cases=own):
         return _execute(folder, options, toolchain, expected, progress, subjects, sites, on_split)
 
 
@@ -253,6 +253,7 @@ def _run_missing(
             "on_record": add,
             "on_cost": on_cost,
             "broken": broken,
+            "launcher": options.launcher,
         }
 
         async def run_queue(jobs: list[Job], setup: WorkerSetup) -> None:

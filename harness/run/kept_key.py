@@ -33,7 +33,6 @@ from harness.toolchain.deciding import (
 )
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.fingerprint import digest_of_content, signature_of, states_of
-from harness.toolchain.package_site import SITE_FILE
 from harness.toolchain.rig_client import Corpus
 from harness.wire.builders import EMULATED
 from harness.wire.record_json import SCHEMA, key_to_json, to_json
@@ -155,7 +154,7 @@ def collect(
         raise NothingKept(str(reason)) from reason
     wheels = {Path(spec.wheel_path) for spec in subjects if spec.wheel_path is not None}
     wheels = {wheel for wheel in wheels if wheel.is_file()}
-    made = [folder for site in sites.values() for folder in _folders_of(site)]
+    made = [folder for site in sites.values() for folder in site.folders]
     sources = [PROJECT_ROOT / "corpus", *judges, *libraries, *sorted(wheels), *made]
     signature = _signature(sources)
     installed = toolchain.installed
@@ -221,15 +220,8 @@ def _package(made: PackageSite, cache: Path) -> str:
         name: str(value) for name, value in dataclasses.asdict(made).items() if name != "folder"
     }
     described["made of"] = made.folder.name
-    described["content"] = digest_of_content(_folders_of(made), cache)
+    described["content"] = digest_of_content(made.folders, cache)
     return json.dumps(described, sort_keys=True)
-
-
-def _folders_of(made: PackageSite) -> list[Path]:
-    """The package's own folder, and that of the TensorRT below it where that is another."""
-    named = json.loads((made.folder / SITE_FILE).read_text(encoding="utf-8"))
-    libraries = named["libraries"]
-    return [made.folder, *([made.folder.parent / libraries] if libraries else [])]
 
 
 def _signature(sources: Iterable[Path]) -> str:

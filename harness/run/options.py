@@ -12,6 +12,7 @@ from harness.run.keeping import KeptOptions
 from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.records import CellRecord
 from harness.wire.routes import Lane
+from harness.workers.launching import LOCAL, Launcher
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class RunOptions:
     builders: tuple[str, ...] = (SEGMENT,)  # of the package lane; the engine lane has its own
     environment: str = PINNED  # or matched
     jobs: int = 2
+    launcher: Launcher = LOCAL
     timeout_s: float = 120.0
     seed: int = 0
     share: bool = True

@@ -27,6 +27,8 @@ KEPT: Final = "kept"
 CANDIDATES: Final = "candidates"
 FINGERPRINTS: Final = "fingerprints"
 FACTS: Final = "facts"
+SHIPPED: Final = "shipped"
+ENVIRONMENTS: Final = "environments"
 _LOCKS: Final = "locks"
 #: What to do where the cache cannot be written.
 CHOOSE: Final = "choose a cache folder that can be written, with INLINER_REGRESS_CACHE=DIR"
@@ -82,7 +84,7 @@ def clean(
     kept: bool = True,
 ) -> int:
     """Remove cached wheels, native builds (and what the rig answered), packages with their
-    engines, and kept verdicts, and return the number of bytes freed.
+    engines, what came from another machine with its environment, and kept verdicts, and return the number of bytes freed.
 
     Nothing else in the folder is touched, so that a wrong path does no harm.
     """
@@ -95,6 +97,8 @@ def clean(
         PACKAGES: packages,
         ENGINES: packages,
         CANDIDATES: packages,
+        SHIPPED: packages,
+        ENVIRONMENTS: packages,
         KEPT: kept,
     }
     folders = [cache / name for name, wanted in asked.items() if wanted]

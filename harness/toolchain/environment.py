@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +37,7 @@ class EnvironmentFacts:
     library_path: str
     threads: int
     cpu_capability: str = ""  # whose kernels torch takes, such as AVX2
+    deciding: Mapping[str, str] = field(default_factory=dict)  # a verdict, by name
     real_tensorrt: tuple[str, ...] = ()  # what of TensorRT can be imported there
 
     @property

@@ -61,6 +61,13 @@ class PackageSite:
     tensorrt_pinned: str  # what the release names
     tensorrt_running: str  # the TensorRT or TensorRT-RTX that is in the folder
 
+    @property
+    def folders(self) -> list[Path]:
+        """The package's own folder, and that of the TensorRT beside it where that is another."""
+        named = json.loads((self.folder / SITE_FILE).read_text(encoding="utf-8"))
+        libraries = named["libraries"]
+        return [self.folder, *([self.folder.parent / libraries] if libraries else [])]
+
 
 def package_site(
     release: Release,

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.base.errors import SurroundingsError, UsageError
@@ -20,10 +21,13 @@ from harness.wire.record_json import cell_from_json
 from harness.wire.records import CellRecord
 from harness.wire.vocabulary import Stage
 from harness.workers.jobs import Job, broken_off, settle_second_attempt
-from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
+from harness.workers.launching import LOCAL, Launcher
+from harness.workers.process import Setup, Worker, WorkerDied, WorkerLost, WorkerTimeout
 
 _JOBS_FOR_A_WORKER = 4
 _START_TIMEOUT_S = 180.0  # importing torch on a cold disk
+#: A cell under which so many machines were lost is taken to have ended them.
+_LOSSES = 3
 
 
 async def run_jobs(
@@ -36,6 +40,7 @@ async def run_jobs(
     on_cost: Callable[[Cost], None],
     broken: dict[str, str],
     on_split: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    launcher: Launcher = LOCAL,
 ) -> None:
     """Run every job; at most ``count`` workers, ``timeout_s`` for each cell.
 
@@ -51,7 +56,7 @@ async def run_jobs(
     # To start one takes as much as some jobs.
     workers = min(count, max(1, len(jobs) // _JOBS_FOR_A_WORKER))
     lanes = [
-        _Lane(number, queue, setup, timeout_s, on_record, on_cost, broken, on_split)
+        _Lane(number, queue, setup, timeout_s, on_record, on_cost, broken, on_split, launcher)
         for number in range(workers)
     ]
     try:
@@ -107,7 +112,9 @@ class _Lane:
     on_cost: Callable[[Cost], None]
     broken: dict[str, str]
     on_split: Callable[[Mapping[str, Any]], None]
+    launcher: Launcher
     worker: Worker | None = None
+    losses: Counter[str] = field(default_factory=Counter)
 
     async def run(self) -> None:
         try:
@@ -117,8 +124,7 @@ class _Lane:
                 await self.worker.stop()
                 self.worker = None
         finally:
-            if self.worker is not None:
-                await self.worker.kill()
+            await self._kill()
 
     async def _finish(self, job: Job) -> None:
         """Work on a job until each of its cells has ended, starting workers anew as needed."""
@@ -150,9 +156,11 @@ class _Lane:
     async def _again(self, job: Job) -> CellRecord | None:
         """The second attempt at one cell; None if the harness broke in it."""
         kept: list[CellRecord] = []
-        _, cut_off = await self._attempt(job, keep=kept.append)
-        if cut_off is not None:
-            return cut_off.record
+        ended: set[str] = set()
+        while not ended:  # a machine that is lost under it ends nothing
+            ended, cut_off = await self._attempt(job, keep=kept.append)
+            if cut_off is not None:
+                return cut_off.record
         return kept[0] if kept else None
 
     async def _attempt(
@@ -161,15 +169,16 @@ class _Lane:
         """Send a job to the worker.
 
         Returns:
-            The cells that ended (or broke), and the one that the worker did not survive.
+            The cells that ended (or broke), and the one that the worker did not survive. Neither
+            has what was left when the machine was lost.
         """
         ended: set[str] = set()
         cell_id, stage = None, Stage.CAPTURE
-        worker = await self._ready_worker()
         clock = asyncio.get_running_loop().time
-        await worker.send(job.message())
-        deadline = clock() + self.timeout_s
         try:
+            worker = await self._ready_worker()
+            await worker.send(job.message())
+            deadline = clock() + self.timeout_s
             while True:
                 event = await worker.next_event(max(0.0, deadline - clock()))
                 match event["event"]:
@@ -198,8 +207,15 @@ class _Lane:
             symptom, message = Symptom.TIMEOUT, f"no end in {self.timeout_s:g} s"
         except WorkerDied as error:
             symptom, message = Symptom.KILLED, str(error)
-        await worker.kill()
-        self.worker = None
+        except WorkerLost as error:
+            left = [cell.key.cell_id for cell in job.cells if cell.key.cell_id not in ended]
+            doomed = cell_id or (left[0] if left else "")
+            self.losses[doomed] += 1
+            if self.losses[doomed] < _LOSSES:
+                await self._kill()
+                return ended, None
+            symptom, message = Symptom.KILLED, f"{error}, the last of {_LOSSES} under this cell"
+        await self._kill()
         left = [cell for cell in job.cells if cell.key.cell_id not in ended]
         if not left:
             return ended, None
@@ -208,13 +224,18 @@ class _Lane:
         record = broken_off(current.key, symptom, stage, message, job.attempt)
         return ended, _CutOff(record, shared=cell_id is None)
 
+    async def _kill(self) -> None:
+        if self.worker is not None:
+            await self.worker.kill()
+            self.worker = None
+
     def _record(self, job: Job, record: CellRecord) -> None:
         self.on_record(_with_plan(job, record))
 
     async def _ready_worker(self) -> Worker:
         if self.worker is not None:
             return self.worker
-        worker = await Worker.start(self.setup, self.number)
+        worker = await self.launcher.start(self.setup, self.number)
         self.worker = worker  # from here on `run` ends it, whatever happens
         event = await worker.until_ready(_START_TIMEOUT_S)
         self._check_loaded(event["load_errors"])

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, Final
 from harness.base.errors import SurroundingsError
 from harness.base.process import how_it_ended, kill_group
 from harness.toolchain import PackageSite
-from harness.toolchain.environment import PROJECT_ROOT, rig_command
+from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.builders import EMULATED
 from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec
@@ -80,6 +81,12 @@ class Setup:
         """The first message to the worker."""
         raise NotImplementedError
 
+    @property
+    def reads(self) -> set[Path]:
+        """The files and folders that the message names and that the worker reads."""
+        paths = {path for spec in self.subjects for path in (spec.wheel_path, spec.exporter_path)}
+        return {Path(path) for path in paths if path is not None}
+
 
 @dataclass(frozen=True)
 class PackageSetup(Setup):
@@ -100,6 +107,11 @@ class PackageSetup(Setup):
     @property
     def forked(self) -> bool:
         return self.executor == EMULATED  # what runs real engines may start threads and drivers
+
+    @property
+    def reads(self) -> set[Path]:
+        site = set() if self.site is None else {*self.site.folders}
+        return site | _existing(self.corpus)
 
     def message(self) -> dict[str, Any]:
         return {
@@ -125,6 +137,10 @@ class WorkerSetup(Setup):
     corpus: Sequence[str] = ()
     share: bool = True
 
+    @property
+    def reads(self) -> set[Path]:
+        return super().reads | {self.library} | _existing(self.corpus)
+
     def message(self) -> dict[str, Any]:
         return {
             "lane": Lane.GRAPH,
@@ -134,6 +150,11 @@ class WorkerSetup(Setup):
             "corpus": list(self.corpus),
             "subjects": [to_json(subject) for subject in self.subjects],
         }
+
+
+def _existing(places: Iterable[str]) -> set[Path]:
+    """The files and folders among places of cases; the others are entry points."""
+    return {Path(place) for place in places if Path(place).exists()}
 
 
 class WorkerDied(Exception):
@@ -149,39 +170,90 @@ class WorkerTimeout(Exception):
     """A worker did not answer in time."""
 
 
-class Worker:
-    """A worker process and its two pipes. Make it with `start`, end it with `stop` or `kill`."""
+class WorkerLost(Exception):
+    """A worker is gone with the machine that it ran on, which says nothing of what it did."""
+
+
+class Worker(ABC):
+    """A worker process, wherever it runs. A launcher starts it; end it with `stop` or `kill`."""
+
+    #: Where to read why it did not start.
+    log: str
+
+    @abstractmethod
+    async def send(self, message: Mapping[str, Any]) -> None:
+        """Send one message; a worker that is gone shows in `next_event`."""
+
+    @abstractmethod
+    async def next_event(self, timeout_s: float) -> dict[str, Any]:
+        """The worker's next message.
+
+        Raises:
+            WorkerTimeout: none came in ``timeout_s``.
+            WorkerDied: the process ended.
+            WorkerLost: its machine is gone.
+        """
+
+    @abstractmethod
+    async def stop(self) -> None:
+        """Let it end by closing its stdin; kill it if it does not."""
+
+    @abstractmethod
+    async def kill(self) -> None:
+        """End its whole process group at once."""
+
+    async def until_ready(self, timeout_s: float) -> dict[str, Any]:
+        """Its event `ready`, which comes when it has imported what it needs.
+
+        Raises:
+            SurroundingsError: it ended before, or nothing came in ``timeout_s``; names its log.
+            WorkerLost: as `next_event`.
+        """
+        event: dict[str, Any] = {}
+        try:
+            while event.get("event") != "ready":
+                event = await self.next_event(timeout_s)
+        except (WorkerDied, WorkerTimeout) as error:
+            raise SurroundingsError(
+                f"a worker did not start ({error or 'no answer'}); see {self.log}"
+            ) from error
+        return event
+
+
+class LocalWorker(Worker):
+    """A process of this machine and its two pipes."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, temporary: TemporaryDirectory[str], log: Path
     ) -> None:
         self._process = process
         self._temporary = temporary
-        self._log = log
+        self.log = str(log)
 
     @classmethod
-    async def start(cls, setup: Setup, number: int) -> Worker:
-        """Start a process and send it its setup; see `until_ready`."""
-        setup.log_folder.mkdir(parents=True, exist_ok=True)
+    async def start(
+        cls, command: Sequence[str], message: Mapping[str, Any], *, seed: int, forked: bool, log: Path
+    ) -> LocalWorker:
+        """Start a process and send it its first message."""
+        log.parent.mkdir(parents=True, exist_ok=True)
         temporary = temporary_folder()
-        place = setup.log_folder / f"worker-{number}.log"
-        own = environment(temporary.name, setup.seed)
-        if not setup.forked:
+        own = environment(temporary.name, seed)
+        if not forked:
             own.pop(WARM_RIG, None)
-        with place.open("ab") as log:
+        with log.open("ab") as stream:
             process = await asyncio.create_subprocess_exec(
-                *rig_command(setup.python, setup.module),
+                *command,
                 cwd=PROJECT_ROOT,
                 env=own,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=log,
+                stderr=stream,
                 limit=_LINE_LIMIT_BYTES,
                 # A group of its own: Ctrl-C reaches the controller, which ends its workers itself.
                 start_new_session=True,
             )
-        worker = cls(process, temporary, place)
-        await worker.send(setup.message())
+        worker = cls(process, temporary, log)
+        await worker.send(message)
         return worker
 
     @property
@@ -189,19 +261,12 @@ class Worker:
         return self._process.pid
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """Send one message; a worker that is gone shows in `next_event`."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             await self._process.stdin.drain()
 
     async def next_event(self, timeout_s: float) -> dict[str, Any]:
-        """The worker's next message.
-
-        Raises:
-            WorkerTimeout: none came in ``timeout_s``.
-            WorkerDied: the process ended.
-        """
         assert self._process.stdout is not None
         try:
             line = await asyncio.wait_for(self._process.stdout.readline(), timeout_s)
@@ -212,41 +277,7 @@ class Worker:
         event: dict[str, Any] = json.loads(line)
         return event
 
-    async def until_ready(self, timeout_s: float) -> dict[str, Any]:
-        """Its event `ready`, which comes when it has imported what it needs.
-
-        Raises:
-            SurroundingsError: it ended before, or nothing came in ``timeout_s``; names its log.
-        """
-        event: dict[str, Any] = {}
-        try:
-            while event.get("event") != "ready":
-                event = await self.next_event(timeout_s)
-        except (WorkerDied, WorkerTimeout) as error:
-            raise SurroundingsError(
-                f"a worker did not start ({error or 'no answer'}); see {self._log}"
-            ) from error
-        return event
-
-    @classmethod
-    async def ready(cls, setup: Setup, number: int, timeout_s: float) -> Worker:
-        """Start a process and wait until it is ready; if it cannot be, it is killed.
-
-        Raises:
-            SurroundingsError: as `until_ready`, or a subject does not load.
-        """
-        worker = await cls.start(setup, number)
-        try:
-            errors = (await worker.until_ready(timeout_s))["load_errors"]
-            if errors:
-                raise SurroundingsError("; ".join(errors.values()))
-        except BaseException:
-            await worker.kill()
-            raise
-        return worker
-
     async def stop(self) -> None:
-        """Let it end by closing its stdin; kill it if it does not."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -256,7 +287,6 @@ class Worker:
         self._temporary.cleanup()
 
     async def kill(self) -> None:
-        """End its whole process group at once."""
         assert self._process.stdin is not None
         kill_group(self._process.pid)
         self._process.stdin.close()  # here, and not when the pipe is collected, in any code's midst

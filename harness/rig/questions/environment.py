@@ -19,6 +19,21 @@ _TENSORRT: Final = ("torch_tensorrt", "tensorrt", "tensorrt_rtx")
 _PACKAGES: Final = {"torch-tensorrt": "tensorrt", "torch-tensorrt-rtx": "tensorrt_rtx"}
 
 
+def deciding() -> dict[str, str]:
+    """What decides a verdict beside code, inputs and the installed packages of a subject."""
+    try:
+        transformers = importlib.metadata.version("transformers")
+    except importlib.metadata.PackageNotFoundError:
+        transformers = "none"
+    return {
+        "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "architecture": platform.machine(),
+        "torch": f"{torch.__version__} ({torch.version.git_version})",
+        "torch's CPU kernels": torch.backends.cpu.get_cpu_capability(),
+        "transformers": transformers,  # whose models are cases
+    }
+
+
 def probe(_: Mapping[str, Any]) -> Iterator[dict[str, object]]:
     """The fields of `harness.toolchain.EnvironmentFacts`. TensorRT is looked for, not imported."""
     folder = Path(torch.__file__).parent
@@ -35,6 +50,7 @@ def probe(_: Mapping[str, Any]) -> Iterator[dict[str, object]]:
         "library_path": str(folder / "lib"),
         "threads": torch.get_num_threads(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "deciding": deciding(),
         "real_tensorrt": [name for name in _TENSORRT if importlib.util.find_spec(name)],
     }
 

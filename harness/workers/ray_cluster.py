@@ -1,0 +1,430 @@
+"""Workers on the nodes of a Ray cluster. No other module imports ray.
+
+Ray chooses the node of each worker and says which nodes are gone. On a node an actor in Ray's own
+Python starts the ordinary worker with another Python, which has torch. What the worker reads
+travels to the node once (`harness.workers.parcels`).
+
+A node has these variables from whoever started Ray there:
+
+    INLINER_REGRESS_CACHE     its cache; by default ~/.cache/inliner-regress
+    INLINER_REGRESS_PYTHON    a Python with torch; by default one that the controller's lock describes
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import socket
+import tempfile
+from collections import deque
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+
+from harness.base.errors import SurroundingsError
+from harness.toolchain import Toolchain
+from harness.toolchain.cache import ENGINES
+from harness.toolchain.environment import PROJECT_ROOT, rig_command
+from harness.toolchain.locked_environment import locked_python
+from harness.workers.parcels import Parcel, moved, parcel_of
+from harness.workers.process import (
+    WARM_RIG,
+    LocalWorker,
+    Setup,
+    Worker,
+    WorkerDied,
+    WorkerLost,
+    WorkerTimeout,
+)
+from harness.workers.warm import warm_rig
+
+CACHE: Final = "INLINER_REGRESS_CACHE"
+PYTHON: Final = "INLINER_REGRESS_PYTHON"
+_LOCKS: Final = PROJECT_ROOT / "environments"
+_FOREVER_S: Final = 1e9
+_START_TIMEOUT_S: Final = 300.0
+#: A node that answers nothing for so long beyond a worker's own time is taken for lost.
+_SILENCE_S: Final = 60.0
+_TOLD_EVERY_S: Final = 30.0
+#: So often in a row a node may be lost while one worker starts.
+_TRIES: Final = 10
+_LOG_BYTES: Final = 64 * 1024
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Warmth:
+    """What `warm_rig` is told on a node."""
+
+    seed: int
+    more: tuple[str, ...]
+    cases: bool
+
+
+class _Seat:
+    """On a node: room for one worker at a time, each a fork of a process that has torch."""
+
+    def __init__(self, lock: str, warmth: _Warmth | None) -> None:
+        self._lock = lock
+        self._warmth = warmth
+        self._open_until = contextlib.ExitStack()
+        self._worker: LocalWorker | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    async def open(self) -> tuple[str, str]:
+        """Make ready for workers; returns the ids of the node, for Ray and for people."""
+        await asyncio.to_thread(self._open)
+        return ray.get_runtime_context().get_node_id(), socket.gethostname()
+
+    def _open(self) -> None:
+        os.environ.pop(WARM_RIG, None)  # of whoever started Ray
+        place = os.environ.get(CACHE, "~/.cache/inliner-regress")
+        self._cache = Path(place).expanduser().absolute()
+        named = os.environ.get(PYTHON)
+        if not named and not self._lock:
+            raise SurroundingsError(
+                f"{socket.gethostname()}: no lock describes the controller's torch",
+                f"name a Python that has it on each node, with {PYTHON}=FILE",
+            )
+        self._python = named or locked_python(self._cache, self._lock)
+        self._folder = self._open_until.enter_context(
+            tempfile.TemporaryDirectory(prefix="harness-seat-")
+        )
+        if self._warmth is not None:
+            how = self._warmth
+            self._open_until.enter_context(
+                warm_rig(self._python, how.seed, how.more, cases=how.cases)
+            )
+
+    async def lacks(self, parcels: Sequence[Parcel]) -> list[Parcel]:
+        """Those that have to travel here."""
+        return await asyncio.to_thread(
+            lambda: [each for each in parcels if each.found(self._cache) is None]
+        )
+
+    async def unpack(self, parcel: Parcel, chunks: Sequence[Any]) -> None:
+        """Put a parcel into the node's cache; ``chunks`` are its pieces in Ray's object store."""
+        await asyncio.to_thread(lambda: parcel.unpack(map(ray.get, chunks), self._cache))
+
+    async def start(
+        self,
+        module: str,
+        message: Mapping[str, Any],
+        parcels: Sequence[Parcel],
+        *,
+        cache: Path,
+        seed: int,
+        forked: bool,
+    ) -> None:
+        """Start a worker with this message, whose paths are those of the controller's machine.
+
+        Args:
+            cache: the controller's.
+        """
+
+        def here() -> dict[str, str]:
+            made = {str(cache / ENGINES): str(self._cache / ENGINES)}
+            return made | {str(each.source): str(each.found(self._cache)) for each in parcels}
+
+        self._events = asyncio.Queue()
+        self._log.unlink(missing_ok=True)
+        self._worker = await LocalWorker.start(
+            rig_command(self._python, module),
+            moved(message, await asyncio.to_thread(here)),
+            seed=seed,
+            forked=forked,
+            log=self._log,
+        )
+        self._reader = asyncio.create_task(self._read(self._worker))
+
+    @property
+    def _log(self) -> Path:
+        return Path(self._folder) / "worker.log"
+
+    async def _read(self, worker: LocalWorker) -> None:
+        try:
+            while True:
+                event = await worker.next_event(_FOREVER_S)
+                if event["event"] == "done":  # another node may have a process of that id
+                    spent, host = event["spent"], socket.gethostname()
+                    peaks = spent.get("peak_bytes", {})
+                    spent["peak_bytes"] = {f"{host}:{pid}": peaks[pid] for pid in peaks}
+                self._events.put_nowait(event)
+        except WorkerDied as error:
+            self._events.put_nowait({"event": "died", "code": error.code})
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        assert self._worker is not None
+        await self._worker.send(message)
+
+    async def next_events(self, timeout_s: float) -> list[dict[str, Any]]:
+        """What the worker told since it was asked last; nothing if it told nothing in that time."""
+        try:
+            events = [await asyncio.wait_for(self._events.get(), timeout_s)]
+        except TimeoutError:
+            return []
+        while not self._events.empty():
+            events.append(self._events.get_nowait())
+        return events
+
+    async def end(self, *, at_once: bool) -> bytes:
+        """End the worker; returns the end of what it wrote to its log."""
+        if self._worker is not None:
+            await (self._worker.kill() if at_once else self._worker.stop())
+        if self._reader is not None:
+            self._reader.cancel()
+        self._worker = self._reader = None
+        return self._log.read_bytes()[-_LOG_BYTES:] if self._log.exists() else b""
+
+    async def close(self) -> None:
+        await self.end(at_once=True)
+        self._open_until.close()
+
+
+_SEAT: Final = ray.remote(num_cpus=1, max_restarts=0)(_Seat)
+
+
+class _RayWorker(Worker):
+    """A worker on a node, by its seat."""
+
+    def __init__(self, launcher: RayLauncher, seat: Any, log: Path) -> None:
+        self._launcher = launcher
+        self._seat = seat
+        self._place = log
+        self.log = str(log)
+        self.events: deque[dict[str, Any]] = deque()
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        with contextlib.suppress(WorkerLost):  # it shows in `next_event`
+            await _answer(self._seat.send.remote(message), _SILENCE_S)
+
+    async def next_event(self, timeout_s: float) -> dict[str, Any]:
+        if not self.events:
+            asked = self._seat.next_events.remote(timeout_s)
+            self.events.extend(await _answer(asked, timeout_s + _SILENCE_S))
+        if not self.events:
+            raise WorkerTimeout
+        if self.events[0]["event"] == "died":
+            raise WorkerDied(self.events[0]["code"])
+        return self.events.popleft()
+
+    async def stop(self) -> None:
+        await self._end(at_once=False)
+
+    async def kill(self) -> None:
+        await self._end(at_once=True)
+
+    async def _end(self, *, at_once: bool) -> None:
+        try:
+            written = await _answer(self._seat.end.remote(at_once=at_once), _SILENCE_S)
+        except WorkerLost:
+            self._launcher.drop(self._seat)
+            return
+        if written:
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            with self._place.open("ab") as log:
+                log.write(written)
+        self._launcher.take_back(self._seat)
+
+
+async def _answer(asked: Awaitable[T], timeout_s: float) -> T:
+    """What an actor returns.
+
+    Raises:
+        WorkerLost: its node is gone, or does not answer.
+        SurroundingsError: it raised this, or Ray does not work.
+    """
+    try:
+        return await asyncio.wait_for(asked, timeout_s)
+    except TimeoutError as error:
+        raise WorkerLost(f"its node did not answer in {timeout_s:.0f} s") from error
+    except RayActorError as error:
+        raise WorkerLost("its node was lost") from error
+    except RayTaskError as error:
+        if isinstance(error.cause, SurroundingsError):
+            raise SurroundingsError(str(error.cause)) from error
+        raise
+    except RayError as error:
+        raise SurroundingsError(f"Ray: {error}") from error
+
+
+@dataclass
+class RayLauncher:
+    """Starts workers on the nodes of a cluster; `joined` makes one."""
+
+    toolchain: Toolchain
+    _idle: list[Any] = field(default_factory=list)
+    _sent: dict[Parcel, list[Any]] = field(default_factory=dict)
+    _unlike: dict[str, str] = field(default_factory=dict)
+    _hosts: dict[Any, tuple[str, str]] = field(default_factory=dict)
+    _warmth: _Warmth | None = None
+
+    @property
+    def cpus(self) -> int:
+        """How many workers the cluster has room for now."""
+        return int(ray.cluster_resources().get("CPU", 0))
+
+    @contextlib.contextmanager
+    def warm(
+        self, python: str, seed: int, more: Iterable[str], *, cases: bool
+    ) -> Iterator[None]:
+        self._warmth = _Warmth(seed, tuple(more), cases)
+        try:
+            yield
+        finally:
+            self._warmth = None
+            self.close()
+
+    async def start(self, setup: Setup, number: int) -> Worker:
+        parcels = await asyncio.to_thread(self._parcels, setup)
+        for _ in range(_TRIES):
+            seat = await self._seat()
+            worker = _RayWorker(self, seat, setup.log_folder / f"worker-{number}.log")
+            try:
+                await self._send(seat, parcels)
+                begun = seat.start.remote(
+                    setup.module,
+                    setup.message(),
+                    parcels,
+                    cache=self.toolchain.cache,
+                    seed=setup.seed,
+                    forked=setup.forked,
+                )
+                await _answer(begun, _START_TIMEOUT_S)
+                ready = await worker.until_ready(_START_TIMEOUT_S)
+            except WorkerLost:
+                self.drop(seat)
+                continue
+            except BaseException:
+                await worker.kill()
+                raise
+            if self._is_like(seat, ready.get("deciding", {})):
+                worker.events.appendleft(ready)
+                return worker
+            self.drop(seat)
+        raise SurroundingsError(f"{_TRIES} nodes in a row were lost while a worker was starting")
+
+    async def _seat(self) -> Any:
+        """A seat that is free, or a new one where Ray has room, now or later."""
+        if self._idle:
+            return self._idle.pop()
+        elsewhere = f"!in({','.join(self._unlike)})" if self._unlike else None
+        seat = _SEAT.options(
+            label_selector={"ray.io/node-id": elsewhere} if elsewhere else None
+        ).remote(_lock_for(self.toolchain), self._warmth)
+        opening = asyncio.ensure_future(_answer(seat.open.remote(), _FOREVER_S))
+        try:
+            while not (await asyncio.wait({opening}, timeout=_TOLD_EVERY_S))[0]:
+                self._tell_why_it_waits()
+            self._hosts[seat] = opening.result()
+        except WorkerLost:
+            self.drop(seat)
+            return await self._seat()
+        except BaseException:
+            opening.cancel()
+            self.drop(seat)
+            raise
+        return seat
+
+    def _tell_why_it_waits(self) -> None:
+        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        if nodes and all(node["NodeID"] in self._unlike for node in nodes):
+            raise SurroundingsError(
+                f"no node of the cluster can be used: {'; '.join(self._unlike.values())}",
+                "give its nodes the controller's environment",
+            )
+        if not nodes:
+            self.toolchain.notify("the cluster has no node with a processor; waiting for one")
+
+    def _parcels(self, setup: Setup) -> list[Parcel]:
+        return [parcel_of(path, self.toolchain.cache) for path in sorted(setup.reads)]
+
+    async def _send(self, seat: Any, parcels: Sequence[Parcel]) -> None:
+        for parcel in await _answer(seat.lacks.remote(parcels), _START_TIMEOUT_S):
+            if parcel not in self._sent:
+                put = await asyncio.to_thread(lambda: list(map(ray.put, parcel.chunks())))
+                self._sent[parcel] = put
+            await _answer(seat.unpack.remote(parcel, self._sent[parcel]), _FOREVER_S)
+
+    def _is_like(self, seat: Any, deciding: Mapping[str, str]) -> bool:
+        """Whether a node judges as the controller's Python would; if not, that is told."""
+        own, (node, host) = self.toolchain.python_env().deciding, self._hosts[seat]
+        unlike = [
+            f"{name} {deciding.get(name, 'unknown')}, not {own[name]}"
+            for name in own
+            if deciding.get(name) != own[name]
+        ]
+        if unlike and node not in self._unlike:
+            self._unlike[node] = f"{host} has {', '.join(unlike)}"
+            self.toolchain.notify(f"a node is left out: {self._unlike[node]}")
+        return not unlike
+
+    def take_back(self, seat: Any) -> None:
+        """Keep a seat for the next worker."""
+        self._idle.append(seat)
+
+    def drop(self, seat: Any) -> None:
+        """Give a seat's processor back to Ray."""
+        self._hosts.pop(seat, None)
+        ray.kill(seat)
+
+    def close(self) -> None:
+        """Give back all processors."""
+        leaving = [seat.close.remote() for seat in self._idle]
+        with contextlib.suppress(RayError, GetTimeoutError):
+            ray.get(leaving, timeout=_SILENCE_S)
+        for seat in [*self._idle]:
+            self.drop(seat)
+        self._idle.clear()
+
+
+@contextlib.contextmanager
+def joined(address: str, toolchain: Toolchain) -> Iterator[RayLauncher]:
+    """A launcher on the cluster with this address, or on one of this machine that ends with it.
+
+    Raises:
+        SurroundingsError: there is no such cluster.
+    """
+    with tempfile.TemporaryDirectory(prefix="harness-sources-") as folder:
+        sources = _sources(Path(folder))
+        how: dict[str, Any] = {"address": address} if address else {"include_dashboard": False}
+        environment: dict[str, Any] = {"working_dir": str(sources)}
+        if not address:
+            own = {CACHE: str(toolchain.cache), PYTHON: toolchain.python}
+            environment["env_vars"] = own
+        try:
+            ray.init(runtime_env=environment, log_to_driver=False, logging_level="ERROR", **how)
+        except (ConnectionError, RayError, ValueError) as error:
+            raise SurroundingsError(f"Ray: {error}") from error
+        launcher = RayLauncher(toolchain)
+        try:
+            yield launcher
+        finally:
+            launcher.close()
+            ray.shutdown()
+
+
+def _sources(folder: Path) -> Path:
+    """A copy of this program alone, which Ray takes to each node once."""
+    for name in ("harness", "corpus"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PROJECT_ROOT / name, folder / name, ignore=ignored)
+    project = PROJECT_ROOT / "pyproject.toml"
+    if project.is_file():
+        shutil.copy(project, folder)
+    return folder
+
+
+def _lock_for(toolchain: Toolchain) -> str:
+    """What an environment like the controller's is made of; empty where no lock says."""
+    torch = toolchain.python_env().torch_version.partition("+")[0]
+    lock = _LOCKS / f"torch-{torch}.txt"
+    return lock.read_text(encoding="utf-8") if lock.is_file() else ""
