@@ -16,11 +16,14 @@ from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import Stage
 from harness.workers.jobs import broken_off
-from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
+from harness.workers.launching import LOCAL, Launcher, start_ready
+from harness.workers.process import Setup, Worker, WorkerDied, WorkerLost, WorkerTimeout
 
 _START_TIMEOUT_S: Final = 300.0
 #: A worker never frees what it once kept (`harness.rig.channel`), and so it is replaced in time.
 _PROGRAMS_OF_A_WORKER: Final = 400
+#: A program under which so many machines were lost is taken to have ended them.
+_LOSSES: Final = 3
 
 T = TypeVar("T")
 
@@ -65,6 +68,7 @@ class Judge:
 
     setups: Mapping[tuple[Lane, str], Setup]
     timeout_s: float = 60.0
+    launcher: Launcher = LOCAL
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _seats: dict[tuple[Lane, str], _Seat] = field(default_factory=dict)
 
@@ -101,13 +105,20 @@ class Judge:
         return self._seats.setdefault(place, _Seat(self.setups[place], len(self._seats)))
 
     async def _ask(
-        self, seat: _Seat, program: Mapping[str, Any], cells: Sequence[CellKey], values: bool
+        self,
+        seat: _Seat,
+        program: Mapping[str, Any],
+        cells: Sequence[CellKey],
+        values: bool,
+        losses: int = 0,
     ) -> Answer:
         if seat.worker is not None and seat.programs % _PROGRAMS_OF_A_WORKER == 0:
             await seat.worker.stop()
             seat.worker = None
         if seat.worker is None:
-            seat.worker = await Worker.ready(seat.setup, seat.number, _START_TIMEOUT_S)
+            seat.worker = await start_ready(
+                self.launcher, seat.setup, seat.number, _START_TIMEOUT_S
+            )
         seat.programs += 1
         worker = seat.worker
         records: list[CellRecord] = []
@@ -141,6 +152,12 @@ class Judge:
             symptom, message = Symptom.TIMEOUT, f"no end in {self.timeout_s:g} s"
         except WorkerDied as error:
             symptom, message = Symptom.KILLED, str(error)
+        except WorkerLost as error:
+            if losses + 1 < _LOSSES:
+                await worker.kill()
+                seat.worker = None
+                return await self._ask(seat, program, cells, values, losses + 1)
+            symptom, message = Symptom.KILLED, f"{error}, the last of {_LOSSES} under this program"
         await worker.kill()
         seat.worker = None
         records.append(broken_off(at, symptom, stage, message, 1))

@@ -26,10 +26,13 @@ from harness.wire.oracles import Oracle
 from harness.wire.record_json import cell_from_json
 from harness.wire.records import CellRecord
 from harness.workers.jobs import Job
-from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
+from harness.workers.launching import LOCAL, Launcher, start_ready
+from harness.workers.process import Setup, Worker, WorkerDied, WorkerLost, WorkerTimeout
 
 #: Longer than a worker waits for any mutant, and than a release's own cells of one case take.
 _SILENCE_S: Final = 900.0
+#: So many machines may be lost under one case.
+_LOSSES: Final = 3
 #: The name of the copy that nothing was done to. What finds it is a fault of this harness.
 UNCHANGED: Final = "unchanged"
 
@@ -56,6 +59,10 @@ class Mutating(Setup):
         """A lane's setup with mutants of a module; ``compiles`` if compiling reaches it."""
         common = {each.name: getattr(of, each.name) for each in dataclasses.fields(Setup)}
         return cls(**common, of=of, mutated=mutated, places=places, compiles=compiles)
+
+    @property
+    def reads(self) -> set[Path]:
+        return self.of.reads | {Path(path).parent for path, _, _ in self.places.values()}
 
     def message(self) -> dict[str, Any]:
         return {
@@ -149,10 +156,12 @@ class MutantCampaign:
         mutants: Sequence[Mutant],
         folder: Path,
         say: Callable[[str], None] = lambda line: None,
+        launcher: Launcher = LOCAL,
     ) -> None:
         source = mutants[0].before
         self.places: dict[str, Place] = {}
         self._say = say
+        self._launcher = launcher
         self._told = 0.0
         texts = {UNCHANGED: (source, 1, 1)} | {
             mutant.name: (mutant.after, mutant.first, mutant.last) for mutant in mutants
@@ -222,8 +231,9 @@ class MutantCampaign:
             for each in share
             if self.ledger.alive(each) and name not in self.ledger.asked.get(each, ())
         ]
+        losses = 0
         while left:
-            worker = worker or await Worker.ready(setup, number, _SILENCE_S)
+            worker = worker or await start_ready(self._launcher, setup, number, _SILENCE_S)
             asked: dict[str, bool] = {}
             await worker.send({**job.message(), "mutants": [UNCHANGED, *left]})
             try:
@@ -232,10 +242,11 @@ class MutantCampaign:
                     self._tell(job.case)
                 # A case that the release itself cannot be asked finds nothing.
                 asked |= {each: False for each in left if each not in asked}
-            except (WorkerDied, WorkerTimeout) as error:
+            except (WorkerDied, WorkerTimeout, WorkerLost) as error:
                 await worker.kill()
                 worker = None
-                if len(asked) < 2:
+                losses += isinstance(error, WorkerLost)
+                if len(asked) < 2 and not (0 < losses < _LOSSES):
                     raise SurroundingsError(
                         f"a worker of {name} ended without an answer ({error or 'no answer'}); "
                         f"see {setup.log_folder}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-import typer
-
 from harness.base.errors import SurroundingsError, UsageError
+from harness.cli.options import CPUS
 from harness.toolchain import Toolchain
 from harness.workers.launching import LOCAL, Launcher
 
@@ -16,15 +15,11 @@ _RAY = "ray"
 
 @contextlib.contextmanager
 def workers_on(
-    on: str, context: typer.Context, jobs: int, toolchain: Toolchain
+    on: str, toolchain: Toolchain, jobs: int | None = None
 ) -> Iterator[tuple[Launcher, int]]:
-    """Who starts the workers, and how many at a time: as many as a cluster has processors.
-
-    Args:
-        jobs: so many where the user says so.
-    """
+    """Who starts the workers, and how many at a time: one a processor, if no number is given."""
     if not on:
-        yield LOCAL, jobs
+        yield LOCAL, jobs or CPUS
         return
     kind, _, address = on.partition("://")
     if kind != _RAY or (on != _RAY and not address):
@@ -39,6 +34,4 @@ def workers_on(
             f"--on {on}: ray is not installed", "`pip install inliner-regress[ray]` installs it"
         ) from error
     with joined(address, toolchain) as launcher:
-        source = context.get_parameter_source("jobs")
-        asked = source is not None and source.name == "COMMANDLINE"
-        yield launcher, jobs if asked else max(1, launcher.cpus)
+        yield launcher, jobs or max(1, launcher.cpus)

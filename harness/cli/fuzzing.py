@@ -16,6 +16,7 @@ from harness.campaigns.fuzz_report import points_of, signed_by, write_finds, wri
 from harness.campaigns.judge import Judge
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
+from harness.cli.clusters import workers_on
 from harness.cli.common import lanes, listed, tell, toolchain_for
 from harness.register.defects import Register, read_register
 from harness.register.facts import NONSTRICT
@@ -37,6 +38,7 @@ def fuzz_command(
         str, typer.Option(help="Ids of known defects to forget; are they found again?")
     ] = "",
     seed: Annotated[int, typer.Option(help="Another seed draws other programs.")] = 0,
+    on: option.On = "",
     out: Annotated[
         Path, typer.Option(help="The campaign's folder; one that has a journal is gone on with.")
     ] = option.RESULTS / "fuzz",
@@ -54,18 +56,21 @@ def fuzz_command(
     if Lane.PACKAGE in asked:
         subjects, sites = with_packages(subjects, toolchain, catalogue)
     setups, cells = _setups(toolchain, subjects, sites, asked, out)
-    judge = Judge(setups)
     register = read_register()
     for name in listed(without):
         if name not in register.by_id:
             raise UsageError(f"--without {name}: the register has no such defect; see `defects`")
     forgotten = Register(tuple(register.by_id[name] for name in listed(without)))
     known = Register(tuple(each for each in register.defects if each not in forgotten.defects))
-    campaign = Campaign(judge, cells, known, out, seed, tell)
-    try:
-        campaign.run(minutes * 60)
-    finally:
-        judge.close()
+    with workers_on(on, toolchain) as (launcher, count):
+        if on and count < len(setups):
+            raise UsageError(f"--on {on}: it has {count} processors, and {len(setups)} are needed")
+        judge = Judge(setups, launcher=launcher)
+        campaign = Campaign(judge, cells, known, out, seed, tell)
+        try:
+            campaign.run(minutes * 60)
+        finally:
+            judge.close()
     tell(campaign.progress)
     for find in campaign.finds.values():
         tell(f"  {find.text}")

@@ -15,6 +15,7 @@ from harness.campaigns.mutation import mutants_of
 from harness.campaigns.own_mutants import ask_tests, own_mutants
 from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
 from harness.cli import options as option
+from harness.cli.clusters import workers_on
 from harness.cli.common import lanes, listed, release_file, tell, toolchain_for
 from harness.register.facts import NONSTRICT
 from harness.run.order import in_order, read_order
@@ -48,7 +49,8 @@ def mutants_command(
         bool, typer.Option("--ours", help="Mutants of our oracles and gate, by our own tests.")
     ] = False,
     expression: option.Expression = "",
-    jobs: option.Jobs = 2,
+    on: option.On = "",
+    jobs: option.WorkerCount = None,
     out: Annotated[
         Path, typer.Option(help="The campaign's folder; one that has a journal is gone on with.")
     ] = option.RESULTS / "mutants",
@@ -61,7 +63,7 @@ def mutants_command(
     """
     if ours:
         asked_of = own_mutants(PROJECT_ROOT, every)
-        ledger = ask_tests(asked_of, PROJECT_ROOT, out, jobs, tell)
+        ledger = ask_tests(asked_of, PROJECT_ROOT, out, jobs or option.CPUS, tell)
         return _told(
             report_of("our oracles and gate", [each.mutant for each in asked_of], ledger, True), out
         )
@@ -79,14 +81,15 @@ def mutants_command(
         raise UsageError(f"--lane graph: it runs {EXPORTER_MODULE} alone; leave it out")
     corpus = read_corpus(toolchain.python, (), toolchain.cache)
     complete, seconds_left = True, minutes * 60
-    campaign = MutantCampaign(mutants, out, tell)
-    for each in asked:
-        of, cells = _setup(toolchain, corpus, spec, Lane(each), expression, out)
-        module = file.removesuffix(".py").replace("/", ".")
-        setup = Mutating.around(of, module, campaign.places, compiles=file not in _SAVES)
-        spent = campaign.run(setup, cells, jobs, seconds_left)
-        seconds_left -= spent.seconds
-        complete = complete and spent.complete
+    with workers_on(on, toolchain, jobs) as (launcher, count):
+        campaign = MutantCampaign(mutants, out, tell, launcher)
+        for each in asked:
+            of, cells = _setup(toolchain, corpus, spec, Lane(each), expression, out)
+            module = file.removesuffix(".py").replace("/", ".")
+            setup = Mutating.around(of, module, campaign.places, compiles=file not in _SAVES)
+            spent = campaign.run(setup, cells, count, seconds_left)
+            seconds_left -= spent.seconds
+            complete = complete and spent.complete
     title = f"{release}'s {Path(file).name}"
     return _told(report_of(title, mutants, campaign.ledger, complete), out)
 

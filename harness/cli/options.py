@@ -59,6 +59,9 @@ On = Annotated[
     ),
 ]
 Jobs = Annotated[int, typer.Option(min=1, help="Worker processes.")]
+WorkerCount = Annotated[
+    int | None, typer.Option("--jobs", min=1, help="Worker processes; by default one a processor.")
+]
 Timeout = Annotated[float, typer.Option(min=1.0, help="Seconds for one cell.")]
 Seed = Annotated[int, typer.Option(help="Another set of weights and inputs.")]
 OneBuilder = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from harness.base.files import replace_file
 from harness.base.program import command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
+from harness.cli.clusters import workers_on
 from harness.cli.common import INTERRUPTED, cases_here, err, fail, lanes, tell, toolchain_for
 from harness.register.standing import read_expectations
 from harness.run.options import RunOptions
@@ -33,7 +35,8 @@ def replay_command(
         float | None, typer.Option(min=0.0, help="Begin nothing more after so long.")
     ] = None,
     expression: option.Expression = "",
-    jobs: option.Jobs = option.CPUS,
+    on: option.On = "",
+    jobs: option.WorkerCount = None,
     timeout: option.Timeout = 120.0,
     out_dir: Annotated[
         Path, typer.Option("--out", help="The replay's folder; one that was begun goes on.")
@@ -52,7 +55,6 @@ def replay_command(
     options = RunOptions(
         lanes=lanes(lane),
         expression=expression,
-        jobs=jobs,
         timeout_s=timeout,
         out=out_dir,
         command_line=command_line(),
@@ -60,9 +62,11 @@ def replay_command(
     progress = progress_for(err)
     try:
         toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
-        replayed = replay(
-            clone, since, options, " or ".join(telling), toolchain, catalogue, progress, minutes
-        )
+        with workers_on(on, toolchain, jobs) as (launcher, count):
+            options = dataclasses.replace(options, launcher=launcher, jobs=count)
+            replayed = replay(
+                clone, since, options, " or ".join(telling), toolchain, catalogue, progress, minutes
+            )
     except KeyboardInterrupt:
         fail(ExitCode.INTERRUPTED, f"{INTERRUPTED}; the same command goes on")
     finally:

@@ -127,7 +127,7 @@ def run_command(
         "nonstrict"
     ),
     on: option.On = "",
-    jobs: option.Jobs = option.CPUS,
+    jobs: option.WorkerCount = None,
     timeout: option.Timeout = 120.0,
     seed: option.Seed = 0,
     share: Annotated[
@@ -189,7 +189,6 @@ def run_command(
         builders=listed(builder) or (SEGMENT,),
         environment=environment,
         captures=captures(capture),
-        jobs=jobs,
         timeout_s=timeout,
         seed=seed,
         share=share,
@@ -199,7 +198,7 @@ def run_command(
         expectations=expectations,
         command_line=command_line(),
     )
-    with workers_on(on, context, jobs, toolchain) as (launcher, count):
+    with workers_on(on, toolchain, jobs) as (launcher, count):
         options = dataclasses.replace(options, launcher=launcher, jobs=count)
         if watch:
             return watched(lambda: _seen_through(options, toolchain, ""), options)

@@ -20,7 +20,8 @@ from harness.subjects.stations import Station
 from harness.toolchain import PackageSite
 from harness.wire.oracles import Symptom
 from harness.wire.vocabulary import Stage
-from harness.workers.process import Setup, Worker, WorkerDied, WorkerTimeout
+from harness.workers.launching import LOCAL
+from harness.workers.process import Setup, WorkerDied, WorkerTimeout
 
 PROGRAMS: Final = "programs"
 _START_TIMEOUT_S: Final = 180.0
@@ -131,7 +132,7 @@ class _Half:
     ) -> list[Program]:
         """Run one process to its end, or to its death; returns the programs that are left."""
         programs = list(setup.programs)
-        worker = await Worker.start(setup, 0)
+        worker = await LOCAL.start(setup, 0)
         at: int | None = None
         timeout_s = _START_TIMEOUT_S
         try:

@@ -71,9 +71,12 @@ def parcel_of(source: Path, cache: Path) -> Parcel:
 
 
 def moved(message: Any, places: dict[str, str]) -> Any:
-    """A message in which every path that is a key of ``places`` is that one's value."""
+    """A message in which every path in ``places``, or directly below one, is where it is here."""
     if isinstance(message, str):
-        return places.get(message, message)
+        folder, slash, name = message.rpartition("/")
+        if message in places or folder not in places:
+            return places.get(message, message)
+        return f"{places[folder]}{slash}{name}"
     if isinstance(message, dict):
         return {name: moved(value, places) for name, value in message.items()}
     if isinstance(message, list | tuple):
