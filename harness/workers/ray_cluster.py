@@ -262,6 +262,7 @@ class RayLauncher:
 
     toolchain: Toolchain
     _idle: list[Any] = field(default_factory=list)
+    _waiting: deque[asyncio.Future[Any]] = field(default_factory=deque)
     _sent: dict[Parcel, list[Any]] = field(default_factory=dict)
     _unlike: dict[str, str] = field(default_factory=dict)
     _hosts: dict[Any, tuple[str, str]] = field(default_factory=dict)
@@ -313,28 +314,37 @@ class RayLauncher:
         raise SurroundingsError(f"{_TRIES} nodes in a row were lost while a worker was starting")
 
     async def _seat(self) -> Any:
-        """A seat that is free, or a new one where Ray has room, now or later."""
+        """A seat that is free, now or later, or a new one where Ray has room before that."""
         if self._idle:
             return self._idle.pop()
-        elsewhere = f"!in({','.join(self._unlike)})" if self._unlike else None
-        seat = _SEAT.options(
-            label_selector={"ray.io/node-id": elsewhere} if elsewhere else None
-        ).remote(_lock_for(self.toolchain), self._warmth)
-        opening = asyncio.ensure_future(_answer(seat.open.remote(), _FOREVER_S))
+        selector = {"ray.io/node-id": f"!in({','.join(self._unlike)})"} if self._unlike else None
+        seat = _SEAT.options(label_selector=selector).remote(
+            _lock_for(self.toolchain), self._warmth
+        )
+        freed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        opened = asyncio.ensure_future(_answer(seat.open.remote(), _FOREVER_S))
+        self._waiting.append(freed)
         try:
-            while not (await asyncio.wait({opening}, timeout=_TOLD_EVERY_S))[0]:
-                self._tell_why_it_waits()
-            self._hosts[seat] = opening.result()
+            while not (freed.done() or opened.done()):
+                first = asyncio.FIRST_COMPLETED
+                await asyncio.wait({freed, opened}, timeout=_TOLD_EVERY_S, return_when=first)
+                self._refuse_to_wait_in_vain()
+            if opened.done():
+                self._hosts[seat] = opened.result()
+                return seat
         except WorkerLost:
-            self.drop(seat)
             return await self._seat()
-        except BaseException:
-            opening.cancel()
-            self.drop(seat)
-            raise
-        return seat
+        finally:
+            self._waiting.remove(freed)
+            if seat not in self._hosts:
+                opened.cancel()
+                self.drop(seat)
+            if freed.done() and seat in self._hosts:
+                self.take_back(freed.result())
+        return freed.result()
 
-    def _tell_why_it_waits(self) -> None:
+    def _refuse_to_wait_in_vain(self) -> None:
+        """Tell that there is no node; raise SurroundingsError where none can be used."""
         nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if nodes and all(node["NodeID"] in self._unlike for node in nodes):
             raise SurroundingsError(
@@ -368,8 +378,12 @@ class RayLauncher:
         return not unlike
 
     def take_back(self, seat: Any) -> None:
-        """Keep a seat for the next worker."""
-        self._idle.append(seat)
+        """Keep a seat for the next worker, or give it to one that waits."""
+        waiting = next((each for each in self._waiting if not each.done()), None)
+        if waiting is None:
+            self._idle.append(seat)
+        else:
+            waiting.set_result(seat)
 
     def drop(self, seat: Any) -> None:
         """Give a seat's processor back to Ray."""
@@ -400,6 +414,7 @@ def joined(address: str, toolchain: Toolchain) -> Iterator[RayLauncher]:
         if not address:
             own = {CACHE: str(toolchain.cache), PYTHON: toolchain.python}
             environment["env_vars"] = own
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of a run
         try:
             ray.init(runtime_env=environment, log_to_driver=False, logging_level="ERROR", **how)
         except (ConnectionError, RayError, ValueError) as error:

@@ -1,7 +1,7 @@
 """A worker without torch for the tests of the pool: the real protocol, and whatever a job asks for.
 
 What a cell does is in its case's name: ok, crash, hang, broken, crash-once (a file remembers),
-crash-in-shared.
+crash-in-shared, nap-N (it takes a moment).
 """
 
 import json
@@ -40,6 +40,8 @@ def run_cell(key: dict[str, str]) -> None:
     behaviour = key["case"] if key["route"] == "export" else "ok"
     if behaviour == "crash":
         os.kill(os.getpid(), signal.SIGKILL)
+    if key["case"].startswith("nap-"):
+        time.sleep(0.1)
     if behaviour == "hang":
         time.sleep(600)
     if behaviour == "crash-once" and not MEMORY.exists():
@@ -58,7 +60,13 @@ setup = json.loads(sys.stdin.readline())
 if setup["seed"] == 13:
     sys.exit(7)
 errors = {"bad": "subject bad: does not load"} if setup["seed"] == 14 else {}
-send(event="ready", load_errors=errors, corpus_digest="digest" if setup["seed"] != 15 else "other")
+send(
+    event="ready",
+    load_errors=errors,
+    corpus_digest="digest" if setup["seed"] != 15 else "other",
+    deciding={"torch": os.environ.get("STUB_TORCH", "2.13.0")},
+    library=setup["library"],
+)
 for line in sys.stdin:
     job = json.loads(line)
     send(event="stage", cell=None, stage="capture")

@@ -1,0 +1,229 @@
+"""Workers on a cluster of several nodes on this machine: Ray's own test cluster, real processes."""
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from ray.cluster_utils import Cluster
+
+from harness.base.errors import SurroundingsError
+from harness.toolchain import EnvironmentFacts, Toolchain
+from harness.wire.records import CellRecord
+from harness.workers import ray_cluster
+from harness.workers.jobs import make_jobs
+from harness.workers.launching import LOCAL, Launcher
+from harness.workers.pool import run_jobs
+from harness.workers.process import WorkerSetup
+from harness.workers.ray_cluster import CACHE, PYTHON, RayLauncher, joined
+from tests.workers.test_pool import STUB, plan
+
+SMALL = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
+
+
+class StubToolchain(Toolchain):
+    """The controller's Python, as the stub tells of its own."""
+
+    def python_env(self) -> EnvironmentFacts:
+        return EnvironmentFacts(
+            "3.11", "", "0", "", None, True, (), "", 1, deciding={"torch": "2.13.0"}
+        )
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_health_check_initial_delay_ms", "0")
+        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **SMALL})
+        yield made
+        made.shutdown()
+
+
+@contextmanager
+def nodes(cluster: Cluster, *each: dict[str, str]) -> Iterator[list[object]]:
+    """Nodes with one processor, each with these variables from whoever started Ray there."""
+    made = []
+    for variables in each:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            made.append(cluster.add_node(num_cpus=1, **SMALL))
+    try:
+        yield made
+    finally:
+        for node in made:
+            if node in cluster.list_all_nodes():
+                cluster.remove_node(node, allow_graceful=False)
+
+
+@pytest.fixture
+def variables(tmp_path: Path) -> dict[str, str]:
+    """Those of a node: a `python` that starts the stub whatever module it is asked for."""
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} {STUB}\n")
+    python.chmod(0o755)
+    return {
+        PYTHON: str(python),
+        CACHE: str(tmp_path / "node"),
+        "STUB_MEMORY": str(tmp_path / "memory"),
+    }
+
+
+@pytest.fixture
+def setup(tmp_path: Path, variables: dict[str, str]) -> WorkerSetup:
+    library = tmp_path / "controller" / "lib.so"
+    library.parent.mkdir()
+    library.write_bytes(b"what a worker reads")
+    return WorkerSetup(
+        python=variables[PYTHON],
+        subjects=(),
+        seed=0,
+        log_folder=tmp_path / "logs",
+        corpus_digest="digest",
+        library=library,
+    )
+
+
+@contextmanager
+def launcher_on(cluster: Cluster, tmp_path: Path, told: list[str]) -> Iterator[RayLauncher]:
+    cache = tmp_path / "controller-cache"
+    toolchain = StubToolchain(cache=cache, python=sys.executable, notify=told.append)
+    with joined(cluster.address, toolchain) as launcher:
+        yield launcher
+
+
+Ended = dict[tuple[str, str], CellRecord]
+
+
+def run(
+    launcher: Launcher,
+    setup: WorkerSetup,
+    cases: list[str],
+    timeout_s: float = 30.0,
+    after: Callable[[int], None] = lambda _: None,
+) -> tuple[Ended, dict[str, str]]:
+    records: Ended = {}
+
+    def keep(record: CellRecord) -> None:
+        key = (record.key.case, record.key.route)
+        assert key not in records, "a cell ended twice"
+        records[key] = record
+        after(len(records))
+
+    broken: dict[str, str] = {}
+    asyncio.run(
+        run_jobs(
+            make_jobs(plan(*cases)),
+            setup,
+            count=4,
+            timeout_s=timeout_s,
+            on_record=keep,
+            on_cost=lambda _: None,
+            broken=broken,
+            launcher=launcher,
+        )
+    )
+    return records, broken
+
+
+def labels(records: Ended) -> dict[tuple[str, str], str]:
+    return {key: record.label for key, record in records.items()}
+
+
+def test_a_node_that_dies_in_the_middle_loses_no_cell_and_doubles_none(
+    cluster, variables, setup, tmp_path
+):
+    cases = [f"nap-{number}" for number in range(24)]
+    with nodes(cluster, *[variables] * 3) as made, launcher_on(cluster, tmp_path, []) as launcher:
+
+        def kill_one(ended: int) -> None:
+            if ended == 8:
+                cluster.remove_node(made[0], allow_graceful=False)
+
+        records, broken = run(launcher, setup, cases, after=kill_one)
+    assert broken == {}
+    assert labels(records) == {(case, route): "ok" for case in cases for route in ROUTES}
+    assert {record.attempts for record in records.values()} == {1}
+
+
+ROUTES = ("legacy", "export")
+
+
+def test_a_cell_that_hangs_dies_or_breaks_on_a_node_ends_as_on_this_machine(
+    cluster, variables, setup, tmp_path, monkeypatch
+):
+    cases = ["ok", "crash", "hang", "broken", "crash-in-shared"]
+    with nodes(cluster, variables, variables), launcher_on(cluster, tmp_path, []) as launcher:
+        there = run(launcher, setup, cases, timeout_s=3.0)
+    monkeypatch.setenv("STUB_MEMORY", variables["STUB_MEMORY"])
+    here = run(LOCAL, setup, cases, timeout_s=3.0)
+    assert labels(there[0]) == labels(here[0])
+    assert there[1] == here[1]
+    assert "hang" in dict(here[0])[("hang", "export")].key.case
+
+
+def test_a_node_with_another_torch_is_told_and_asked_nothing(
+    cluster, variables, setup, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(ray_cluster, "_TOLD_EVERY_S", 0.5)
+    told: list[str] = []
+    other = {**variables, "STUB_TORCH": "2.14.0"}
+    with nodes(cluster, other), launcher_on(cluster, tmp_path, told) as launcher:
+        with pytest.raises(SurroundingsError, match=r"no node .* torch 2\.14\.0, not 2\.13\.0"):
+            run(launcher, setup, ["ok"])
+        with nodes(cluster, variables):
+            records, _ = run(launcher, setup, [f"nap-{number}" for number in range(8)])
+    assert len(records) == 16
+    (line,) = told
+    assert line.startswith("a node is left out: ")
+
+
+def test_a_cluster_that_shrinks_to_nothing_and_comes_back_goes_on(
+    cluster, variables, setup, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(ray_cluster, "_TOLD_EVERY_S", 0.5)
+    told: list[str] = []
+    cases = [f"nap-{number}" for number in range(8)]
+    back: list[object] = []
+
+    def come_back() -> None:
+        back.append(cluster.add_node(num_cpus=1, **SMALL))
+
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with nodes(cluster, variables) as made, launcher_on(cluster, tmp_path, told) as launcher:
+
+        def shrink(ended: int) -> None:
+            if ended == 5:
+                cluster.remove_node(made[0], allow_graceful=False)
+                threading.Timer(3.0, come_back).start()
+
+        records, _ = run(launcher, setup, cases, after=shrink)
+    cluster.remove_node(back[0], allow_graceful=False)
+    assert len(records) == 16
+    assert "the cluster has no node with a processor; waiting for one" in told
+
+
+def test_what_a_worker_reads_travels_to_a_node_once_and_is_found_there_by_its_content(
+    cluster, variables, setup, tmp_path
+):
+    with nodes(cluster, variables), launcher_on(cluster, tmp_path, []) as launcher:
+        run(launcher, setup, ["ok"])
+        os.rename(setup.library.parent, tmp_path / "not-on-a-shared-disk")
+        ready = asyncio.run(_ready(launcher, setup))
+        (shipped,) = (Path(variables[CACHE]) / "shipped").glob("*/lib.so")
+    assert ready["library"] == str(shipped)
+    assert shipped.read_bytes() == b"what a worker reads"
+
+
+async def _ready(launcher: Launcher, setup: WorkerSetup) -> dict[str, object]:
+    worker = await launcher.start(setup, 0)
+    event = await worker.until_ready(30.0)
+    await worker.stop()
+    return event
