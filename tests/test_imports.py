@@ -67,9 +67,11 @@ BELOW_THE_RIM = [
 
 
 #: A worker inherits it, and a kept verdict is a function of it; nobody asks for a variable by name.
+#: On a node of a cluster an actor has them from whoever started Ray there: that is a rim, too.
 TAKES_THE_ENVIRONMENT_WHOLE = {
     ("workers", "process.py"),
     ("workers", "warm.py"),
+    ("workers", "ray_cluster.py"),
     ("run", "kept_key.py"),
     ("toolchain", "deciding.py"),
 }
@@ -111,6 +113,10 @@ APPLICATION = "from harness.cli import application; application"
 def test_nothing_is_loaded_that_is_not_needed(code, absent):
     done = python("-c", f"{code}; import sys; print(set({absent.split()}) & set(sys.modules))")
     assert done.stdout.endswith("set()\n"), done.stderr
+
+
+def test_one_module_imports_ray():
+    assert [path.name for path in CONTROLLER if "ray" in imports(path)] == ["ray_cluster.py"]
 
 
 def test_a_rig_module_that_imports_pandas_would_be_caught(tmp_path):

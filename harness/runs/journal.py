@@ -1,8 +1,10 @@
 """An append-only file of JSON lines that survives a kill at any moment.
 
 A line is ``<length> <crc32> <json>``: the length of the JSON in bytes, its CRC-32 as 8 hex digits,
-and the JSON itself without a line break. It is written by one call and fsynced before ``append``
-returns. So everything that was acknowledged is there, and a kill can only damage the last line.
+and the JSON itself without a line break. It is written by one call, and is in the file when
+``append`` returns. So a kill loses nothing of it, and can only damage the last line. It is on the
+disk, and safe from a power cut, when ``append`` returns, too, unless the journal is opened to wait
+for the disk less often than that.
 
 There are therefore two kinds of damage. A broken *last* line is a write that was cut short, and is
 dropped and reported. A broken line anywhere else means that something other than this module wrote
@@ -13,7 +15,9 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
+import time
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -94,9 +98,16 @@ class Journal:
     lock, so that there is one writer at a time.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Open ``path``, which may be absent."""
+    def __init__(self, path: Path, sync_every_s: float = 0.0) -> None:
+        """Open ``path``, which may be absent.
+
+        Args:
+            sync_every_s: an `append` waits for the disk if the last wait is so long ago. A disk may
+                take longer for a line than a worker for a cell.
+        """
         self._path = path
+        self._sync_every_s = sync_every_s
+        self._synced = -math.inf
         self._descriptor = -1
         reading = read_journal(path) if path.exists() else JournalReading((), 0)
         self.dropped = reading.dropped
@@ -107,7 +118,7 @@ class Journal:
                 os.fsync(self._descriptor)
 
     def append(self, *payloads: Mapping[str, Any]) -> None:
-        """Add a line for each, and return when they are on the disk.
+        """Add a line for each, and return when they are in the file.
 
         Raises:
             ValueError: a payload is not JSON, or the journal is closed.
@@ -120,15 +131,22 @@ class Journal:
         try:
             with written_to(self._path):
                 _write_all(self._descriptor, lines)
-                os.fsync(self._descriptor)
+                now = time.monotonic()
+                if now - self._synced >= self._sync_every_s:
+                    os.fsync(self._descriptor)
+                    self._synced = now
         except SurroundingsError:
             self.close()
             raise
 
     def close(self) -> None:
         if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+            try:
+                with written_to(self._path):
+                    os.fsync(self._descriptor)
+            finally:
+                os.close(self._descriptor)
+                self._descriptor = -1
 
     def __enter__(self) -> Self:
         return self

@@ -84,7 +84,9 @@ def clean(
     kept: bool = True,
 ) -> int:
     """Remove cached wheels, native builds (and what the rig answered), packages with their
-    engines, what came from another machine with its environment, and kept verdicts, and return the number of bytes freed.
+    engines, what came from another machine with its environment, and kept verdicts.
+
+    It returns the number of bytes that were freed.
 
     Nothing else in the folder is touched, so that a wrong path does no harm.
     """

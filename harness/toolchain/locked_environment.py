@@ -1,4 +1,4 @@
-"""An environment of exactly what a lock file lists, made once a machine and found by its content."""
+"""An environment of what a lock file lists, made once a machine and found by its content."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def locked_python(cache: Path, lock: str) -> str:
                 venv.EnvBuilder(clear=True, with_pip=True).create(place)
                 listed = place / "lock.txt"
                 listed.write_text(lock, encoding="utf-8")
-            install = ["-m", "pip", "install", "-q", "--require-hashes", "-r", listed]
-            done = run([python, *install], timeout_s=_INSTALL_TIMEOUT_S)
+            install = ["-m", "pip", "install", "-q", "--require-hashes", "-r", str(listed)]
+            done = run([str(python), *install], timeout_s=_INSTALL_TIMEOUT_S)
             if done.code != 0:
                 raise SurroundingsError(
                     f"{place}: pip cannot install the lock: {done.last_words}",

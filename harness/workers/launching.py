@@ -27,9 +27,7 @@ class Launcher(Protocol):
         """Start a worker and send it its setup; see `Worker.until_ready`."""
 
 
-async def start_ready(
-    launcher: Launcher, setup: Setup, number: int, timeout_s: float
-) -> Worker:
+async def start_ready(launcher: Launcher, setup: Setup, number: int, timeout_s: float) -> Worker:
     """Start a worker and wait until it is ready; if it cannot be, it is killed.
 
     Raises:

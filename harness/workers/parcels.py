@@ -128,5 +128,3 @@ class _Joined(io.RawIOBase):
         buffer[:count] = self._left[:count]
         self._left = self._left[count:]
         return count
-
-

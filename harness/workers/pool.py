@@ -208,10 +208,9 @@ class _Lane:
         except WorkerDied as error:
             symptom, message = Symptom.KILLED, str(error)
         except WorkerLost as error:
-            left = [cell.key.cell_id for cell in job.cells if cell.key.cell_id not in ended]
-            doomed = cell_id or (left[0] if left else "")
-            self.losses[doomed] += 1
-            if self.losses[doomed] < _LOSSES:
+            now = cell_id or next(c.key.cell_id for c in job.cells if c.key.cell_id not in ended)
+            self.losses[now] += 1
+            if self.losses[now] < _LOSSES:
                 await self._kill()
                 return ended, None
             symptom, message = Symptom.KILLED, f"{error}, the last of {_LOSSES} under this cell"

@@ -232,7 +232,13 @@ class LocalWorker(Worker):
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], message: Mapping[str, Any], *, seed: int, forked: bool, log: Path
+        cls,
+        command: Sequence[str],
+        message: Mapping[str, Any],
+        *,
+        seed: int,
+        forked: bool,
+        log: Path,
     ) -> LocalWorker:
         """Start a process and send it its first message."""
         log.parent.mkdir(parents=True, exist_ok=True)

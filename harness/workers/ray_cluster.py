@@ -7,7 +7,7 @@ travels to the node once (`harness.workers.parcels`).
 A node has these variables from whoever started Ray there:
 
     INLINER_REGRESS_CACHE     its cache; by default ~/.cache/inliner-regress
-    INLINER_REGRESS_PYTHON    a Python with torch; by default one that the controller's lock describes
+    INLINER_REGRESS_PYTHON    a Python with torch; by default one is made by the controller's lock
 """
 
 from __future__ import annotations
@@ -274,9 +274,7 @@ class RayLauncher:
         return int(ray.cluster_resources().get("CPU", 0))
 
     @contextlib.contextmanager
-    def warm(
-        self, python: str, seed: int, more: Iterable[str], *, cases: bool
-    ) -> Iterator[None]:
+    def warm(self, python: str, seed: int, more: Iterable[str], *, cases: bool) -> Iterator[None]:
         self._warmth = _Warmth(seed, tuple(more), cases)
         try:
             yield
@@ -360,8 +358,7 @@ class RayLauncher:
     async def _send(self, seat: Any, parcels: Sequence[Parcel]) -> None:
         for parcel in await _answer(seat.lacks.remote(parcels), _START_TIMEOUT_S):
             if parcel not in self._sent:
-                put = await asyncio.to_thread(lambda: list(map(ray.put, parcel.chunks())))
-                self._sent[parcel] = put
+                self._sent[parcel] = await asyncio.to_thread(_put, parcel)
             await _answer(seat.unpack.remote(parcel, self._sent[parcel]), _FOREVER_S)
 
     def _is_like(self, seat: Any, deciding: Mapping[str, str]) -> bool:
@@ -425,6 +422,11 @@ def joined(address: str, toolchain: Toolchain) -> Iterator[RayLauncher]:
         finally:
             launcher.close()
             ray.shutdown()
+
+
+def _put(parcel: Parcel) -> list[Any]:
+    """The pieces of a parcel in Ray's object store, for as long as the list lives."""
+    return [ray.put(piece) for piece in parcel.chunks()]
 
 
 def _sources(folder: Path) -> Path:
