@@ -208,7 +208,8 @@ class _Lane:
         except WorkerDied as error:
             symptom, message = Symptom.KILLED, str(error)
         except WorkerLost as error:
-            now = cell_id or next(c.key.cell_id for c in job.cells if c.key.cell_id not in ended)
+            left_ids = (c.key.cell_id for c in job.cells if c.key.cell_id not in ended)
+            now = cell_id or next(left_ids, "")
             self.losses[now] += 1
             if self.losses[now] < _LOSSES:
                 await self._kill()

@@ -313,8 +313,13 @@ class RayLauncher:
 
     async def _seat(self) -> Any:
         """A seat that is free, now or later, or a new one where Ray has room before that."""
-        if self._idle:
-            return self._idle.pop()
+        while True:
+            seat = self._idle.pop() if self._idle else await self._opened_or_freed()
+            if seat is not None:
+                return seat
+
+    async def _opened_or_freed(self) -> Any | None:
+        """A new seat, or one that another worker left meanwhile; None if its node was lost."""
         selector = {"ray.io/node-id": f"!in({','.join(self._unlike)})"} if self._unlike else None
         seat = _SEAT.options(label_selector=selector).remote(
             _lock_for(self.toolchain), self._warmth
@@ -327,19 +332,21 @@ class RayLauncher:
                 first = asyncio.FIRST_COMPLETED
                 await asyncio.wait({freed, opened}, timeout=_TOLD_EVERY_S, return_when=first)
                 self._refuse_to_wait_in_vain()
-            if opened.done():
-                self._hosts[seat] = opened.result()
-                return seat
+            if freed.done():
+                return freed.result()
+            self._hosts[seat] = opened.result()
         except WorkerLost:
-            return await self._seat()
+            return None
+        except BaseException:
+            if freed.done():
+                self._idle.append(freed.result())
+            raise
         finally:
             self._waiting.remove(freed)
             if seat not in self._hosts:
                 opened.cancel()
                 self.drop(seat)
-            if freed.done() and seat in self._hosts:
-                self.take_back(freed.result())
-        return freed.result()
+        return seat
 
     def _refuse_to_wait_in_vain(self) -> None:
         """Tell that there is no node; raise SurroundingsError where none can be used."""
@@ -412,6 +419,7 @@ def joined(address: str, toolchain: Toolchain) -> Iterator[RayLauncher]:
             own = {CACHE: str(toolchain.cache), PYTHON: toolchain.python}
             environment["env_vars"] = own
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of a run
+        os.environ.setdefault("RAY_worker_niceness", "0")  # workers run as those of this machine do
         try:
             ray.init(runtime_env=environment, log_to_driver=False, logging_level="ERROR", **how)
         except (ConnectionError, RayError, ValueError) as error:

@@ -39,7 +39,7 @@ def cluster() -> Iterator[Cluster]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "disabled")
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("RAY_health_check_initial_delay_ms", "0")
+        patch.setenv("RAY_worker_niceness", "0")  # other tests run beside these
         made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **SMALL})
         yield made
         made.shutdown()
