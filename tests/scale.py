@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.catalogue.releases import load_catalogue
 from harness.register.standing import Expectations, read_expectations
-from harness.register.table import Table
+from harness.register.table import Entry, Table
 from harness.report.run_report import write_run_report
 from harness.run.judged_run import Expected, judged_run, summary_of
 from harness.runs.merging import Part, merge
@@ -43,7 +43,11 @@ class Scaled:
         self.published = published
         base = make_plan(self.cases, self.provenance.subjects, ("nonstrict",))
         self.times = -(-cells // len(base))
-        many = (dataclasses.replace(c, name=f"{c.name}_{i}") for i in range(self.times) for c in self.cases)
+        many = (
+            dataclasses.replace(c, name=f"{c.name}_{i}")
+            for i in range(self.times)
+            for c in self.cases
+        )
         self.corpus = Corpus(tuple(many), corpus.digest)
 
     def plan(self) -> tuple[PlannedCell, ...]:
@@ -52,7 +56,9 @@ class Scaled:
     def expected(self) -> Expected:
         known = read_expectations()
         entries = {
-            dataclasses.replace(entry, place=dataclasses.replace(entry.place, case=f"{entry.place.case}_{i}")): names
+            dataclasses.replace(
+                entry, place=dataclasses.replace(entry.place, case=f"{entry.place.case}_{i}")
+            ): names
             for entry, names in known.table.entries.items()
             for i in range(self.times)
         }
@@ -64,17 +70,28 @@ class Scaled:
         name, _, _ = cell.key.case.rpartition("_")
         known = self._records.get(dataclasses.replace(cell.key, case=name).cell_id)
         found = known or self._any
-        return dataclasses.replace(found, key=cell.key, hypothetical=cell.hypothetical, measured_as=cell.measured_as)
+        return dataclasses.replace(
+            found, key=cell.key, hypothetical=cell.hypothetical, measured_as=cell.measured_as
+        )
 
     def load(self) -> None:
         self._records = self.published.records()
         self._any = next(r for r in self._records.values() if r.label == "ok")
 
 
+def _again(entry: Entry, number: int) -> Entry:
+    place = entry.place
+    return dataclasses.replace(
+        entry, place=dataclasses.replace(place, case=f"{place.case}_{number}")
+    )
+
+
 def plan_step(scaled: Scaled, folder: Path) -> None:
     plan = scaled.plan()
     for number in range(SHARDS):
-        with RunFolder.create(folder / f"{number}", scaled.provenance, shard(plan, number + 1, SHARDS)):
+        with RunFolder.create(
+            folder / f"{number}", scaled.provenance, shard(plan, number + 1, SHARDS)
+        ):
             pass
 
 
@@ -111,7 +128,9 @@ def report_step(scaled: Scaled, folder: Path) -> None:
 
 def main(cells: str, folder: str, *steps: str) -> None:
     for step in steps or STEPS:
-        subprocess.run([sys.executable, "-m", "tests.scale", "step", cells, folder, step], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "tests.scale", "step", cells, folder, step], check=True
+        )
 
 
 def one(cells: str, folder: str, step: str) -> None:

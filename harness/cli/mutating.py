@@ -61,6 +61,8 @@ def mutants_command(
 
     Exit code 1 says that one survived without a reason that is listed, and 3 that time was up.
     """
+    if ours and on:
+        raise UsageError("--ours asks the tests, on this machine; leave out --on")
     if ours:
         asked_of = own_mutants(PROJECT_ROOT, every)
         ledger = ask_tests(asked_of, PROJECT_ROOT, out, jobs or option.CPUS, tell)

@@ -161,6 +161,9 @@ def _keeping(
     """The kept verdicts of a run, where a user wants any."""
     if options.kept is None:
         return None
+    if not options.launcher.keeps:
+        progress.say("no verdict is kept or taken: a node has an environment of its own")
+        return None
     return keeping_of(
         options.kept,
         toolchain,

@@ -39,9 +39,8 @@ from harness.wire.record_json import cell_from_text, to_json, words
 from harness.wire.records import CaseInfo, CellRecord
 from harness.wire.vocabulary import Outcome
 
-
-#: A power cut may lose the cells of so long, and a resumed run asks them again. To wait for the disk
-#: at each cell takes 7 ms on some, which is the time of a whole cluster.
+#: A power cut may lose the cells of so long, and a resumed run asks them again. To wait for the
+#: disk at each cell takes 7 ms on some, which is too slow for the workers of a cluster.
 _SYNC_EVERY_S: Final = 0.2
 
 

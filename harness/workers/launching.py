@@ -13,7 +13,13 @@ from harness.workers.warm import warm_rig
 
 
 class Launcher(Protocol):
-    """Starts workers, on this machine or on others."""
+    """Starts workers, on this machine or on others.
+
+    ``keeps`` says whether they run as what kept verdicts are found by describes: with the packages,
+    the processor and the variables that the controller has.
+    """
+
+    keeps: bool
 
     def warm(
         self, python: str, seed: int, more: Iterable[str], *, cases: bool
@@ -46,6 +52,8 @@ async def start_ready(launcher: Launcher, setup: Setup, number: int, timeout_s: 
 
 class LocalLauncher:
     """Workers of this machine."""
+
+    keeps = True
 
     def warm(
         self, python: str, seed: int, more: Iterable[str], *, cases: bool

@@ -267,6 +267,7 @@ class RayLauncher:
     _unlike: dict[str, str] = field(default_factory=dict)
     _hosts: dict[Any, tuple[str, str]] = field(default_factory=dict)
     _warmth: _Warmth | None = None
+    keeps: bool = False
 
     @property
     def cpus(self) -> int:

@@ -29,7 +29,6 @@ def deciding() -> dict[str, str]:
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "architecture": platform.machine(),
         "torch": f"{torch.__version__} ({torch.version.git_version})",
-        "torch's CPU kernels": torch.backends.cpu.get_cpu_capability(),
         "transformers": transformers,  # whose models are cases
     }
 
