@@ -90,7 +90,7 @@ def test_without_ray_one_line_says_what_installs_it(toolchain, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "harness.workers.ray_cluster")
     with (
-        pytest.raises(SurroundingsError, match="^--on ray: ray is not installed; `pip"),
+        pytest.raises(SurroundingsError, match=r"^--on ray: ray is not installed; `pip"),
         workers_on("ray", toolchain),
     ):
         pass

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import ray
+from ray._private import worker as ray_driver
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
 from harness.base.errors import SurroundingsError
@@ -209,7 +210,11 @@ class _RayWorker(Worker):
     async def next_event(self, timeout_s: float) -> dict[str, Any]:
         if not self.events:
             asked = self._seat.next_events.remote(timeout_s)
-            self.events.extend(await _answer(asked, timeout_s + _SILENCE_S))
+            try:
+                self.events.extend(await _answer(asked, timeout_s + _SILENCE_S))
+            except WorkerLost:
+                self._launcher.tell_lost(self._seat)
+                raise
         if not self.events:
             raise WorkerTimeout
         if self.events[0]["event"] == "died":
@@ -382,6 +387,11 @@ class RayLauncher:
             self.toolchain.notify(f"a node is left out: {self._unlike[node]}")
         return not unlike
 
+    def tell_lost(self, seat: Any) -> None:
+        """Tell that the node of a seat is gone."""
+        _, host = self._hosts[seat]
+        self.toolchain.notify(f"a node was lost, {host}: what it had not ended is asked again")
+
     def take_back(self, seat: Any) -> None:
         """Keep a seat for the next worker, or give it to one that waits."""
         waiting = next((each for each in self._waiting if not each.done()), None)
@@ -421,6 +431,7 @@ def joined(address: str, toolchain: Toolchain) -> Iterator[RayLauncher]:
             environment["env_vars"] = own
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of a run
         os.environ.setdefault("RAY_worker_niceness", "0")  # workers run as those of this machine do
+        ray_driver.print_to_stdstream = _on_stderr
         try:
             ray.init(runtime_env=environment, log_to_driver=False, logging_level="ERROR", **how)
         except (ConnectionError, RayError, ValueError) as error:
@@ -436,6 +447,14 @@ def joined(address: str, toolchain: Toolchain) -> Iterator[RayLauncher]:
 def _put(parcel: Parcel) -> list[Any]:
     """The pieces of a parcel in Ray's object store, for as long as the list lives."""
     return [ray.put(piece) for piece in parcel.chunks()]
+
+
+_print: Final = ray_driver.print_to_stdstream
+
+
+def _on_stderr(data: Mapping[str, Any], ignore_prefix: bool) -> None:
+    """What Ray says of nodes that die; by itself it says that on stdout, amid a command's answer."""
+    _print({**data, "is_err": True}, ignore_prefix)
 
 
 def _sources(folder: Path) -> Path:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,9 +90,11 @@ def setup(tmp_path: Path, variables: dict[str, str]) -> WorkerSetup:
 
 
 @contextmanager
-def launcher_on(cluster: Cluster, tmp_path: Path, told: list[str]) -> Iterator[RayLauncher]:
+def launcher_on(
+    cluster: Cluster, tmp_path: Path, tell: Callable[[str], None] = lambda _: None
+) -> Iterator[RayLauncher]:
     cache = tmp_path / "controller-cache"
-    toolchain = StubToolchain(cache=cache, python=sys.executable, notify=told.append)
+    toolchain = StubToolchain(cache=cache, python=sys.executable, notify=tell)
     with joined(cluster.address, toolchain) as launcher:
         yield launcher
 
@@ -139,8 +140,12 @@ def labels(records: Ended) -> dict[tuple[str, str], str]:
 def test_a_node_that_dies_in_the_middle_loses_no_cell_and_doubles_none(
     cluster, variables, setup, tmp_path
 ):
-    cases = [f"nap-{number}" for number in range(24)]
-    with nodes(cluster, *[variables] * 3) as made, launcher_on(cluster, tmp_path, []) as launcher:
+    told: list[str] = []
+    cases = [f"nap-{number}" for number in range(60)]
+    with (
+        nodes(cluster, *[variables] * 3) as made,
+        launcher_on(cluster, tmp_path, told.append) as launcher,
+    ):
 
         def kill_one(ended: int) -> None:
             if ended == 8:
@@ -150,6 +155,8 @@ def test_a_node_that_dies_in_the_middle_loses_no_cell_and_doubles_none(
     assert broken == {}
     assert labels(records) == {(case, route): "ok" for case in cases for route in ROUTES}
     assert {record.attempts for record in records.values()} == {1}
+    (line,) = told
+    assert line.startswith("a node was lost, ")
 
 
 ROUTES = ("legacy", "export")
@@ -159,7 +166,7 @@ def test_a_cell_that_hangs_dies_or_breaks_on_a_node_ends_as_on_this_machine(
     cluster, variables, setup, tmp_path, monkeypatch
 ):
     cases = ["ok", "crash", "hang", "broken", "crash-in-shared"]
-    with nodes(cluster, variables, variables), launcher_on(cluster, tmp_path, []) as launcher:
+    with nodes(cluster, variables, variables), launcher_on(cluster, tmp_path) as launcher:
         there = run(launcher, setup, cases, timeout_s=3.0)
     monkeypatch.setenv("STUB_MEMORY", variables["STUB_MEMORY"])
     here = run(LOCAL, setup, cases, timeout_s=3.0)
@@ -174,7 +181,7 @@ def test_a_node_with_another_torch_is_told_and_asked_nothing(
     monkeypatch.setattr(ray_cluster, "_TOLD_EVERY_S", 0.5)
     told: list[str] = []
     other = {**variables, "STUB_TORCH": "2.14.0"}
-    with nodes(cluster, other), launcher_on(cluster, tmp_path, told) as launcher:
+    with nodes(cluster, other), launcher_on(cluster, tmp_path, told.append) as launcher:
         with pytest.raises(SurroundingsError, match=r"no node .* torch 2\.14\.0, not 2\.13\.0"):
             run(launcher, setup, ["ok"])
         with nodes(cluster, variables):
@@ -188,32 +195,32 @@ def test_a_cluster_that_shrinks_to_nothing_and_comes_back_goes_on(
     cluster, variables, setup, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(ray_cluster, "_TOLD_EVERY_S", 0.5)
-    told: list[str] = []
-    cases = [f"nap-{number}" for number in range(8)]
-    back: list[object] = []
-
-    def come_back() -> None:
-        back.append(cluster.add_node(num_cpus=1, **SMALL))
-
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with nodes(cluster, variables) as made, launcher_on(cluster, tmp_path, told) as launcher:
+    told: list[str] = []
+    back: list[object] = []
+
+    def come_back(line: str) -> None:
+        told.append(line)
+        if not back and line.endswith("waiting for one"):
+            back.append(cluster.add_node(num_cpus=1, **SMALL))
+
+    with nodes(cluster, variables) as made, launcher_on(cluster, tmp_path, come_back) as launcher:
 
         def shrink(ended: int) -> None:
             if ended == 5:
                 cluster.remove_node(made[0], allow_graceful=False)
-                threading.Timer(3.0, come_back).start()
 
-        records, _ = run(launcher, setup, cases, after=shrink)
+        records, _ = run(launcher, setup, [f"nap-{i}" for i in range(30)], after=shrink)
     cluster.remove_node(back[0], allow_graceful=False)
-    assert len(records) == 16
+    assert len(records) == 60
     assert "the cluster has no node with a processor; waiting for one" in told
 
 
 def test_what_a_worker_reads_travels_to_a_node_once_and_is_found_there_by_its_content(
     cluster, variables, setup, tmp_path
 ):
-    with nodes(cluster, variables), launcher_on(cluster, tmp_path, []) as launcher:
+    with nodes(cluster, variables), launcher_on(cluster, tmp_path) as launcher:
         run(launcher, setup, ["ok"])
         os.rename(setup.library.parent, tmp_path / "not-on-a-shared-disk")
         ready = asyncio.run(_ready(launcher, setup))
