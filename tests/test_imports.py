@@ -72,6 +72,7 @@ TAKES_THE_ENVIRONMENT_WHOLE = {
     ("workers", "process.py"),
     ("workers", "warm.py"),
     ("workers", "ray_cluster.py"),
+    ("workers", "seat.py"),
     ("run", "kept_key.py"),
     ("toolchain", "deciding.py"),
 }

@@ -13,13 +13,12 @@ into the file, and nothing in it can be trusted.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
@@ -51,21 +50,24 @@ def encode_line(payload: Mapping[str, Any]) -> bytes:
     return _framed(body) + b"\n"
 
 
-def parse_journal(data: bytes, where: str, each: Callable[[bytes, str], T]) -> JournalReading[T]:
-    """Read a journal's bytes; ``where`` names the file in messages.
+def parse_journal(
+    lines: Iterable[bytes], size: int, where: str, each: Callable[[bytes, str], T]
+) -> JournalReading[T]:
+    """Read a journal's lines; ``where`` names the file in messages.
 
     Args:
+        size: the bytes of all lines.
         each: turns a line's JSON text, and its place for messages, into the value that is kept. A
             ValueError says that the line is broken.
     """
     payloads: list[T] = []
     good_bytes = 0
-    for number, line in enumerate(io.BytesIO(data), start=1):
+    for number, line in enumerate(lines, start=1):
         here = f"{where}:{number}"
         payload = _decode(line[:-1], here, each) if line.endswith(b"\n") else None
         if payload is None:
-            if good_bytes + len(line) == len(data):
-                return _cut(payloads, good_bytes, data, here)
+            if good_bytes + len(line) == size:
+                return _cut(payloads, good_bytes, len(line), here)
             raise UsageError(
                 f"{here}: foreign or damaged: not a line that this harness wrote; start a new run"
             )
@@ -85,10 +87,21 @@ def read_journal_as(path: Path, each: Callable[[bytes, str], T]) -> JournalReadi
     The payloads of a large run take more memory than its records, and are never all in memory.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as lines:
+            # What somebody appends meanwhile is not read: its last line may not be whole yet.
+            size = os.fstat(lines.fileno()).st_size
+            return parse_journal(_up_to(size, lines), size, str(path), each)
     except OSError as error:
         raise UsageError(f"cannot read the journal {path}: {error.strerror}") from error
-    return parse_journal(data, str(path), each)
+
+
+def _up_to(size: int, lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of the first ``size`` bytes."""
+    for line in lines:
+        if size <= 0:
+            return
+        yield line[:size]
+        size -= len(line)
 
 
 class Journal:
@@ -186,8 +199,7 @@ def _decode(line: bytes, where: str, each: Callable[[bytes, str], T]) -> T | Non
         return None
 
 
-def _cut(payloads: list[T], good_bytes: int, data: bytes, where: str) -> JournalReading[T]:
-    lost = len(data) - good_bytes
+def _cut(payloads: list[T], good_bytes: int, lost: int, where: str) -> JournalReading[T]:
     message = f"{where}: dropped {lost} bytes of a line that was cut short in writing"
     return JournalReading(tuple(payloads), good_bytes, message)
 

@@ -42,6 +42,8 @@ from harness.wire.vocabulary import Outcome
 #: A power cut may lose the cells of so long, and a resumed run asks them again. To wait for the
 #: disk at each cell takes 7 ms on some, which is too slow for the workers of a cluster.
 _SYNC_EVERY_S: Final = 0.2
+#: As JSON data a record takes many times its memory: of a million not all are that at a time.
+_AT_ONCE: Final = 1000
 
 
 class RunState(enum.StrEnum):
@@ -120,7 +122,9 @@ class RunFolder(RunDirectory):
 
     def append(self, *records: CellRecord) -> None:
         """Add ended cells. They are in the file when this returns, and on the disk soon."""
-        self._writing().append(*map(to_json, records))
+        journal = self._writing()
+        for start in range(0, len(records), _AT_ONCE):
+            journal.append(*map(to_json, records[start : start + _AT_ONCE]))
 
     def shorten(self, plan: Sequence[PlannedCell]) -> None:
         """Forget the cells that a run had no time for.

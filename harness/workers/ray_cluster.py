@@ -1,13 +1,8 @@
 """Workers on the nodes of a Ray cluster. No other module imports ray.
 
 Ray chooses the node of each worker and says which nodes are gone. On a node an actor in Ray's own
-Python starts the ordinary worker with another Python, which has torch. What the worker reads
+Python has a seat (`harness.workers.seat`), which starts the ordinary worker. What the worker reads
 travels to the node once (`harness.workers.parcels`).
-
-A node has these variables from whoever started Ray there:
-
-    INLINER_REGRESS_CACHE     its cache; by default ~/.cache/inliner-regress
-    INLINER_REGRESS_PYTHON    a Python with torch; by default one is made by the controller's lock
 """
 
 from __future__ import annotations
@@ -30,23 +25,17 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskErro
 
 from harness.base.errors import SurroundingsError
 from harness.toolchain import Toolchain
-from harness.toolchain.cache import ENGINES
-from harness.toolchain.environment import PROJECT_ROOT, rig_command
-from harness.toolchain.locked_environment import locked_python
-from harness.workers.parcels import Parcel, moved, parcel_of
+from harness.toolchain.environment import PROJECT_ROOT
+from harness.workers.parcels import Parcel, parcel_of
 from harness.workers.process import (
-    WARM_RIG,
-    LocalWorker,
     Setup,
     Worker,
     WorkerDied,
     WorkerLost,
     WorkerTimeout,
 )
-from harness.workers.warm import warm_rig
+from harness.workers.seat import CACHE, PYTHON, Seat, Warmth
 
-CACHE: Final = "INLINER_REGRESS_CACHE"
-PYTHON: Final = "INLINER_REGRESS_PYTHON"
 _LOCKS: Final = PROJECT_ROOT / "environments"
 _FOREVER_S: Final = 1e9
 _START_TIMEOUT_S: Final = 300.0
@@ -55,142 +44,24 @@ _SILENCE_S: Final = 60.0
 _TOLD_EVERY_S: Final = 30.0
 #: So often in a row a node may be lost while one worker starts.
 _TRIES: Final = 10
-_LOG_BYTES: Final = 64 * 1024
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class _Warmth:
-    """What `warm_rig` is told on a node."""
+class _RaySeat(Seat):
+    """A seat on the node that Ray chose for it."""
 
-    seed: int
-    more: tuple[str, ...]
-    cases: bool
-
-
-class _Seat:
-    """On a node: room for one worker at a time, each a fork of a process that has torch."""
-
-    def __init__(self, lock: str, warmth: _Warmth | None) -> None:
-        self._lock = lock
-        self._warmth = warmth
-        self._open_until = contextlib.ExitStack()
-        self._worker: LocalWorker | None = None
-        self._reader: asyncio.Task[None] | None = None
-        self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-
-    async def open(self) -> tuple[str, str]:
+    async def placed(self) -> tuple[str, str]:
         """Make ready for workers; returns the ids of the node, for Ray and for people."""
-        await asyncio.to_thread(self._open)
+        await self.open()
         return ray.get_runtime_context().get_node_id(), socket.gethostname()
 
-    def _open(self) -> None:
-        os.environ.pop(WARM_RIG, None)  # of whoever started Ray
-        place = os.environ.get(CACHE, "~/.cache/inliner-regress")
-        self._cache = Path(place).expanduser().absolute()
-        named = os.environ.get(PYTHON)
-        if not named and not self._lock:
-            raise SurroundingsError(
-                f"{socket.gethostname()}: no lock describes the controller's torch",
-                f"name a Python that has it on each node, with {PYTHON}=FILE",
-            )
-        self._python = named or locked_python(self._cache, self._lock)
-        self._folder = self._open_until.enter_context(
-            tempfile.TemporaryDirectory(prefix="harness-seat-")
-        )
-        if self._warmth is not None:
-            how = self._warmth
-            self._open_until.enter_context(
-                warm_rig(self._python, how.seed, how.more, cases=how.cases)
-            )
-
-    async def lacks(self, parcels: Sequence[Parcel]) -> list[Parcel]:
-        """Those that have to travel here."""
-        return await asyncio.to_thread(
-            lambda: [each for each in parcels if each.found(self._cache) is None]
-        )
-
-    async def unpack(self, parcel: Parcel, chunks: Sequence[Any]) -> None:
-        """Put a parcel into the node's cache; ``chunks`` are its pieces in Ray's object store."""
-        await asyncio.to_thread(lambda: parcel.unpack(map(ray.get, chunks), self._cache))
-
-    async def start(
-        self,
-        module: str,
-        message: Mapping[str, Any],
-        parcels: Sequence[Parcel],
-        *,
-        cache: Path,
-        seed: int,
-        forked: bool,
-    ) -> None:
-        """Start a worker with this message, whose paths are those of the controller's machine.
-
-        Args:
-            cache: the controller's.
-        """
-
-        def here() -> dict[str, str]:
-            made = {str(cache / ENGINES): str(self._cache / ENGINES)}
-            return made | {str(each.source): str(each.found(self._cache)) for each in parcels}
-
-        self._events = asyncio.Queue()
-        self._log.unlink(missing_ok=True)
-        self._worker = await LocalWorker.start(
-            rig_command(self._python, module),
-            moved(message, await asyncio.to_thread(here)),
-            seed=seed,
-            forked=forked,
-            log=self._log,
-        )
-        self._reader = asyncio.create_task(self._read(self._worker))
-
-    @property
-    def _log(self) -> Path:
-        return Path(self._folder) / "worker.log"
-
-    async def _read(self, worker: LocalWorker) -> None:
-        try:
-            while True:
-                event = await worker.next_event(_FOREVER_S)
-                if event["event"] == "done":  # another node may have a process of that id
-                    spent, host = event["spent"], socket.gethostname()
-                    peaks = spent.get("peak_bytes", {})
-                    spent["peak_bytes"] = {f"{host}:{pid}": peaks[pid] for pid in peaks}
-                self._events.put_nowait(event)
-        except WorkerDied as error:
-            self._events.put_nowait({"event": "died", "code": error.code})
-
-    async def send(self, message: Mapping[str, Any]) -> None:
-        assert self._worker is not None
-        await self._worker.send(message)
-
-    async def next_events(self, timeout_s: float) -> list[dict[str, Any]]:
-        """What the worker told since it was asked last; nothing if it told nothing in that time."""
-        try:
-            events = [await asyncio.wait_for(self._events.get(), timeout_s)]
-        except TimeoutError:
-            return []
-        while not self._events.empty():
-            events.append(self._events.get_nowait())
-        return events
-
-    async def end(self, *, at_once: bool) -> bytes:
-        """End the worker; returns the end of what it wrote to its log."""
-        if self._worker is not None:
-            await (self._worker.kill() if at_once else self._worker.stop())
-        if self._reader is not None:
-            self._reader.cancel()
-        self._worker = self._reader = None
-        return self._log.read_bytes()[-_LOG_BYTES:] if self._log.exists() else b""
-
-    async def close(self) -> None:
-        await self.end(at_once=True)
-        self._open_until.close()
+    async def take(self, parcel: Parcel, pieces: Sequence[Any]) -> None:
+        """Put a parcel into the node's cache; ``pieces`` are in Ray's object store."""
+        await self.unpack(parcel, map(ray.get, pieces))
 
 
-_SEAT: Final = ray.remote(num_cpus=1, max_restarts=0)(_Seat)
+_SEAT: Final = ray.remote(num_cpus=1, max_restarts=0)(_RaySeat)
 
 
 class _RayWorker(Worker):
@@ -271,7 +142,7 @@ class RayLauncher:
     _sent: dict[Parcel, list[Any]] = field(default_factory=dict)
     _unlike: dict[str, str] = field(default_factory=dict)
     _hosts: dict[Any, tuple[str, str]] = field(default_factory=dict)
-    _warmth: _Warmth | None = None
+    _warmth: Warmth | None = None
     keeps: bool = False
 
     @property
@@ -281,7 +152,7 @@ class RayLauncher:
 
     @contextlib.contextmanager
     def warm(self, python: str, seed: int, more: Iterable[str], *, cases: bool) -> Iterator[None]:
-        self._warmth = _Warmth(seed, tuple(more), cases)
+        self._warmth = Warmth(seed, tuple(more), cases)
         try:
             yield
         finally:
@@ -331,7 +202,7 @@ class RayLauncher:
             _lock_for(self.toolchain), self._warmth
         )
         freed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        opened = asyncio.ensure_future(_answer(seat.open.remote(), _FOREVER_S))
+        opened = asyncio.ensure_future(_answer(seat.placed.remote(), _FOREVER_S))
         self._waiting.append(freed)
         try:
             while not (freed.done() or opened.done()):
@@ -372,7 +243,7 @@ class RayLauncher:
         for parcel in await _answer(seat.lacks.remote(parcels), _START_TIMEOUT_S):
             if parcel not in self._sent:
                 self._sent[parcel] = await asyncio.to_thread(_put, parcel)
-            await _answer(seat.unpack.remote(parcel, self._sent[parcel]), _FOREVER_S)
+            await _answer(seat.take.remote(parcel, self._sent[parcel]), _FOREVER_S)
 
     def _is_like(self, seat: Any, deciding: Mapping[str, str]) -> bool:
         """Whether a node judges as the controller's Python would; if not, that is told."""
@@ -453,7 +324,7 @@ _print: Final = ray_driver.print_to_stdstream
 
 
 def _on_stderr(data: Mapping[str, Any], ignore_prefix: bool) -> None:
-    """What Ray says of nodes that die; by itself it says that on stdout, amid a command's answer."""
+    """What Ray says of nodes that die; it would say that on stdout, amid a command's answer."""
     _print({**data, "is_err": True}, ignore_prefix)
 
 

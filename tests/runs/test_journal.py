@@ -1,5 +1,6 @@
 """The journal: what was acknowledged is there, whatever kill came after."""
 
+import io
 import os
 import random
 import signal
@@ -32,7 +33,7 @@ payloads = st.lists(
 
 
 def parsed(data: bytes, where: str) -> JournalReading[dict[str, Any]]:
-    return parse_journal(data, where, payload_of)
+    return parse_journal(io.BytesIO(data), len(data), where, payload_of)
 
 
 def line(**data: Any) -> bytes:

@@ -65,7 +65,6 @@ send(
     load_errors=errors,
     corpus_digest="digest" if setup["seed"] != 15 else "other",
     deciding={"torch": os.environ.get("STUB_TORCH", "2.13.0")},
-    library=setup["library"],
 )
 for line in sys.stdin:
     job = json.loads(line)

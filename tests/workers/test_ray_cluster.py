@@ -1,7 +1,6 @@
 """Workers on a cluster of several nodes on this machine: Ray's own test cluster, real processes."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -215,22 +214,3 @@ def test_a_cluster_that_shrinks_to_nothing_and_comes_back_goes_on(
     cluster.remove_node(back[0], allow_graceful=False)
     assert len(records) == 60
     assert "the cluster has no node with a processor; waiting for one" in told
-
-
-def test_what_a_worker_reads_travels_to_a_node_once_and_is_found_there_by_its_content(
-    cluster, variables, setup, tmp_path
-):
-    with nodes(cluster, variables), launcher_on(cluster, tmp_path) as launcher:
-        run(launcher, setup, ["ok"])
-        os.rename(setup.library.parent, tmp_path / "not-on-a-shared-disk")
-        ready = asyncio.run(_ready(launcher, setup))
-        (shipped,) = (Path(variables[CACHE]) / "shipped").glob("*/lib.so")
-    assert ready["library"] == str(shipped)
-    assert shipped.read_bytes() == b"what a worker reads"
-
-
-async def _ready(launcher: Launcher, setup: WorkerSetup) -> dict[str, object]:
-    worker = await launcher.start(setup, 0)
-    event = await worker.until_ready(30.0)
-    await worker.stop()
-    return event
