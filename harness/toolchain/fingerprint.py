@@ -7,6 +7,7 @@ the last change cannot be set by anybody.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -117,6 +118,9 @@ def _state(found: os.stat_result) -> tuple[int, ...]:
 
 
 def _forget_old(folder: Path) -> None:
-    known = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
-    for path in known[: max(0, len(known) - _REMEMBERED + 1)]:
+    known = []
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # another process writes, or forgets, too
+            known.append((path.stat().st_mtime, path))
+    for _, path in sorted(known)[: max(0, len(known) - _REMEMBERED + 1)]:
         path.unlink(missing_ok=True)

@@ -148,7 +148,9 @@ def test_a_node_that_dies_in_the_middle_loses_no_cell_and_doubles_none(
 
         def kill_one(ended: int) -> None:
             if ended == 8:
-                cluster.remove_node(made[0], allow_graceful=False)
+                works = next(iter(launcher._hosts.values()))[0]  # the node that began first
+                (node,) = (each for each in made if each.node_id == works)
+                cluster.remove_node(node, allow_graceful=False)
 
         records, broken = run(launcher, setup, cases, after=kill_one)
     assert broken == {}
