@@ -295,11 +295,12 @@ def joined(address: str, toolchain: Toolchain) -> Iterator[RayLauncher]:
     """
     with tempfile.TemporaryDirectory(prefix="harness-sources-") as folder:
         sources = _sources(Path(folder))
-        how: dict[str, Any] = {"address": address} if address else {"include_dashboard": False}
+        how: dict[str, Any] = {"address": address or "local"}
         environment: dict[str, Any] = {"working_dir": str(sources)}
         if not address:
             own = {CACHE: str(toolchain.cache), PYTHON: toolchain.python}
             environment["env_vars"] = own
+            how["include_dashboard"] = False
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of a run
         os.environ.setdefault("RAY_worker_niceness", "0")  # workers run as those of this machine do
         ray_driver.print_to_stdstream = _on_stderr
