@@ -156,8 +156,7 @@ def test_a_node_that_dies_in_the_middle_loses_no_cell_and_doubles_none(
     assert broken == {}
     assert labels(records) == {(case, route): "ok" for case in cases for route in ROUTES}
     assert {record.attempts for record in records.values()} == {1}
-    (line,) = told
-    assert line.startswith("a node was lost, ")
+    assert any(line.startswith("a node was lost, ") for line in told)
 
 
 ROUTES = ("legacy", "export")
@@ -188,8 +187,7 @@ def test_a_node_with_another_torch_is_told_and_asked_nothing(
         with nodes(cluster, variables):
             records, _ = run(launcher, setup, [f"nap-{number}" for number in range(8)])
     assert len(records) == 16
-    (line,) = told
-    assert line.startswith("a node is left out: ")
+    assert sum(line.startswith("a node is left out: ") for line in told) == 1
 
 
 def test_a_cluster_that_shrinks_to_nothing_and_comes_back_goes_on(
