@@ -204,7 +204,10 @@ class Worker:
         """
         assert self._process.stdout is not None
         try:
-            line = await asyncio.wait_for(self._process.stdout.readline(), timeout_s)
+            # Not `wait_for`: up to Python 3.11 it takes a line that comes as the task is cancelled
+            # for its answer, and the task goes on.
+            async with asyncio.timeout(timeout_s):
+                line = await self._process.stdout.readline()
         except TimeoutError as error:
             raise WorkerTimeout from error
         if not line.endswith(b"\n"):
