@@ -23,6 +23,16 @@ def text_in(wheel: Path, name: str) -> str:
         return archive.read(name).decode("utf-8") if name in archive.namelist() else ""
 
 
+def python_in(wheel: Path) -> dict[str, str]:
+    """The text of each module of Torch-TensorRT in a wheel, by its path in the package."""
+    with _opened(wheel) as archive:
+        return {
+            name.removeprefix("torch_tensorrt/"): archive.read(name).decode("utf-8")
+            for name in archive.namelist()
+            if is_of_package(name) and name.endswith(".py")
+        }
+
+
 def is_of_package(name: str) -> bool:
     """Whether a file of a wheel is unpacked: nothing compiled is, nor what belongs to that."""
     top = name.split("/")[0]
