@@ -26,6 +26,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "crossing": "crossing:crossing_command",
         "fuzz": "fuzzing:fuzz_command",
         "replay": "replaying:replay_command",
+        "plan": "planning:plan_command",
         "merge": "merging:merge_command",
     },
     "Look into a failure": {

@@ -93,6 +93,7 @@ def run(
         corpus.cases,
         options.expression,
         options.families,
+        options.cases,
         full=options.full,
         lanes=_lanes_of_cases(options.lanes),
     )
