@@ -42,11 +42,12 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "show": "inspecting:show_command",
         "releases": "cataloguing:releases_command",
         "mend": "mending:mend_command",
+        "bisect": "nightlies:bisect_command",
     },
     "Measure": {
         "bench": "benching:bench_command",
         "compare": "benching:compare_command",
-        "trend": "benching:trend_command",
+        "trend": "nightlies:trend_command",
         "selftest": "benching:selftest_command",
     },
     "Maintain the harness": {

@@ -13,7 +13,8 @@ import hashlib
 import re
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -164,6 +165,34 @@ def history(clone: Path, paths: Sequence[str], since: str) -> list[Commit]:
             paths = tuple(changed.split())
             commits.append(Commit(sha, parent, trees[0], trees[1], version, day, title, paths))
     return commits
+
+
+def commits_between(clone: Path, good: str, bad: str) -> list[str]:
+    """The good commit, the first parents up to the bad one that changed Python of it, and that one.
+
+    Raises:
+        UsageError: there is no such repository, or one of the revisions is not in it.
+    """
+    ends = [
+        _git(clone, "rev-parse", "--verify", f"{each}^{{commit}}", said=f"{name} {each}: ").strip()
+        for name, each in (("--good", good), ("--bad", bad))
+    ]
+    if _asked(clone, "merge-base", "--is-ancestor", *ends).code:
+        raise UsageError(f"--good {good} is not before --bad {bad}", "name an older revision")
+    between = _git(
+        clone, "rev-list", "--first-parent", "--reverse", f"{ends[0]}..{ends[1]}", "--", SOURCES
+    ).split()
+    return [ends[0], *(each for each in between if each != ends[1]), ends[1]]
+
+
+@contextmanager
+def worktree(clone: Path, commit: str, folder: Path) -> Iterator[Path]:
+    """A working tree of a commit in a new folder, removed at the end."""
+    _git(clone, "worktree", "add", "--quiet", "--detach", str(folder.resolve()), commit)
+    try:
+        yield folder
+    finally:
+        _git(clone, "worktree", "remove", "--force", str(folder.resolve()))
 
 
 def nearest(named: str, catalogue: Catalogue) -> Release:
