@@ -24,6 +24,7 @@ from packaging.version import InvalidVersion, Version
 from harness.base.errors import UsageError
 from harness.base.files import replace_file
 from harness.base.process import Ended, run
+from harness.base.zips import opened_zip
 from harness.catalogue.releases import EXPORTER_MODULE, Catalogue, Release
 from harness.toolchain.cache import CANDIDATES, guarded
 from harness.toolchain.unpacking import is_of_package
@@ -223,7 +224,7 @@ def made_wheel(cache: Path, wheel: Path, files: Mapping[str, bytes], *, whole: b
         python = name.startswith(f"{PACKAGE}/") and name.endswith(".py")
         return not whole or not python or name in GENERATED
 
-    with zipfile.ZipFile(wheel) as archive:
+    with opened_zip(wheel) as archive:
         content = {name: archive.read(name) for name in archive.namelist() if kept(name)}
     content.update(files)
     digest = hashlib.sha256()

@@ -13,6 +13,7 @@ from typing import Final
 
 from harness.base.errors import SurroundingsError
 from harness.base.process import run
+from harness.base.zips import opened_zip
 
 _LEFT_OUT: Final = ("torch_tensorrt/bin/", "torch_tensorrt/include/", "torch_tensorrt/lib/")
 
@@ -112,7 +113,7 @@ def byte_compile(folder: Path, python: str) -> None:
 @contextmanager
 def _opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        with zipfile.ZipFile(wheel) as archive:
+        with opened_zip(wheel) as archive:
             yield archive
     except zipfile.BadZipFile as error:
         raise SurroundingsError(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Final
 
 from harness.base.errors import SurroundingsError
-from harness.base.process import how_it_ended, kill_group
+from harness.base.process import how_it_ended, kill_group, run
 from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT, rig_command
 from harness.wire.builders import EMULATED
@@ -21,6 +23,8 @@ from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
 
+#: Cuts a worker off from the network; `harness.rig.start` and the warm rig read it.
+ISOLATED: Final = "INLINER_REGRESS_ISOLATED"
 #: Names the socket of the process that workers are forked from; `harness.rig.start` reads it.
 WARM_RIG: Final = "INLINER_REGRESS_WARM_RIG"
 _LINE_LIMIT_BYTES: Final = 64 * 1024 * 1024
@@ -32,6 +36,13 @@ _ONE_THREAD: Final[Mapping[str, str]] = {
     "MKL_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
+
+
+@functools.cache
+def isolation_lacking() -> str:
+    """Why workers cannot be cut off from the network here; empty where they can."""
+    done = run(rig_command(sys.executable, "harness.rig.isolation"), timeout_s=60.0)
+    return "" if done.code == 0 else done.last_words
 
 
 def temporary_folder() -> TemporaryDirectory[str]:
@@ -75,6 +86,11 @@ class Setup:
     def forked(self) -> bool:
         """Whether its process may be a fork of one that has imported torch."""
         return True
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it runs code that no catalogue has a hash of, which gets no network."""
+        return any(spec.kind.brought for spec in self.subjects)
 
     def message(self) -> dict[str, Any]:
         """The first message to the worker."""
@@ -168,6 +184,8 @@ class Worker:
         own = environment(temporary.name, setup.seed)
         if not setup.forked:
             own.pop(WARM_RIG, None)
+        if setup.is_foreign and not isolation_lacking():
+            own[ISOLATED] = "yes"
         with place.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *rig_command(setup.python, setup.module),
