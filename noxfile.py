@@ -219,6 +219,13 @@ def mutants(session: nox.Session) -> None:
 
 
 @nox.session
+def chaos(session: nox.Session) -> None:
+    """Ten minutes of kills, torn lines, full disks and jumping clocks: is any cell lost?"""
+    install(session, "pinned")
+    run_harness(session, "chaos", *session.posargs)
+
+
+@nox.session
 def replay(session: nox.Session) -> None:
     """Commits of Torch-TensorRT, each held against its parent: `-- --clone path/to/TensorRT`."""
     install(session, "pinned")

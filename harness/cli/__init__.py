@@ -55,6 +55,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "add-release": "cataloguing:add_release_command",
         "acceptance": "running:acceptance_command",
         "mutants": "mutating:mutants_command",
+        "chaos": "chaos:chaos_command",
         "coverage": "corpus:coverage_command",
         "record": "corpus:record_command",
         "verify": "corpus:verify_command",
