@@ -36,7 +36,8 @@ from harness.wire.records import CellRecord
 Told = Mapping[str, tuple[str, ...]]
 #: A controller whose clock jumps so many seconds, so many seconds after it began.
 _START: Final = """
-import runpy, sys, time
+import os, runpy, sys, time
+os.environ["INLINER_REGRESS_KEPT"] = "no"  # every cell is to be run
 jump, after = map(float, sys.argv[1:3])
 real, begun = time.time, time.monotonic()
 time.time = lambda: real() + (jump if time.monotonic() - begun > after else 0.0)
@@ -182,7 +183,6 @@ class _Turn:
         controller = subprocess.Popen(
             [sys.executable, "-c", _START, str(jump_s), after, *words],
             cwd=PROJECT_ROOT,
-            env={**os.environ, "INLINER_REGRESS_KEPT": "no"},
             stdin=subprocess.DEVNULL,
             stdout=copier.stdin,
             stderr=copier.stdin,
