@@ -219,6 +219,13 @@ def mutants(session: nox.Session) -> None:
 
 
 @nox.session
+def chaos(session: nox.Session) -> None:
+    """Ten minutes of kills, torn lines, full disks and jumping clocks: is any cell lost?"""
+    install(session, "pinned")
+    run_harness(session, "chaos", *session.posargs)
+
+
+@nox.session
 def replay(session: nox.Session) -> None:
     """Commits of Torch-TensorRT, each held against its parent: `-- --clone path/to/TensorRT`."""
     install(session, "pinned")
@@ -257,7 +264,7 @@ def page(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style, types, arrows between packages, spelling, and dead code. Types need torch, too."""
+    """Style, types, arrows, spelling, dead code, and GitHub's schemas. Types need torch, too."""
     install(session, "pinned", "lint")
     session.run("python", "-m", "ruff", "check", ".")
     session.run("python", "-m", "ruff", "format", "--check", ".")
@@ -265,6 +272,10 @@ def lint(session: nox.Session) -> None:
     session.run("lint-imports", "--no-logo")
     session.run("codespell")
     session.run("python", "-m", "vulture")
+    check = ("check-jsonschema", "--builtin-schema")
+    session.run(*check, "vendor.github-actions", "action.yml")
+    workflows = (str(path) for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")))
+    session.run(*check, "vendor.github-workflows", *workflows)
 
 
 @nox.session

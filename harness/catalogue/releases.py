@@ -23,6 +23,7 @@ from packaging.version import InvalidVersion, Version
 from harness.base.errors import SurroundingsError, UsageError
 from harness.base.program import PROGRAM
 from harness.base.toml_table import TomlTable
+from harness.base.zips import opened_zip
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import SubjectKind
@@ -205,7 +206,7 @@ def _read_modules(wheel_path: Path, paths: list[str]) -> dict[str, bytes]:
     if not paths:
         return {}
     try:
-        with zipfile.ZipFile(wheel_path) as wheel:
+        with opened_zip(wheel_path) as wheel:
             return {path: wheel.read(path) for path in paths}
     except KeyError as error:
         raise SurroundingsError(

@@ -16,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from harness.base.errors import UsageError
 from harness.base.files import sha256_of
+from harness.base.zips import opened_zip
 
 PROJECT: Final = "torch-tensorrt"
 
@@ -57,7 +58,7 @@ class WheelText:
         self.path = path
         try:
             self.sha256 = sha256_of(path)
-            with zipfile.ZipFile(path) as archive:
+            with opened_zip(path) as archive:
                 self.texts = {
                     name: archive.read(name).decode("utf-8")
                     for name in archive.namelist()

@@ -1,4 +1,4 @@
-"""`bench`, `compare`, `trend` and `selftest`: latency."""
+"""`bench`, `compare` and `selftest`: latency."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from harness.bench.bench import (
     reopen,
     resume,
 )
-from harness.bench.compare import Comparison, compare, comparison_to_json, trend
+from harness.bench.compare import Comparison, compare, comparison_to_json
 from harness.bench.options import BenchOptions
 from harness.bench.plan import BASELINE, CANDIDATE, BenchCell, BenchPlan
 from harness.bench.samples import Samples, pyperf_suite
 from harness.bench.selftest import Campaign, SelftestPlan, called_by_us
 from harness.bench.selftest_run import SelftestFolder, begin, go_on
-from harness.bench.words import change, comparison_lines, first_screen
+from harness.bench.words import comparison_lines, first_screen
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import cases_here, err, listed, tell, toolchain_for
@@ -161,22 +161,6 @@ def compare_command(
     """Compare the candidates of two benches that have one baseline."""
     benches = reopen(base, out_dir), reopen(cand, out_dir)
     return _show_comparison(compare(*benches, allow_mismatch=allow_mismatch), benches[1])
-
-
-def trend_command(
-    runs: Annotated[list[str], typer.Argument(help="Benches' folders or ids, in any order.")],
-    allow_mismatch: option.AllowMismatch = False,
-    out_dir: option.Out = option.RESULTS,
-) -> None:
-    """Show each stage over many benches, and where its level changed."""
-    for found in trend([reopen(run, out_dir) for run in runs], allow_mismatch=allow_mismatch):
-        levels = ", ".join(change(level) for level in found.levels)
-        tell(f"{found.cell_id} {found.stage}: {levels}")
-        for point in found.changes:
-            tell(
-                f"    from {found.runs[point.at]} on: {change(point.before)} → "
-                f"{change(point.after)} (p {point.p_value:.3g})"
-            )
 
 
 def selftest_command(

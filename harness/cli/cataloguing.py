@@ -9,23 +9,56 @@ from typing import Annotated
 import typer
 from packaging.version import Version
 
-from harness.base.errors import UsageError
+from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file
+from harness.base.program import command_line
 from harness.catalogue.entry import checked_version, entry_for
 from harness.catalogue.releases import CATALOGUE_FILE, Release, load_catalogue
 from harness.cli import options as option
-from harness.cli.common import tell, toolchain_for
+from harness.cli.common import lanes, listed, tell, toolchain_for
+from harness.wire.routes import Lane
 
 
 def releases_command(
+    action: Annotated[
+        str, typer.Argument(help="Nothing, which lists; or `watch`, which judges new wheels.")
+    ] = "",
+    place: Annotated[
+        str, typer.Argument(help="Of watch: a folder of nightly wheels, or an index's address.")
+    ] = "",
+    store: Annotated[
+        Path, typer.Option("--store", help="Of watch: the folder of the nightlies' runs.")
+    ] = option.RESULTS / "nightlies",
+    cases: Annotated[str, typer.Option(help="Of watch: only these cases, with commas.")] = "",
+    lane: Annotated[str, typer.Option(help="Of watch: graph, package, or both.")] = Lane.GRAPH,
+    quick: option.Quick = False,
+    budget: Annotated[
+        float | None, typer.Option(min=1.0, help="Of watch: seconds for each wheel.")
+    ] = None,
+    jobs: option.Jobs = option.CPUS,
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
     as_json: option.Json = False,
-) -> None:
-    """List the releases that can be judged, and which of them share an inliner."""
+) -> int:
+    """List the releases that can be judged, and which share an inliner; or watch for nightlies."""
+    if action == "watch":
+        # Here: what lists releases needs none of what makes runs.
+        from harness.cli.nightlies import watch
+        from harness.cli.running import kept_options
+        from harness.run.options import RunOptions
+
+        options = RunOptions(
+            cases=listed(cases), lanes=lanes(lane), quick=quick, budget_s=budget, jobs=jobs,
+            kept=kept_options(False, "", None), command_line=command_line(),
+        )  # fmt: skip
+        return watch(place, store, options, toolchain_for(wheelhouse, offline))
+    if action:
+        raise UsageError(f"releases {action}: write `releases`, or `releases watch PLACE`")
     catalogue = load_catalogue()
     if as_json:
         for release in catalogue:
             print(json.dumps({"version": release.version, "inliner_id": release.inliner_id}))
-        return
+        return ExitCode.GREEN
     rows: list[tuple[str, ...]] = [
         ("release", "inliner", "torch", "TensorRT", "RTX", "CUDA", "ABI", "a user reaches", "save")
     ]
@@ -37,6 +70,7 @@ def releases_command(
         if len(group) > 1:
             names = ", ".join(release.version for release in group)
             tell(f"one inliner: {names}")
+    return ExitCode.GREEN
 
 
 def add_release_command(

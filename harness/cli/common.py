@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -14,6 +13,7 @@ from rich.console import Console
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import written_to
 from harness.base.program import PROGRAM, program_here
+from harness.base.zips import opened_zip
 from harness.catalogue.releases import EXPORTER_MODULE
 from harness.runs.plan import CAPTURES
 from harness.toolchain import Toolchain
@@ -84,7 +84,7 @@ def release_file(spec: SubjectSpec, file: str) -> str:
     """The text of a file of a release's wheel. Raises UsageError where there is none."""
     if spec.wheel_path is None:
         raise UsageError(f"--release {spec.subject}: {spec.unavailable}")
-    with zipfile.ZipFile(spec.wheel_path) as wheel:
+    with opened_zip(Path(spec.wheel_path)) as wheel:
         if file not in wheel.namelist():
             raise UsageError(
                 f"{file}: not in the wheel of {spec.subject}; write for example {EXPORTER_MODULE}"

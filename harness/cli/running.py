@@ -86,6 +86,9 @@ def run_command(
     only: Annotated[str, typer.Option(help="With --mended: of these defects alone, by id.")] = "",
     expression: option.Expression = "",
     family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
+    cases: Annotated[
+        str, typer.Option(help="Only these cases, by their whole names, with commas; see `plan`.")
+    ] = "",
     quick: option.Quick = False,
     budget: Annotated[
         float | None,
@@ -178,6 +181,7 @@ def run_command(
         like=like,
         expression=expression,
         families=tuple(family or ()),
+        cases=listed(cases),
         quick=quick,
         budget_s=budget,
         failed=failed,

@@ -20,6 +20,17 @@ _SYLLABLE = re.compile(r"(?<=[a-z]{3})(?=(?:ch|sh|th|ph|[bcdfgklmnprstv])[aeiou]
 _UNITS = ("B", "kB", "MB", "GB")
 
 
+# Control characters but for tab and line breaks, marks of direction, and halves of characters.
+_UNPRINTABLE = re.compile(
+    "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff\\ufffe\\uffff]"
+)
+
+
+def printable(words: str) -> str:
+    """A text that any page can show as it is."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", words)
+
+
 def number(value: float) -> str:
     """Three significant digits, never scientific: ``0.0123``, ``4.56``, ``1,230``."""
     if value == 0 or not math.isfinite(value):

@@ -154,5 +154,9 @@ def private_channel() -> TextIO:
 
 def send(channel: TextIO, **message: Any) -> None:
     """Write one message."""
-    channel.write(json.dumps(message) + "\n")
+    text = json.dumps(message)
+    if "\\ud" in text:  # maybe half a character, as an exception may hold, and no table can
+        whole = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
+        text = json.dumps(json.loads(whole))
+    channel.write(f"{text}\n")
     channel.flush()

@@ -39,6 +39,9 @@ def main() -> None:
     sys.path.pop(0)
     if (ROOT / "pyproject.toml").is_file():
         sys.path.append(str(ROOT))  # a checkout: processes that torch and Python start need it
+    from harness.rig.isolation import isolate_if_asked  # found through the path of a moment ago
+
+    isolate_if_asked()
     module = sys.argv.pop(1)
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.run.alike import Alike
 from harness.run.at_once import AtOnce
+from harness.run.budget import parts, refuse_nothing_said
 from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
 from harness.run.keeping import Keeping, Taken, keeping_of
 from harness.run.options import OnSplit, Progress, RunOptions
@@ -114,7 +115,9 @@ def _execute(
                 broken = ask(missing, add_asked, again)
             else:  # what was kept is asked again however short the time is
                 new = [cell for cell in missing if cell.key.cell_id not in again]
-                broken = ask(new, add_asked, (), options.budget_s)
+                broken = _in_budget(
+                    new, folder, subjects, options.budget_s, partial(ask, add=add_asked)
+                )
                 broken |= ask([cell for cell in missing if cell not in new], add_asked)
         finally:
             if keeping:
@@ -128,7 +131,10 @@ def _execute(
         if keeping:
             keeping.keep(equal)
         if options.budget_s is not None:
+            add_derived()  # of cells that nobody asked there is none
             ended = {*records, *broken}
+            if len(ended) < len(folder.plan()):
+                refuse_nothing_said(likes(subjects), records.values())
             folder.shorten([cell for cell in folder.plan() if cell.key.cell_id in ended])
     except BaseException:  # Ctrl-C above all: what has ended is safe, and the state says so
         folder.write_state(RunState.INTERRUPTED)
@@ -147,6 +153,23 @@ def _execute(
     folder.write_results(summary, judged.cases, records)
     folder.write_state(RunState.COMPLETE)
     return judged
+
+
+def _in_budget(
+    cells: Sequence[PlannedCell],
+    folder: RunFolder,
+    subjects: Sequence[SubjectSpec],
+    budget_s: float,
+    ask: Callable[..., dict[str, str]],
+) -> dict[str, str]:
+    """Ask what there is time for. Each part gets its share of the seconds that are left."""
+    ends = time.monotonic() + budget_s
+    asked = parts(cells, folder.plan(), likes(subjects))
+    broken: dict[str, str] = {}
+    for number, part in enumerate(asked):
+        left = max(0.0, ends - time.monotonic())
+        broken |= ask(part, seconds=left / (len(asked) - number))
+    return broken
 
 
 def _keeping(

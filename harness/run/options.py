@@ -29,6 +29,7 @@ class RunOptions:
     subjects: tuple[str, ...] = ()  # of those that are chosen these alone, in this order
     expression: str = ""
     families: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()  # these alone, by their whole names
     quick: bool = False
     budget_s: float | None = None  # None: until all is asked
     failed: bool = False  # what was red in the last run of the candidate alone

@@ -33,6 +33,7 @@ from harness.wire.builders import MATCHED, PINNED, Builder
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
+from harness.workers.process import isolation_lacking
 
 
 def run(
@@ -85,6 +86,12 @@ def run(
                 f"{spec.subject}: what only a package has, such as _version.py, is of "
                 f"{spec.release}; compiled libraries are emulated"
             )
+    if brought := sorted(spec.subject for spec in subjects if spec.kind.brought):
+        lacking = isolation_lacking()
+        cut = (
+            f"cannot be cut off from the network here ({lacking})" if lacking else "have no network"
+        )
+        progress.say(f"{' and '.join(brought)}: the processes that run this {cut}")
     if options.subjects:
         by_name = {spec.subject: spec for spec in subjects}
         subjects = tuple(by_name[name] for name in options.subjects)
@@ -93,6 +100,7 @@ def run(
         corpus.cases,
         options.expression,
         options.families,
+        options.cases,
         full=options.full,
         lanes=_lanes_of_cases(options.lanes),
     )

@@ -15,6 +15,7 @@ def select_cases(
     cases: Sequence[CaseInfo],
     expression: str = "",
     families: Collection[str] = (),
+    names: Collection[str] = (),
     *,
     full: bool = True,
     lanes: Collection[Lane] = (Lane.GRAPH, Lane.PACKAGE),
@@ -25,6 +26,7 @@ def select_cases(
         expression: words that a case's name or family must contain, with `and`, `or`, `not`: as
             pytest's -k, without brackets. Empty for all.
         families: families' names, or parts of them; empty for all.
+        names: whole names of cases; empty for all.
         full: also take the cases, and the lanes of a case, that only a full run takes.
         lanes: take no other lanes.
     """
@@ -32,17 +34,20 @@ def select_cases(
     for family in families:
         if not any(family.lower() in name.lower() for name in known):
             raise UsageError(f"no family is named like {family!r}; there are: {', '.join(known)}")
+    if unknown := sorted(set(names) - {case.name for case in cases}):
+        raise UsageError(f"no case is named {', '.join(unknown)}; `{PROGRAM} list` shows them all")
     chosen = tuple(
         case
         for case in (_through(case, lanes, full) for case in cases)
         if case.lanes
         and _chosen(expression, f"{case.name} {case.family}".lower())
+        and (not names or case.name in names)
         and (not families or any(name.lower() in case.family.lower() for name in families))
     )
     if not chosen:
         raise UsageError(
             "no case matches "
-            f"{expression or ', '.join(families)!r}; `{PROGRAM} list` "
+            f"{expression or ', '.join([*families, *names])!r}; `{PROGRAM} list` "
             f"shows them all{'' if full else ', and some are for `--full` alone'}"
         )
     return chosen

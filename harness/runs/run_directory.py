@@ -122,7 +122,20 @@ class RunDirectory:
         return self.path.name.removeprefix(self.PREFIX)
 
     def provenance(self) -> Provenance:
-        return self.read("run.json", lambda data: provenance_from_json(data, "run.json"))
+        """What ran on what.
+
+        Raises:
+            UsageError: it is damaged, or names cases that lie in this folder: whoever is given a
+                run reads it, and would run them.
+        """
+        found = self.read("run.json", lambda data: provenance_from_json(data, "run.json"))
+        for place in found.corpus:
+            if Path(place.partition(":")[0]).resolve().is_relative_to(self.path.resolve()):
+                raise UsageError(
+                    f"{self.path}: its cases lie in the run's own folder, whose code is not run",
+                    "look into it by hand",
+                )
+        return found
 
     def refuse_mixing(self, now: Provenance, tell: Callable[[str], None], *more: str) -> None:
         """Raise UsageError if what is run now must not go on with this run; tell what else differs.

@@ -13,7 +13,8 @@ import hashlib
 import re
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,7 @@ from packaging.version import InvalidVersion, Version
 from harness.base.errors import UsageError
 from harness.base.files import replace_file
 from harness.base.process import Ended, run
+from harness.base.zips import opened_zip
 from harness.catalogue.releases import EXPORTER_MODULE, Catalogue, Release
 from harness.toolchain.cache import CANDIDATES, guarded
 from harness.toolchain.unpacking import is_of_package
@@ -166,6 +168,34 @@ def history(clone: Path, paths: Sequence[str], since: str) -> list[Commit]:
     return commits
 
 
+def commits_between(clone: Path, good: str, bad: str) -> list[str]:
+    """The good commit, the first parents up to the bad one that changed Python of it, and that one.
+
+    Raises:
+        UsageError: there is no such repository, or one of the revisions is not in it.
+    """
+    ends = [
+        _git(clone, "rev-parse", "--verify", f"{each}^{{commit}}", said=f"{name} {each}: ").strip()
+        for name, each in (("--good", good), ("--bad", bad))
+    ]
+    if _asked(clone, "merge-base", "--is-ancestor", *ends).code:
+        raise UsageError(f"--good {good} is not before --bad {bad}", "name an older revision")
+    between = _git(
+        clone, "rev-list", "--first-parent", "--reverse", f"{ends[0]}..{ends[1]}", "--", SOURCES
+    ).split()
+    return [ends[0], *(each for each in between if each != ends[1]), ends[1]]
+
+
+@contextmanager
+def worktree(clone: Path, commit: str, folder: Path) -> Iterator[Path]:
+    """A working tree of a commit in a new folder, removed at the end."""
+    _git(clone, "worktree", "add", "--quiet", "--detach", str(folder.resolve()), commit)
+    try:
+        yield folder
+    finally:
+        _git(clone, "worktree", "remove", "--force", str(folder.resolve()))
+
+
 def nearest(named: str, catalogue: Catalogue) -> Release:
     """The newest release of the minor version that a tree names, or else the newest before it."""
     try:
@@ -194,7 +224,7 @@ def made_wheel(cache: Path, wheel: Path, files: Mapping[str, bytes], *, whole: b
         python = name.startswith(f"{PACKAGE}/") and name.endswith(".py")
         return not whole or not python or name in GENERATED
 
-    with zipfile.ZipFile(wheel) as archive:
+    with opened_zip(wheel) as archive:
         content = {name: archive.read(name) for name in archive.namelist() if kept(name)}
     content.update(files)
     digest = hashlib.sha256()

@@ -105,3 +105,16 @@ def _no_such_version(version: str, holder: str, there: Iterable[str]) -> UsageEr
     more = f" and {len(known) - len(near)} others" if len(known) > len(near) else ""
     wheel = f"wheel of torch-tensorrt {version} for Linux on x86_64"
     return UsageError(f"{holder} has no {wheel}; {has}{more}")
+
+
+def newest_wheel(python: str, index: str, folder: Path) -> None:
+    """Let pip fetch the newest wheel of an index, nightlies too, into a folder of such wheels.
+
+    Raises:
+        Unavailable: pip found none there, or did not reach it.
+    """
+    with guarded(folder, "choose another folder with --store"):
+        folder.mkdir(parents=True, exist_ok=True)
+    how = ["download", "--pre", "--no-deps", "--only-binary", ":all:", "--index-url", index]
+    if refused := run_pip(python, [*how, "torch-tensorrt"], folder, f"the newest wheel of {index}"):
+        raise Unavailable(f"the newest wheel of {index}: {refused}")

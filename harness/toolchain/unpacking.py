@@ -13,6 +13,7 @@ from typing import Final
 
 from harness.base.errors import SurroundingsError
 from harness.base.process import run
+from harness.base.zips import opened_zip
 
 _LEFT_OUT: Final = ("torch_tensorrt/bin/", "torch_tensorrt/include/", "torch_tensorrt/lib/")
 
@@ -21,6 +22,16 @@ def text_in(wheel: Path, name: str) -> str:
     """A module's text; empty if the wheel has none of this name."""
     with _opened(wheel) as archive:
         return archive.read(name).decode("utf-8") if name in archive.namelist() else ""
+
+
+def python_in(wheel: Path) -> dict[str, str]:
+    """The text of each module of Torch-TensorRT in a wheel, by its path in the package."""
+    with _opened(wheel) as archive:
+        return {
+            name.removeprefix("torch_tensorrt/"): archive.read(name).decode("utf-8")
+            for name in archive.namelist()
+            if is_of_package(name) and name.endswith(".py")
+        }
 
 
 def is_of_package(name: str) -> bool:
@@ -102,7 +113,7 @@ def byte_compile(folder: Path, python: str) -> None:
 @contextmanager
 def _opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        with zipfile.ZipFile(wheel) as archive:
+        with opened_zip(wheel) as archive:
             yield archive
     except zipfile.BadZipFile as error:
         raise SurroundingsError(

@@ -66,6 +66,7 @@ class LocalLauncher:
             setup.message(),
             seed=setup.seed,
             forked=setup.forked,
+            foreign=setup.is_foreign,
             log=setup.log_folder / f"worker-{number}.log",
         )
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +16,16 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Final
 
 from harness.base.errors import SurroundingsError
-from harness.base.process import how_it_ended, kill_group
+from harness.base.process import how_it_ended, kill_group, run
 from harness.toolchain import PackageSite
-from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.environment import PROJECT_ROOT, rig_command
 from harness.wire.builders import EMULATED
 from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
 
+#: Cuts a worker off from the network; `harness.rig.start` and the warm rig read it.
+ISOLATED: Final = "INLINER_REGRESS_ISOLATED"
 #: Names the socket of the process that workers are forked from; `harness.rig.start` reads it.
 WARM_RIG: Final = "INLINER_REGRESS_WARM_RIG"
 _LINE_LIMIT_BYTES: Final = 64 * 1024 * 1024
@@ -33,6 +37,13 @@ _ONE_THREAD: Final[Mapping[str, str]] = {
     "MKL_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
+
+
+@functools.cache
+def isolation_lacking() -> str:
+    """Why workers cannot be cut off from the network here; empty where they can."""
+    done = run(rig_command(sys.executable, "harness.rig.isolation"), timeout_s=60.0)
+    return "" if done.code == 0 else done.last_words
 
 
 def temporary_folder() -> TemporaryDirectory[str]:
@@ -76,6 +87,11 @@ class Setup:
     def forked(self) -> bool:
         """Whether its process may be a fork of one that has imported torch."""
         return True
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it runs code that no catalogue has a hash of, which gets no network."""
+        return any(spec.kind.brought for spec in self.subjects)
 
     def message(self) -> dict[str, Any]:
         """The first message to the worker."""
@@ -238,14 +254,17 @@ class LocalWorker(Worker):
         *,
         seed: int,
         forked: bool,
+        foreign: bool,
         log: Path,
     ) -> LocalWorker:
-        """Start a process and send it its first message."""
+        """Start a process and send it its first message; one with foreign code has no network."""
         log.parent.mkdir(parents=True, exist_ok=True)
         temporary = temporary_folder()
         own = environment(temporary.name, seed)
         if not forked:
             own.pop(WARM_RIG, None)
+        if foreign and not isolation_lacking():
+            own[ISOLATED] = "yes"
         with log.open("ab") as stream:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -275,7 +294,10 @@ class LocalWorker(Worker):
     async def next_event(self, timeout_s: float) -> dict[str, Any]:
         assert self._process.stdout is not None
         try:
-            line = await asyncio.wait_for(self._process.stdout.readline(), timeout_s)
+            # Not `wait_for`: up to Python 3.11 it takes a line that comes as the task is cancelled
+            # for its answer, and the task goes on.
+            async with asyncio.timeout(timeout_s):
+                line = await self._process.stdout.readline()
         except TimeoutError as error:
             raise WorkerTimeout from error
         if not line.endswith(b"\n"):

@@ -173,6 +173,7 @@ class RayLauncher:
                     cache=self.toolchain.cache,
                     seed=setup.seed,
                     forked=setup.forked,
+                    foreign=setup.is_foreign,
                 )
                 await _answer(begun, _START_TIMEOUT_S)
                 ready = await worker.until_ready(_START_TIMEOUT_S)

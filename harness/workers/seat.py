@@ -95,6 +95,7 @@ class Seat:
         cache: Path,
         seed: int,
         forked: bool,
+        foreign: bool,
     ) -> None:
         """Start a worker with this message, whose paths are those of the controller's machine.
 
@@ -113,6 +114,7 @@ class Seat:
             moved(message, await asyncio.to_thread(here)),
             seed=seed,
             forked=forked,
+            foreign=foreign,
             log=self._log,
         )
         self._reader = asyncio.create_task(self._read(self._worker))

@@ -4,10 +4,8 @@ Upstream is the released wheels, and the torch that is installed here. What lies
 in so many words, and is counted.
 """
 
-import ast
 import functools
 import importlib.util
-import re
 import zipfile
 from pathlib import Path
 from typing import Final
@@ -17,15 +15,12 @@ import pytest
 from harness.catalogue.releases import Catalogue
 from harness.register.defects import Defect
 from harness.register.standing import read_expectations
+from harness.register.where import lines_of, where_in
 from harness.toolchain import Toolchain
 
 REGISTER = read_expectations(undecided=True).register
 #: What begins so is in no wheel and not in the installed torch: another torch, upstream's C++.
 OUT_OF_REACH: Final = ("not in a wheel: ", "not in the torch of the tests: ")
-_PLACE: Final = re.compile(
-    r"(?P<function>[A-Za-z_][\w.]*) "
-    r"\((?P<file>[\w/]+\.py):(?P<line>\d+)(?:, (?P<release>\d+\.\d+\.\d+))?\)"
-)
 
 
 class Sources:
@@ -56,25 +51,12 @@ def sources(toolchain, catalogue):
     return Sources(toolchain, catalogue)
 
 
-def spans(tree: ast.AST, above: str = "") -> list[tuple[str, int, int]]:
-    """Every function and class, by its dotted name, with its first and last line."""
-    found = []
-    for node in ast.iter_child_nodes(tree):
-        name = above
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            name = f"{above}.{node.name}"
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            found.append((name, first, node.end_lineno or first))
-        found += spans(node, name)
-    return found
-
-
 def fault(where: str, defect: Defect, sources: Sources) -> str:
     """What is wrong with one `where` of a defect, or nothing."""
-    place = _PLACE.fullmatch(where)
+    place = where_in(where)
     if place is None:
         return "is not 'function (file:line)' or 'function (file:line, release)'"
-    file, line, release = place["file"], int(place["line"]), place["release"] or ""
+    file, line, release = place.file, place.line, place.release
     if file.startswith("torch/"):
         if release:
             return "names a release for a file of torch, of which only the installed one is read"
@@ -88,13 +70,9 @@ def fault(where: str, defect: Defect, sources: Sources) -> str:
     text = sources.text(file, release)
     if text is None:
         return f"names {file}, which {release or 'torch'} does not have"
-    named = [
-        (first, last)
-        for name, first, last in spans(ast.parse(text))
-        if name.endswith(f".{place['function']}")
-    ]
+    named = lines_of(place.function, text)
     if not named:
-        return f"names {place['function']}, which is not in that file"
+        return f"names {place.function}, which is not in that file"
     if not any(first <= line <= last for first, last in named):
         return f"names line {line}, and the function has lines {named}"
     return ""

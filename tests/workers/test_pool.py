@@ -19,7 +19,7 @@ from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Route
 from harness.workers.jobs import make_jobs
 from harness.workers.pool import run_jobs
-from harness.workers.process import WorkerSetup
+from harness.workers.process import Worker, WorkerSetup
 
 STUB = Path(__file__).with_name("stub_worker.py")
 
@@ -200,3 +200,22 @@ def _children() -> list[psutil.Process]:
 
 def _seeded(setup: WorkerSetup, seed: int) -> WorkerSetup:
     return dataclasses.replace(setup, seed=seed)
+
+
+def test_a_worker_whose_time_is_over_is_given_up_even_as_its_line_comes(setup):
+    async def ask() -> None:
+        worker = await Worker.ready(setup, 0, 30.0)
+        reader = asyncio.StreamReader()
+        worker._process.stdout = reader
+        try:
+            waiting = asyncio.ensure_future(worker.next_event(30.0))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            reader.feed_data(b'{"event": "stage"}\n')
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        finally:
+            await worker.kill()
+
+    asyncio.run(ask())

@@ -2,7 +2,8 @@
 
 A template whose name ends in ``.html`` is escaped as HTML. One that ends in ``.md`` is escaped as
 Markdown: every value becomes plain words unless the template marks it as code, and code is fenced
-so that nothing in it can end it. Messages come from exceptions, and hold anything.
+so that nothing in it can end it. Messages come from exceptions, and hold anything: characters that
+no page shows, or that turn what stands around them, become a sign that one was there.
 """
 
 from __future__ import annotations
@@ -82,13 +83,13 @@ def escaped(value: Any) -> str:
     """A value as plain words inside markdown: on one line, with no meaning of its own."""
     if isinstance(value, Markup):
         return str(value)
-    line = " ".join(str(value).split())
+    line = text.printable(" ".join(str(value).split()))
     return re.sub(r"([\\`*_\[\]|~])", r"\\\1", html.escape(line, quote=False))
 
 
 def code(value: Any) -> Markup:
     """A value as a code span, fenced by more backticks than it holds."""
-    line = " ".join(str(value).split())
+    line = text.printable(" ".join(str(value).split()))
     if not line:
         return Markup()
     ticks = "`" * (max(map(len, re.findall("`+", line)), default=0) + 1)
@@ -226,4 +227,6 @@ def _environment() -> Environment:
 
 @pass_context
 def _finalized(context: Context, value: Any) -> Any:
-    return escaped(value) if context.name and context.name.endswith(".md") else value
+    if context.name and context.name.endswith(".md"):
+        return escaped(value)
+    return text.printable(value) if type(value) is str else value

@@ -29,6 +29,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NoReturn
 
+from harness.rig.isolation import isolate_if_asked
 from harness.rig.start import ROOT
 
 _SOURCES: Final = ("corpus", "harness/rig", "harness/wire")
@@ -117,6 +118,7 @@ def _begin_anew(given: Sequence[int], asked: Mapping[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(asked["variables"])
     tempfile.tempdir = None
+    isolate_if_asked()
 
 
 def become(module: str, arguments: Sequence[str]) -> NoReturn:

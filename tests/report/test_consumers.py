@@ -1,0 +1,83 @@
+"""What a run leaves for other tools, read by these tools: OSV's schema, junitparser, pandas.
+
+`osv-schema.json` is `validation/schema.json` of github.com/ossf/osv-schema, under the Apache
+License 2.0.
+"""
+
+import copy
+import json
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as parquet
+import pytest
+from jsonschema import Draft202012Validator
+from junitparser import Failure, JUnitXml
+
+import harness
+from harness.report.pages.junit import junit
+from harness.toolchain.environment import PROJECT_ROOT
+from harness.wire.oracles import Oracle
+
+PUBLISHED = max((PROJECT_ROOT / "results" / "published").glob("*-all-releases"))
+SCHEMA = json.loads(Path(__file__).with_name("osv-schema.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def defects():
+    return json.loads((PUBLISHED / "defects.json").read_text())
+
+
+def test_every_record_of_a_published_runs_defects_is_valid_by_osvs_own_schema(defects):
+    validator = Draft202012Validator(SCHEMA)
+    assert len(defects) > 60
+    wrong = [f"{each['id']}: {e.message}" for each in defects for e in validator.iter_errors(each)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("id", "inliner-x"), ("modified", "yesterday"), ("affected", [{"ranges": [{"type": "X"}]}])],
+)
+def test_osvs_schema_refuses_what_is_none_of_its_records(defects, name, value):
+    planted = {**copy.deepcopy(defects[0]), name: value}
+    assert list(Draft202012Validator(SCHEMA).iter_errors(planted))
+
+
+def test_junitparser_reads_as_many_cases_and_failures_as_there_are(red, planted, tmp_path):
+    file = tmp_path / "junit.xml"
+    told = [("one", "It <fails>", "2 cells", ""), ("two", "So does it", "no cell", "passes")]
+    file.write_text(
+        junit(
+            red.plan, red.records, red.cases, red.subjects, red.classes, red.provenance,
+            defects=told,
+        )
+    )  # fmt: skip
+    read = JUnitXml.fromfile(str(file))
+    suites = {suite.name: suite for suite in read}
+    cases = [case for suite in suites.values() for case in suite]
+    assert len(cases) == len(red.plan) + len(told)
+    assert next(case.name for case in suites["defects"]) == "one: It <fails>"
+    failures = [result for case in cases for result in case.result if isinstance(result, Failure)]
+    assert {failure.message for failure in failures} == {f"wrong-values@run: {planted}", "passes"}
+    assert (read.tests, read.failures) == (len(cases), len(failures))
+
+
+def test_pandas_and_pyarrow_read_a_published_runs_records_and_count_what_its_summary_counts():
+    summary = json.loads((PUBLISHED / "summary.json").read_text())
+    frame = pd.read_parquet(PUBLISHED / "records.parquet")
+    table = parquet.read_table(PUBLISHED / "records.parquet")
+    assert table.num_rows == len(frame)
+    place = ["case", "capture", "subject", "route", "lane", "builder", "executor", "environment"]
+    cells = frame.drop_duplicates(place)
+    assert len(cells) == summary["cells"]["ended"]
+    ended = cells[cells["state"] == "ended"]
+    assert len(cells) - len(ended) == summary["cells"]["unsupported"]
+    assert set(frame["oracle"].dropna()) == set(map(str, Oracle))
+
+
+def test_the_frames_of_a_notebook_are_what_a_run_writes_as_parquet(tmp_path):
+    frames = harness.open_run(str(PUBLISHED))
+    written = tmp_path / "cells.parquet"
+    frames.cells.to_parquet(written)
+    pd.testing.assert_frame_equal(pd.read_parquet(written), frames.cells)
