@@ -18,6 +18,10 @@ from harness.toolchain.environment import PROJECT_ROOT
 from harness.workers.ray_cluster import CACHE, PYTHON
 from tests.test_end_to_end import harness, table
 
+# A node that a busy machine starts too late is waited for without an end: one of two runs beside
+# other work hung. Until that has an end, these are no tests that every change waits for.
+pytestmark = pytest.mark.slow
+
 SMALL = {"object_store_memory": 80 * 2**20}
 ASKED = ("run", "--quick", "--releases", "2.14.0")
 

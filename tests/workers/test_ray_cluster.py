@@ -20,6 +20,10 @@ from harness.workers.process import WorkerSetup
 from harness.workers.ray_cluster import CACHE, PYTHON, RayLauncher, joined
 from tests.workers.test_pool import STUB, plan
 
+# A node that a busy machine starts too late is waited for without an end: one of two runs beside
+# other work hung. Until that has an end, these are no tests that every change waits for.
+pytestmark = pytest.mark.slow
+
 SMALL = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
 
 
