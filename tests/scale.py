@@ -27,7 +27,7 @@ from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus
 from harness.wire.records import CellRecord
 
-RUN = PROJECT_ROOT / "results" / "published" / "2026-11-24-all-releases"
+RUN = PROJECT_ROOT / "results" / "published" / "2026-11-25-all-releases"
 STEPS = ("plan", "journal", "merge", "report")
 SHARDS = 4
 

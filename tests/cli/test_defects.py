@@ -22,7 +22,7 @@ from tests.record_builders import (
     table,
 )
 
-PUBLISHED = PROJECT_ROOT / "results" / "published" / "2026-11-24-all-releases"
+PUBLISHED = PROJECT_ROOT / "results" / "published" / "2026-11-25-all-releases"
 LIST = Sign("values", "boom")
 
 

@@ -18,8 +18,9 @@ from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Route
 from harness.workers.jobs import make_jobs
+from harness.workers.launching import LOCAL, start_ready
 from harness.workers.pool import run_jobs
-from harness.workers.process import Worker, WorkerSetup
+from harness.workers.process import LocalWorker, WorkerSetup
 
 STUB = Path(__file__).with_name("stub_worker.py")
 
@@ -204,7 +205,8 @@ def _seeded(setup: WorkerSetup, seed: int) -> WorkerSetup:
 
 def test_a_worker_whose_time_is_over_is_given_up_even_as_its_line_comes(setup):
     async def ask() -> None:
-        worker = await Worker.ready(setup, 0, 30.0)
+        worker = await start_ready(LOCAL, setup, 0, 30.0)
+        assert isinstance(worker, LocalWorker)
         reader = asyncio.StreamReader()
         worker._process.stdout = reader
         try:

@@ -1,0 +1,72 @@
+"""Amounts that are sizes: how often something is repeated, and how much is padded.
+
+What a converter or a lowering pass takes for a number is a node, or a tensor of TensorRT, where the
+size varies. They are for the package lane alone: the graph lane knows neither.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from corpus.case import Family, Program, case
+from corpus.families.alternating_relu import RELU
+from corpus.families.dynamic_shapes import BOUNDS
+from corpus.inputs import DYNAMIC, floats
+
+
+class ClassToken(torch.nn.Module):
+    """A learned token in front of every sequence, as vision transformers have it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token = torch.nn.Parameter(torch.randn(1, 1, 8))
+        self.project = torch.nn.Linear(8, 8)
+
+    def forward(self, patches: torch.Tensor) -> torch.Tensor:
+        tokens = self.token.repeat(patches.shape[0], 1, 1)
+        return torch.relu(self.project(torch.cat([tokens, patches], 1))) + 1
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a weight that is repeated as often as the batch is long: a number times a tensor",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    dynamic=True,
+    lanes=("package",),
+)
+def token_repeated_for_each_of_a_batch() -> Program:
+    shapes = ({0: torch.export.Dim("batch", min=BOUNDS[0], max=BOUNDS[1])},)
+    return Program(
+        floats((DYNAMIC, 3, 8)), model=ClassToken(), dynamic_shapes=shapes, bounds=BOUNDS
+    )
+
+
+class PaddedByItsWidth(torch.nn.Module):
+    """An image of any width, with as much again to its right."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 4, 3)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        padded = torch.nn.functional.pad(image, (0, image.shape[-1], 1, 1))
+        return torch.relu(self.conv(padded)) + 1
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a padding whose amount is a size, in front of a convolution that takes it over",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    dynamic=True,
+    lanes=("package",),
+)
+def image_padded_by_its_width() -> Program:
+    shapes = ({3: torch.export.Dim("width", min=4, max=16)},)
+    return Program(
+        floats((1, 3, 8, DYNAMIC)),
+        model=PaddedByItsWidth(),
+        dynamic_shapes=shapes,
+        bounds=(4, 16),
+    )
