@@ -72,7 +72,7 @@ def nightly_of(folder: RunFolder) -> SubjectSpec | None:
 
 
 def new_wheels(wheels: Iterable[Path], store: Path) -> list[Path]:
-    """Those of these wheels that no run of a store has judged, by their content."""
+    """The wheels that no run of a store has judged, told by their content."""
     known = {spec.wheel_sha256 for spec in map(nightly_of, runs_in(store)) if spec}
     return [wheel for wheel in wheels if sha256_of(wheel) not in known]
 

@@ -77,7 +77,7 @@ class Seat:
             )
 
     async def lacks(self, parcels: Sequence[Parcel]) -> list[Parcel]:
-        """Those that have to travel here."""
+        """The parcels that have to travel here."""
         return await asyncio.to_thread(
             lambda: [each for each in parcels if each.found(self._cache) is None]
         )

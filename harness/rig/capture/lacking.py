@@ -48,7 +48,7 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
 
 
 def _nodes(exported: ExportedProgram) -> Iterator[Node]:
-    """Those of the graph, and of the graphs that it calls."""
+    """The nodes of the graph, and of the graphs that it calls."""
     for module in exported.graph_module.modules():
         if isinstance(module, GraphModule):
             yield from module.graph.nodes

@@ -89,7 +89,7 @@ class Shown:
 
     @property
     def _engines(self) -> str:
-        """Whose engines it was seen with: a failure to build one is its builder's."""
+        """The builder whose engines it was seen with: a failure to build one is its own."""
         if self.builder == SEGMENT:
             return "emulated engines on a CPU"
         return f"engines that {self.builder} built, emulated on a CPU where they run,"
