@@ -20,8 +20,9 @@ from harness.workers.process import WorkerSetup
 from harness.workers.ray_cluster import CACHE, PYTHON, RayLauncher, joined
 from tests.workers.test_pool import STUB, plan
 
-# A node that a busy machine starts too late is waited for without an end: one of two runs beside
-# other work hung. Until that has an end, these are no tests that every change waits for.
+# On a busy machine one of two runs of these tests hung for minutes; why is not known. A run waits
+# without an end for a node, so one that starts too late may be it. Until that is known, these are
+# no tests that every change waits for.
 pytestmark = pytest.mark.slow
 
 SMALL = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
