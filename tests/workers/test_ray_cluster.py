@@ -67,7 +67,7 @@ def nodes(cluster: Cluster, *each: dict[str, str]) -> Iterator[list[object]]:
 
 @pytest.fixture
 def variables(tmp_path: Path) -> dict[str, str]:
-    """Those of a node: a `python` that starts the stub whatever module it is asked for."""
+    """The variables of a node: a `python` that starts the stub whatever module it is asked for."""
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\nexec {sys.executable} {STUB}\n")
     python.chmod(0o755)

@@ -13,6 +13,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from harness.rig.capture.capture import CapturedProgram
+from harness.rig.engines.writes import writes_of
 
 
 def lacking(captured: CapturedProgram) -> Iterator[str]:
@@ -63,31 +64,8 @@ def _values(exported: ExportedProgram) -> Iterator[Any]:
 def _writes(exported: ExportedProgram) -> bool:
     """Whether a buffer or an input may be written: by the signature, or by an op in place."""
     signature = exported.graph_signature
-    return bool(signature.buffers_to_mutate or signature.user_inputs_to_mutate) or any(
-        _owner(written).op in ("placeholder", "get_attr")
-        for node in _nodes(exported)
-        for written in _written_by(node)
-    )
-
-
-def _written_by(node: Node) -> Iterator[Node]:
-    """The arguments that an op writes to in place."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None or not schema.is_mutable:
-        return
-    given = dict(zip((each.name for each in schema.arguments), node.args, strict=False))
-    for argument in schema.arguments:
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            for each in pytree.tree_leaves((given | node.kwargs).get(argument.name)):
-                if isinstance(each, Node):
-                    yield each
-
-
-def _owner(node: Node) -> Node:
-    """What a view, or the result of an op in place, is a part of; of all else the node itself."""
-    while node.op == "call_function" and _is_view(node) and isinstance(node.args[0], Node):
-        node = node.args[0]
-    return node
+    told = signature.buffers_to_mutate or signature.user_inputs_to_mutate
+    return bool(told or writes_of(exported.graph_module))
 
 
 def _writes_a_part(node: Node) -> bool:
