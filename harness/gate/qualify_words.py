@@ -72,9 +72,11 @@ def tally_lines(q: Qualification) -> list[tuple[str, str]]:
 
 
 def stopped_by_lines(q: Qualification) -> list[str]:
-    """What forbids to ship, a line for each known defect: its title, its harm and its cells."""
-    return [
-        f"{each.defect.title if each.defect else 'no known defect'} "
-        f"({each.severity.name.lower()}, {plural(each.cells, 'cell')})"
-        for each in q.stopped_by
-    ]
+    """What forbids to ship, a line for each known defect: its title, and its cells by harm."""
+    told: dict[str, list[str]] = {}
+    for each in q.stopped_by:
+        title = each.defect.title if each.defect else "no known defect"
+        told.setdefault(title, []).append(
+            f"{each.severity.name.lower()}, {plural(each.cells, 'cell')}"
+        )
+    return [f"{title} ({'; '.join(harms)})" for title, harms in told.items()]

@@ -134,7 +134,7 @@ def verdict_words(
         fail = "fails" if failing == 1 else "fail"
         return f"Red: {failing:,} of your {plural(asked, 'case')} {fail}"
     if gate == "green":
-        return "Green: nothing unexpected"
+        return "Green: no unknown failure"
     if gate == "inconclusive":
         return _inconclusive(counts)
     if gate == "failed":

@@ -581,7 +581,7 @@ def test_the_first_screen_tells_the_verdict_then_defects_then_cells():
     made = record(key(), failed(Oracle.VALUES))
     report = judged(made, record(key("b")), rows=(entry(),))
     assert first_screen(report, ["defects: 2.13.0 has 1 known one (1 silent)"]) == [
-        "gate: green: nothing unexpected",
+        "gate: green: no unknown failure",
         "defects: 2.13.0 has 1 known one (1 silent)",
         "cells: planned 2, ok 1, expected failure 1",
     ]

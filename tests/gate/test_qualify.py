@@ -301,6 +301,18 @@ def test_what_forbids_to_ship_is_told_by_defects_the_worst_first():
     assert stopped_by_lines(held(*sound())) == []
 
 
+def test_a_defect_that_is_silent_here_and_raises_there_forbids_in_one_line():
+    before = [cell(info.name, "2.13.0") for info in CASES]
+    wrong, raises = cell("plain", "2.14.0", WRONG), cell("other", "2.14.0", ERROR)
+    by_one = [
+        Attributed(each.key, Fact("values", "x", "boom", harm), "is-known", True)
+        for each, harm in ((wrong, "silent"), (raises, "error"))
+    ]
+    told = qualify([*before, wrong, raises], CASES, OLD, NEW, by_one, KNOWN, reach_of=reach_of)
+    title = KNOWN.by_id["is-known"].title
+    assert stopped_by_lines(told) == [f"{title} (silent, 1 cell; error, 1 cell)"]
+
+
 def figure(effect: Estimate, change: Change, control: Estimate = EXACT) -> AtSize:
     off = control is OFF
     return AtSize(20, "load time", "s", 0.01, 0.013, effect, control, off, change)

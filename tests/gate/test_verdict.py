@@ -79,7 +79,7 @@ def test_only_reachable_cells_of_the_newest_release_that_was_asked_count():
 
 def test_green_is_no_more_than_that_nothing_is_unexpected():
     assert verdict_words("green", {Lane.GRAPH: {**NONE, "planned": 9}}, 0) == (
-        "Green: nothing unexpected"
+        "Green: no unknown failure"
     )
 
 

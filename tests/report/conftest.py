@@ -55,7 +55,7 @@ SYMPTOMS = {
     Oracle.UNFLATTEN: (Symptom.NOT_UNFLATTENABLE, Stage.LOAD),
     Oracle.DETERMINISM: (Symptom.NONDETERMINISTIC, Stage.SAVE),
 }
-GREEN = "Green: nothing unexpected"
+GREEN = "Green: no unknown failure"
 """The first line of the full run as it is."""
 
 DEFECTS = "defects: 2.14.0 has 2 known ones (2 interface)"

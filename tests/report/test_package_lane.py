@@ -63,7 +63,7 @@ def test_the_first_screen_says_which_call_is_safest(mixed):
         "right in all 2 releases for 2",
         "save(retrace=False): right for 2 of 2 models, silently wrong for none; "
         "right in all 2 releases for 0",
-        "(2 of 2 models compile right; "
+        "(a save of what compile() makes wrong counts as compile() does; "
         "before 2.10.0 write save(m, f, retrace=True) for save(m, f))",
     )
 

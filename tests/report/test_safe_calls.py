@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from harness.report.sections.calls import safe_without_state
+from harness.report.sections.calls import safe_without_state, safest, save_records
 
 COLUMNS = ["case", "subject", "route", "lane", "builder", "standing", "harm"]
 RELEASES = ["2.13.0", "2.14.0"]
@@ -43,3 +43,45 @@ def test_a_model_that_a_release_could_not_be_asked_of_is_not_counted():
 
 def test_right_numbers_in_another_form_are_right():
     assert "right for 3 " in told(("plain", "2.14.0", "retrace", "interface"))
+
+
+def by_calls(*changed: tuple[str, str, str]) -> list[str]:
+    """Four models through 2.14.0, right by each call but where ``changed`` says otherwise."""
+    ends = {
+        (case, route): "ok"
+        for case in ("plain", "dynamic", "cache", "copy")
+        for route in ("compile", "retrace")
+    } | {(case, route): end for case, route, end in changed}
+    frame = pd.DataFrame(
+        [
+            (case, "2.14.0", route, "package", "segment", end, "")
+            if end in ("ok", "unsupported")
+            else (case, "2.14.0", route, "package", "segment", "failing", end)
+            for (case, route), end in ends.items()
+        ],
+        columns=COLUMNS,
+    )
+    records = save_records(frame, RELEASES)
+    assert records is not None
+    return safest(records)
+
+
+def test_every_call_is_told_of_all_models():
+    compiled, saved, _ = by_calls(("cache", "compile", "silent"), ("copy", "retrace", "interface"))
+    assert compiled.endswith("right for 3 of 4 models, silently wrong for 1")
+    assert saved.endswith("right for 4 of 4 models, silently wrong for none")
+
+
+def test_what_compile_makes_wrong_is_wrong_as_well_where_no_save_was_tried():
+    wrong = ("copy", "compile", "silent"), ("copy", "retrace", "unsupported")
+    raised = ("dynamic", "compile", "error"), ("dynamic", "retrace", "unsupported")
+    _, saved, rule = by_calls(*wrong, *raised)
+    assert saved.endswith("right for 2 of 4 models, silently wrong for 1, raises for 1")
+    assert rule.startswith("(a save of what compile() makes wrong counts as compile() does")
+
+
+def test_a_save_that_no_run_could_try_is_not_called_right():
+    _, saved, _ = by_calls(("plain", "retrace", "unsupported"))
+    assert saved.endswith(
+        "right for 3 of 4 models, silently wrong for none, could not be asked of 1"
+    )

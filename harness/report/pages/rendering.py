@@ -41,6 +41,7 @@ from harness.report.sections.defects import (
     call_words,
     changed_in,
     found_by,
+    hidden_in,
     life,
     mark_note,
     mark_sign,
@@ -209,6 +210,7 @@ def _environment() -> Environment:
         reaches=REACHES,
         retraces_since=SAVE_RETRACES_SINCE,
         seen=SEEN,
+        hidden_in=hidden_in,
         stretches=stretches,
         tones_in=tones_in,
     )

@@ -21,30 +21,38 @@ _SAVES: Final = (Route.RETRACE, Route.NO_RETRACE, Route.NO_RETRACE_EXPORT)
 #: What the page's name of a call leaves out.
 _RETRACES: Final = f"before {SAVE_RETRACES_SINCE} write save(m, f, retrace=True) for save(m, f)"
 _LESSER: Final = (Harm.INTERFACE.value, Harm.COSMETIC.value)
+_RIGHT: Final = "right"
 
 
 @dataclass(frozen=True)
 class CallRecord:
-    """What a way to save does to the models of the corpus; the numbers decide what is right.
+    """What a call does to the models of the corpus; the numbers decide what is right.
 
-    ``right`` and ``silent`` count models of ``asked`` in one release; ``always`` those that are
-    right in every one of ``releases``, which have the call.
+    ``right``, ``silent``, ``warned`` and ``raising`` count models in one release, and ``untried``
+    those that it could not be asked of; ``always`` counts those that are right in every one of
+    ``releases``, which have the call.
     """
 
     call: str
-    asked: int
     right: int
     silent: int
+    warned: int
+    raising: int
+    untried: int
     always: int
     releases: int
 
 
 @dataclass(frozen=True)
 class SaveRecords:
-    """The ways to save in a release, the safest first; ``models`` are all that it was given."""
+    """What compiling comes to in a release, and the ways to save, the safest first.
+
+    ``models`` are all that the release was given, and every call is told of all of them.
+    """
 
     release: str
     models: int
+    compiled: CallRecord
     ways: tuple[CallRecord, ...]
 
 
@@ -53,7 +61,8 @@ def save_records(cells: pd.DataFrame, releases: Sequence[str]) -> SaveRecords | 
 
     None where no release was asked.
 
-    A model counts as asked where the package compiles it right; saving rests on that.
+    What `compile` does not make right is not tried with `save`, and ends as `compile` did: a
+    program that is wrong is saved wrong.
 
     Args:
         cells: of any lane; those of the package lane are looked at, or else of the engine lane, and
@@ -66,28 +75,36 @@ def save_records(cells: pd.DataFrame, releases: Sequence[str]) -> SaveRecords | 
     if not names:
         return None
     right = asked["standing"].eq("ok") | asked["harm"].isin(_LESSER)
-    found = []
-    for route in _SAVES:
-        mine = asked["route"] == route.value
-        newest = asked[mine & (asked["subject"] == names[-1])]
-        having = asked[mine]["subject"].nunique()
-        good = asked[mine & right].groupby("case", observed=True)["subject"].nunique()
-        found.append(
-            CallRecord(
-                call=CALLS[route],
-                asked=len(newest),
-                right=int(right[newest.index].sum()),
-                silent=int((newest["harm"] == Harm.SILENT.value).sum()),
-                always=int((good == having).sum()) if having else 0,
-                releases=having,
-            )
+    ended = asked["harm"].astype(str).mask(right, _RIGHT)
+    ends = {
+        key: str(end)
+        for *key, end in zip(asked["route"], asked["subject"], asked["case"], ended, strict=True)
+        for key in [tuple(key)]
+    }
+    models = sorted(set(here.loc[here["subject"] == names[-1], "case"]))
+
+    def record(route: Route) -> CallRecord:
+        having = [name for name in names if any(key[:2] == (route.value, name) for key in ends)]
+
+        def end(release: str, model: str) -> str:
+            compiled = ends.get((Route.COMPILE.value, release, model), "")
+            return ends.get((route.value, release, model), compiled.replace(_RIGHT, ""))
+
+        now = [end(names[-1], model) for model in models]
+        return CallRecord(
+            call=CALLS[route],
+            right=now.count(_RIGHT),
+            silent=now.count(Harm.SILENT.value),
+            warned=now.count(Harm.WARNED.value),
+            raising=now.count(Harm.ERROR.value),
+            untried=now.count(""),
+            always=sum(all(end(name, model) == _RIGHT for name in having) for model in models),
+            releases=len(having) if names[-1] in having else 0,
         )
-    found.sort(key=lambda record: (record.silent, -record.right, -record.always))
-    return SaveRecords(
-        release=names[-1],
-        models=here.loc[here["subject"] == names[-1], "case"].nunique(),
-        ways=tuple(record for record in found if record.asked),
-    )
+
+    found = [each for route in _SAVES if (each := record(route)).releases]
+    found.sort(key=lambda each: (each.silent, each.warned, -each.right, -each.always))
+    return SaveRecords(names[-1], len(models), record(Route.COMPILE), tuple(found))
 
 
 def _of_packages(cells: pd.DataFrame) -> pd.DataFrame:
@@ -141,19 +158,32 @@ def safe_without_state(
 
 
 def safest(records: SaveRecords) -> list[str]:
-    """The ways to save, a line each, the safest first; and the rule, and what they rest on."""
-    told = [
-        f"{each.call}: right for {each.right} of {each.asked} models, silently wrong for "
-        f"{each.silent or 'none'}"
-        + (
-            f"; right in all {each.releases} releases for {each.always}"
-            if each.releases > 1
-            else ""
-        )
-        for each in records.ways
-    ]
-    if not told:
+    """Compiling, then the ways to save, a line each, the safest first; and the rules."""
+    if not records.ways:
         return []
-    saved = max(each.asked for each in records.ways)
-    of = f"{saved} of {text.plural(records.models, 'model')} compile right"
-    return [*told, f"({of}; {_RETRACES})"]
+    compiled = records.compiled
+    in_memory = f"{compiled.call}, called in memory: {_ends(compiled, records.models)}"
+    return [
+        *([in_memory] if compiled.releases else []),
+        *(f"{each.call}: {_ends(each, records.models)}" for each in records.ways),
+        f"(a save of what compile() makes wrong counts as compile() does; {_RETRACES})",
+    ]
+
+
+def _ends(record: CallRecord, models: int) -> str:
+    told = [
+        f"right for {record.right} of {text.plural(models, 'model')}",
+        f"silently wrong for {record.silent or 'none'}",
+    ]
+    if record.warned:
+        told.append(f"wrong with a warning for {record.warned}")
+    if record.raising:
+        told.append(f"raises for {record.raising}")
+    if record.untried:
+        told.append(f"could not be asked of {record.untried}")
+    always = (
+        f"; right in all {record.releases} releases for {record.always}"
+        if record.releases > 1
+        else ""
+    )
+    return ", ".join(told) + always

@@ -263,6 +263,15 @@ def stretches(row: DefectRow) -> list[tuple[tuple[str, ...], str]]:
     ]
 
 
+def hidden_in(row: DefectRow) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Neighbouring releases in which other defects fail all cases of a defect, and their ids."""
+    hidden = [each for each in row.standings if tone_of(each) == HIDDEN]
+    return [
+        (tuple(each.release for each in group), behind)
+        for behind, group in groupby(hidden, lambda each: each.behind or each.broken_by)
+    ]
+
+
 def found_by(row: DefectRow) -> str:
     """The words by which a reader may look for a defect, beside its title and what it opens."""
     defect = row.defect

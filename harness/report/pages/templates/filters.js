@@ -66,6 +66,11 @@
   const chosen = (row, ask) => ["call", "model", "change", "reach"].every((name) => !ask[name] || values(row, name).includes(ask[name]))
     && (!ask.harm || harmIn(row, ask.release) === ask.harm);
   const worse = ({row}) => [...harms].indexOf(row.dataset.harm);
+  const unseen = ({row, shown}, ask) => shown ? 0 : [...UNSEEN.keys()].indexOf(harmIn(row, ask.release)) + 1;
+  // What is asked for worst first, unless its words are met far better elsewhere.
+  const near = (match, best) => match.sum >= best * 0.75;
+  // Why a defect is not to be seen in a release: the release is free of it, or nobody could see it.
+  const UNSEEN = new Map([["ok", "Not there in"], ["hidden", "Hidden by other defects in"], ["none", "Not asked in"]]);
   const shows = (row, ask) => !ask.release || harms.has(harmIn(row, ask.release));
   // How well a row fits a word: a pull request that fixed or brought it, its title, the earlier there the
   // better, a user's words, all else.
@@ -92,7 +97,8 @@
     // What only mentions the words in passing is left out, where a title or its words have them.
     const most = Math.max(0, ...all.map((each) => each.having)), best = Math.max(0, ...all.map((each) => each.sum));
     return all.filter((each) => each.having === most && (most || !words.length) && (ask.number || each.sum >= best / 2))
-      .sort((a, b) => (!ask.number && b.shown - a.shown) || b.sum - a.sum || (ask.change && worse(a) - worse(b)) || a.at - b.at);
+      .sort((a, b) => (!ask.number && b.shown - a.shown) || unseen(a, ask) - unseen(b, ask)
+        || (!ask.number && near(b, best) - near(a, best) || worse(a) - worse(b)) || b.sum - a.sum || a.at - b.at);
   }
   function heading({row, shown}, ask) {
     const {fixed, brought} = row.dataset;
@@ -102,7 +108,7 @@
     if (ask.number && brought === ask.number) return `New ${changed("new")}and brought by ${ask.number}`;
     if (ask.number) return `See also ${ask.number}`;
     if (ask.change && !ask.release) return ask.change[0].toUpperCase() + ask.change.slice(1);
-    return ask.release && `${shown ? "In" : "Not to be seen in"} ${ask.release}`;
+    return ask.release && `${shown ? "In" : UNSEEN.get(harmIn(row, ask.release))} ${ask.release}`;
   }
   function card(row, ask) {
     const item = make("li"), brief = more(row).querySelector(".brief").cloneNode(true);
