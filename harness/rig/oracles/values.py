@@ -250,7 +250,12 @@ def _contents(module: torch.nn.Module) -> dict[str, str]:
 
 def content_digest(tensor: torch.Tensor) -> str:
     """A tensor's type, shape and digest as text, equal exactly for the same bits."""
-    plain = tensor.detach().cpu().contiguous()
-    content = plain.reshape(-1).view(torch.uint8).numpy().tobytes()
-    digest = hashlib.sha256(content).hexdigest()[:16]
-    return f"{plain.dtype} {tuple(plain.shape)} {digest}"
+    digest = hashlib.sha256(bytes_of(tensor)).hexdigest()[:16]
+    return f"{tensor.dtype} {tuple(tensor.shape)} {digest}"
+
+
+def bytes_of(tensor: torch.Tensor) -> bytes:
+    """The elements of a tensor in their order, whatever its strides."""
+    # A tensor of one element counts as contiguous with any stride, and only a copy has stride 1.
+    plain = tensor.detach().cpu().reshape(-1).clone(memory_format=torch.contiguous_format)
+    return plain.view(torch.uint8).numpy().tobytes()

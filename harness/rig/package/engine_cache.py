@@ -20,6 +20,8 @@ import torch
 from torch.fx import GraphModule
 from torch.fx.graph_module import _get_attr
 
+from harness.rig.oracles.values import bytes_of
+
 # Part of every key: raise it when what is kept, or the key, comes to mean something else.
 FORMAT = 1
 
@@ -100,8 +102,7 @@ def _described(module: GraphModule) -> Iterator[str]:
 def _digest_of(value: Any) -> str:
     if not isinstance(value, torch.Tensor):
         return repr(value)
-    plain = value.detach().cpu().contiguous().reshape(-1)
-    content = hashlib.sha256(plain.view(torch.uint8).numpy().tobytes()).hexdigest()
+    content = hashlib.sha256(bytes_of(value)).hexdigest()
     return f"{value.dtype} {tuple(value.shape)} {content}"
 
 

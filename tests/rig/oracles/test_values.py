@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.case import Inputs
-from harness.rig.oracles.values import ValueDifference, first_difference, observe
+from harness.rig.oracles.values import (
+    ValueDifference,
+    content_digest,
+    first_difference,
+    observe,
+)
 
 ONES = torch.ones(2, 3)
 
@@ -187,3 +192,9 @@ def test_a_lost_effect_is_a_difference_within_any_tolerance_and_its_last_digits_
         == "state is left otherwise"
     )
     assert right.difference(observe(Silent(step=1.0 + 1e-6), calls()), 1e-3) is None
+
+
+def test_a_tensor_of_one_element_is_told_by_its_bits_whatever_its_stride():
+    apart = torch.tensor([2.0]).as_strided((1,), (0,))
+    assert content_digest(apart) == content_digest(torch.tensor([2.0]))
+    assert content_digest(apart) != content_digest(torch.tensor([3.0]))

@@ -42,6 +42,16 @@ def test_the_same_content_has_the_same_key():
     assert key(segment(dtype=torch.bfloat16)) == key(segment(dtype=torch.bfloat16))
 
 
+def test_a_constant_of_one_element_is_content_whatever_its_stride():
+    # `torch.quantile` leaves such constants: they count as contiguous with a stride of 0.
+    def with_constant(value: float) -> str:
+        module = segment()
+        module.scale = torch.nn.Parameter(torch.tensor([value]).as_strided((1,), (0,)))
+        return key(module)
+
+    assert with_constant(1.0) == with_constant(1.0) != with_constant(2.0)
+
+
 def test_a_worker_s_temporary_folder_is_no_content(monkeypatch):
     keys = []
     for folder in ("/elsewhere/worker-1", "/elsewhere/worker-2"):
