@@ -12,7 +12,7 @@ from typing import Final
 
 from harness.base.errors import SurroundingsError
 
-_SUFFIXES: Final = frozenset({".py", ".json"})
+_SOURCE_SUFFIXES: Final = frozenset({".py", ".json"})
 _ADVICE: Final = (
     "free or open that place, or choose another, with --out DIR where the command has it"
 )
@@ -22,11 +22,11 @@ def replace_file(path: Path, data: bytes, advice: str = _ADVICE, *, durable: boo
     """Give ``path`` the content ``data``; a reader sees the old content or the new, never a part.
 
     Args:
-        durable: whether it is on the disk when this returns. What can be made again need not be:
-            to wait for the disk takes longer than to write.
+        durable: whether it is on the disk when this returns. Pass False for what can be made
+            again: waiting for the disk takes longer than writing.
 
     Raises:
-        SurroundingsError: the place cannot be written; says where, and ``advice``.
+        SurroundingsError: the place cannot be written; names the path and carries ``advice``.
     """
     temporary = _temporary_name(path)
     with written_to(path, advice):
@@ -89,7 +89,7 @@ def digest_of(folders: Iterable[Path], *others: str) -> str:
     """SHA-256, as hex, over the names and contents of all sources (.py, .json) below folders."""
     digest = hashlib.sha256("\0".join(others).encode())
     for folder in folders:
-        for path in sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES):
+        for path in sorted(path for path in folder.rglob("*") if path.suffix in _SOURCE_SUFFIXES):
             digest.update(b"\0" + path.relative_to(folder).as_posix().encode() + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

@@ -1,9 +1,9 @@
 """The files of the expected table: a machine writes them and reads them back exactly.
 
 A row is one fact about a case by some routes over a range of releases, and the defect that causes
-it. A range without an end holds for future releases, until a run of one says otherwise. Other
-settings than the plain ones have only rows that differ; a row that begins with a dash takes an
-inherited one away.
+it. A range without an end holds for future releases, until a run of one says otherwise. For other
+builders and environments, only those rows are written that differ from the plain settings; a row
+that begins with a dash takes an inherited one away.
 
 If no subject can be asked about a case, that is one row, ``unsupported``, with ``*`` for all routes
 and releases.
@@ -88,7 +88,7 @@ def rows_of(table: Table) -> dict[str, list[Row]]:
 
 
 def _joined(rows: Iterable[Row], column: str) -> set[Row]:
-    """Rows that differ in one column alone as one row."""
+    """Merge the rows that differ in one column alone."""
     alike: dict[Row, set[str]] = defaultdict(set)
     for row in rows:
         alike[dataclasses.replace(row, **{column: ""})].add(getattr(row, column))
@@ -206,7 +206,7 @@ def _read_row(
     if not row.defect and row.oracle != UNSUPPORTED:
         raise ValueError(f"{row.case}: a row without a defect; write its id")
     if file != _file_of(row):
-        raise ValueError(f"this row belongs into {_file_of(row)}.csv")
+        raise ValueError(f"this row belongs in {_file_of(row)}.csv")
     subjects = _subjects(row.releases, releases)
     fact = Fact(row.oracle, row.fails, row.says, row.harm)
     for route, builder, environment in itertools.product(
@@ -229,7 +229,7 @@ def ranges(subjects: Collection[str], releases: Sequence[str]) -> str:
             start = at
         elif release not in subjects and start >= 0:
             end = "" if at == len(releases) else releases[at - 1]
-            parts.append(f"{releases[start]}.." + end if end != releases[start] else end)
+            parts.append(end if end == releases[start] else f"{releases[start]}..{end}")
             start = -1
     return " ".join([*parts, *(name for name in NAMED_SUBJECTS if name in subjects)])
 

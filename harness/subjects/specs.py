@@ -91,8 +91,8 @@ def checkout_subject(
 
     Args:
         found: the wheel, as `harness.catalogue.entry.subject_for_wheel` reads it.
-        like: the release that gives what only a package has.
-        base: the subject that the working tree is held against; empty for that one itself.
+        like: the release whose packaged files, such as `_version.py`, are borrowed.
+        base: the subject that the working tree is held against; empty if this is that subject.
     """
     kind = SubjectKind.FILE if base else SubjectKind.BASE
     name = "checkout" if base else "base"

@@ -61,7 +61,7 @@ def test_a_file_that_has_no_row_any_more_goes(tmp_path):
         ("graph,a", "lane,a", "unknown lane 'lane'; write graph or package"),
         ("values", "value", "unknown oracle 'value'"),
         (",,known", ",bad,known", "unknown harm 'bad'"),
-        ("graph,a", "package,a", "this row belongs into package.csv"),
+        ("graph,a", "package,a", "this row belongs in package.csv"),
         ("pinned,", "pinned,extra,", "line 2: 13 fields, but there are 12 columns"),
         ("lane,case", "case,lane", "its first line has to be lane,case"),
     ],

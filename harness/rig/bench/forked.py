@@ -1,9 +1,8 @@
-"""A forked process that answers one message for each that it is sent.
+"""A forked process that answers every message with one message.
 
 A fork takes milliseconds where a fresh process takes seconds to import torch, and every child
-begins from the same heap. It is fit for that only while the parent has one thread, since a lock
-that another thread holds is held in the child for ever, and while CUDA is untouched, which does not
-survive a fork.
+begins from the same heap. The parent must have one thread: a lock that another thread holds is
+held in the child for ever. It must not have touched CUDA, which does not survive a fork.
 """
 
 from __future__ import annotations
@@ -54,19 +53,19 @@ class Child:
             UnfitToFork: this process has CUDA or threads.
         """
         refuse_if_unfit()
-        request_end, request_start = os.pipe()
-        answer_end, answer_start = os.pipe()
+        request_reader, request_writer = os.pipe()
+        answer_reader, answer_writer = os.pipe()
         process = os.fork()
         if not process:
-            os.close(request_start)
-            os.close(answer_end)
-            _serve_and_exit(serve, request_end, answer_start)
-        os.close(request_end)
-        os.close(answer_start)
+            os.close(request_writer)
+            os.close(answer_reader)
+            _serve_and_exit(serve, request_reader, answer_writer)
+        os.close(request_reader)
+        os.close(answer_writer)
         return cls(
             process,
-            os.fdopen(request_start, "w", encoding="utf-8"),
-            os.fdopen(answer_end, encoding="utf-8"),
+            os.fdopen(request_writer, "w", encoding="utf-8"),
+            os.fdopen(answer_reader, encoding="utf-8"),
         )
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,8 +26,8 @@ class Patch:
         why: what asks for it, and when.
         since: the first release that needs it; None for the oldest.
         until: the last release that needs it; None for the newest.
-        real: whether builders that really build need it, or the others; None for all.
-        apply: does it; takes the site.
+        real: True if only builders that really build need it, False if only the others; None: all.
+        apply: applies the patch to a site.
         imported: whether the package must have been imported before.
     """
 
@@ -136,7 +136,7 @@ PATCHES: tuple[Patch, ...] = (
     ),
     Patch(
         "segment-carried",
-        "an engine that TensorRT-RTX built cannot run here: its segment goes along, and does",
+        "an engine that TensorRT-RTX built cannot run here: its segment is kept and run instead",
         interpreters.carry_segments,
         real=True,
         imported=True,
@@ -156,7 +156,7 @@ def patches_for(release: str, builder: str) -> tuple[Patch, ...]:
 
 
 def _numbers(release: str) -> Version:
-    """A release candidate or a nightly needs what its release needs."""
+    """A version's first three numbers: a candidate or a nightly needs what its release needs."""
     numbers = re.findall(r"\d+", re.split(r"[^\d.]", release)[0])
     major, minor, patch = [*map(int, numbers), 0, 0][:3]
     return major, minor, patch

@@ -1,7 +1,7 @@
 """Whether a release splits models as the graph lane does. One process, one release.
 
-What a package lowers and partitions is seen as it is. A split that is another one is not compiled
-any further; one that is the same has to become a program.
+What a package lowers and partitions is seen as it is. Compilation stops at the first split that
+differs. If all agree, it must finish.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Shape = tuple[str, ...]
 def shape_of(split: GraphModule) -> Shape:
     """A line for each step and each loose op, in the order of the calls, and one for what returns.
 
-    A line tells what is computed and from which inputs, through all that comes before it. Where a
-    parameter is read is no edge, and whatever reads nothing is told by what it is.
+    A line tells what is computed and from which inputs, through all that comes before it. Reading
+    a parameter is not an edge. A node without inputs is described by its kind.
     """
     known: dict[Node, str] = {}
     lines = []
@@ -43,7 +43,7 @@ def shape_of(split: GraphModule) -> Shape:
 
 
 def _line(module: GraphModule, node: Node, known: Mapping[Node, str]) -> str:
-    """A digest of a node: what it is and what it reads, by the digests of what that is."""
+    """A digest of a node and of its inputs' digests."""
     if node.op == "placeholder":
         inputs = [other for other in module.graph.nodes if other.op == "placeholder"]
         return _digest("input", inputs.index(node))
@@ -109,7 +109,7 @@ def _own_shape(captured: CapturedProgram) -> Shape | None:
 
 @contextmanager
 def _held_against(package: types.ModuleType, own: Shape) -> Iterator[list[Shape]]:
-    """Compare each split that the package makes with ``own``; gives those that are the same."""
+    """Compare each split that the package makes with ``own``; yields the list of equal ones."""
     same: list[Shape] = []
 
     def watched(partition: Any) -> Any:
@@ -136,6 +136,6 @@ def splits(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     for name in request["cases"]:
         try:
             seen, why = seen_of(package, find_case(name))
-        except Exception as error:  # noqa: BLE001 - it ends before any package
+        except Exception as error:  # noqa: BLE001 - capture failed, so no package was asked
             seen, why = SplitSeen.REFUSED, f"capture: {type(error).__name__}"
         yield {"case": name, "seen": seen, "why": why}
