@@ -79,6 +79,9 @@ REAL_ENGINES: Final = frozenset(
         # sizes that converters and lowering read
         "token_repeated_for_each_of_a_batch",
         "image_padded_by_its_width",
+        # complex values made of reals, and ops with their defaults
+        "loudness_of_a_spectrum",
+        "sorted_by_the_last_dimension",
         # parts of a tensor that are written
         "band_painted_over_a_cloned_image",
         "rows_scattered_into_an_input",

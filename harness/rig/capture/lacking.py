@@ -16,6 +16,9 @@ from harness.rig.capture.capture import CapturedProgram
 from harness.rig.engines.writes import writes_of
 
 
+_PAIRED = (torch.ops.aten.view_as_complex, torch.ops.aten.polar)
+
+
 def lacking(captured: CapturedProgram) -> Iterator[str]:
     """By the names of `MODELS` and `NEEDS` of `harness.register.defects`."""
     exported, example = captured.exported, captured.example
@@ -36,12 +39,14 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         "containers": not all(isinstance(each, torch.Tensor) for each in given),
         "no-inputs": not pytree.tree_leaves(given),
         "returns-none": not all(isinstance(each, torch.Tensor) for each in _returned(exported)),
-        "complex": any(isinstance(each, torch.Tensor) and each.is_complex() for each in values),
+        "complex": any(map(_is_complex, values)),
         "control-flow": any(
             isinstance(node.target, torch._ops.HigherOrderOperator) for node in _nodes(exported)
         ),
         "global-partitioner": dict(captured.case.settings).get("use_fast_partitioner") is False,
         "recompiled": captured.program.after_compile is not None,
+        "complex-of-reals": any(map(_makes_complex, _nodes(exported))),
+        "complex-returned": any(map(_is_complex, _returned(exported))),
         "strided-state": not all(each.is_contiguous() for each in buffers.values()),
         "torch-2.9": torch.__version__.startswith("2.9."),
     }
@@ -59,6 +64,21 @@ def _values(exported: ExportedProgram) -> Iterator[Any]:
     """What the nodes stand for where torch traced them."""
     for node in _nodes(exported):
         yield from pytree.tree_leaves(node.meta.get("val"))
+
+
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_complex()
+
+
+def _makes_complex(node: Node) -> bool:
+    """Whether an op makes complex values of real ones alone, as `torch.fft.rfft` does.
+
+    Those of `_PAIRED` are none of them: lowering rewrites them as pairs of reals.
+    """
+    if node.op != "call_function" or getattr(node.target, "overloadpacket", None) in _PAIRED:
+        return False
+    made = any(map(_is_complex, pytree.tree_leaves(node.meta.get("val"))))
+    return made and not any(_is_complex(each.meta.get("val")) for each in node.all_input_nodes)
 
 
 def _writes(exported: ExportedProgram) -> bool:

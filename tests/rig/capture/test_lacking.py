@@ -42,7 +42,7 @@ def has(does, given, buffer=None):
 TOLD = [
     *("state", "only-writes", "input-writes", "keywords", "sizes", "data-sizes", "containers"),
     *("no-inputs", "returns-none", "complex", "control-flow", "global-partitioner", "recompiled"),
-    *("slice-writes", "strided-state", "torch-2.9"),
+    *("slice-writes", "strided-state", "torch-2.9", "complex-of-reals", "complex-returned"),
 ]
 X = torch.ones(2, 3)
 WRITES = {"state", "only-writes", "input-writes"}
@@ -71,6 +71,12 @@ WRITES = {"state", "only-writes", "input-writes"}
         (lambda model, x: x["a"] + 1, {"a": X}, {"containers"}),
         (lambda model, x: (x + 1, None), X, {"returns-none"}),
         (lambda model, x: torch.view_as_complex(torch.stack([x, x], -1)).abs(), X, {"complex"}),
+        (lambda model, x: torch.fft.rfft(x).abs(), X, {"complex", "complex-of-reals"}),
+        (
+            lambda model, x: torch.complex(x, x) * 2,
+            X,
+            {"complex", "complex-of-reals", "complex-returned"},
+        ),
         (branched, X, {"control-flow"}),
     ],
 )
