@@ -1,4 +1,4 @@
-"""Ops that a model calls with their defaults, which a validator or a converter reads all the same."""
+"""Ops whose arguments are left at their defaults, which validators and converters read anyway."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Complex values that a model makes of real ones: spectra, and numbers put together of two parts.
 
-Lowering writes complex values as pairs of reals. These come from ops that stay in PyTorch and return
-real complex tensors. They are for the package lane alone: the graph lane lowers nothing.
+Lowering writes complex values as pairs of reals, but the ops that make these stay in PyTorch, and
+return complex tensors. They are for the package lane alone: the graph lane lowers nothing.
 """
 
 from __future__ import annotations

@@ -76,11 +76,8 @@ def save_records(cells: pd.DataFrame, releases: Sequence[str]) -> SaveRecords | 
         return None
     right = asked["standing"].eq("ok") | asked["harm"].isin(_LESSER)
     ended = asked["harm"].astype(str).mask(right, _RIGHT)
-    ends = {
-        key: str(end)
-        for *key, end in zip(asked["route"], asked["subject"], asked["case"], ended, strict=True)
-        for key in [tuple(key)]
-    }
+    places = zip(asked["route"], asked["subject"], asked["case"], strict=True)
+    ends: dict[tuple[str, ...], str] = dict(zip(places, ended, strict=True))
     models = sorted(set(here.loc[here["subject"] == names[-1], "case"]))
 
     def record(route: Route) -> CallRecord:

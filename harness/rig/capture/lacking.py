@@ -15,7 +15,6 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from harness.rig.capture.capture import CapturedProgram
 from harness.rig.engines.writes import writes_of
 
-
 _PAIRED = (torch.ops.aten.view_as_complex, torch.ops.aten.polar)
 
 
