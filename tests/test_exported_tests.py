@@ -125,7 +125,7 @@ def test_an_issue_has_all_that_upstream_asks_for(toolchain: Toolchain, catalogue
     assert "the compiled module, called: IndexError:" in text
     for section in ("Bug Description", "To Reproduce", "Expected behavior", "Cause", "Environment"):
         assert f"\n## {section}\n" in text
-    for fact in (*defect.where, "torch-tensorrt 2.14.0", "not run on a GPU", defect.workaround):
+    for fact in (*defect.where, "torch-tensorrt 2.14.0", "nothing ran on a GPU", defect.workaround):
         assert fact.partition(" (")[0] in text
     assert "harness" not in text
 
@@ -205,7 +205,7 @@ def test_an_issue_says_what_its_script_shows_and_that_other_models_meet_worse():
     standing, script = STANDINGS.of("rows-for-outputs", "2.14.0"), Script("", "", "", "", "")
     told = description(Finding(standing, script, None, "interface"))
     assert "The numbers are right; " in told
-    assert told.endswith(" Other models meet it worse: it ends in an exception.")
+    assert told.endswith(" Other models meet it worse: it raises.")
     assert "worse" not in description(Finding(standing, script, None, "error"))
 
 

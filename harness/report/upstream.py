@@ -27,6 +27,7 @@ from harness.report.sections.defects import call_of
 from harness.report.text import listed, reference
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
+from harness.wire.builders import Builder
 from harness.wire.oracles import Oracle
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane, Route
@@ -212,7 +213,7 @@ def _by_cell(
     shown = standings.shown_by(standing.defect.id, standing.release)
     entry = next(filter(is_ordinary, shown), None)
     if entry is None:
-        return Finding(standing, _without("only another environment shows it"))
+        return _by_real_engines(standing, standings, toolchain, release)
     spec = release_subject(release, toolchain.wheel(release))
     labels = ((entry.fact.oracle, entry.fact.fails),)
     place = entry.place
@@ -224,6 +225,23 @@ def _by_cell(
     else:
         (script,) = scripts_for([wanted], toolchain)
     return Finding(standing, script, place, entry.fact.harm)
+
+
+def _by_real_engines(
+    standing: Standing, standings: Standings, toolchain: Toolchain, release: Release
+) -> Finding:
+    """A defect that shows only where TensorRT-RTX builds the engines, with a script of such calls."""
+    shown = standings.shown_by(standing.defect.id, standing.release)
+    real = (each for each in shown if Builder(each.place.builder).real)
+    entry = next(real, None)
+    if entry is None:
+        return Finding(standing, _without("only another environment shows it"))
+    site = toolchain.package_site(release, Builder(entry.place.builder).kind)
+    cell = Cell(entry.place, (entry,))
+    told = [_sentence(standing.defect.title)]
+    wanted = _wanted(standing, cell, release_subject(release, None, _ASKED), told, standings)
+    (script,) = package_scripts_for([wanted], toolchain, site)
+    return Finding(standing, script, entry.place, entry.fact.harm)
 
 
 def _sections(found: Finding, standings: Standings, release: Release) -> Iterator[str]:
@@ -239,7 +257,7 @@ def _sections(found: Finding, standings: Standings, release: Release) -> Iterato
         yield f"## Expected behavior\n\n{script.expected}"
     lines = "\n\n".join(lines_of(defect, release.version, standings.releases[-1]))
     yield f"## Cause\n\n{_by_title(defect.why, standings)}\n\n{lines}"
-    yield f"## Environment\n\n{_environment(release)}"
+    yield f"## Environment\n\n{_environment(release, found.place)}"
     yield "## Additional context\n\n" + "\n".join(_context(found.standing, standings))
 
 
@@ -248,7 +266,7 @@ def description(found: Finding) -> str:
     harms = {
         "silent": "There is neither an error nor a warning.",
         "warned": "There is a warning and no error.",
-        "error": "It ends in an exception.",
+        "error": "It raises.",
         "interface": "The numbers are right; how they are packed, or what may be given, is not.",
         "cosmetic": "Only who reads the exported program's metadata sees it.",
     }
@@ -286,20 +304,26 @@ def lines_of(defect: Defect, release: str, newest: str) -> Iterator[str]:
             yield "\n".join([f"{source}:\n", *(f"- {each}" for each in told)])
 
 
-def _environment(release: Release) -> str:
+def _environment(release: Release, place: Place | None) -> str:
     pins = release.pins
+    builder = Builder(place.builder) if place else None
+    if builder and builder.real:
+        ran = f"Engines were built by {builder}, not by TensorRT {pins.tensorrt}, without a GPU"
+    else:
+        ran = "Seen with emulated engines on a CPU"
     return (
         f"- torch-tensorrt {release.version} (its wheel pins torch {pins.torch} and TensorRT "
         f"{pins.tensorrt})\n"
         f"- torch {version('torch')}, which is what ran, Python {platform.python_version()}, Linux "
         "x86-64\n"
-        "- Seen with emulated engines on a CPU; not run on a GPU. All Python that ran is the "
-        "release's own."
+        f"- {ran}; nothing ran on a GPU. All Python that ran is the release's own."
     )
 
 
 def _context(standing: Standing, standings: Standings) -> Iterator[str]:
     defect = standing.defect
+    if defect.blame == BY_DESIGN:
+        yield "- Upstream documents this as intended."
     tried = [standings.of(defect.id, release) for release in standings.releases]
     having = [each.release for each in tried if each.state is State.SHOWN]
     absent = [each for each in tried if each.state is State.ABSENT]
@@ -313,7 +337,7 @@ def _context(standing: Standing, standings: Standings) -> Iterator[str]:
         others = dict.fromkeys(name for each in otherwise for name in each.broken_by or each.behind)
         titles = (f'"{standings.register.by_id[name].title}"' for name in others)
         releases = ", ".join(spans([each.release for each in otherwise], standings.releases))
-        yield f"- Not visible in {releases}, where the same models fail by {listed(titles)}."
+        yield f"- In {releases} the same models are wrong too, by another cause: {listed(titles)}."
     if defect.since:
         brought = f"; {reference(defect.brought_by)} brought it" if defect.brought_by else ""
         yield f"- The first release that has it is {defect.since}{brought}."
@@ -338,7 +362,7 @@ def _context(standing: Standing, standings: Standings) -> Iterator[str]:
 
 def shortened(text: str, first: int = 4, last: int = 7) -> str:
     """What a script prints, without the places of this machine: its first lines, and its last."""
-    found = re.sub(r"/tmp/\w+/|(?<=[\s\"'])/\S*/site-packages/", "", text.strip()).splitlines()
+    found = re.sub(r"/tmp/[\w.-]+/|(?<=[\s\"'])/\S*/site-packages/", "", text.strip()).splitlines()
     if len(found) <= first + last + 1:
         return "\n".join(found)
     return "\n".join([*found[:first], "...", *found[-last:]])
