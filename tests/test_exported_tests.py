@@ -241,3 +241,14 @@ def test_what_a_script_prints_names_no_place_of_the_machine_and_keeps_how_it_end
     assert told.startswith("save: SerializeError")
     assert told.endswith("AssertionError: why")
     assert len(told.splitlines()) == 12
+
+
+@pytest.mark.slow
+def test_an_issue_on_what_real_engines_alone_show_has_a_script_that_was_run_with_such(
+    toolchain: Toolchain, catalogue: Catalogue
+):
+    defect = KNOWN.register.by_id["slice-without-an-end"]
+    text = issue_text(defect, STANDINGS, toolchain, catalogue.get("2.14.0"))
+    assert "\ncompile: ValueError: operands could not be broadcast together" in text
+    assert "Engines were built by tensorrt-rtx-" in text
+    assert "emulated" not in text
