@@ -1,17 +1,8 @@
 """An encoder of texts and pictures: several outputs, one of them the mask that came in."""
 
-from typing import NamedTuple
-
 import torch
 import torch.nn.functional as F
 from torch import nn
-
-
-class Encoded(NamedTuple):
-    text: torch.Tensor
-    picture: torch.Tensor
-    similarity: torch.Tensor
-    mask: torch.Tensor
 
 
 class TwoTowers(nn.Module):
@@ -28,7 +19,7 @@ class TwoTowers(nn.Module):
         text = words.sum(1) / mask.sum(1, keepdim=True)
         picture = self.mix(self.patches(pixels).flatten(2).mean(-1))
         text, picture = F.normalize(text, dim=-1), F.normalize(picture, dim=-1)
-        return Encoded(text, picture, self.log_scale.exp() * text @ picture.T, mask)
+        return text, picture, self.log_scale.exp() * text @ picture.T, mask
 
 
 def example():
