@@ -16,36 +16,41 @@ HEIGHT: Final = 40
 BESIDE: Final = 12
 BELOW: Final = 26
 EDGE: Final = 8
-ROW: Final = 340
+HEADING: Final = 30
+AT_MOST: Final = 2
+BREADTH: Final = AT_MOST * (WIDTH + BESIDE) - BESIDE
 """What is as wide as two boxes is drawn at its own size on a phone."""
 
 _MOST_SAID: Final = 26
-_COLOURS: Final = """
-svg { font: 11px sans-serif; --ink: %(ink)s; --paper: #fff; --muted: #62625d; }
+_COLOURS: Final = (
+    f"svg {{ font: 11px sans-serif; --ink: {style.INK}; --paper: #ffffff; --muted: {style.MUTED};"
+    f" --engine: {style.BLUE}; --fallback: {style.ORANGE}; --right: {style.GREEN};"
+    f" --wrong: {style.VERMILLION}; }}"
+    """
 @media (prefers-color-scheme: dark) { svg { --ink: #ecebe6; --paper: #0d1117; --muted: #a5a49d; } }
-text { fill: var(--ink); } .says { fill: var(--muted); font-size: 10px; } .name { font-weight: 600; }
+text { fill: var(--ink); }
+.name { font-weight: 600; }
+.heading { font-size: 13px; font-weight: 600; text-anchor: middle; }
+.says { fill: var(--muted); font-size: 10px; }
 rect { fill: var(--paper); stroke: var(--muted); }
-.engine rect { fill: %(engine)s33; stroke: %(engine)s; }
-.fallback rect { fill: %(fallback)s33; stroke: %(fallback)s; }
-.bad rect, .leaked rect { stroke: %(wrong)s; stroke-width: 2.6; }
+.engine rect:not(.under) { fill: var(--engine); fill-opacity: 0.18; stroke: var(--engine); }
+.fallback rect:not(.under) { fill: var(--fallback); fill-opacity: 0.2; stroke: var(--fallback); }
+.bad rect:not(.under), .leaked rect:not(.under) { stroke: var(--wrong); stroke-width: 2.6; }
+.gone rect { stroke-dasharray: 3 3; }
 .wire { fill: none; stroke: var(--muted); stroke-width: 1.3; }
-.wire.right { stroke: %(right)s; stroke-width: 2.2; stroke-dasharray: 6 4; }
-.wire.wrong { stroke: %(wrong)s; stroke-width: 2.8; }
-marker.plain { fill: var(--muted); } marker.right { fill: %(right)s; }
-marker.wrong { fill: %(wrong)s; }
-""" % {
-    "ink": style.INK,
-    "engine": style.BLUE,
-    "fallback": style.ORANGE,
-    "right": style.GREEN,
-    "wrong": style.VERMILLION,
-}
+.wire.right { stroke: var(--right); stroke-width: 2.2; stroke-dasharray: 6 4; }
+.wire.wrong { stroke: var(--wrong); stroke-width: 2.8; }
+marker.plain { fill: var(--muted); }
+marker.right { fill: var(--right); }
+marker.wrong { fill: var(--wrong); }
+"""
+)
 
 
-def upright(picture: Picture) -> Markup:
-    """The picture as a file: what a box reads stands above it, and a wrong wire beside the right."""
+def upright(picture: Picture, heading: str) -> Markup:
+    """The picture as a file, with a heading; what a box reads stands above it."""
     at = rows(picture)
-    width = max(max(place.x for place in at.values()) + WIDTH + EDGE, ROW + 2 * EDGE)
+    width = BREADTH + 2 * EDGE
     height = max(place.y for place in at.values()) + HEIGHT + EDGE
     return Markup("\n").join(
         Markup(part)
@@ -54,6 +59,7 @@ def upright(picture: Picture) -> Markup:
             f'height="{height}" viewBox="0 0 {width} {height}">',
             f"<title>{escape(sentence(picture))}</title>",
             f"<style>{_COLOURS}</style>",
+            f'<text x="{width // 2}" y="16" class="heading">{escape(heading)}</text>',
             *map(_head, ("plain", "right", "wrong")),
             *_wires(picture, at),
             *_boxes(picture, at),
@@ -63,26 +69,40 @@ def upright(picture: Picture) -> Markup:
 
 
 def rows(picture: Picture) -> dict[str, Place]:
-    """The place of each box: below everything that it reads, and what reads nothing first."""
-    row: dict[str, int] = {}
+    """The place of each box: below all that it reads or should read, and as near as can be."""
+    row = _numbered(picture)
     members: dict[int, list[str]] = {}
     for box in picture.boxes:
-        above = [row[wire.source] for wire in picture.wires if wire.target == box.name]
-        row[box.name] = max(above, default=-1) + 1
         members.setdefault(row[box.name], []).append(box.name)
-    widest = max(ROW, max(map(_breadth, members.values())))
+    lines = [
+        names[first : first + AT_MOST]
+        for _, names in sorted(members.items())
+        for first in range(0, len(names), AT_MOST)
+    ]
     return {
         name: Place(
-            EDGE + (widest - _breadth(names)) // 2 + number * (WIDTH + BESIDE),
-            EDGE + down * (HEIGHT + BELOW),
+            EDGE
+            + (BREADTH - len(line) * (WIDTH + BESIDE) + BESIDE) // 2
+            + place * (WIDTH + BESIDE),
+            HEADING + down * (HEIGHT + BELOW),
         )
-        for down, names in members.items()
-        for number, name in enumerate(names)
+        for down, line in enumerate(lines)
+        for place, name in enumerate(line)
     }
 
 
-def _breadth(names: list[str]) -> int:
-    return len(names) * (WIDTH + BESIDE) - BESIDE
+def _numbered(picture: Picture) -> dict[str, int]:
+    pairs = [(wire.source, wire.target) for wire in picture.wires]
+    pairs += [(wire.right, wire.target) for wire in picture.wrong]
+    row: dict[str, int] = {}
+    for box in picture.boxes:
+        above = [row[source] for source, target in pairs if target == box.name and source in row]
+        row[box.name] = max(above, default=-1) + 1
+    for box in picture.boxes:
+        below = [row[target] for source, target in pairs if source == box.name]
+        if below and not any(target == box.name for _, target in pairs):
+            row[box.name] = max(min(below) - 1, 0)
+    return row
 
 
 def _head(which: str) -> str:
@@ -131,10 +151,11 @@ def _boxes(picture: Picture, at: Mapping[str, Place]) -> Iterator[str]:
 
 def _box(box: Box, place: Place, *, bad: bool) -> str:
     kind, sign = (f"{box.kind} bad", "✗ ") if bad else (box.kind, "")
+    edges = f'x="{place.x}" y="{place.y}" width="{WIDTH}" height="{HEIGHT}" rx="4"'
     said = textwrap.shorten(box.says, _MOST_SAID, placeholder=" …")
     return (
         f'<g class="box {escape(kind)}"><title>{escape(box.says)}</title>'
-        f'<rect x="{place.x}" y="{place.y}" width="{WIDTH}" height="{HEIGHT}" rx="4"/>'
+        f'<rect class="under" {edges}/><rect {edges}/>'
         f'<text x="{place.x + 9}" y="{place.y + 17}" class="name">{sign}{escape(box.name)}</text>'
         f'<text x="{place.x + 9}" y="{place.y + 31}" class="says">{escape(said)}</text></g>'
     )
