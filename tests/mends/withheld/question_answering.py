@@ -40,6 +40,9 @@ def example():
 
 
 def dynamic_shapes():
-    batch, length = torch.export.Dim("batch", min=2, max=8), torch.export.Dim("length", min=4, max=32)
+    batch, length = (
+        torch.export.Dim("batch", min=2, max=8),
+        torch.export.Dim("length", min=4, max=32),
+    )
     one = {0: batch, 1: length}
     return {"input_ids": one, "token_type_ids": one, "attention_mask": one}
