@@ -1,4 +1,4 @@
-"""A step of a weather model on a globe: it wraps around in longitude, and grows back by shuffling."""
+"""A step of a weather model on a globe: it wraps around in longitude, and shuffles back up."""
 
 import torch
 import torch.nn.functional as F
