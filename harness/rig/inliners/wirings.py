@@ -33,8 +33,7 @@ class ByName:
     def sources(self, gm: GraphModule, call: Node, child: GraphModule) -> Sources:
         """Nodes of the parent that are called as a placeholder is, wherever they stand.
 
-        Both lists are in graph order, and are paired by it: a second way to go wrong. The assertion
-        is bare, as upstream's is: one name in both lists fails it where two fallbacks read it.
+        Both lists are in graph order, and are paired by it: a second way to go wrong.
         """
         wanted = {node.name for node in placeholders(child)}
         there = {node.name for node in gm.graph.nodes}
@@ -47,7 +46,8 @@ class ByName:
         """The arguments take the place of what was copied, but only if no name matched at all.
 
         A placeholder without a namesake, in a child that has one elsewhere, stays in the parent as
-        an input that the model never had.
+        an input that the model never had. The assertion is bare, as upstream's is. It fails where
+        FX has given the copied placeholder another name, since an earlier node had its own.
         """
         if known:
             return
