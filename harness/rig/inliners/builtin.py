@@ -121,7 +121,8 @@ def _inline_fallback(gm: GraphModule, call: Node, wiring: Wiring) -> None:
     assert isinstance(child, GraphModule)
     with gm.graph.inserting_before(call):
         known = wiring.sources(gm, call, child)
-        returned = gm.graph.graph_copy(child.graph, dict(known))  # it adds to what it is given
+        # A copy: it adds to what it is given.
+        returned: Any = gm.graph.graph_copy(child.graph, dict(known))
         wiring.settle(gm, call, child, known)
     if isinstance(returned, tuple):
         for user in [user for user in call.users if user.target is operator.getitem]:
