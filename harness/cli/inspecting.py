@@ -20,6 +20,7 @@ from harness.cli.common import captures, cases_here, out, say, tell, toolchain_f
 from harness.register.defects import read_register
 from harness.register.facts import Place
 from harness.register.standing import read_expectations
+from harness.report.flattened import drawn, write
 from harness.run import doctor as checks
 from harness.runs.candidates import candidates_of, changed_since, file_of
 from harness.runs.case_filter import select_cases
@@ -64,6 +65,12 @@ def show_command(
     case: Annotated[str, typer.Argument(help="A case's name.")],
     capture: option.Capture = "nonstrict",
     corpus: option.CorpusPlaces = None,
+    draw: Annotated[
+        Path | None, typer.Option(help="A folder: draw it, and what --subject makes of it.")
+    ] = None,
+    subject: Annotated[
+        list[str] | None, typer.Option(help="A release or inliner whose graph is drawn; often.")
+    ] = None,
 ) -> None:
     """Show a case's split graph: its engines, its fallbacks, and what feeds what."""
     places = absolute(corpus or ())
@@ -72,7 +79,16 @@ def show_command(
             f"{case} goes through the package lane alone, where each release splits it anew; "
             f"`{PROGRAM} explain {case} --subject RELEASE` shows how"
         )
-    print(split_text(sys.executable, case, captures(capture)[0], places))
+    if draw is None:
+        if subject:
+            raise UsageError("--subject says whose graph is drawn; give --draw FOLDER too")
+        print(split_text(sys.executable, case, captures(capture)[0], places))
+        return
+    toolchain = toolchain_for()
+    drawn_by = [subject_for(name, None, "", toolchain, option.RESULTS) for name in subject or ()]
+    files = drawn(toolchain.emulated_runtime(), case, captures(capture)[0], drawn_by, places)
+    for path in write(files, draw):
+        tell(str(path))
 
 
 def explain_command(

@@ -149,7 +149,10 @@ def named_defects(
         of_cell = named[fact.key.subject].get(without_subject(fact.key))
         if of_cell is not None:
             of_cell[fact.fact.seen] = fact.defect or fact.fact.text
-    return asked, named[candidate], named[like]
+    mine, theirs = named[candidate], named[like]
+    for place, facts in mine.items():  # what both show is one failure, whoever it is due to
+        facts |= {seen: name for seen, name in theirs[place].items() if seen in facts}
+    return asked, mine, theirs
 
 
 def deviation(

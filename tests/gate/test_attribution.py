@@ -51,6 +51,14 @@ def test_a_known_defect_in_a_cell_that_ended_before_is_uncovered_and_not_broken(
     assert difference_line(told, "2.13.0") == "breaks: kept in 1 cell; all else as 2.13.0"
 
 
+def test_what_both_show_in_a_case_that_no_table_knows_is_neither_mended_nor_broken():
+    known = register(defect("kept", Sign("values", "boom")))
+    records = [record(key("own", name), failed(Oracle.VALUES)) for name in ("2.13.0", "file:1")]
+    assert attributed(records, table(), known)[0].defect == "kept"
+    told = difference("file:1", "2.13.0", records, table(), known)
+    assert difference_line(told, "2.13.0") == "all as 2.13.0"
+
+
 def test_findings_without_a_known_sign_in_the_very_same_cells_are_one_failure():
     known = register(defect("old", Sign("completion", "never")))
     records = []

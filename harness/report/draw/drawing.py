@@ -1,6 +1,7 @@
 """A split module drawn as SVG: boxes, their wires, and a wrong wire beside the right one.
 
-Wires run from left to right. Nothing here knows a run: a `Picture` goes in, text comes out.
+Wires run from left to right here, and from top to bottom in `upright.py`. Nothing here knows a run:
+a `Picture` goes in, text comes out.
 """
 
 from __future__ import annotations

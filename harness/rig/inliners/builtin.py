@@ -1,16 +1,15 @@
 """The two algorithms, written from their description (pytorch/TensorRT #4360).
 
-`name-matching` is how releases up to 2.13.0 wire a fallback's inputs: to parent nodes of the same
-name. `positional` is the form that #4360 proposed: to the call's arguments, in order. They share
-the engine pass and everything after. They are here as models of the algorithms: with no wheel at
-hand they still run, and a test holds each equal to the release it stands for, verdict for verdict.
+`name-matching` is how releases up to 2.13.0 wire a fallback's inputs, and `positional` the form
+that #4360 proposed: `wirings.py` has both. They share the engine pass and everything after, which
+is here. They are models of the algorithms: with no wheel at hand they still run, and a test holds
+each equal to the release it stands for, verdict for verdict.
 """
 
 from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,6 +22,7 @@ from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.inliners.passes import given_by, run_torch_export, timed_passes
 from harness.rig.inliners.protocol import Inlining
+from harness.rig.inliners.wirings import WIRINGS, Wiring
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
 
@@ -35,7 +35,7 @@ class BuiltinInliner:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._wire = WIRINGS[name]
+        self._wiring = WIRINGS[name]
 
     def inline_trt_modules(self, gm: GraphModule) -> GraphModule:
         """Replace every call of an engine child by `execute_engine` and getitems, in place."""
@@ -50,7 +50,7 @@ class BuiltinInliner:
         gm.graph.lint()
         for call in list(gm.graph.nodes):
             if call.op == "call_module" and FALLBACK_PREFIX in call.name:
-                _inline_fallback(gm, call, self._wire)
+                _inline_fallback(gm, call, self._wiring)
         return gm
 
     def transform(self, gm: GraphModule) -> GraphModule:
@@ -90,6 +90,7 @@ class BuiltinInliner:
 
 
 def _inline_engine(gm: GraphModule, name: str, child: torch.nn.Module) -> None:
+    """Put `execute_engine` in the place of the call, and an element of its list for each output."""
     call = next(node for node in gm.graph.nodes if node.name == name)
     assert call.args  # bare, as upstream: a model of what it does, its limits included
     values = call.meta["val"]
@@ -114,11 +115,15 @@ def _inline_engine(gm: GraphModule, name: str, child: torch.nn.Module) -> None:
     gm.graph.erase_node(call)
 
 
-def _inline_fallback(gm: GraphModule, call: Node, wire: Wiring) -> None:
+def _inline_fallback(gm: GraphModule, call: Node, wiring: Wiring) -> None:
+    """Copy the child's body in front of its call, wire it, and hand its outputs and weights on."""
     child = getattr(gm, call.name)  # by the node's name, not its target: as upstream does
     assert isinstance(child, GraphModule)
     with gm.graph.inserting_before(call):
-        returned = wire(gm, call, child)
+        known = wiring.sources(gm, call, child)
+        # A copy: it adds to what it is given.
+        returned: Any = gm.graph.graph_copy(child.graph, dict(known))
+        wiring.settle(gm, call, child, known)
     if isinstance(returned, tuple):
         for user in [user for user in call.users if user.target is operator.getitem]:
             user.replace_all_uses_with(returned[_index(user)])
@@ -136,48 +141,3 @@ def _index(getitem: Node) -> int:
     index = getitem.args[1]
     assert isinstance(index, int)
     return index
-
-
-Wiring = Callable[[GraphModule, Node, GraphModule], Any]
-
-
-def _placeholders(child: GraphModule) -> list[Node]:
-    return [node for node in child.graph.nodes if node.op == "placeholder"]
-
-
-def _wire_by_name(gm: GraphModule, call: Node, child: GraphModule) -> Any:
-    """Placeholders go to parent nodes of the same name; only where none matches, to the arguments.
-
-    A placeholder without a namesake, in a child that has one elsewhere, is copied into the parent
-    as an input that the model never had.
-    """
-    placeholders = _placeholders(child)
-    wanted = {node.name for node in placeholders}
-    parent_names = {node.name for node in gm.graph.nodes}
-    matched = [node for node in placeholders if node.name in parent_names]
-    namesakes = [node for node in gm.graph.nodes if node.name in wanted]
-    assert len(matched) == len(namesakes)
-    # Both lists are in graph order, and are paired by it: a second way to go wrong.
-    mapping = dict(zip(matched, namesakes, strict=True))
-    returned = gm.graph.graph_copy(child.graph, mapping)
-    if not matched:
-        added = [node for node in gm.graph.nodes if node.name in wanted]
-        assert len(call.args) == len(added)
-        for node, argument in zip(added, call.args, strict=True):
-            node.replace_all_uses_with(argument)
-            gm.graph.erase_node(node)
-    return returned
-
-
-def _wire_by_position(gm: GraphModule, call: Node, child: GraphModule) -> Any:
-    """The call's arguments are the ground truth: they take the placeholders' place, in order."""
-    placeholders = _placeholders(child)
-    assert len(placeholders) == len(call.args)
-    mapping: Any = dict(zip(placeholders, call.args, strict=True))
-    return gm.graph.graph_copy(child.graph, mapping)
-
-
-WIRINGS: dict[str, Wiring] = {
-    "name-matching": _wire_by_name,
-    "positional": _wire_by_position,
-}

@@ -10,10 +10,11 @@ from torch.fx import GraphModule
 
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
-from harness.rig.inliners.builtin import WIRINGS, BuiltinInliner
+from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.passes import given_by, run_torch_export
 from harness.rig.inliners.protocol import Inliner, Inlining, LoadError
 from harness.rig.inliners.release import ReleaseInliner
+from harness.rig.inliners.wirings import WIRINGS
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind

@@ -202,6 +202,10 @@ class GraphReader:
             else:
                 engine = self._argument(node.args[1], values)
             return self._engine(engine, inputs.children)
+        if str(node.target) in ITEMS:  # before the size that torch may know it to be
+            source = self._argument(node.args[0], values)
+            if source.kind is Kind.ENGINE_OUTPUT:
+                return source
         size = self._size(node, values, scope)
         return size if size is not None else self._op(node, values, scope)
 
@@ -271,8 +275,6 @@ class GraphReader:
     def _op(self, node: Node, values: dict[Node, Any], scope: _Scope) -> Term:
         arguments = tuple(self._argument(item, values) for item in bound_arguments(node))
         name = str(node.target)
-        if name in ITEMS and arguments[0].kind is Kind.ENGINE_OUTPUT:
-            return arguments[0]
         if not has_effect(node):
             return self.table.make(Kind.OP, name, arguments, note=name)
         effect = self.table.make(Kind.EFFECT, (name, len(scope.effects)), arguments, note=name)

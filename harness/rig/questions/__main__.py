@@ -30,6 +30,7 @@ MODULES: Final = {
     "lock": "lock",
     "explain": "explain",
     "pictures": "picture",
+    "flattened": "flattening",
     "scripts": "reproduce",
     "reduce": "reduce",
     "recordings": "recording",

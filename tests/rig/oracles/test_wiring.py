@@ -14,6 +14,7 @@ from harness.rig.engines.module import compile_engines
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import GraphReader, Unreadable
+from harness.rig.oracles.terms import Kind
 from harness.rig.oracles.wiring import check_inlined, check_program, reference_reading
 from harness.wire.vocabulary import Stage
 from tests.chosen import quick_first
@@ -111,6 +112,21 @@ def test_a_swap_whose_two_values_are_equal_is_seen():
     module.recompile()
     assert torch.equal(module(x_value)[0], split(x_value)[0])
     assert list(check_inlined(reader, expected, inputs, module)) != []
+
+
+def test_a_number_out_of_an_engine_is_its_output_even_where_torch_knows_which_size_it_is(prepared):
+    case = prepared("dynamic_batch")
+    module = inlined(case)
+    element = node_of(module, "<built-in function getitem>")
+    rows = next(iter(module.graph.nodes)).meta["val"].shape[0]
+    (returned,) = module.graph.output_node().args[0]
+    for node, value in ((returned, rows), (element, rows)):
+        with module.graph.inserting_after(returned):
+            number = module.graph.call_function(torch.ops.aten.item.default, (node,))
+        number.meta["val"] = value
+        module.graph.output_node().args = ((number,),)
+        (read,) = case.reader.read_module(module, case.user_inputs).outputs
+        assert read.kind is (Kind.ENGINE_OUTPUT if node is element else Kind.SIZE)
 
 
 def test_a_wire_to_another_engine_is_seen(prepared):
