@@ -68,6 +68,19 @@ def call_named_unlike_its_child() -> Program:
 
 @case(
     Family.CALLS,
+    catches="an engine's call whose node is not named after its child, which is looked up by name",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def engine_called_by_another_name() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a * 2 - 3, x, name="renamed")
+    return Program(floats((2, 8)), split=builder.finish(builder.fallback(torch.relu, engine)))
+
+
+@case(
+    Family.CALLS,
     catches="one value given to both inputs of a fallback",
     origin=Origin.HANDMADE,
     wiring=True,
