@@ -230,7 +230,7 @@ def _by_cell(
 def _by_real_engines(
     standing: Standing, standings: Standings, toolchain: Toolchain, release: Release
 ) -> Finding:
-    """A defect that shows only where TensorRT-RTX builds the engines, with a script of such calls."""
+    """A defect that shows only with engines of TensorRT-RTX, and a script that has them built."""
     shown = standings.shown_by(standing.defect.id, standing.release)
     real = (each for each in shown if Builder(each.place.builder).real)
     entry = next(real, None)
