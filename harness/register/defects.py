@@ -60,7 +60,9 @@ MODELS: Final[Mapping[str, str]] = {
     "any": "is any model",
 }
 #: What has to be there besides for some defects.
-NEEDS: Final = ("complex-of-reals", "complex-returned", "strided-state", "torch-2.9")
+NEEDS: Final = (
+    "complex-of-reals", "complex-returned", "handmade-split", "strided-state", "torch-2.9"
+)  # fmt: skip
 #: Of `MODELS`, those that a model without state has none of.
 HAVING_STATE: Final = frozenset(("state", "only-writes", "input-writes"))
 #: The built-in inliners are the algorithms of these releases, and torch is no release at all.

@@ -44,6 +44,7 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         ),
         "global-partitioner": dict(captured.case.settings).get("use_fast_partitioner") is False,
         "recompiled": captured.program.after_compile is not None,
+        "handmade-split": False,  # what is captured is split by torch's own splitter
         "complex-of-reals": any(map(_makes_complex, _nodes(exported))),
         "complex-returned": any(map(_is_complex, _returned(exported))),
         "strided-state": not all(each.is_contiguous() for each in buffers.values()),

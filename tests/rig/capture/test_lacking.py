@@ -86,3 +86,9 @@ def test_a_model_lacks_all_but_what_it_does(does, given, found):
 
 def test_a_buffer_whose_memory_is_ordered_otherwise_is_strided_state():
     assert has(lambda model, x: x + model.kept, X, torch.ones(3, 2).T) == {"strided-state"}
+
+
+def test_a_model_that_torch_splits_is_no_split_by_hand():
+    program = Program(lambda generator, size: Inputs((X,)), model=Model(branched))
+    case = Case("mine", Family.ARCHITECTURES, Origin.EXPORTED, "", lambda: program)
+    assert "handmade-split" in lacking(capture(case, "nonstrict"))
