@@ -35,7 +35,7 @@ from harness.workers.process import (
     WorkerLost,
     WorkerTimeout,
 )
-from harness.workers.seat import CACHE, PYTHON, Seat, Warmth
+from harness.workers.seat import CACHE, LOST, PYTHON, Seat, Warmth
 
 _LOCKS: Final = PROJECT_ROOT / "environments"
 _START_TIMEOUT_S: Final = 300.0
@@ -86,6 +86,8 @@ class _RayWorker(Worker):
             asked = self._seat.next_events.remote(timeout_s)
             try:
                 self.events.extend(await _answer(asked, timeout_s + _SILENCE_S))
+                if {"event": LOST} in self.events:
+                    raise WorkerLost("its node was lost")
             except WorkerLost:
                 self._launcher.tell_lost(self._seat)
                 raise
@@ -105,8 +107,8 @@ class _RayWorker(Worker):
         try:
             written = await _answer(self._seat.end.remote(at_once=at_once), _SILENCE_S)
         except WorkerLost:
-            self._launcher.drop(self._seat)
-            return
+            self._launcher.tell_lost(self._seat)
+            written = b""
         if written:
             self._place.parent.mkdir(parents=True, exist_ok=True)
             with self._place.open("ab") as log:
@@ -291,7 +293,10 @@ class RayLauncher:
             self.toolchain.notify(f"a node was lost, {host}: what it had not ended is asked again")
 
     def take_back(self, seat: Any) -> None:
-        """Keep a seat for the next worker, or give it to one that waits."""
+        """Keep a seat for the next worker, or give it to one that waits; not on a lost node."""
+        if seat not in self._hosts:
+            self.drop(seat)
+            return
         waiting = next((each for each in self._waiting if not each.done()), None)
         if waiting is None:
             self._idle.append(seat)

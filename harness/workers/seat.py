@@ -28,7 +28,11 @@ from harness.workers.warm import warm_rig
 
 CACHE: Final = "INLINER_REGRESS_CACHE"
 PYTHON: Final = "INLINER_REGRESS_PYTHON"
+#: The event of a worker that ended with its node, and not by what it did.
+LOST: Final = "lost"
 _FOREVER_S: Final = 1e9
+#: So long after its raylet at most, Ray ends what ran under it: first the worker, then the seat.
+_RAYLET_CHECK_S: Final = 2.0
 _LOG_BYTES: Final = 64 * 1024
 
 
@@ -47,6 +51,7 @@ class Seat:
     def __init__(self, lock: str, warmth: Warmth | None) -> None:
         self._lock = lock
         self._warmth = warmth
+        self._raylet = os.getppid()
         self._open_until = contextlib.ExitStack()
         self._worker: LocalWorker | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -133,7 +138,10 @@ class Seat:
                     spent["peak_bytes"] = {f"{host}:{pid}": peaks[pid] for pid in peaks}
                 self._events.put_nowait(event)
         except WorkerDied as error:
-            self._events.put_nowait({"event": "died", "code": error.code})
+            await asyncio.sleep(_RAYLET_CHECK_S)
+            gone = os.getppid() != self._raylet
+            died = {"event": LOST} if gone else {"event": "died", "code": error.code}
+            self._events.put_nowait(died)
 
     async def send(self, message: Mapping[str, Any]) -> None:
         assert self._worker is not None

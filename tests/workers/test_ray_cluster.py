@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 from ray.cluster_utils import Cluster
 
@@ -246,11 +247,15 @@ def test_a_node_may_die_at_each_step_of_a_workers_start(
         killed: list[str] = []
 
         def kill_under(seat: object, step: str) -> None:
-            """Kill the node of a seat, once in each step; it may just have been killed."""
+            """Kill the node of a seat, once in each step; what it ran ends a moment later."""
             (node,) = (each for each in made if each.node_id == launcher._hosts[seat][0])
             if step not in killed and node in cluster.list_all_nodes():
                 killed.append(step)
+                (raylet,) = node.all_processes["raylet"]
+                ran = psutil.Process(raylet.process.pid).children()
                 cluster.remove_node(node, allow_graceful=False)
+                _, left = psutil.wait_procs(ran, timeout=60)
+                assert not left
 
         answer, send = ray_cluster._answer, launcher._send
         ready = ray_cluster._RayWorker.until_ready
