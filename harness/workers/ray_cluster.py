@@ -1,4 +1,4 @@
-"""Workers on the nodes of a Ray cluster. No other module imports ray.
+"""Workers on the nodes of a Ray cluster. This module and `ray_nodes` alone import ray.
 
 Ray chooses the node of each worker and says which nodes are gone. On a node an actor in Ray's own
 Python has a seat (`harness.workers.seat`), which starts the ordinary worker. What the worker reads
@@ -35,14 +35,16 @@ from harness.workers.process import (
     WorkerLost,
     WorkerTimeout,
 )
-from harness.workers.seat import CACHE, LOST, PYTHON, Seat, Warmth
+from harness.workers.ray_nodes import Nodes, differing, working
+from harness.workers.seat import CACHE, OF_RAY, PYTHON, Seat, Warmth, facts_of_node
 
-_LOCKS: Final = PROJECT_ROOT / "environments"
 _START_TIMEOUT_S: Final = 300.0
 #: To make an environment on a node, or to bring a package there, takes as long as its network.
 _TRAVEL_TIMEOUT_S: Final = 3600.0
 #: A node that answers nothing for so long beyond a worker's own time is taken for lost.
 _SILENCE_S: Final = 60.0
+#: So long after its node's end a seat may still answer.
+_ENDING_S: Final = 2.0
 _TOLD_EVERY_S: Final = 30.0
 #: So long a run that no node works for waits for one.
 _PATIENCE_S: Final = 1800.0
@@ -54,6 +56,18 @@ T = TypeVar("T")
 
 class _RaySeat(Seat):
     """A seat on the node that Ray chose for it."""
+
+    def __init__(self, lock: str, warmth: Warmth | None) -> None:
+        super().__init__(lock, warmth)
+        self._raylet = os.getppid()
+
+    async def has_its_node(self) -> bool:
+        """Whether the process that is the node to Ray is still there."""
+        return os.getppid() == self._raylet
+
+    async def facts(self, seed: int) -> dict[str, str]:
+        """What decides the verdicts of this node's workers."""
+        return await asyncio.to_thread(facts_of_node, self._lock, seed)
 
     async def where(self) -> tuple[str, str]:
         """The names of the node that it was given a place on, for Ray and for people."""
@@ -82,20 +96,28 @@ class _RayWorker(Worker):
             await _answer(self._seat.send.remote(message), _SILENCE_S)
 
     async def next_event(self, timeout_s: float) -> dict[str, Any]:
-        if not self.events:
-            asked = self._seat.next_events.remote(timeout_s)
-            try:
+        try:
+            if not self.events:
+                asked = self._seat.next_events.remote(timeout_s)
                 self.events.extend(await _answer(asked, timeout_s + _SILENCE_S))
-                if {"event": LOST} in self.events:
-                    raise WorkerLost("its node was lost")
-            except WorkerLost:
-                self._launcher.tell_lost(self._seat)
-                raise
-        if not self.events:
-            raise WorkerTimeout
-        if self.events[0]["event"] == "died":
-            raise WorkerDied(self.events[0]["code"])
+            if not self.events:
+                raise WorkerTimeout
+            if self.events[0]["event"] == "died":
+                await self._refuse_a_lost_node()
+                raise WorkerDied(self.events[0]["code"])
+        except WorkerLost:
+            self._launcher.tell_lost(self._seat)
+            raise
         return self.events.popleft()
+
+    async def _refuse_a_lost_node(self) -> None:
+        """Raise WorkerLost where a worker ended with its node, and not by what it did.
+
+        Ray looks every second whether a node is there, and ends first the worker, then the seat.
+        """
+        await asyncio.sleep(_ENDING_S)
+        if not await _answer(self._seat.has_its_node.remote(), _SILENCE_S):
+            raise WorkerLost("its node was lost")
 
     async def stop(self) -> None:
         await self._end(at_once=False)
@@ -149,14 +171,16 @@ class RayLauncher:
 
     toolchain: Toolchain
     own: bool = False
+    nodes: Nodes = field(init=False)
     _idle: list[Any] = field(default_factory=list)
     _waiting: deque[asyncio.Future[Any]] = field(default_factory=deque)
     _sent: dict[Parcel, list[Any]] = field(default_factory=dict)
-    _unlike: dict[str, str] = field(default_factory=dict)
     _hosts: dict[Any, tuple[str, str]] = field(default_factory=dict)
     _warmth: Warmth | None = None
     _alone_since: float | None = None
-    keeps: bool = False
+
+    def __post_init__(self) -> None:
+        self.nodes = Nodes(self.toolchain)
 
     @property
     def cpus(self) -> int:
@@ -171,6 +195,9 @@ class RayLauncher:
         finally:
             self._warmth = None
             self.close()
+
+    def unlike(self, seed: int) -> str:
+        return self.nodes.unlike(seed)
 
     async def start(self, setup: Setup, number: int) -> Worker:
         parcels = await asyncio.to_thread(self._parcels, setup)
@@ -199,7 +226,7 @@ class RayLauncher:
             except BaseException:
                 await worker.kill()
                 raise
-            if self._is_like(seat, ready.get("deciding", {})):
+            if await self._is_like(seat, ready.get("deciding", {})):
                 worker.events.appendleft(ready)
                 return worker
             self.drop(seat)
@@ -207,10 +234,8 @@ class RayLauncher:
 
     async def _opened_or_freed(self) -> Any | None:
         """A new seat, or one that another worker left meanwhile; None if its node was lost."""
-        selector = {"ray.io/node-id": f"!in({','.join(self._unlike)})"} if self._unlike else None
-        seat = _SEAT.options(label_selector=selector).remote(
-            _lock_for(self.toolchain), self._warmth
-        )
+        chosen = _SEAT.options(label_selector=self.nodes.selector)
+        seat = chosen.remote(self.nodes.lock, self._warmth)
         freed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         opened = asyncio.ensure_future(self._open(seat))
         self._waiting.append(freed)
@@ -247,10 +272,10 @@ class RayLauncher:
 
     def _refuse_to_wait_in_vain(self) -> None:
         """Tell that there is no node; raise SurroundingsError where none can be used, or comes."""
-        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
-        if nodes and all(node["NodeID"] in self._unlike for node in nodes):
+        nodes = working()
+        if nodes and all(node["NodeID"] in self.nodes.left_out for node in nodes):
             raise SurroundingsError(
-                f"no node of the cluster can be used: {'; '.join(self._unlike.values())}",
+                f"no node of the cluster can be used: {'; '.join(self.nodes.left_out.values())}",
                 "give its nodes the controller's environment",
             )
         if self._hosts:
@@ -273,17 +298,16 @@ class RayLauncher:
                 self._sent[parcel] = await asyncio.to_thread(_put, parcel)
             await _answer(seat.take.remote(parcel, self._sent[parcel]), _TRAVEL_TIMEOUT_S)
 
-    def _is_like(self, seat: Any, deciding: Mapping[str, str]) -> bool:
+    async def _is_like(self, seat: Any, deciding: Mapping[str, str]) -> bool:
         """Whether a node judges as the controller's Python would; if not, that is told."""
-        own, (node, host) = self.toolchain.python_env().deciding, self._hosts[seat]
-        unlike = [
-            f"{name} {deciding.get(name, 'unknown')}, not {own[name]}"
-            for name in own
-            if deciding.get(name) != own[name]
-        ]
-        if unlike and node not in self._unlike:
-            self._unlike[node] = f"{host} has {', '.join(unlike)}"
-            self.toolchain.notify(f"a node is left out: {self._unlike[node]}")
+        node, host = self._hosts[seat]
+        unlike = differing(host, deciding, self.toolchain.python_env().deciding)
+        if not unlike and (seed := self.nodes.keeps_for) is not None:
+            facts = await _answer(seat.facts.remote(seed), _TRAVEL_TIMEOUT_S)
+            unlike = differing(host, facts, self.nodes.own)
+        if unlike and node not in self.nodes.left_out:
+            self.nodes.left_out[node] = unlike
+            self.toolchain.notify(f"a node is left out: {unlike}")
         return not unlike
 
     def tell_lost(self, seat: Any) -> None:
@@ -330,16 +354,20 @@ def joined(address: str, toolchain: Toolchain) -> Iterator[RayLauncher]:
         how: dict[str, Any] = {"address": address or "local"}
         environment: dict[str, Any] = {"working_dir": str(sources)}
         if not address:
-            own = {CACHE: str(toolchain.cache), PYTHON: toolchain.python}
-            environment["env_vars"] = own
+            environment["env_vars"] = {CACHE: str(toolchain.cache), PYTHON: toolchain.python}
             how["include_dashboard"] = False
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of a run
         os.environ.setdefault("RAY_worker_niceness", "0")  # workers run as those of this machine do
         ray_driver.print_to_stdstream = _on_stderr
+        own = {name: os.environ[name] for name in OF_RAY if name in os.environ}
         try:
             ray.init(runtime_env=environment, log_to_driver=False, logging_level="ERROR", **how)
         except (ConnectionError, RayError, ValueError) as error:
             raise SurroundingsError(f"Ray: {error}") from error
+        finally:
+            for name in OF_RAY:
+                os.environ.pop(name, None)
+            os.environ.update(own)
         launcher = RayLauncher(toolchain, own=not address)
         try:
             yield launcher
@@ -370,10 +398,3 @@ def _sources(folder: Path) -> Path:
     if project.is_file():
         shutil.copy(project, folder)
     return folder
-
-
-def _lock_for(toolchain: Toolchain) -> str:
-    """What an environment like the controller's is made of; empty where no lock says."""
-    torch = toolchain.python_env().torch_version.partition("+")[0]
-    lock = _LOCKS / f"torch-{torch}.txt"
-    return lock.read_text(encoding="utf-8") if lock.is_file() else ""
