@@ -148,7 +148,8 @@ def test_what_nodes_like_the_controllers_machine_ended_is_kept_and_of_another_no
     other = cluster.add_node(num_cpus=1, **SMALL)
     monkeypatch.delenv("TORCH_OF_ANOTHER")
     try:
-        assert re.search("no verdict is kept or taken: .* has the variable TORCH_OF_ANOTHER yes, not unset", told("third"))
+        unlike = "no verdict is kept or taken: .* has the variable TORCH_OF_ANOTHER yes, not unset"
+        assert re.search(unlike, told("third"))
     finally:
         cluster.remove_node(other)
 
