@@ -175,6 +175,35 @@ def test_what_runs_a_pull_requests_code_has_no_token_that_writes(document):
         assert "permissions" in job
 
 
+@pytest.mark.parametrize("document", [WORKFLOW, *EXAMPLES])
+def test_what_has_a_token_that_writes_installs_nothing_and_leaves_it_in_no_file(document):
+    for job in document["jobs"].values():
+        for step in job.get("steps", ()):
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False
+            if "write" in job["permissions"].values():
+                assert "install" not in step.get("run", "")
+
+
+def test_what_is_printed_while_foreign_code_runs_is_no_command(root, tmp_path):
+    change(root, RIGHT, f"{RIGHT}  # as it was")
+    hostile = "::error file=README.md,line=1::spoken by who is judged"
+    try:
+        job = Job(root, tmp_path / "gate", base="main")
+        python = tmp_path / "gate" / "inliner-regress" / "environment" / "bin" / "python"
+        first, _, rest = python.read_text().partition("\n")
+        python.write_text(f"{first}\necho '{hostile}'\n{rest}")
+        job.run()
+    finally:
+        git(root, "reset", "-q", "--hard", "main")
+    before, _, after = job.printed.partition("::stop-commands::")
+    word, _, inside = after.partition("\n")
+    printed, _, _ = inside.partition(f"::{word}::\n")
+    assert len(word) == 32
+    assert hostile in printed
+    assert hostile not in before
+
+
 def test_the_example_asks_for_what_the_workflow_takes_and_the_workflow_for_what_the_action_takes():
     taken = WORKFLOW[True]["workflow_call"]["inputs"]  # YAML reads `on` as true
     given = EXAMPLES[0]["jobs"]["judge"]["with"]

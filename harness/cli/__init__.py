@@ -34,7 +34,6 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "summary": "results:summary_command",
         "report": "results:report_command",
         "comment": "commenting:comment_command",
-        "post-comment": "github:post_comment_command",
         "explain": "inspecting:explain_command",
         "reproduce": "reproducing:reproduce_command",
         "reduce": "reducing:reduce_command",

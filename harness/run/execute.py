@@ -122,7 +122,10 @@ def _execute(
         finally:
             if keeping:
                 keeping.settle(taken, records)
-                keeping.keep(asked)
+                if unlike := options.launcher.unlike(options.seed) if asked else "":
+                    progress.say(f"nothing of this run is kept: {unlike}")
+                else:
+                    keeping.keep(asked)
         folder.append(*taken.served.values())
         records |= taken.served
         equal = alike.all_completed()
@@ -184,8 +187,8 @@ def _keeping(
     """The kept verdicts of a run, where a user wants any."""
     if options.kept is None:
         return None
-    if not options.launcher.keeps:
-        progress.say("no verdict is kept or taken: a node has an environment of its own")
+    if unlike := options.launcher.unlike(options.seed):
+        progress.say(f"no verdict is kept or taken: {unlike}")
         return None
     return keeping_of(
         options.kept,

@@ -11,7 +11,6 @@ import functools
 import hashlib
 import json
 import os
-import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,12 +24,7 @@ from harness.runs.provenance import Provenance
 from harness.subjects.packages import Sites
 from harness.toolchain import PackageSite, Toolchain
 from harness.toolchain.cache import guarded
-from harness.toolchain.deciding import (
-    VARIABLES,
-    ImportsFromElsewhere,
-    deciding_variables,
-    processor,
-)
+from harness.toolchain.deciding import VARIABLES, ImportsFromElsewhere, machine_facts
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.fingerprint import digest_of_content, signature_of, states_of
 from harness.toolchain.rig_client import Corpus
@@ -164,12 +158,7 @@ def collect(
         "records": str(SCHEMA),
         "seed": str(seed),
         "judges": digest_of_content(judges, toolchain.cache),
-        "Python": f"{sys.implementation.name} {sys.version}",
-        "platform": f"{sys.platform} {platform.machine()} {' '.join(platform.libc_ver())}",
-        "torch": f"{facts.torch_version} {facts.torch_git_version} {facts.torch_build}",
-        "installed": installed,
-        "processor": f"{facts.cpu_capability} {processor()}",
-        "variables": json.dumps(deciding_variables(os.environ), sort_keys=True),
+        **machine_facts(facts, installed, os.environ),
     }
     native = toolchain.emulated_runtime() if graph else None
     return Ingredients(

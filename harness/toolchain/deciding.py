@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import site
 import sys
 import sysconfig
@@ -17,7 +18,7 @@ from typing import Final
 
 from harness.base.files import digest_of
 from harness.base.process import run
-from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.environment import PROJECT_ROOT, EnvironmentFacts
 
 #: How the names of variables begin that may decide what Python, torch and its libraries compute.
 VARIABLES: Final = (
@@ -39,6 +40,25 @@ class ImportsFromElsewhere(Exception):
 def deciding_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Those variables that may decide what is computed."""
     return {name: environment[name] for name in environment if name.startswith(VARIABLES)}
+
+
+def machine_facts(
+    facts: EnvironmentFacts, installed: str, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """What of this machine and this Python decides every verdict; each value is text.
+
+    Args:
+        installed: the digest of what is in `import_folders`.
+        environment: the variables that count.
+    """
+    return {
+        "Python": f"{sys.implementation.name} {sys.version}",
+        "platform": f"{sys.platform} {platform.machine()} {' '.join(platform.libc_ver())}",
+        "torch": f"{facts.torch_version} {facts.torch_git_version} {facts.torch_build}",
+        "installed": installed,
+        "processor": f"{facts.cpu_capability} {processor()}",
+        "variables": json.dumps(deciding_variables(environment), sort_keys=True),
+    }
 
 
 def import_folders() -> list[Path]:

@@ -13,13 +13,14 @@ from harness.workers.warm import warm_rig
 
 
 class Launcher(Protocol):
-    """Starts workers, on this machine or on others.
+    """Starts workers, on this machine or on others."""
 
-    ``keeps`` says whether they run as what kept verdicts are found by describes: with the packages,
-    the processor and the variables that the controller has.
-    """
+    def unlike(self, seed: int) -> str:
+        """Why its workers do not run as what kept verdicts are found by describes.
 
-    keeps: bool
+        That is with the controller's Python, packages, processor and variables; empty if they do.
+        Machines that come later, and are not like that, are asked nothing from then on.
+        """
 
     def warm(
         self, python: str, seed: int, more: Iterable[str], *, cases: bool
@@ -53,7 +54,8 @@ async def start_ready(launcher: Launcher, setup: Setup, number: int, timeout_s: 
 class LocalLauncher:
     """Workers of this machine."""
 
-    keeps = True
+    def unlike(self, seed: int) -> str:
+        return ""
 
     def warm(
         self, python: str, seed: int, more: Iterable[str], *, cases: bool

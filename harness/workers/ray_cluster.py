@@ -1,4 +1,4 @@
-"""Workers on the nodes of a Ray cluster. No other module imports ray.
+"""Workers on the nodes of a Ray cluster. This module and `ray_nodes` alone import ray.
 
 Ray chooses the node of each worker and says which nodes are gone. On a node an actor in Ray's own
 Python has a seat (`harness.workers.seat`), which starts the ordinary worker. What the worker reads
@@ -13,6 +13,7 @@ import os
 import shutil
 import socket
 import tempfile
+import time
 from collections import deque
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,14 +35,19 @@ from harness.workers.process import (
     WorkerLost,
     WorkerTimeout,
 )
-from harness.workers.seat import CACHE, PYTHON, Seat, Warmth
+from harness.workers.ray_nodes import Nodes, differing, working
+from harness.workers.seat import CACHE, OF_RAY, PYTHON, Seat, Warmth, facts_of_node
 
-_LOCKS: Final = PROJECT_ROOT / "environments"
-_FOREVER_S: Final = 1e9
 _START_TIMEOUT_S: Final = 300.0
+#: To make an environment on a node, or to bring a package there, takes as long as its network.
+_TRAVEL_TIMEOUT_S: Final = 3600.0
 #: A node that answers nothing for so long beyond a worker's own time is taken for lost.
 _SILENCE_S: Final = 60.0
+#: So long after its node's end a seat may still answer.
+_ENDING_S: Final = 2.0
 _TOLD_EVERY_S: Final = 30.0
+#: So long a run that no node works for waits for one.
+_PATIENCE_S: Final = 1800.0
 #: So often in a row a node may be lost while one worker starts.
 _TRIES: Final = 10
 
@@ -51,9 +57,20 @@ T = TypeVar("T")
 class _RaySeat(Seat):
     """A seat on the node that Ray chose for it."""
 
-    async def placed(self) -> tuple[str, str]:
-        """Make ready for workers; returns the ids of the node, for Ray and for people."""
-        await self.open()
+    def __init__(self, lock: str, warmth: Warmth | None) -> None:
+        super().__init__(lock, warmth)
+        self._raylet = os.getppid()
+
+    async def has_its_node(self) -> bool:
+        """Whether the process that is the node to Ray is still there."""
+        return os.getppid() == self._raylet
+
+    async def facts(self, seed: int) -> dict[str, str]:
+        """What decides the verdicts of this node's workers."""
+        return await asyncio.to_thread(facts_of_node, self._lock, seed)
+
+    async def where(self) -> tuple[str, str]:
+        """The names of the node that it was given a place on, for Ray and for people."""
         return ray.get_runtime_context().get_node_id(), socket.gethostname()
 
     async def take(self, parcel: Parcel, pieces: Sequence[Any]) -> None:
@@ -79,18 +96,28 @@ class _RayWorker(Worker):
             await _answer(self._seat.send.remote(message), _SILENCE_S)
 
     async def next_event(self, timeout_s: float) -> dict[str, Any]:
-        if not self.events:
-            asked = self._seat.next_events.remote(timeout_s)
-            try:
+        try:
+            if not self.events:
+                asked = self._seat.next_events.remote(timeout_s)
                 self.events.extend(await _answer(asked, timeout_s + _SILENCE_S))
-            except WorkerLost:
-                self._launcher.tell_lost(self._seat)
-                raise
-        if not self.events:
-            raise WorkerTimeout
-        if self.events[0]["event"] == "died":
-            raise WorkerDied(self.events[0]["code"])
+            if not self.events:
+                raise WorkerTimeout
+            if self.events[0]["event"] == "died":
+                await self._refuse_a_lost_node()
+                raise WorkerDied(self.events[0]["code"])
+        except WorkerLost:
+            self._launcher.tell_lost(self._seat)
+            raise
         return self.events.popleft()
+
+    async def _refuse_a_lost_node(self) -> None:
+        """Raise WorkerLost where a worker ended with its node, and not by what it did.
+
+        Ray looks every second whether a node is there, and ends first the worker, then the seat.
+        """
+        await asyncio.sleep(_ENDING_S)
+        if not await _answer(self._seat.has_its_node.remote(), _SILENCE_S):
+            raise WorkerLost("its node was lost")
 
     async def stop(self) -> None:
         await self._end(at_once=False)
@@ -102,8 +129,8 @@ class _RayWorker(Worker):
         try:
             written = await _answer(self._seat.end.remote(at_once=at_once), _SILENCE_S)
         except WorkerLost:
-            self._launcher.drop(self._seat)
-            return
+            self._launcher.tell_lost(self._seat)
+            written = b""
         if written:
             self._place.parent.mkdir(parents=True, exist_ok=True)
             with self._place.open("ab") as log:
@@ -111,7 +138,7 @@ class _RayWorker(Worker):
         self._launcher.take_back(self._seat)
 
 
-async def _answer(asked: Awaitable[T], timeout_s: float) -> T:
+async def _answer(asked: Awaitable[T], timeout_s: float | None) -> T:
     """What an actor returns.
 
     Raises:
@@ -119,7 +146,10 @@ async def _answer(asked: Awaitable[T], timeout_s: float) -> T:
         SurroundingsError: it raised this, or Ray does not work.
     """
     try:
-        return await asyncio.wait_for(asked, timeout_s)
+        # Not `wait_for`: up to Python 3.11 it takes an answer for its end that comes as the task is
+        # cancelled, and the task goes on.
+        async with asyncio.timeout(timeout_s):
+            return await asked
     except TimeoutError as error:
         raise WorkerLost(f"its node did not answer in {timeout_s:.0f} s") from error
     except RayActorError as error:
@@ -134,16 +164,23 @@ async def _answer(asked: Awaitable[T], timeout_s: float) -> T:
 
 @dataclass
 class RayLauncher:
-    """Starts workers on the nodes of a cluster; `joined` makes one."""
+    """Starts workers on the nodes of a cluster; `joined` makes one.
+
+    ``own`` says that the cluster is this machine alone, so that no other node ever comes.
+    """
 
     toolchain: Toolchain
+    own: bool = False
+    nodes: Nodes = field(init=False)
     _idle: list[Any] = field(default_factory=list)
     _waiting: deque[asyncio.Future[Any]] = field(default_factory=deque)
     _sent: dict[Parcel, list[Any]] = field(default_factory=dict)
-    _unlike: dict[str, str] = field(default_factory=dict)
     _hosts: dict[Any, tuple[str, str]] = field(default_factory=dict)
     _warmth: Warmth | None = None
-    keeps: bool = False
+    _alone_since: float | None = None
+
+    def __post_init__(self) -> None:
+        self.nodes = Nodes(self.toolchain)
 
     @property
     def cpus(self) -> int:
@@ -159,10 +196,15 @@ class RayLauncher:
             self._warmth = None
             self.close()
 
+    def unlike(self, seed: int) -> str:
+        return self.nodes.unlike(seed)
+
     async def start(self, setup: Setup, number: int) -> Worker:
         parcels = await asyncio.to_thread(self._parcels, setup)
         for _ in range(_TRIES):
-            seat = await self._seat()
+            seat = self._idle.pop() if self._idle else await self._opened_or_freed()
+            if seat is None:
+                continue
             worker = _RayWorker(self, seat, setup.log_folder / f"worker-{number}.log")
             try:
                 await self._send(seat, parcels)
@@ -178,42 +220,36 @@ class RayLauncher:
                 await _answer(begun, _START_TIMEOUT_S)
                 ready = await worker.until_ready(_START_TIMEOUT_S)
             except WorkerLost:
+                self.tell_lost(seat)
                 self.drop(seat)
                 continue
             except BaseException:
                 await worker.kill()
                 raise
-            if self._is_like(seat, ready.get("deciding", {})):
+            if await self._is_like(seat, ready.get("deciding", {})):
                 worker.events.appendleft(ready)
                 return worker
             self.drop(seat)
         raise SurroundingsError(f"{_TRIES} nodes in a row were lost while a worker was starting")
 
-    async def _seat(self) -> Any:
-        """A seat that is free, now or later, or a new one where Ray has room before that."""
-        while True:
-            seat = self._idle.pop() if self._idle else await self._opened_or_freed()
-            if seat is not None:
-                return seat
-
     async def _opened_or_freed(self) -> Any | None:
         """A new seat, or one that another worker left meanwhile; None if its node was lost."""
-        selector = {"ray.io/node-id": f"!in({','.join(self._unlike)})"} if self._unlike else None
-        seat = _SEAT.options(label_selector=selector).remote(
-            _lock_for(self.toolchain), self._warmth
-        )
+        chosen = _SEAT.options(label_selector=self.nodes.selector)
+        seat = chosen.remote(self.nodes.lock, self._warmth)
         freed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        opened = asyncio.ensure_future(_answer(seat.placed.remote(), _FOREVER_S))
+        opened = asyncio.ensure_future(self._open(seat))
         self._waiting.append(freed)
         try:
             while not (freed.done() or opened.done()):
                 first = asyncio.FIRST_COMPLETED
                 await asyncio.wait({freed, opened}, timeout=_TOLD_EVERY_S, return_when=first)
-                self._refuse_to_wait_in_vain()
+                if freed is self._waiting[0] and not (freed.done() or opened.done()):
+                    self._refuse_to_wait_in_vain()
             if freed.done():
                 return freed.result()
-            self._hosts[seat] = opened.result()
+            opened.result()
         except WorkerLost:
+            self.tell_lost(seat)
             return None
         except BaseException:
             if freed.done():
@@ -221,21 +257,37 @@ class RayLauncher:
             raise
         finally:
             self._waiting.remove(freed)
-            if seat not in self._hosts:
+            failed = opened.done() and opened.exception() is not None
+            if failed or freed.done() or not opened.done():
                 opened.cancel()
                 self.drop(seat)
         return seat
 
+    async def _open(self, seat: Any) -> None:
+        """Wait for a place on a node, and make ready for workers there."""
+        # `_refuse_to_wait_in_vain` bounds this wait, by what the whole run does meanwhile.
+        self._hosts[seat] = await _answer(seat.where.remote(), None)
+        self._alone_since = None
+        await _answer(seat.open.remote(), _TRAVEL_TIMEOUT_S)
+
     def _refuse_to_wait_in_vain(self) -> None:
-        """Tell that there is no node; raise SurroundingsError where none can be used."""
-        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
-        if nodes and all(node["NodeID"] in self._unlike for node in nodes):
+        """Tell that there is no node; raise SurroundingsError where none can be used, or comes."""
+        nodes = working()
+        if nodes and all(node["NodeID"] in self.nodes.left_out for node in nodes):
             raise SurroundingsError(
-                f"no node of the cluster can be used: {'; '.join(self._unlike.values())}",
+                f"no node of the cluster can be used: {'; '.join(self.nodes.left_out.values())}",
                 "give its nodes the controller's environment",
             )
-        if not nodes:
-            self.toolchain.notify("the cluster has no node with a processor; waiting for one")
+        if self._hosts:
+            return
+        now = time.monotonic()
+        self._alone_since = self._alone_since or now
+        why = "no node with a free processor" if nodes else "no node with a processor"
+        if (self.own and not nodes) or now - self._alone_since > _PATIENCE_S:
+            raise SurroundingsError(
+                f"the cluster has {why}", "the same command with --resume goes on when it has one"
+            )
+        self.toolchain.notify(f"the cluster has {why}; waiting for one")
 
     def _parcels(self, setup: Setup) -> list[Parcel]:
         return [parcel_of(path, self.toolchain.cache) for path in sorted(setup.reads)]
@@ -244,28 +296,31 @@ class RayLauncher:
         for parcel in await _answer(seat.lacks.remote(parcels), _START_TIMEOUT_S):
             if parcel not in self._sent:
                 self._sent[parcel] = await asyncio.to_thread(_put, parcel)
-            await _answer(seat.take.remote(parcel, self._sent[parcel]), _FOREVER_S)
+            await _answer(seat.take.remote(parcel, self._sent[parcel]), _TRAVEL_TIMEOUT_S)
 
-    def _is_like(self, seat: Any, deciding: Mapping[str, str]) -> bool:
+    async def _is_like(self, seat: Any, deciding: Mapping[str, str]) -> bool:
         """Whether a node judges as the controller's Python would; if not, that is told."""
-        own, (node, host) = self.toolchain.python_env().deciding, self._hosts[seat]
-        unlike = [
-            f"{name} {deciding.get(name, 'unknown')}, not {own[name]}"
-            for name in own
-            if deciding.get(name) != own[name]
-        ]
-        if unlike and node not in self._unlike:
-            self._unlike[node] = f"{host} has {', '.join(unlike)}"
-            self.toolchain.notify(f"a node is left out: {self._unlike[node]}")
+        node, host = self._hosts[seat]
+        unlike = differing(host, deciding, self.toolchain.python_env().deciding)
+        if not unlike and (seed := self.nodes.keeps_for) is not None:
+            facts = await _answer(seat.facts.remote(seed), _TRAVEL_TIMEOUT_S)
+            unlike = differing(host, facts, self.nodes.own)
+        if unlike and node not in self.nodes.left_out:
+            self.nodes.left_out[node] = unlike
+            self.toolchain.notify(f"a node is left out: {unlike}")
         return not unlike
 
     def tell_lost(self, seat: Any) -> None:
-        """Tell that the node of a seat is gone."""
-        _, host = self._hosts[seat]
-        self.toolchain.notify(f"a node was lost, {host}: what it had not ended is asked again")
+        """Tell once that the node of a seat is gone; of one that has no place yet, Ray tells."""
+        _, host = self._hosts.pop(seat, ("", ""))
+        if host:
+            self.toolchain.notify(f"a node was lost, {host}: what it had not ended is asked again")
 
     def take_back(self, seat: Any) -> None:
-        """Keep a seat for the next worker, or give it to one that waits."""
+        """Keep a seat for the next worker, or give it to one that waits; not on a lost node."""
+        if seat not in self._hosts:
+            self.drop(seat)
+            return
         waiting = next((each for each in self._waiting if not each.done()), None)
         if waiting is None:
             self._idle.append(seat)
@@ -299,17 +354,21 @@ def joined(address: str, toolchain: Toolchain) -> Iterator[RayLauncher]:
         how: dict[str, Any] = {"address": address or "local"}
         environment: dict[str, Any] = {"working_dir": str(sources)}
         if not address:
-            own = {CACHE: str(toolchain.cache), PYTHON: toolchain.python}
-            environment["env_vars"] = own
+            environment["env_vars"] = {CACHE: str(toolchain.cache), PYTHON: toolchain.python}
             how["include_dashboard"] = False
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of a run
         os.environ.setdefault("RAY_worker_niceness", "0")  # workers run as those of this machine do
         ray_driver.print_to_stdstream = _on_stderr
+        own = {name: os.environ[name] for name in OF_RAY if name in os.environ}
         try:
             ray.init(runtime_env=environment, log_to_driver=False, logging_level="ERROR", **how)
         except (ConnectionError, RayError, ValueError) as error:
             raise SurroundingsError(f"Ray: {error}") from error
-        launcher = RayLauncher(toolchain)
+        finally:
+            for name in OF_RAY:
+                os.environ.pop(name, None)
+            os.environ.update(own)
+        launcher = RayLauncher(toolchain, own=not address)
         try:
             yield launcher
         finally:
@@ -339,10 +398,3 @@ def _sources(folder: Path) -> Path:
     if project.is_file():
         shutil.copy(project, folder)
     return folder
-
-
-def _lock_for(toolchain: Toolchain) -> str:
-    """What an environment like the controller's is made of; empty where no lock says."""
-    torch = toolchain.python_env().torch_version.partition("+")[0]
-    lock = _LOCKS / f"torch-{torch}.txt"
-    return lock.read_text(encoding="utf-8") if lock.is_file() else ""

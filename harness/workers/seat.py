@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import socket
 import tempfile
@@ -19,16 +20,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.base.errors import SurroundingsError
+from harness.base.process import run
 from harness.toolchain.cache import ENGINES
 from harness.toolchain.environment import rig_command
 from harness.toolchain.locked_environment import locked_python
+from harness.workers import node_facts
 from harness.workers.parcels import Parcel, moved
-from harness.workers.process import WARM_RIG, LocalWorker, WorkerDied
+from harness.workers.process import WARM_RIG, LocalWorker, WorkerDied, variables
 from harness.workers.warm import warm_rig
 
 CACHE: Final = "INLINER_REGRESS_CACHE"
 PYTHON: Final = "INLINER_REGRESS_PYTHON"
 _FOREVER_S: Final = 1e9
+_FACTS_TIMEOUT_S: Final = 600.0
+#: Ray sets these for its own processes; ours are to have what they have on any machine.
+OF_RAY: Final = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONBREAKPOINT", "PYTHONPATH")
 _LOG_BYTES: Final = 64 * 1024
 
 
@@ -39,6 +45,39 @@ class Warmth:
     seed: int
     more: tuple[str, ...]
     cases: bool
+
+
+def python_and_cache(lock: str) -> tuple[str, Path]:
+    """The Python with torch and the cache of this node, whose variables are its workers' now.
+
+    Args:
+        lock: what an environment is made of, where no variable names one.
+    """
+    for name in (WARM_RIG, *OF_RAY):
+        os.environ.pop(name, None)
+    cache = Path(os.environ.get(CACHE, "~/.cache/inliner-regress")).expanduser().absolute()
+    named = os.environ.get(PYTHON)
+    if not named and not lock:
+        raise SurroundingsError(
+            f"{socket.gethostname()}: no lock describes the controller's torch",
+            f"name a Python that has it on each node, with {PYTHON}=FILE",
+        )
+    return named or locked_python(cache, lock), cache
+
+
+def facts_of_node(lock: str, seed: int) -> dict[str, str]:
+    """What decides the verdicts of this node's workers, beside what travels to it.
+
+    Raises:
+        SurroundingsError: it cannot be told.
+    """
+    python, cache = python_and_cache(lock)
+    asked = rig_command(python, node_facts.__name__, str(cache), str(seed))
+    done = run(asked, environment=variables(seed), timeout_s=_FACTS_TIMEOUT_S)
+    if done.code != 0:
+        raise SurroundingsError(f"{socket.gethostname()}: {done.last_words}")
+    told: dict[str, str] = json.loads(done.printed)
+    return told
 
 
 class Seat:
@@ -57,16 +96,7 @@ class Seat:
         await asyncio.to_thread(self._open)
 
     def _open(self) -> None:
-        os.environ.pop(WARM_RIG, None)  # of whoever started Ray
-        place = os.environ.get(CACHE, "~/.cache/inliner-regress")
-        self._cache = Path(place).expanduser().absolute()
-        named = os.environ.get(PYTHON)
-        if not named and not self._lock:
-            raise SurroundingsError(
-                f"{socket.gethostname()}: no lock describes the controller's torch",
-                f"name a Python that has it on each node, with {PYTHON}=FILE",
-            )
-        self._python = named or locked_python(self._cache, self._lock)
+        self._python, self._cache = python_and_cache(self._lock)
         self._folder = self._open_until.enter_context(
             tempfile.TemporaryDirectory(prefix="harness-seat-")
         )

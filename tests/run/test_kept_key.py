@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import json
 import os
+import platform
 import sys
 import sysconfig
 import venv
@@ -17,7 +18,7 @@ from harness.run.kept_key import NothingKept, collect, part_of, surroundings
 from harness.runs.kept_store import Entry, KeptRun, KeptStore
 from harness.runs.plan import PlannedCell
 from harness.subjects.specs import release_subject
-from harness.toolchain import EnvironmentFacts, PackageSite
+from harness.toolchain import EnvironmentFacts, PackageSite, deciding
 from harness.toolchain.deciding import (
     ImportsFromElsewhere,
     deciding_variables,
@@ -186,7 +187,7 @@ def variable(name):
 
 
 def processor(_, monkeypatch):
-    monkeypatch.setattr(kept_key, "processor", lambda: "another")
+    monkeypatch.setattr(deciding, "processor", lambda: "another")
 
 
 IN_COMMON = {
@@ -214,10 +215,10 @@ IN_COMMON = {
     "how many processes torch_tensorrt believes in": variable("WORLD_SIZE"),
     "Python": lambda _, monkeypatch: monkeypatch.setattr(sys, "version", "3.12.1"),
     "the platform": lambda _, monkeypatch: monkeypatch.setattr(
-        kept_key.platform, "machine", lambda: "aarch64"
+        platform, "machine", lambda: "aarch64"
     ),
     "libc": lambda _, monkeypatch: monkeypatch.setattr(
-        kept_key.platform, "libc_ver", lambda: ("glibc", "2.99")
+        platform, "libc_ver", lambda: ("glibc", "2.99")
     ),
     "records' schema": lambda _, monkeypatch: monkeypatch.setattr(kept_key, "SCHEMA", 99),
     "the inliner": told(inliner_id="another"),

@@ -213,7 +213,7 @@ def svg(figure: Figure) -> str:
     buffer = io.StringIO()
     with mpl.rc_context(style.RC):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return _MARKERS.sub(_styled_once, buffer.getvalue())
+    return _MARKERS.sub(_styled_once, text.printable(buffer.getvalue()))
 
 
 def _styled_once(markers: re.Match[str]) -> str:

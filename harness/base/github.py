@@ -1,20 +1,26 @@
-"""One comment on a pull request of GitHub, found by its marker and written in place."""
+"""One comment on a pull request of GitHub, found by its marker and written in place.
+
+    python -m harness.base.github COMMENT.md --head COMMIT
+
+It runs in a job whose token writes, so it needs nothing but Python: nobody else's code is installed
+there. What it writes comes from a job that ran a pull request's code, and may be anything.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import re
+import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-import typer
-
-from harness.base.errors import SurroundingsError, UsageError
+from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.program import PROGRAM
-from harness.cli.common import tell
 
 #: By which the comment is found when it is written anew.
 MARKER: Final = "<!-- inliner-regress: the one comment of a pull request -->"
@@ -23,17 +29,35 @@ _PAGE: Final = 100  # comments that one request gives at most
 _TIMEOUT_S: Final = 30.0
 
 
-def post_comment_command(
-    file: Annotated[Path, typer.Argument(help="What `comment --to` wrote.")],
-    head: Annotated[str, typer.Option(help="The commit at the head of the pull request.")],
-) -> None:
+def main(arguments: Sequence[str]) -> ExitCode:
     """Write a comment into the one comment of a pull request; for a job of GitHub Actions."""
-    if not file.is_file():
+    parser = argparse.ArgumentParser(prog="python -m harness.base.github", description=main.__doc__)
+    parser.add_argument("file", type=Path, help="What `comment --to` wrote.")
+    parser.add_argument("--head", required=True, help="The head of the pull request.")
+    asked = parser.parse_args(arguments)
+    try:
+        print(f"comment: {post_comment(asked.head, text_in(asked.file))}")
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return ExitCode.USAGE
+    except SurroundingsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return ExitCode.FAILED
+    return ExitCode.GREEN
+
+
+def text_in(file: Path) -> str:
+    """The comment in a file. It calls nobody: a name behind an @ would be told of it.
+
+    Raises:
+        UsageError: there is no such file, or no comment of ours is as long.
+    """
+    if file.is_symlink() or not file.is_file():
         raise UsageError(f"{file}: no such file; write it with {PROGRAM} comment --to {file}")
-    text = file.read_text(encoding="utf-8")
-    if len(text.encode()) > MOST_BYTES:  # it comes from a job that ran foreign code
+    if file.stat().st_size > MOST_BYTES:
         raise UsageError(f"{file}: longer than any comment that {PROGRAM} writes")
-    tell(f"comment: {post_comment(head, text)}")
+    text = file.read_text(encoding="utf-8", errors="replace")
+    return re.sub(r"@(?=\w)", "@\u200b", text)
 
 
 def post_comment(head: str, text: str) -> str:
@@ -104,5 +128,9 @@ def _asked(method: str, path: str, content: Mapping[str, Any] | None = None) -> 
 def _variable(name: str) -> str:
     value = os.environ.get(name, "")
     if not value:
-        raise UsageError(f"{name} is not set", "post-comment is for a job of GitHub Actions")
+        raise UsageError(f"{name} is not set", "this is for a job of GitHub Actions")
     return value
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,14 +1,15 @@
 """The one comment of a pull request, written through an interface like GitHub's."""
 
 import json
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from harness.base.errors import SurroundingsError, UsageError
-from harness.cli.github import MARKER, MOST_BYTES
-from tests.cli.test_bench import invoke
+from harness.base.github import MARKER, MOST_BYTES, main
+from harness.toolchain.environment import PROJECT_ROOT
 
 HEAD = "f" * 40
 
@@ -79,49 +80,76 @@ def forge(monkeypatch):
     thread.join()
 
 
-def posted(tmp_path, text: str, head: str = HEAD) -> str:
-    file = tmp_path / "comment.md"
-    file.write_text(text)
-    code, told = invoke("post-comment", str(file), "--head", head)
-    assert code == 0
-    return told
+@pytest.fixture
+def posted(tmp_path, capsys):
+    """Writes a comment with this text; what that printed, and its exit code if it was none."""
+
+    def post(text: str, head: str = HEAD, code: int = 0) -> str:
+        file = tmp_path / "comment.md"
+        file.write_text(text)
+        assert main([str(file), "--head", head]) == code
+        told = capsys.readouterr()
+        return told.err if code else told.out
+
+    return post
 
 
-def test_the_second_push_writes_the_comment_of_the_first(forge, tmp_path):
-    assert posted(tmp_path, "one") == "comment: #999\n"
-    assert posted(tmp_path, "two") == "comment: #999\n"
+def test_the_second_push_writes_the_comment_of_the_first(forge, posted):
+    assert posted("one") == "comment: #999\n"
+    assert posted("two") == "comment: #999\n"
     (own,) = [each for each in forge.comments if MARKER in each["body"]]
     assert own["body"] == f"{MARKER}\ntwo"
     assert (forge.asked.count("POST"), forge.asked.count("PATCH")) == (1, 1)
 
 
-def test_a_persons_comment_that_copies_the_marker_is_left_as_it_is(forge, tmp_path):
+def test_a_persons_comment_that_copies_the_marker_is_left_as_it_is(forge, posted):
     forge.comments[3]["body"] = copied = f"{MARKER} mine"
-    posted(tmp_path, "one")
+    posted("one")
     assert forge.comments[3]["body"] == copied
 
 
-def test_a_head_that_no_open_pull_request_has_gets_no_comment(forge, tmp_path):
-    with pytest.raises(UsageError, match="no open pull request has it"):
-        posted(tmp_path, "one", head="0" * 40)
+def test_a_comment_calls_nobody(forge, posted):
+    posted("@everybody and @org/team, me@example.org")
+    (own,) = [each for each in forge.comments if MARKER in each["body"]]
+    assert own["body"].partition("\n")[2] == (
+        "@\u200beverybody and @\u200borg/team, me@\u200bexample.org"
+    )
+
+
+def test_a_head_that_no_open_pull_request_has_gets_no_comment(forge, posted):
+    assert "no open pull request has it" in posted("one", head="0" * 40, code=2)
     assert "POST" not in forge.asked
 
 
-def test_a_token_that_only_reads_is_told_with_what_to_write_into_the_workflow(forge, tmp_path):
+def test_a_token_that_only_reads_is_told_with_what_to_write_into_the_workflow(forge, posted):
     forge.read_only = True
-    with pytest.raises(SurroundingsError, match=r"GitHub says 403; .*pull-requests: write"):
-        posted(tmp_path, "one")
+    told = posted("one", code=4)
+    assert "GitHub says 403; " in told
+    assert "pull-requests: write" in told
 
 
 @pytest.mark.usefixtures("forge")
-def test_a_file_that_no_comment_can_be_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="longer than any comment"):
-        posted(tmp_path, "x" * (MOST_BYTES + 1))
-    with pytest.raises(UsageError, match="no such file"):
-        invoke("post-comment", str(tmp_path / "none.md"), "--head", HEAD)
+def test_a_file_that_no_comment_can_be_is_refused(posted, tmp_path, capsys):
+    assert "longer than any comment" in posted("x" * (MOST_BYTES + 1), code=2)
+    secret, link = tmp_path / "secret", tmp_path / "link.md"
+    secret.write_text("what only the second job may read")
+    link.symlink_to(secret)
+    for none in ("none.md", "link.md"):
+        assert main([str(tmp_path / none), "--head", HEAD]) == 2
+        assert "no such file" in capsys.readouterr().err
 
 
-def test_outside_of_a_job_nothing_is_asked(tmp_path, monkeypatch):
+def test_outside_of_a_job_nothing_is_asked(posted, monkeypatch):
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
-    with pytest.raises(UsageError, match="is for a job of GitHub Actions"):
-        posted(tmp_path, "one")
+    assert "is for a job of GitHub Actions" in posted("one", code=2)
+
+
+def test_what_has_a_token_that_writes_runs_no_code_but_pythons_own_and_ours():
+    """A job with a token that writes installs nothing, so what it runs has to need nothing."""
+    alone = [sys.executable, "-I", "-S", "-c"]
+    root = str(PROJECT_ROOT)
+    done = subprocess.run(
+        [*alone, f"import sys; sys.path.append({root!r}); import harness.base.github"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
