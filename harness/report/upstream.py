@@ -223,7 +223,7 @@ def _by_cell(
 def _by_real_engines(
     standing: Standing, standings: Standings, toolchain: Toolchain, release: Release
 ) -> Finding:
-    """A defect that shows only where TensorRT-RTX builds the engines, with a script of such calls."""
+    """A defect that shows only where TensorRT-RTX builds the engines, with a script of that."""
     shown = standings.shown_by(standing.defect.id, standing.release)
     real = (each for each in shown if Builder(each.place.builder).real)
     entry = next(real, None)
