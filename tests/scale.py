@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.catalogue.releases import load_catalogue
 from harness.register.standing import Expectations, read_expectations
-from harness.register.table import Entry, Table
+from harness.register.table import Table
 from harness.report.run_report import write_run_report
 from harness.run.judged_run import Expected, judged_run, summary_of
 from harness.runs.merging import Part, merge
@@ -77,13 +77,6 @@ class Scaled:
     def load(self) -> None:
         self._records = self.published.records()
         self._any = next(r for r in self._records.values() if r.label == "ok")
-
-
-def _again(entry: Entry, number: int) -> Entry:
-    place = entry.place
-    return dataclasses.replace(
-        entry, place=dataclasses.replace(place, case=f"{place.case}_{number}")
-    )
 
 
 def plan_step(scaled: Scaled, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -25,9 +26,7 @@ from harness.wire.routes import Lane
 def replay_command(
     clone: Annotated[Path, typer.Option(help="A clone of Torch-TensorRT; a bare one will do.")],
     since: Annotated[str, typer.Option(help="Commits of HEAD since this day.")] = SINCE,
-    lane: Annotated[str, typer.Option(help="graph, package, or both with a comma.")] = (
-        f"{Lane.GRAPH},{Lane.PACKAGE}"
-    ),
+    lane: option.BothLanes = f"{Lane.GRAPH},{Lane.PACKAGE}",
     models: Annotated[
         int, typer.Option(min=1, help="Models of the package lane: those that tell most.")
     ] = 6,
@@ -59,18 +58,18 @@ def replay_command(
         out=out_dir,
         command_line=command_line(),
     )
-    progress = progress_for(err)
+    toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
     try:
-        toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
-        with workers_on(on, toolchain, jobs) as (launcher, count):
+        with (
+            closing(progress_for(err)) as progress,
+            workers_on(on, toolchain, jobs) as (launcher, count),
+        ):
             options = dataclasses.replace(options, launcher=launcher, jobs=count)
             replayed = replay(
                 clone, since, options, " or ".join(telling), toolchain, catalogue, progress, minutes
             )
     except KeyboardInterrupt:
         fail(ExitCode.INTERRUPTED, f"{INTERRUPTED}; the same command goes on")
-    finally:
-        progress.close()
     for name, data in replay_files(replayed, expression or ", ".join(telling)):
         replace_file(out_dir / name, data)
     tell(replay_headline(replayed))
