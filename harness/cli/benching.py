@@ -32,7 +32,7 @@ from harness.bench.selftest_run import SelftestFolder, begin, go_on
 from harness.bench.words import comparison_lines, first_screen
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import cases_here, err, listed, tell, toolchain_for
+from harness.cli.common import cases_here, listed, say, tell, toolchain_for
 from harness.report.benching import write_bench
 from harness.subjects.specs import BUILTIN_SUBJECTS
 from harness.toolchain.rig_client import absolute
@@ -210,7 +210,7 @@ def selftest_command(
 def _tell_campaign(campaign: Campaign) -> None:
     called = "called" if called_by_us(campaign) else "not called"
     blocks = len(campaign.cell.blocks)
-    err.print(f"{campaign.number} {campaign.kind}: {blocks} blocks, {called}", markup=False)
+    say(f"{campaign.number} {campaign.kind}: {blocks} blocks, {called}")
 
 
 def show(judged: JudgedBench, pyperf: Path | None = None) -> int:
@@ -259,11 +259,9 @@ def teller() -> Callable[[BenchCell, BenchPlan, Samples], None]:
         last = time.monotonic()
         blocks = sum(len(each.blocks) for each in samples.cells.values())
         decided = sum(each.stopped for each in samples.cells.values())
-        err.print(
+        say(
             f"{samples.spent_s:.0f} of {plan.budget_s:.0f} s: {blocks} blocks, {decided} of "
-            f"{len(plan.cells)} cells decided; now {cell.cell_id}",
-            markup=False,
-            soft_wrap=True,
+            f"{len(plan.cells)} cells decided; now {cell.cell_id}"
         )
 
     return told

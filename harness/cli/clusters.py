@@ -1,14 +1,18 @@
-"""`--on`: where the workers of a command run."""
+"""Where the workers of a command run (`--on`), and what those of a campaign are started with."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from harness.base.errors import SurroundingsError, UsageError
+from harness.base.errors import SurroundingsError, Unavailable, UsageError
 from harness.cli.options import CPUS
+from harness.subjects.packages import Sites
 from harness.toolchain import Toolchain
+from harness.wire.records import PackageSpec, SubjectSpec
 from harness.workers.launching import LOCAL, Launcher
+from harness.workers.process import PackageSetup, WorkerSetup
 
 _RAY = "ray"
 
@@ -35,3 +39,41 @@ def workers_on(
         ) from error
     with joined(address, toolchain) as launcher:
         yield launcher, jobs or max(1, launcher.cpus)
+
+
+def graph_setup(
+    subjects: Sequence[SubjectSpec], toolchain: Toolchain, logs: Path, corpus_digest: str = ""
+) -> WorkerSetup:
+    """What a campaign's workers of the graph lane are started with."""
+    return WorkerSetup(
+        python=toolchain.python,
+        subjects=subjects,
+        seed=0,
+        log_folder=logs,
+        corpus_digest=corpus_digest,
+        library=toolchain.emulated_runtime(),
+    )
+
+
+def package_setup(
+    spec: SubjectSpec,
+    package: PackageSpec,
+    sites: Sites,
+    toolchain: Toolchain,
+    logs: Path,
+    corpus_digest: str = "",
+) -> PackageSetup:
+    """The same for a package of the package lane. Raises Unavailable where it is not here."""
+    site = sites.get((spec.subject, package.builder))
+    if site is None:
+        raise Unavailable(f"{spec.subject} has no package lane here: {package.unavailable}")
+    return PackageSetup(
+        python=toolchain.python,
+        subjects=[spec],
+        seed=0,
+        log_folder=logs,
+        corpus_digest=corpus_digest,
+        release=spec.subject,
+        site=site,
+        engines=toolchain.engines,
+    )

@@ -31,14 +31,14 @@ err = Console(stderr=True, highlight=False, emoji=False)
 
 def fail(code: ExitCode, message: str) -> NoReturn:
     if code is ExitCode.INTERRUPTED:
-        err.print(as_called_here(message), markup=False, soft_wrap=True)
+        say(message)
     else:
         say_error(message)
     sys.exit(code)
 
 
 def say_error(message: str) -> None:
-    err.print(f"error: {as_called_here(message)}", markup=False, soft_wrap=True)
+    say(f"error: {message}")
 
 
 def as_called_here(text: str) -> str:
@@ -70,7 +70,7 @@ def toolchain_for(wheelhouse: Path | None = None, offline: bool = False) -> Tool
         wheelhouse=wheelhouse,
         offline=offline,
         compiler=os.environ.get("CXX", "g++"),
-        notify=lambda line: err.print(line, markup=False, soft_wrap=True),
+        notify=say,
     )
 
 

@@ -19,7 +19,7 @@ from harness.base.words import plural
 from harness.campaigns.mutant_report import found_in
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import captures, cases_here, committed, err, tell, toolchain_for
+from harness.cli.common import captures, cases_here, committed, say, tell, toolchain_for
 from harness.corpus_checks.coverage import cover, read_extraction, to_json, to_lines
 from harness.corpus_checks.lock import (
     LOCK_FILE,
@@ -121,7 +121,7 @@ def reach_command(
         asked = [name for name in chosen if expression or verify or told.get(name) is None]
         if not asked:
             continue
-        err.print(f"{release.version}: {len(asked)} models", markup=False)
+        say(f"{release.version}: {len(asked)} models")
         now = _seen(toolchain.package_site(release), asked)
         if verify:
             for name in (name for name in asked if told.get(name) is not now[name]):
@@ -153,7 +153,7 @@ def _with_seen(lock: CorpusLock, seen: Seen, known: Sequence[CaseInfo]) -> Corpu
 
 
 def _describe(names: Sequence[str], modes: Sequence[str]) -> CorpusLock:
-    err.print(f"building {len(names)} cases, {' and '.join(modes)}", markup=False)
+    say(f"building {len(names)} cases, {' and '.join(modes)}")
     rows = ask_rig(sys.executable, "lock", cases=list(names), captures=list(modes))
     # Without the build's suffix: +cpu and +cu130 capture the same graphs.
     version = toolchain_for().python_env().torch_version.partition("+")[0]
@@ -182,14 +182,14 @@ def _extraction(cache: Path) -> dict[str, Any]:
     with guarded(path):
         text = path.read_text() if path.is_file() else ""
     if not text:
-        err.print("reading every case's split module; this takes half a minute", markup=False)
+        say("reading every case's split module; this takes half a minute")
         text = json.dumps(*ask_rig(sys.executable, "coverage"))
         try:
             with guarded(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, text.encode(), CHOOSE)
         except SurroundingsError as error:  # the answer is there, and took its time
-            err.print(f"not kept for the next time: {error}", markup=False, soft_wrap=True)
+            say(f"not kept for the next time: {error}")
     found: dict[str, Any] = json.loads(text)
     return found
 
@@ -256,7 +256,7 @@ def record_command(
     site = toolchain_for(wheelhouse, offline).package_site(
         catalogue.get(release) if release else catalogue.newest
     )
-    err.print(f"compiling with torch_tensorrt {site.release}", markup=False)
+    say(f"compiling with torch_tensorrt {site.release}")
     answers = ask_rig(sys.executable, "recordings", **package_lane(site), names=names or [])
     for answer in answers:
         if "text" in answer:

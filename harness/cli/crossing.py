@@ -13,7 +13,7 @@ from harness.base.files import replace_file
 from harness.base.program import command_line
 from harness.catalogue.releases import Catalogue, Release, load_catalogue
 from harness.cli import options as option
-from harness.cli.common import err, listed, tell, toolchain_for
+from harness.cli.common import listed, say, tell, toolchain_for
 from harness.crossing.expected import CROSSING_FILE, read_classes
 from harness.crossing.folder import crossing_journal, open_crossing
 from harness.crossing.judge import (
@@ -89,9 +89,9 @@ def crossing_command(
     folder = out_dir or option.RESULTS / "crossing" / provenance.run_id
     provenance, warnings = open_crossing(folder, provenance, stations.at)
     for warning in warnings:
-        _note(f"goes on all the same: {warning}")
+        say(f"goes on all the same: {warning}")
     with crossing_journal(folder) as journal:
-        cross(stations.at, programs, journal, folder, seed=seed, timeout_s=timeout, tell=_note)
+        cross(stations.at, programs, journal, folder, seed=seed, timeout_s=timeout, tell=say)
         pairs = settle(
             programs,
             [release.version for release in chosen],
@@ -158,7 +158,3 @@ def _write(folder: Path, view: CrossingView) -> None:
     ]
     for name, data in files:
         replace_file(folder / name, data)
-
-
-def _note(line: str) -> None:
-    err.print(line, markup=False, soft_wrap=True)

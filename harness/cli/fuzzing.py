@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from harness.base.errors import ExitCode, SurroundingsError, Unavailable, UsageError
+from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.files import replace_file
 from harness.campaigns.campaign import BLUEPRINTS, MODELS, Campaign
 from harness.campaigns.fuzz_report import points_of, signed_by, write_finds, write_page
 from harness.campaigns.judge import Judge
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.clusters import workers_on
+from harness.cli.clusters import graph_setup, package_setup, workers_on
 from harness.cli.common import lanes, listed, tell, toolchain_for
 from harness.register.defects import Register, read_register
 from harness.register.facts import NONSTRICT
@@ -27,7 +26,7 @@ from harness.subjects.packages import Sites, with_packages
 from harness.toolchain import Toolchain
 from harness.wire.records import CellKey, SubjectSpec
 from harness.wire.routes import Lane, Route
-from harness.workers.process import PackageSetup, Setup, WorkerSetup
+from harness.workers.process import Setup
 
 
 def fuzz_command(
@@ -100,12 +99,6 @@ def _setups(
 
     Models go through both lanes, blueprints through the graph lane alone.
     """
-    common: dict[str, Any] = {
-        "python": sys.executable,
-        "seed": 0,
-        "log_folder": out / "logs",
-        "corpus_digest": "",
-    }
     setups: dict[tuple[Lane, str], Setup] = {}
     graph = [
         (spec.subject, route)
@@ -114,22 +107,12 @@ def _setups(
         if Lane.GRAPH in asked and route not in (Route.CROSS, Route.PLAIN)
     ]
     if graph:
-        setups[Lane.GRAPH, ""] = WorkerSetup(
-            subjects=subjects, library=toolchain.emulated_runtime(), **common
-        )
+        setups[Lane.GRAPH, ""] = graph_setup(subjects, toolchain, out / "logs")
     packages: list[CellKey] = []
     for spec in subjects:
         for package in spec.packages:
-            site = sites.get((spec.subject, package.builder))
-            if site is None:
-                raise Unavailable(f"{spec.subject} has no package lane: {package.unavailable}")
-            setups[Lane.PACKAGE, spec.subject] = PackageSetup(
-                subjects=[spec],
-                release=spec.subject,
-                site=site,
-                engines=toolchain.engines,
-                **common,
-            )
+            setup = package_setup(spec, package, sites, toolchain, out / "logs")
+            setups[Lane.PACKAGE, spec.subject] = setup
             packages += [
                 CellKey(MODELS.case, NONSTRICT, spec.subject, route, Lane.PACKAGE, package.builder)
                 for route in package.routes

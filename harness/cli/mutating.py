@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,7 +14,7 @@ from harness.campaigns.mutation import mutants_of
 from harness.campaigns.own_mutants import ask_tests, own_mutants
 from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
 from harness.cli import options as option
-from harness.cli.clusters import workers_on
+from harness.cli.clusters import graph_setup, package_setup, workers_on
 from harness.cli.common import lanes, listed, release_file, tell, toolchain_for
 from harness.register.facts import NONSTRICT
 from harness.run.order import in_order, read_order
@@ -26,11 +25,10 @@ from harness.subjects.packages import with_packages
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus
-from harness.wire.builders import SEGMENT
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
 from harness.workers.jobs import Job, make_jobs
-from harness.workers.process import PackageSetup, Setup, WorkerSetup
+from harness.workers.process import Setup
 
 #: What the package imports to compile is run anew for every mutant; these two only save.
 _SAVES = (EXPORTER_MODULE, "torch_tensorrt/_compile.py")
@@ -119,25 +117,12 @@ def _setup(
 ) -> tuple[Setup, list[Job]]:
     """A worker's setup for one lane, and its cases: those that find most come first."""
     cases = select_cases(corpus.cases, expression, full=False, lanes=[lane])
-    common: dict[str, Any] = {
-        "python": sys.executable,
-        "seed": 0,
-        "log_folder": folder / "logs" / lane,
-        "corpus_digest": corpus.digest,
-    }
+    logs = folder / "logs" / lane
     if lane is Lane.GRAPH:
-        library = toolchain.emulated_runtime()
-        setup: Setup = WorkerSetup(subjects=[spec], library=library, **common)
+        setup: Setup = graph_setup([spec], toolchain, logs, corpus.digest)
     else:
         (spec,), sites = with_packages([spec], toolchain, load_catalogue())
-        if (spec.subject, SEGMENT) not in sites:
-            reason = next((each.unavailable for each in spec.packages), "it has no package")
-            raise Unavailable(f"{spec.subject} has no package lane here: {reason}")
-        setup = PackageSetup(
-            subjects=[spec],
-            release=spec.subject,
-            site=sites[spec.subject, SEGMENT],
-            engines=toolchain.engines,
-            **common,
-        )
+        if not spec.packages:
+            raise Unavailable(f"{spec.subject} has no package lane: the lane begins with 2.7.0")
+        setup = package_setup(spec, spec.packages[0], sites, toolchain, logs, corpus.digest)
     return setup, make_jobs(in_order(make_plan(cases, [spec], (NONSTRICT,)), read_order()))

@@ -16,8 +16,8 @@ from harness.base.program import command_line
 from harness.base.words import plural
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import err, lanes, say, tell, toolchain_for
-from harness.cli.running import kept_options, show_verdict
+from harness.cli.common import lanes, say, tell, toolchain_for
+from harness.cli.running import kept_options, seen_through, show_verdict
 from harness.register.standing import Expectations, read_expectations
 from harness.run.bisecting import first_showing
 from harness.run.judged_run import JudgedRun, reopen
@@ -30,8 +30,6 @@ from harness.run.nightlies import (
     wheels_in,
 )
 from harness.run.options import RunOptions
-from harness.run.progress import progress_for
-from harness.run.run import run
 from harness.subjects.choosing import likes
 from harness.toolchain import Toolchain
 from harness.toolchain.checkout import commits_between, worktree
@@ -58,7 +56,7 @@ def watch(place: str, store: Path, options: RunOptions, toolchain: Toolchain) ->
     new = new_wheels(wheels, store)
     say(f"{plural(len(wheels), 'wheel')} in {place}, {len(new)} to judge")
     codes = [
-        show_verdict(_run(dataclasses.replace(options, wheel=wheel, out=store), toolchain))
+        show_verdict(seen_through(dataclasses.replace(options, wheel=wheel, out=store), toolchain))
         for wheel in new
     ]
     return max(codes, default=int(ExitCode.GREEN))
@@ -239,7 +237,7 @@ def _of_commits(
 
 def _asked_now(options: RunOptions, defect: str, toolchain: Toolchain, name: str) -> bool | None:
     try:
-        told = _shows(_run(options, toolchain), defect)
+        told = _shows(seen_through(options, toolchain), defect)
     except UsageError as error:
         say(f"{name}: could not be asked: {error}")
         return None
@@ -256,11 +254,3 @@ def _shows(judged: JudgedRun, defect: str) -> bool | None:
         each.key.subject in names and defect in (each.defect, each.fact.text)
         for each in judged.shown
     )
-
-
-def _run(options: RunOptions, toolchain: Toolchain) -> JudgedRun:
-    progress = progress_for(err)
-    try:
-        return run(options, toolchain, load_catalogue(), progress)
-    finally:
-        progress.close()

@@ -68,6 +68,10 @@ OneBuilder = Annotated[
     str,
     typer.Option("--builder", help="segment, or tensorrt-rtx, which really builds the engines."),
 ]
+LaneOfCase = Annotated[
+    str,
+    typer.Option("--lane", help="graph or package; that of the route, or else the case's first."),
+]
 RunSeed = Annotated[int, typer.Option(help="As in the run.")]
 NewOut = Annotated[Path, typer.Option("--out", help="Where to make the run folder.")]
 Subject = Annotated[str, typer.Option(help="A release, name-matching, positional, torch.")]

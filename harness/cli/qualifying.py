@@ -23,7 +23,8 @@ from harness.bench.workers import inliner_workers
 from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.cli import options as option
 from harness.cli.benching import teller
-from harness.cli.common import err, tell, toolchain_for
+from harness.cli.common import tell, toolchain_for
+from harness.cli.running import seen_through
 from harness.gate.attribution import Difference, difference, difference_line, difference_parts
 from harness.gate.findings import Gate, gate_line
 from harness.gate.plain_words import plain
@@ -40,8 +41,6 @@ from harness.report.pages.qualify_page import (
 )
 from harness.run.judged_run import JudgedRun, raise_if_nothing_ran
 from harness.run.options import RunOptions
-from harness.run.progress import progress_for
-from harness.run.run import run
 from harness.runs.gpu_runs import last_gpu_run
 from harness.runs.provenance import provenance_to_json
 from harness.subjects.choosing import found_again
@@ -103,11 +102,7 @@ def qualify_command(
         command_line=command_line(),
     )
     toolchain = toolchain_for(wheelhouse, offline)
-    progress = progress_for(err)
-    try:
-        judged = run(asked, toolchain, catalogue, progress)
-    finally:
-        progress.close()
+    judged = seen_through(asked, toolchain)
     raise_if_nothing_ran(judged)
     (q,) = judged.qualifications
     sizes = _measured(judged, q, toolchain, catalogue, budget) if budget else None

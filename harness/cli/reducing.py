@@ -9,10 +9,8 @@ import shlex
 import sys
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -22,17 +20,14 @@ from harness.base.program import PROGRAM, command_line
 from harness.base.words import plural
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import captures, committed, err, tell, toolchain_for
-from harness.cli.inspecting import (
-    LaneOfCase,
+from harness.cli.common import captures, committed, say, tell, toolchain_for
+from harness.cli.named_cells import (
+    NamedCells,
+    NamedSubject,
     case_of,
-    chosen_routes,
-    known_case,
     lane_of,
     lanes_meant,
-    packaged_subject,
-    routes_of,
-    subject_for,
+    named_cells,
 )
 from harness.gate.signature import Known
 from harness.register.standing import read_expectations
@@ -40,13 +35,12 @@ from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
 from harness.run.reducing import CASE, FAILS, Asked, Reduced, Tried, reduce_model
 from harness.runs.run_directory import LATEST
-from harness.subjects.packages import whole_package
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.toolchain.rig_client import absolute, ask_rig, graph_lane, package_lane
+from harness.toolchain.rig_client import absolute, ask_rig
 from harness.wire.builders import SEGMENT
 from harness.wire.oracles import Harm, Oracle
-from harness.wire.records import CaseInfo, SubjectSpec
+from harness.wire.records import CaseInfo
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import SubjectKind
 
@@ -72,7 +66,7 @@ def reduce_command(
             help="A command that decides: it is given a file, and exits with 1 where that fails."
         ),
     ] = "",
-    lane: LaneOfCase = "",
+    lane: option.LaneOfCase = "",
     capture: option.Capture = "nonstrict",
     corpus: option.CorpusPlaces = None,
     builder: option.OneBuilder = SEGMENT,
@@ -99,30 +93,33 @@ def reduce_command(
     if harm not in ("", *Harm):
         raise UsageError(f"--harm {harm!r}: {', '.join(Harm)}")
     places = absolute(corpus or ())
-    case = case_of(case)
-    info = known_case(case, places)
+    info = case_of(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
     mode = captures(capture)[0]
+    named = NamedSubject(subject, exporter, None, like, run, option.RESULTS)
     if info.origin == HANDMADE:
         if check or harm or defect:
-            raise UsageError(f"{case} has no model; of a handmade split --oracle alone chooses")
-        spec = subject_for(subject, exporter, like, toolchain, option.RESULTS, run)
-        _reduce_split(case, spec, route, oracle, mode, places, toolchain, out)
+            raise UsageError(f"{info.name} has no model; of such a split --oracle alone chooses")
+        cells = named_cells(info, named, Lane.GRAPH, route, builder, toolchain, places, seed=0)
+        _reduce_split(info.name, cells, oracle, mode, out)
         return ExitCode.GREEN
     expectations = read_expectations(corpus=places, undecided=True)
     if defect and defect not in expectations.register.by_id:
         raise UsageError(f"--defect {defect!r} is no known one; `{PROGRAM} defects` lists them")
     known = Known(expectations.table, expectations.register, like)
-    how, out = None, out or Path(f"reduced_{case}.py")
+    out = out or Path(f"reduced_{info.name}.py")
     if check:
-        asked = Asked(case, mode, "", (Route.PLAIN,), {"corpus": places, "seed": seed}, check=check)
+        asked = Asked(
+            info.name, mode, "", (Route.PLAIN,), {"corpus": places, "seed": seed}, check=check
+        )
         done = reduce_model(asked, known, toolchain.python, _Progress())
-        return _written(case, done, how, toolchain, known, out, seed)
+        return _written(info.name, done, None, toolchain, known, out, seed)
     lanes = lanes_meant(info, lane, route, subject, bool(places))
     for chosen in lanes:
-        which = (subject, chosen, route, builder, exporter, like, run)
-        how = _how(info, *which, toolchain, places, seed)
-        asked = Asked(case, mode, how.subject, how.routes, how.setup, oracle, harm, defect)
+        cells = named_cells(info, named, chosen, route, builder, toolchain, places, seed)
+        asked = Asked(
+            info.name, mode, cells.spec.subject, cells.routes, cells.setup, oracle, harm, defect
+        )
         try:
             done = reduce_model(asked, known, toolchain.python, _Progress())
             break
@@ -130,7 +127,7 @@ def reduce_command(
             if chosen is lanes[-1]:
                 raise
             tell(f"{error.what}; the graph lane, which has the inliner alone, is asked next")
-    return _written(case, done, how, toolchain, known, out, seed)
+    return _written(info.name, done, cells, toolchain, known, out, seed)
 
 
 def reduce_call(
@@ -150,49 +147,14 @@ def reduce_call(
     Raises:
         UsageError, SurroundingsError, KeyboardInterrupt: as `reduce_model`.
     """
-    which = (release, lane_of(info, "", route), route, builder, None, "", LATEST)
-    how = _how(info, *which, toolchain, (place,), seed)
-    asked = Asked(info.name, "nonstrict", how.subject, how.routes, how.setup, limit_s=limit_s)
+    named = NamedSubject(release, None, None, "", LATEST, option.RESULTS)
+    lane = lane_of(info, "", route)
+    cells = named_cells(info, named, lane, route, builder, toolchain, (place,), seed)
+    asked = Asked(
+        info.name, "nonstrict", cells.spec.subject, cells.routes, cells.setup, limit_s=limit_s
+    )
     done = reduce_model(asked, known, toolchain.python, _Progress())
-    return _written(info.name, done, how, toolchain, known, out, seed)
-
-
-@dataclass(frozen=True)
-class _How:
-    """Of whom a case is asked, and how."""
-
-    spec: SubjectSpec
-    routes: tuple[Route, ...]
-    setup: Mapping[str, Any]
-    lane: Lane
-    subject: str
-    builder: str
-
-
-def _how(
-    info: CaseInfo,
-    subject: str,
-    lane: Lane,
-    route: str,
-    builder: str,
-    exporter: Path | None,
-    like: str,
-    run: str,
-    toolchain: Toolchain,
-    places: Sequence[str],
-    seed: int,
-) -> _How:
-    if lane is Lane.PACKAGE:
-        spec = packaged_subject(subject, exporter, like, toolchain, option.RESULTS, run)
-        release, site = whole_package(spec, toolchain, load_catalogue(), builder)
-        known = routes_of(info, release.package_routes)
-        setup = package_lane(site, places, seed)
-    else:
-        spec = subject_for(subject, exporter, like, toolchain, option.RESULTS, run)
-        known = routes_of(info, spec.routes)
-        setup = graph_lane(toolchain.emulated_runtime(), [spec], places, seed)
-    routes = chosen_routes(spec.subject, known, route, info.name)
-    return _How(spec, tuple(map(Route, routes)), setup, lane, spec.subject, builder)
+    return _written(info.name, done, cells, toolchain, known, out, seed)
 
 
 class _Progress:
@@ -206,17 +168,13 @@ class _Progress:
         if not tried.kept or now - self._told_at < 1.0:
             return
         self._told_at = now
-        err.print(
-            f"{tried.seconds:4.0f} s, {tried.number:3} tries: {tried.size}",
-            markup=False,
-            soft_wrap=True,
-        )
+        say(f"{tried.seconds:4.0f} s, {tried.number:3} tries: {tried.size}")
 
 
 def _written(
     case: str,
     done: Reduced,
-    how: _How | None,
+    cells: NamedCells | None,
     toolchain: Toolchain,
     known: Known,
     out: Path,
@@ -224,21 +182,21 @@ def _written(
 ) -> int:
     """Write what a reduction came to, and say so."""
     tell(f"{done.before} became {done.after}, by {done.tries} tries in {done.seconds:.0f} s")
-    said = _said(case, done, how, known)
+    said = _said(case, done, cells, known)
     for line in said[1:]:
         tell(line)
     ended = ExitCode.INTERRUPTED if done.interrupted else ExitCode.GREEN
     if not done.text:
         tell(f"no script: {done.why_not}")
         return ExitCode.INCONCLUSIVE
-    file = out if how is None else out.with_name(f"{out.stem}_case.py")
+    file = out if cells is None else out.with_name(f"{out.stem}_case.py")
     paragraphs = "\n\n".join(textwrap.fill(each, _WIDTH) for each in said)
     docstring = paragraphs.replace("\\", "\\\\").replace('"""', "'''")
     replace_file(file, f'"""{docstring}\n"""\n\n{done.text}'.encode())
     tell(f"{file}: the model as a case for --corpus, named {CASE}")
-    if how is None:
+    if cells is None:
         return ended
-    script = _script(done, how, toolchain, "\n\n".join(said), file, out.name, seed)
+    script = _script(done, cells, toolchain, "\n\n".join(said), file, out.name, seed)
     if not script.text:
         tell(f"no script: {script.why_not}")
         return ExitCode.INCONCLUSIVE
@@ -249,14 +207,14 @@ def _written(
     return ended
 
 
-def _said(case: str, done: Reduced, how: _How | None, known: Known) -> list[str]:
+def _said(case: str, done: Reduced, cells: NamedCells | None, known: Known) -> list[str]:
     """What fails, and where it comes from, in paragraphs."""
     origin = f"Reduced from {case}: {done.before} became {done.after}."
-    if done.signature is None or done.verdict is None or how is None:
+    if done.signature is None or done.verdict is None or cells is None:
         return [origin]
     found, call = done.signature, Route(done.signature.place.route)
     fails = (
-        f"{how.subject}, {call.row.call or f'route {call}'}: {done.verdict.label}, "
+        f"{cells.spec.subject}, {call.row.call or f'route {call}'}: {done.verdict.label}, "
         f"{found.harm.word}: {done.verdict.message}"
     )
     defect = known.register.by_id.get(found.defect)
@@ -270,7 +228,7 @@ def _said(case: str, done: Reduced, how: _How | None, known: Known) -> list[str]
 
 def _script(
     done: Reduced,
-    how: _How,
+    cells: NamedCells,
     toolchain: Toolchain,
     what: str,
     file: Path,
@@ -278,8 +236,8 @@ def _script(
     seed: int,
 ) -> Script:
     """The script, made of the file as of any case of a user's own."""
-    if how.spec.kind in (SubjectKind.BUILTIN, SubjectKind.TORCH):
-        return Script("", "", "", f"{how.subject} has no wheel", "")
+    if cells.spec.kind in (SubjectKind.BUILTIN, SubjectKind.TORCH):
+        return Script("", "", "", f"{cells.spec.subject} has no wheel", "")
     assert done.signature is not None
     assert done.verdict is not None
     place = done.signature.place
@@ -287,20 +245,19 @@ def _script(
         CASE,
         "nonstrict",
         (place.route,),
-        how.spec,
+        cells.spec,
         what=what,
         file=name,
         labels=((done.verdict.oracle, done.verdict.label),),
         options=f" --corpus {file}"
-        + ("" if how.builder == SEGMENT else f" --builder {how.builder}"),
+        + ("" if cells.builder == SEGMENT else f" --builder {cells.builder}"),
     )
     corpus = absolute([str(file)])
-    if how.lane is Lane.PACKAGE:
-        _, site = whole_package(how.spec, toolchain, load_catalogue(), how.builder)
-        (script,) = package_scripts_for([wanted], toolchain, site, corpus, seed)
+    if cells.site:
+        (script,) = package_scripts_for([wanted], toolchain, cells.site, corpus, seed)
         return script
-    if how.spec.kind is SubjectKind.RELEASE:
-        release = load_catalogue().get(how.subject)
+    if cells.spec.kind is SubjectKind.RELEASE:
+        release = load_catalogue().get(cells.spec.subject)
         calls = tuple(each for each in release.package_routes if each.reaches is place.route)
         if calls:
             short = dataclasses.replace(wanted, routes=calls)
@@ -318,28 +275,18 @@ def _script(
     return script
 
 
-def _reduce_split(
-    case: str,
-    spec: SubjectSpec,
-    route: str,
-    oracle: str,
-    mode: str,
-    places: Sequence[str],
-    toolchain: Toolchain,
-    out: Path | None,
-) -> None:
+def _reduce_split(case: str, cells: NamedCells, oracle: str, mode: str, out: Path | None) -> None:
     """Shrink a drawn split, into a file of corpus/found."""
-    routes = chosen_routes(spec.subject, spec.routes, route, case)
-    words = "_".join(("found", *(part for part in (oracle, spec.subject) if part), case))
+    words = "_".join(("found", *(part for part in (oracle, cells.spec.subject) if part), case))
     made = out.stem if out else re.sub(r"\W", "_", words)
     (blueprint,) = ask_rig(
         sys.executable,
         "reduce",
-        **graph_lane(toolchain.emulated_runtime(), [spec], places),
-        subject=spec.subject,
+        **cells.setup,
+        subject=cells.spec.subject,
         case=case,
         capture=mode,
-        routes=list(routes),
+        routes=cells.routes,
         oracle=oracle,
         name=made,
     )

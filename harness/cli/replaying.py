@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -59,18 +60,18 @@ def replay_command(
         out=out_dir,
         command_line=command_line(),
     )
-    progress = progress_for(err)
+    toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
     try:
-        toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
-        with workers_on(on, toolchain, jobs) as (launcher, count):
+        with (
+            closing(progress_for(err)) as progress,
+            workers_on(on, toolchain, jobs) as (launcher, count),
+        ):
             options = dataclasses.replace(options, launcher=launcher, jobs=count)
             replayed = replay(
                 clone, since, options, " or ".join(telling), toolchain, catalogue, progress, minutes
             )
     except KeyboardInterrupt:
         fail(ExitCode.INTERRUPTED, f"{INTERRUPTED}; the same command goes on")
-    finally:
-        progress.close()
     for name, data in replay_files(replayed, expression or ", ".join(telling)):
         replace_file(out_dir / name, data)
     tell(replay_headline(replayed))

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from time import sleep
 from typing import Annotated
@@ -205,10 +206,10 @@ def run_command(
     with workers_on(on, toolchain, jobs) as (launcher, count):
         options = dataclasses.replace(options, launcher=launcher, jobs=count)
         if watch:
-            return watched(lambda: _seen_through(options, toolchain, ""), options)
+            return watched(lambda: seen_through(options, toolchain), options)
         before = _latest(out_dir)
         try:
-            judged = _seen_through(options, toolchain, resume_run)
+            judged = seen_through(options, toolchain, resume_run)
         except KeyboardInterrupt:
             made = _latest(out_dir)
             which = resume_run or (str(made) if made != before else "")
@@ -216,15 +217,12 @@ def run_command(
     return show_verdict(judged)
 
 
-def _seen_through(options: RunOptions, toolchain: Toolchain, resume_run: str) -> JudgedRun:
+def seen_through(options: RunOptions, toolchain: Toolchain, resume_run: str = "") -> JudgedRun:
     """A run, a new one or one that goes on, with its progress told."""
-    progress = progress_for(err)
-    try:
+    with closing(progress_for(err)) as progress:
         if resume_run:
             return resume(resume_run, options, toolchain, load_catalogue(), progress)
         return run(options, toolchain, load_catalogue(), progress)
-    finally:
-        progress.close()
 
 
 def watched(ask: Callable[[], JudgedRun], options: RunOptions) -> int:
@@ -353,7 +351,7 @@ def acceptance_command(
 
     Whole runs of the graph lane are held against each other, cell by cell.
     """
-    toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
+    toolchain = toolchain_for(wheelhouse, offline)
     options = RunOptions(
         releases=releases,
         expression=expression,
@@ -364,16 +362,11 @@ def acceptance_command(
     )
 
     def records_of(subjects: Sequence[str]) -> Mapping[str, CellRecord]:
-        progress = progress_for(err)
-        try:
-            asked = dataclasses.replace(options, subjects=tuple(subjects))
-            judged = run(asked, toolchain, catalogue, progress)
-        finally:
-            progress.close()
+        judged = seen_through(dataclasses.replace(options, subjects=tuple(subjects)), toolchain)
         raise_if_nothing_ran(judged)
         return judged.records
 
-    chosen = choose_subjects(toolchain, catalogue, releases=releases)
+    chosen = choose_subjects(toolchain, load_catalogue(), releases=releases)
     subjects = [spec.subject for spec in chosen]
     different = 0
     for each in whole_run_differences(subjects, records_of):  # told at once: the runs take long
