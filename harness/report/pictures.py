@@ -96,7 +96,7 @@ def _drawn(
     ]
     answered = ask_rig(toolchain.python, "pictures", **lane, wanted=wanted)
     drawn = zip(causes, answered, strict=True)
-    return {cause.id: picture_from_json(data) for cause, data in drawn if data}
+    return {cause.defect.id: picture_from_json(data) for cause, data in drawn if data}
 
 
 def worst(model: ReportModel) -> list[LiveCause]:

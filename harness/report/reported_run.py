@@ -1,7 +1,7 @@
 """What the report is made of: a judged run as plain data with its frames, and what a section is.
 
-The gate's findings and the register's defects are adapted to the views here; what compares two
-subjects, and the table of defects, are values of the gate that sections show as they are.
+The gate's findings are adapted to the views here. Defects, what compares two subjects, and the
+table of defects are values of register and gate that sections show as they are.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from harness.gate.case_matrix import CaseMatrix
 from harness.gate.defect_table import DefectTable
 from harness.gate.known import Changes
 from harness.gate.qualify import Qualification
+from harness.register.defects import Defect
 from harness.report.frames import tables
 from harness.report.frames.environments import Compared, compared_in
 from harness.report.frames.frames import cell_frame, sample_frame, verdict_frame
@@ -65,16 +66,10 @@ class ShownBy:
 
 
 @dataclass(frozen=True)
-class CauseView:
+class Cause:
     """One defect of the register and the cells that show it; ``places`` are for its command."""
 
-    id: str
-    title: str
-    why: str
-    where: tuple[str, ...]
-    upstream: tuple[str, ...]
-    workaround: str
-    minimal_case: str
+    defect: Defect
     shown: tuple[ShownBy, ...]
     places: Places = HERE
 
@@ -116,7 +111,7 @@ class ReportedRun:
     findings: Sequence[FindingView]
     notes: Sequence[FindingView] = ()
     good_news: Sequence[FindingView] = ()
-    causes: Sequence[CauseView]
+    causes: Sequence[Cause]
     defects: Sequence[str] = ()
     differences: Mapping[str, Sequence[str]] = field(default_factory=dict)
     defect_table: DefectTable | None = None

@@ -111,9 +111,9 @@ def with_scripts(
 ) -> ReportModel:
     """The model with a script for every cause, or the reason why a cause has none."""
     packages = of_packages(model)
-    of_package_lane = {cause.id for causes in packages.values() for cause in causes}
+    of_package_lane = {cause.defect.id for causes in packages.values() for cause in causes}
     both = (*model[CAUSES].live, *model[CAUSES].gone)
-    rest = [cause for cause in both if cause.id not in of_package_lane]
+    rest = [cause for cause in both if cause.defect.id not in of_package_lane]
     try:
         scripts = _of_graph_lane(rest, judged, toolchain, catalogue)
     except (UsageError, SurroundingsError, Unavailable) as reason:
@@ -133,9 +133,9 @@ def _of_graph_lane(
     scripts, asked = {}, []
     for cause in causes:
         if cause.label.startswith(NEVER_AGAIN):
-            scripts[cause.id] = _without("it does not end by itself")
+            scripts[cause.defect.id] = _without("it does not end by itself")
         elif specs[cause.subject].unavailable:
-            scripts[cause.id] = _without(f"the wheel of {cause.subject} is not at hand")
+            scripts[cause.defect.id] = _without(f"the wheel of {cause.subject} is not at hand")
         else:
             asked.append(cause)
     if not asked:
@@ -149,7 +149,7 @@ def _of_graph_lane(
         for cause in asked
     ]
     made = scripts_for(wanted, toolchain, before.corpus, before.seeds[0])
-    return scripts | {cause.id: script for cause, script in zip(asked, made, strict=True)}
+    return scripts | {cause.defect.id: script for cause, script in zip(asked, made, strict=True)}
 
 
 def _of_package(
@@ -168,8 +168,8 @@ def _of_package(
         _, site = whole_package(spec, toolchain, catalogue)
         made = package_scripts_for(wanted, toolchain, site, before.corpus, before.seeds[0])
     except (UsageError, SurroundingsError, Unavailable) as reason:
-        return {cause.id: _without(str(reason)) for cause in causes}
-    return {cause.id: script for cause, script in zip(causes, made, strict=True)}
+        return {cause.defect.id: _without(str(reason)) for cause in causes}
+    return {cause.defect.id: script for cause, script in zip(causes, made, strict=True)}
 
 
 def _without(why: str) -> Script:
@@ -182,8 +182,8 @@ def _of_cause(cause: LiveCause, spec: SubjectSpec, options: str = "") -> Wanted:
         capture=cause.capture,
         routes=(cause.route,),
         subject=spec,
-        what=cause.why,
-        file=f"{cause.id}.py",
+        what=cause.defect.why,
+        file=f"{cause.defect.id}.py",
         labels=tuple((entry.oracle, entry.label) for entry in cause.entries),
         options=options,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from harness.catalogue.releases import load_catalogue
 from harness.gate.findings import Finding, mistake
 from harness.gate.judge import GateReport, judge
 from harness.gate.reach import reach_in
-from harness.register.defects import Defect
 from harness.register.facts import Fact
 from harness.register.faults import Fault
 from harness.register.standing import read_expectations
@@ -21,7 +20,7 @@ from harness.report.model import ReportModel
 from harness.report.pages.junit import junit
 from harness.report.reported_run import (
     EXPECTATIONS,
-    CauseView,
+    Cause,
     FindingView,
     ReportedRun,
     ShownBy,
@@ -167,7 +166,7 @@ def _classes(report: GateReport) -> dict[str, str]:
     return {cell_id: found.value for cell_id, found in report.classes.items()}
 
 
-def causes_of(judged: JudgedRun) -> list[CauseView]:
+def causes_of(judged: JudgedRun) -> list[Cause]:
     """The defects that this run shows, those with the most cells first."""
     register = judged.expectations.register
     shown: dict[str, list[ShownBy]] = {}
@@ -177,7 +176,7 @@ def causes_of(judged: JudgedRun) -> list[CauseView]:
             seen = ShownBy(each.key, _harm(fact), fact.oracle, fact.fails, fact.says)
             shown.setdefault(each.defect, []).append(seen)
     return [
-        _cause(register.by_id[name], cells, judged.places)
+        Cause(register.by_id[name], tuple(cells), judged.places)
         for name, cells in sorted(shown.items(), key=lambda item: -len(item[1]))
     ]
 
@@ -189,25 +188,11 @@ def _harm(fact: Fact) -> str:
     return Oracle(fact.oracle).row.usual_harm.value
 
 
-def _cause(defect: Defect, shown: Sequence[ShownBy], places: Places) -> CauseView:
-    return CauseView(
-        id=defect.id,
-        title=defect.title,
-        why=defect.why,
-        where=defect.where,
-        upstream=defect.upstream,
-        workaround=defect.workaround,
-        minimal_case=defect.minimal_case,
-        shown=tuple(shown),
-        places=places,
-    )
-
-
 def _defect_tests(judged: JudgedRun) -> list[tuple[str, str, str, str]]:
     """Each defect that this run asks for: its id, title, how many cells show it, and a failure."""
     cells: dict[str, set[str]] = {}
     for cause in causes_of(judged):
-        cells[cause.id] = {each.key.cell_id for each in cause.shown}
+        cells[cause.defect.id] = {each.key.cell_id for each in cause.shown}
     wrong: dict[str, list[str]] = {}
     for finding in judged.report.findings:
         for name in finding.defects:

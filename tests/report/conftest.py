@@ -19,7 +19,7 @@ from harness.gate.reach import observed_reach
 from harness.report.frames.frames import cell_frame, verdict_frame
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import Drawn, page
-from harness.report.reported_run import CauseView, FindingView, ReportedRun, ShownBy
+from harness.report.reported_run import Cause, FindingView, ReportedRun, ShownBy
 from harness.report.sections.causes import CAUSES, Causes, LiveCause
 from harness.wire.oracles import Oracle, Symptom
 from harness.wire.records import (
@@ -33,6 +33,7 @@ from harness.wire.records import (
 )
 from harness.wire.routes import Route
 from harness.wire.vocabulary import CellState, Outcome, Stage, SubjectKind
+from tests.record_builders import defect
 
 FAMILIES = (
     "multi_output_engines",
@@ -111,7 +112,7 @@ class Known:
     subjects: tuple[str, ...]
     routes: tuple[str, ...]
 
-    def view(self, records: Sequence[CellRecord]) -> CauseView:
+    def view(self, records: Sequence[CellRecord]) -> Cause:
         shown = tuple(
             ShownBy(record.key, verdict.graded.value, self.oracle, self.label, verdict.message)
             for record in records
@@ -120,9 +121,8 @@ class Known:
             if (verdict.oracle, verdict.label) == (self.oracle, self.label)
         )
         upstream = (self.upstream,) if self.upstream else ()
-        return CauseView(
-            self.id, self.title, "why", ("f (file.py)",), upstream, "none", self.cases[0], shown
-        )
+        known = defect(self.id, title=self.title, upstream=upstream, minimal_case=self.cases[0])
+        return Cause(dataclasses.replace(known, why="why", where=("f (file.py)",)), shown)
 
     def _names(self, key: CellKey) -> bool:
         return key.case in self.cases and key.subject in self.subjects and key.route in self.routes
@@ -256,7 +256,8 @@ def cause(id: str = "some-cause", harm: str = "interface", **changes: Any) -> Li
     """A cause of the full run's newest release, with another id and harm and other changes."""
     first = _first_cause()
     entries = (dataclasses.replace(first.entries[0], harm=harm),)
-    return dataclasses.replace(first, **{"id": id, "harm": harm, "entries": entries} | changes)
+    given = {"defect": defect(id), "harm": harm, "entries": entries}
+    return dataclasses.replace(first, **given | changes)
 
 
 def model_with(*live: LiveCause) -> ReportModel:

@@ -17,7 +17,7 @@ def live(run, subject="2.14.0", causes=None):
 
 
 def test_counts_cases_and_routes_are_those_of_the_newest_release(run):
-    found = {item.id: item for item in live(run)}
+    found = {item.defect.id: item for item in live(run)}
     item = found["engine-getitem-metadata"]
     assert (item.cells, item.routes, item.cases) == (
         2, ("legacy", "export"), ("case_relu_fallbacks",),
@@ -28,12 +28,12 @@ def test_counts_cases_and_routes_are_those_of_the_newest_release(run):
 
 def test_a_listed_cause_that_the_newest_release_does_not_show_is_not_live(run):
     run.causes[0] = dataclasses.replace(run.causes[0], subjects=("2.13.0", "2.14.0"))
-    assert "name-matching" not in {item.id for item in live(run)}
-    assert "name-matching" in {item.id for item in live(run, "2.13.0")}
+    assert "name-matching" not in {item.defect.id for item in live(run)}
+    assert "name-matching" in {item.defect.id for item in live(run, "2.13.0")}
 
 
 def test_a_hypothetical_cell_is_no_live_cell(run):
-    routes = {item.id: item.routes for item in live(run, "2.10.0")}
+    routes = {item.defect.id: item.routes for item in live(run, "2.10.0")}
     assert routes["engine-getitem-metadata"] == ("legacy",)
 
 
@@ -56,7 +56,8 @@ def test_the_minimal_case_of_a_defect_comes_first_where_it_shows(run):
     view = run.causes[2].view(run.records)
     cases = {each.key.case for each in view.shown}
     for name in cases:
-        (item,) = live(run, causes=[dataclasses.replace(view, minimal_case=name)])
+        known = dataclasses.replace(view.defect, minimal_case=name)
+        (item,) = live(run, causes=[dataclasses.replace(view, defect=known)])
         assert item.cases[0] == name
 
 

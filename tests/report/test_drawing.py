@@ -111,7 +111,7 @@ def test_what_a_box_says_cannot_leave_the_picture():
 def test_the_page_shows_a_cause_with_its_picture(run):
     model = run.model()
     cause = model[CAUSES].live[0]
-    text = undrawn_page(dataclasses.replace(model, pictures={cause.id: PICTURE}))
+    text = undrawn_page(dataclasses.replace(model, pictures={cause.defect.id: PICTURE}))
     assert f'aria-label="Split graph of {cause.cases[0]}"' in text
     assert text.count('<path class="wire wrong"') == 1
     ids = re.findall(r' id="([^"]+)"', text)

@@ -159,7 +159,7 @@ def test_an_oracle_that_judged_nothing_is_named_as_not_checked(run):
 
 def test_live_causes_are_those_of_the_newest_release_worst_first(model):
     live = model[CAUSES].live
-    assert [cause.id for cause in live] == ["keyword-order", "engine-getitem-metadata"]
+    assert [cause.defect.id for cause in live] == ["keyword-order", "engine-getitem-metadata"]
     assert live[0].command == (
         "python -m harness explain case_dynamic_dims --subject 2.14.0 --route legacy"
     )

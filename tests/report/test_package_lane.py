@@ -122,7 +122,7 @@ def test_a_cause_counts_the_cells_of_each_lane_apart(mixed):
     mixed.causes[1] = dataclasses.replace(
         entry, cases=(*entry.cases, "one"), routes=(*entry.routes, "no-retrace", "retrace")
     )
-    live = next(cause for cause in mixed.model()[CAUSES].live if cause.id == entry.id)
+    live = next(cause for cause in mixed.model()[CAUSES].live if cause.defect.id == entry.id)
     assert (live.cells, live.package_cells) == (2, 2)
     assert live.cases[0] == "case_relu_fallbacks"
     assert "2 cells and 2 of the package lane" in undrawn_page(mixed.model())

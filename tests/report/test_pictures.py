@@ -9,7 +9,7 @@ def test_the_worst_are_drawn_and_no_more_than_a_dozen():
     model = model_with(
         *(cause(f"cause-{number}") for number in range(20)), cause("cause-20", "silent")
     )
-    ids = [each.id for each in worst(model)]
+    ids = [each.defect.id for each in worst(model)]
     assert len(ids) == MOST
     assert ids[0] == "cause-20"
 
@@ -30,7 +30,7 @@ def test_what_only_packages_show_is_drawn_by_release():
             cause("cause-5", cells=0, subject="2.13.0"),
         )
     )
-    ids = {release: [each.id for each in causes] for release, causes in found.items()}
+    ids = {release: [each.defect.id for each in causes] for release, causes in found.items()}
     assert ids == {"2.13.0": ["cause-3", "cause-5"], "2.14.0": ["cause-4"]}
 
 

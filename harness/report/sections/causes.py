@@ -9,7 +9,8 @@ from typing import Final
 
 import pandas as pd
 
-from harness.report.reported_run import CauseView, ReportedRun, Section, ShownBy
+from harness.register.defects import Defect
+from harness.report.reported_run import Cause, ReportedRun, Section, ShownBy
 from harness.runs.commands import explain_command
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CaseInfo
@@ -42,14 +43,9 @@ class LiveCause:
     ``cells`` of the graph lane, ``package_cells`` and ``engine_cells`` of the others.
     """
 
-    id: str
-    title: str
-    why: str
-    where: tuple[str, ...]
-    workaround: str
+    defect: Defect
     harm: str
     label: str
-    upstream: tuple[str, ...]
     cells: int
     package_cells: int
     engine_cells: int
@@ -104,7 +100,7 @@ def build_causes(run: ReportedRun) -> Causes:
 
 
 def live_causes(
-    causes: Sequence[CauseView], cells: Collection[str], subject: str, order: Sequence[str]
+    causes: Sequence[Cause], cells: Collection[str], subject: str, order: Sequence[str]
 ) -> tuple[LiveCause, ...]:
     """The causes that ``subject`` still has, worst first, as its own cells show them.
 
@@ -114,11 +110,11 @@ def live_causes(
     """
     found = (_shown(cause, cells, subject, order) for cause in causes)
     live = [cause for cause in found if cause is not None]
-    return tuple(sorted(live, key=lambda cause: (*badness(cause.entries[0]), cause.id)))
+    return tuple(sorted(live, key=lambda cause: (*badness(cause.entries[0]), cause.defect.id)))
 
 
 def gone_causes(
-    causes: Sequence[CauseView],
+    causes: Sequence[Cause],
     cells: Collection[str],
     releases: Sequence[str],
     order: Sequence[str],
@@ -135,7 +131,7 @@ def gone_causes(
         if last is not None and last.subject != releases[-1]:
             gone.append(last)
     return tuple(
-        sorted(gone, key=lambda cause: (*badness(cause.entries[0]), -cause.cells, cause.id))
+        sorted(gone, key=lambda cause: (*badness(cause.entries[0]), -cause.cells, cause.defect.id))
     )
 
 
@@ -156,7 +152,7 @@ def badness(seen: ShownBy | SeenAs) -> tuple[int, int]:
 
 
 def _shown(
-    cause: CauseView, cells: Collection[str], subject: str, order: Sequence[str]
+    cause: Cause, cells: Collection[str], subject: str, order: Sequence[str]
 ) -> LiveCause | None:
     """A cause as the subject's cells show it; None if none does."""
     here = [each for each in cause.shown if each.key.subject == subject]
@@ -168,7 +164,7 @@ def _shown(
     place = {name: at for at, name in enumerate(order)}
     cases = sorted(
         packages | graph,
-        key=lambda name: (name not in graph, name != cause.minimal_case, place[name]),
+        key=lambda name: (name not in graph, name != cause.defect.minimal_case, place[name]),
     )
     first = [each for each in here if each.key.case == cases[0]]
     if cases[0] in graph:
@@ -182,14 +178,9 @@ def _shown(
     route = smallest.key.route
     graph_cells, package_cells, engine_cells = _counts(here)
     return LiveCause(
-        id=cause.id,
-        title=cause.title,
-        why=cause.why,
-        where=cause.where,
-        workaround=cause.workaround,
+        defect=cause.defect,
         harm=seen[0].harm,
         label=seen[0].label,
-        upstream=cause.upstream,
         cells=graph_cells,
         package_cells=package_cells,
         engine_cells=engine_cells,

@@ -99,7 +99,7 @@ def build_defects(run: ReportedRun) -> DefectsView | None:
     return DefectsView(
         table=run.defect_table,
         parts=parts_of(run.defect_table, folded=run.has_candidate),
-        causes={cause.id: cause for cause in (*shown.live, *shown.gone)},
+        causes={cause.defect.id: cause for cause in (*shown.live, *shown.gone)},
     )
 
 

@@ -196,7 +196,8 @@ def _stateful(run: ReportedRun) -> set[str]:
     """The cases that have state: they show a defect that the register says only state meets."""
     rows = run.defect_table.rows if run.defect_table else ()
     defects = {row.defect.id for row in rows if HAVING_STATE & set(row.defect.models)}
-    return {shown.key.case for cause in run.causes if cause.id in defects for shown in cause.shown}
+    causes = [cause for cause in run.causes if cause.defect.id in defects]
+    return {shown.key.case for cause in causes for shown in cause.shown}
 
 
 def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:

@@ -37,7 +37,7 @@ def build_own_cases(run: ReportedRun) -> OwnCases | None:
     matrix = run.own_cases
     if matrix is None:
         return None
-    titles = {cause.id: cause.title for cause in run.causes}
+    titles = {cause.defect.id: cause.defect.title for cause in run.causes}
     return OwnCases(
         columns=matrix.columns,
         cases=tuple(row.case for row in matrix.rows),
