@@ -17,13 +17,8 @@ from harness.cli.reducing import reduce_call
 from harness.expectations import EXPECTATIONS
 from harness.gate.model_answer import ModelAnswer, Standing, packs_otherwise, standing_of
 from harness.gate.signature import Known
-from harness.report.check_report import (
-    Told,
-    answer_lines,
-    causes_told,
-    first_line,
-    write_check,
-)
+from harness.report.check_report import write_check
+from harness.report.check_words import Told, answer_lines, causes_told, first_line
 from harness.run.check import (
     Checked,
     ModelOptions,

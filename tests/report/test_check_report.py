@@ -10,7 +10,8 @@ from harness.base.errors import UsageError
 from harness.catalogue.releases import Catalogue
 from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing
 from harness.machine.cuda import Device
-from harness.report.check_report import answer_lines, causes_told, check_html, write_check
+from harness.report.check_report import check_html, write_check
+from harness.report.check_words import answer_lines, causes_told
 from harness.run.check import Checked, check
 from harness.run.options import RunOptions
 from harness.run.progress import progress_for

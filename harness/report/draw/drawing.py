@@ -63,10 +63,10 @@ class Picture:
 
     boxes: tuple[Box, ...]
     wires: tuple[Wire, ...]
-    wrong: tuple[WrongWire, ...]
-    lost: tuple[str, ...]
-    raised: str
-    unreadable: str
+    wrong: tuple[WrongWire, ...] = ()
+    lost: tuple[str, ...] = ()
+    raised: str = ""
+    unreadable: str = ""
 
 
 @dataclass(frozen=True)
