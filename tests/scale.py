@@ -79,13 +79,6 @@ class Scaled:
         self._any = next(r for r in self._records.values() if r.label == "ok")
 
 
-def _again(entry: Entry, number: int) -> Entry:
-    place = entry.place
-    return dataclasses.replace(
-        entry, place=dataclasses.replace(place, case=f"{place.case}_{number}")
-    )
-
-
 def plan_step(scaled: Scaled, folder: Path) -> None:
     plan = scaled.plan()
     for number in range(SHARDS):

@@ -142,11 +142,7 @@ def reduce_call(
     out: Path,
     limit_s: float,
 ) -> int:
-    """Reduce what one call of a release shows of a model, and write the script.
-
-    Raises:
-        UsageError, SurroundingsError, KeyboardInterrupt: as `reduce_model`.
-    """
+    """Reduce what one call of a release shows of a model, and write the script."""
     named = NamedSubject(release, None, None, "", LATEST, option.RESULTS)
     lane = lane_of(info, "", route)
     cells = named_cells(info, named, lane, route, builder, toolchain, (place,), seed)

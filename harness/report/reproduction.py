@@ -63,12 +63,7 @@ def package_scripts_for(
     corpus: Sequence[str] = (),
     seed: int = 0,
 ) -> list[Script]:
-    """A script for each failure of a release's or a candidate's package, or why there is none.
-
-    Raises:
-        Unavailable: the package cannot be had here.
-        SurroundingsError: the rig cannot be asked.
-    """
+    """A script for each failure of a release's or a candidate's package, or why there is none."""
     site = toolchain.package_site(package) if isinstance(package, Release) else package
     lane = package_lane(site, corpus, seed)
     return _asked(toolchain, lane, wanted)

@@ -73,10 +73,6 @@ def findings(
 
     Args:
         with_cause: whether script and test say why it is so; an issue does that itself.
-
-    Raises:
-        Unavailable: the package cannot be had here.
-        SurroundingsError: the rig cannot be asked.
     """
     spec = release_subject(release, None, _ASKED)
     cells = {each.defect.id: _cells(each, standings) for each in shown}
@@ -192,10 +188,7 @@ def issue_text(
 ) -> str:
     """The text of an upstream issue, in the sections of upstream's own template for bugs.
 
-    Raises:
-        UsageError: the release does not have the defect.
-        Unavailable: the package cannot be had here.
-        SurroundingsError: the rig cannot be asked.
+    Raises UsageError where the release does not have the defect.
     """
     standing = standings.of(defect.id, release.version)
     if standing.state is not State.SHOWN:
