@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.catalogue.releases import load_catalogue
 from harness.register.standing import Expectations, read_expectations
-from harness.register.table import Entry, Table
+from harness.register.table import Table
 from harness.report.run_report import write_run_report
 from harness.run.judged_run import Expected, judged_run, summary_of
 from harness.runs.merging import Part, merge
