@@ -1,5 +1,6 @@
 """The command line and Python as programs of their own, run to their end."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -8,8 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from harness.base.process import Ended
+from harness.catalogue.releases import load_catalogue
+from harness.register.standing import read_expectations
 from harness.rig.workers.warm import become
+from harness.run.judged_run import Expected, faults_in
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.rig_client import read_corpus
 
 Completed = subprocess.CompletedProcess
 
@@ -30,9 +35,17 @@ def harness(*arguments: str | Path, cwd: Path = PROJECT_ROOT, **environment: str
     """What `python -m harness ARGUMENTS` ended with and printed.
 
     It runs in a fork of this process, which has imported already what takes a command's first
-    seconds.
+    seconds, and knows what each run is judged by.
     """
+    know_what_is_expected()
     return in_a_fork("harness", arguments, cwd, environment)
+
+
+@functools.cache
+def know_what_is_expected() -> None:
+    """Hold register, table and corpus against each other once, for all runs of this process."""
+    corpus = read_corpus(sys.executable, cache=PROJECT_ROOT / ".cache")
+    faults_in(Expected(read_expectations(), corpus, load_catalogue()))
 
 
 def answered_in_a_fork(

@@ -25,7 +25,7 @@ from harness.gate.qualify import Qualification, qualify
 from harness.gate.reach import reach_in
 from harness.gate.shown_defects import shown_defects
 from harness.gate.summary import summarise
-from harness.register.faults import faults_of
+from harness.register.faults import Fault, faults_of
 from harness.register.standing import Expectations, Standings, read_expectations
 from harness.runs.candidates import candidates_of
 from harness.runs.commands import Places
@@ -214,20 +214,13 @@ def judged_run(
     planned = {cell.key.case for cell in plan}
     chosen = tuple(case for case in cases if case.name in planned)
     subjects = provenance.subjects
-    faults = (
-        faults_of(
-            known.register, known.table, judged_cells(cases, known_subjects(expected.catalogue))
-        )
-        if known.table.entries
-        else ()
-    )
     report = judge(
         plan,
         records,
         known.table,
         subjects,
         likes(subjects),
-        faults,
+        faults_in(expected),
         known.register,
         without_table=bool(provenance.corpus) and not known.table.entries,
     )
@@ -244,6 +237,27 @@ def judged_run(
         all_cases=cases,
         scope=_in_budget(provenance, plan) or scope_of(plan, cases),
     )
+
+
+_known_faults: dict[tuple[object, ...], tuple[Fault, ...]] = {}
+
+
+def faults_in(expected: Expected) -> tuple[Fault, ...]:
+    """What contradicts itself in the expectations.
+
+    It takes half a second, and one process may judge many runs by the same: of what has not changed
+    it is known.
+    """
+    known, cases = expected.expectations, expected.corpus.cases
+    table, subjects = known.table, known_subjects(expected.catalogue)
+    if not table.entries:
+        return ()
+    rows, asked = frozenset(table.entries.items()), frozenset(table.asked.items())
+    said = known.register, rows, asked, table.without_rows, cases, subjects
+    if said not in _known_faults:
+        _known_faults.clear()
+        _known_faults[said] = faults_of(known.register, table, judged_cells(cases, subjects))
+    return _known_faults[said]
 
 
 def _in_budget(provenance: Provenance, plan: Sequence[PlannedCell]) -> str:
