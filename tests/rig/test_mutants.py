@@ -41,8 +41,7 @@ NO_MUTANT = {
 }
 
 
-def verdicts(case, inliner, route):
-    record = cell_record(case, inliner, route)
+def verdicts(record):
     return [(verdict.label, verdict.message) for verdict in record.verdicts]
 
 
@@ -62,14 +61,15 @@ def quick(prepared):
 
 @pytest.fixture(scope="module")
 def sound(quick, inliners):
-    """What is said of a quick cell of the newest release; it is asked once."""
-    return functools.cache(lambda cell: verdicts(quick[cell.case], inliners[NEWEST], cell.route))
+    """The record of a quick cell of the newest release; it is asked once."""
+    return functools.cache(lambda cell: cell_record(quick[cell.case], inliners[NEWEST], cell.route))
 
 
 def differences(mutant: Inliner, sound, cases: Mapping[str, PreparedCase]) -> Iterator[str]:
     """The quick cells in which a mutant is judged otherwise than what it was made of."""
     for cell in QUICK:
-        if verdicts(cases[cell.case], mutant, cell.route) != sound(cell):
+        record = cell_record(cases[cell.case], mutant, cell.route)
+        if verdicts(record) != verdicts(sound(cell)):
             yield f"{cell.case} by {cell.route}"
 
 
@@ -79,7 +79,7 @@ def test_the_quick_cells_find_every_mutant(mutant, load_mutant, quick, sound):
 
 
 def test_a_mutant_is_judged_alike_if_programs_that_were_judged_need_no_verdicts(
-    load_mutant, quick, inliners
+    load_mutant, quick, sound
 ):
     """Each quick cell is asked of one mutant."""
     taken = set()
@@ -87,13 +87,13 @@ def test_a_mutant_is_judged_alike_if_programs_that_were_judged_need_no_verdicts(
         wrong = load_mutant(mutant)
         for cell in QUICK[number :: len(REPEATING)]:
             case = quick[cell.case]
-            sound = cell_record(case, inliners[NEWEST], cell.route)
-            if sound.verdict(Oracle.DETERMINISM).failed:
+            right = sound(cell)
+            if right.verdict(Oracle.DETERMINISM).failed:
                 continue
-            told = cell_record(case, wrong, cell.route, like=sound.program)
+            told = cell_record(case, wrong, cell.route, like=right.program)
             taken |= {mutant.name} if not told.verdicts else set()
             in_full = cell_record(case, wrong, cell.route)
-            assert said(told if told.verdicts else sound) == said(in_full), (mutant.name, cell)
+            assert said(told if told.verdicts else right) == said(in_full), (mutant.name, cell)
     assert len(taken) > len(REPEATING) / 2
 
 

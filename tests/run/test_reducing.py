@@ -126,7 +126,7 @@ def test_what_no_call_of_a_user_shows_is_a_short_script_of_what_stands_behind_lo
 ):
     script = tmp_path / "small.py"
     done = harness(
-        *("reduce", "small_effect", "--corpus", place, "--subject", RELEASE),
+        *("reduce", "tiny_effect", "--corpus", place, "--subject", RELEASE),
         *("--route", "export", "--out", script),
     )
     assert done.returncode == 0, done.stderr
@@ -138,7 +138,7 @@ def test_what_no_call_of_a_user_shows_is_a_short_script_of_what_stands_behind_lo
     assert "aten.add_.Tensor" in text
     assert "compile() lowers this model to another one" in text
     assert "compiled, _ = fast_partition(" in text
-    assert "Made by `python -m harness reduce small_effect" in " ".join(text.split())
+    assert "Made by `python -m harness reduce tiny_effect" in " ".join(text.split())
     assert len(text.splitlines()) < 90
     assert (tmp_path / "small_case.py").read_text().count("aten.add_.Tensor") == 2
     with_release = PROJECT_ROOT / "docs" / "ten-failures" / "run.py"
@@ -154,7 +154,7 @@ def test_of_a_user_s_own_case_the_calls_of_the_package_are_reduced_before_the_in
 ):
     script = tmp_path / "small.py"
     done = harness(
-        "reduce", "small_effect", "--corpus", place, "--subject", RELEASE, "--out", script
+        "reduce", "tiny_effect", "--corpus", place, "--subject", RELEASE, "--out", script
     )
     assert done.returncode == 0, done.stderr
     assert f"{RELEASE}, compile(): wrong-values@compile, silent: " in done.stdout

@@ -71,6 +71,11 @@ def small_effect():
     return Program(floats((4, 16)), model=Deep(4))
 
 
+@case(Family.CACHES, catches="an op that only writes, in 10 others", fallback=WRITES)
+def tiny_effect():
+    return Program(floats((4, 16)), model=Deep(2))
+
+
 @case(Family.NAME_COLLISIONS, catches="a namesake, in 200 ops", fallback=RELU)
 def deep_collision():
     return Program(floats((4, 16)), model=Collides(40))
