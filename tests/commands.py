@@ -8,6 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 
+# Here, so that forks of this process have them: they are the first seconds of a command.
+import harness.cli.running
+import harness.report.run_report
 from harness.base.process import Ended
 from harness.catalogue.releases import load_catalogue
 from harness.register.standing import read_expectations

@@ -146,25 +146,6 @@ def test_a_broken_wire_turns_the_gate_red_on_the_first_screen(finished, release_
     assert "should read" in told
 
 
-def test_an_exporter_that_changes_nothing_is_green_with_its_known_defects(
-    finished, release_specs, tmp_path
-):
-    same = _exporter(release_specs["2.14.0"], tmp_path / "_exporter.py")
-    with same.open("a") as file:
-        file.write("\n# another inliner id\n")
-    code, printed, err = harness(
-        "run",
-        "--exporter",
-        same,
-        "-k",
-        "relu_once or returns_its_own",
-        *ONE,
-        "--out",
-        tmp_path / "out",
-    )
-    assert code == 0, printed + err
-
-
 @pytest.mark.slow
 def test_an_exporter_that_is_like_an_old_release_is_worse_than_the_newest(
     finished, release_specs, tmp_path
