@@ -6,6 +6,7 @@ import itertools
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -84,7 +85,7 @@ def show_command(
         print(split_text(sys.executable, case, captures(capture)[0], places))
         return
     toolchain = toolchain_for()
-    drawn_by = [subject_for(name, None, "", toolchain, option.RESULTS) for name in subject or ()]
+    drawn_by = [NamedSubject(name).spec(toolchain) for name in subject or ()]
     files = drawn(toolchain.emulated_runtime(), case, captures(capture)[0], drawn_by, places)
     for path in write(files, draw):
         tell(str(path))

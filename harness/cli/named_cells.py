@@ -12,6 +12,7 @@ from harness.base.errors import SurroundingsError, UsageError
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue
 from harness.cli.common import cases_here, say
+from harness.cli.options import RESULTS
 from harness.register.defects import read_register
 from harness.runs.candidates import candidates_of, changed_since, file_of
 from harness.runs.run_directory import LATEST
@@ -31,11 +32,11 @@ class NamedSubject:
     """A subject as a user names it: by its name, or by the file or wheel that is a candidate."""
 
     name: str
-    exporter: Path | None
-    wheel: Path | None
-    like: str
-    run: str
-    out_dir: Path
+    exporter: Path | None = None
+    wheel: Path | None = None
+    like: str = ""
+    run: str = LATEST
+    out_dir: Path = RESULTS
 
     def spec(self, toolchain: Toolchain) -> SubjectSpec:
         """The subject itself: built in, a release, a file, or a candidate of a run."""

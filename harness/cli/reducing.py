@@ -96,7 +96,7 @@ def reduce_command(
     info = case_of(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
     mode = captures(capture)[0]
-    named = NamedSubject(subject, exporter, None, like, run, option.RESULTS)
+    named = NamedSubject(subject, exporter, like=like, run=run)
     if info.origin == HANDMADE:
         if check or harm or defect:
             raise UsageError(f"{info.name} has no model; of such a split --oracle alone chooses")
@@ -143,7 +143,7 @@ def reduce_call(
     limit_s: float,
 ) -> int:
     """Reduce what one call of a release shows of a model, and write the script."""
-    named = NamedSubject(release, None, None, "", LATEST, option.RESULTS)
+    named = NamedSubject(release)
     lane = lane_of(info, "", route)
     cells = named_cells(info, named, lane, route, builder, toolchain, (place,), seed)
     asked = Asked(

@@ -47,7 +47,7 @@ def reproduce_command(
     places = places_of(corpus, run, option.RESULTS)
     info = case_of(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
-    named = NamedSubject(subject, exporter, wheel, like, run, option.RESULTS)
+    named = NamedSubject(subject, exporter, wheel, like, run)
     options = _as_given(corpus or (), named, lane, builder)
     script = Script("", "", "", "", "")
     for chosen in lanes_meant(info, lane, route, subject, bool(places)):
