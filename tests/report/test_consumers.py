@@ -4,7 +4,6 @@
 License 2.0.
 """
 
-import copy
 import json
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import pytest
 from jsonschema import Draft202012Validator
 from junitparser import Failure, JUnitXml
 
-import harness
 from harness.report.pages.junit import junit
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.oracles import Oracle
@@ -33,15 +31,6 @@ def test_every_record_of_a_published_runs_defects_is_valid_by_osvs_own_schema(de
     assert len(defects) > 60
     wrong = [f"{each['id']}: {e.message}" for each in defects for e in validator.iter_errors(each)]
     assert wrong == []
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("id", "inliner-x"), ("modified", "yesterday"), ("affected", [{"ranges": [{"type": "X"}]}])],
-)
-def test_osvs_schema_refuses_what_is_none_of_its_records(defects, name, value):
-    planted = {**copy.deepcopy(defects[0]), name: value}
-    assert list(Draft202012Validator(SCHEMA).iter_errors(planted))
 
 
 def test_junitparser_reads_as_many_cases_and_failures_as_there_are(red, planted, tmp_path):
@@ -74,10 +63,3 @@ def test_pandas_and_pyarrow_read_a_published_runs_records_and_count_what_its_sum
     ended = cells[cells["state"] == "ended"]
     assert len(cells) - len(ended) == summary["cells"]["unsupported"]
     assert set(frame["oracle"].dropna()) == set(map(str, Oracle))
-
-
-def test_the_frames_of_a_notebook_are_what_a_run_writes_as_parquet(tmp_path):
-    frames = harness.open_run(str(PUBLISHED))
-    written = tmp_path / "cells.parquet"
-    frames.cells.to_parquet(written)
-    pd.testing.assert_frame_equal(pd.read_parquet(written), frames.cells)

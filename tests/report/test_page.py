@@ -162,13 +162,6 @@ def test_a_defect_is_told_by_its_title_its_mechanism_and_its_workaround(run):
     assert "Workaround: none" in told
 
 
-def test_a_message_cannot_break_out_of_the_page(red, planted):
-    text = undrawn_page(red.model())
-    assert planted not in text
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
-    Outline(text)
-
-
 def test_a_red_page_names_case_subject_reason_and_command_above_the_matrix(red):
     text = undrawn_page(red.model())
     first = text[text.index("<h1>") : text.index('id="matrix"')]

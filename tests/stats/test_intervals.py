@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from harness.stats.intervals import (
     Change,
@@ -29,27 +28,11 @@ def test_a_t_interval_holds_the_mean_and_grows_with_confidence(values, confidenc
     assert narrow.high <= wide.high + 1e-9
 
 
-@given(numbers, st.floats(-10, 10))
-def test_an_interval_moves_with_its_values(values, by):
-    still, moved = t_interval(values, 0.95), t_interval([value + by for value in values], 0.95)
-    assert math.isclose(moved.low, still.low + by, abs_tol=1e-6)
-    assert math.isclose(moved.high, still.high + by, abs_tol=1e-6)
-
-
 @given(numbers, st.floats(0.001, 0.5))
 def test_a_p_value_and_an_interval_say_the_same(values, alpha):
     p_value, interval = t_p_value(values), t_interval(values, 1 - alpha)
     if abs(p_value - alpha) > 1e-6 and interval.high - interval.low > 2e-9:
         assert (p_value < alpha) == (not interval.low <= 0 <= interval.high)
-
-
-def test_an_interval_covers_as_often_as_it_says():
-    generator = np.random.default_rng(5)
-    hits = 0
-    for _ in range(400):
-        found = t_interval(list(generator.normal(1.0, 0.3, 12)), 0.95)
-        hits += found.low <= 1.0 <= found.high
-    assert 0.93 <= hits / 400 <= 0.985
 
 
 def test_welch_covers_a_difference_of_samples_that_vary_unlike():
@@ -84,16 +67,6 @@ def test_a_share_lies_in_its_interval(hits, more):
 
 def test_no_hit_in_three_hundred_leaves_little_more_than_a_per_cent():
     assert clopper_pearson(0, 300, 0.95).high == pytest.approx(0.0122, abs=1e-4)
-
-
-def test_the_exact_interval_covers_at_least_as_often_as_it_says():
-    share, trials = 0.03, 100
-    covered = sum(
-        stats.binom.pmf(hits, trials, share)
-        for hits in range(trials + 1)
-        if (found := clopper_pearson(hits, trials, 0.95)).low <= share <= found.high
-    )
-    assert covered >= 0.95
 
 
 BAND = math.log(1.05)
