@@ -40,7 +40,7 @@ from harness.wire.routes import Lane, Route
 
 def list_command(
     expression: option.Expression = "",
-    family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
+    family: option.Families = None,
     corpus: option.CorpusPlaces = None,
     as_json: option.Json = False,
 ) -> None:
@@ -92,7 +92,7 @@ def show_command(
 
 
 def explain_command(
-    case: Annotated[str, typer.Argument(help="A case's name, or a defect's id.")],
+    case: option.CaseName,
     subject: option.Subject = "",
     route: Annotated[str, typer.Option(help="One route; all of the subject's by default.")] = "",
     capture: option.Capture = "nonstrict",

@@ -8,10 +8,7 @@ import typer
 
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import (
-    tell,
-    toolchain_for,
-)
+from harness.cli.common import tell, toolchain_for
 from harness.cli.running import show_verdict
 from harness.expectations import EXPECTATIONS
 from harness.run.judged_run import JudgedRun, reopen, summary_of

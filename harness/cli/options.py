@@ -36,6 +36,8 @@ CorpusPlaces = Annotated[
         help="Cases of your own in place of the project's: a file, a folder, an entry point.",
     ),
 ]
+CaseName = Annotated[str, typer.Argument(help="A case's name, or a defect's id.")]
+Families = Annotated[list[str] | None, typer.Option(help="Only these families.")]
 Releases = Annotated[
     str, typer.Option(help='Versions with commas, or one specifier such as ">=2.11,<2.14".')
 ]
@@ -68,6 +70,7 @@ OneBuilder = Annotated[
     str,
     typer.Option("--builder", help="segment, or tensorrt-rtx, which really builds the engines."),
 ]
+BothLanes = Annotated[str, typer.Option("--lane", help="graph, package, or both with a comma.")]
 LaneOfCase = Annotated[
     str,
     typer.Option("--lane", help="graph or package; that of the route, or else the case's first."),

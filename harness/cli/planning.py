@@ -32,9 +32,7 @@ def plan_command(
         Format, typer.Option("--format", help="github: a line for a job's output; or json.")
     ] = Format.JSON,
     expression: option.Expression = "",
-    lane: Annotated[str, typer.Option(help="graph, package, or both with a comma.")] = (
-        f"{Lane.GRAPH},{Lane.PACKAGE}"
-    ),
+    lane: option.BothLanes = f"{Lane.GRAPH},{Lane.PACKAGE}",
     full: Annotated[bool, typer.Option("--full", help="As of run.")] = False,
     corpus: option.CorpusPlaces = None,
     out_dir: option.Out = option.RESULTS,

@@ -54,7 +54,7 @@ _WITHOUT_LOWERING = (
 
 
 def reduce_command(
-    case: Annotated[str, typer.Argument(help="A case's name, or a defect's id.")],
+    case: option.CaseName,
     subject: option.Subject = "",
     route: Annotated[str, typer.Option(help="One route; all that the subject has, else.")] = "",
     oracle: Annotated[str, typer.Option(help="Whose failure; the worst one by default.")] = "",

@@ -26,9 +26,7 @@ from harness.wire.routes import Lane
 def replay_command(
     clone: Annotated[Path, typer.Option(help="A clone of Torch-TensorRT; a bare one will do.")],
     since: Annotated[str, typer.Option(help="Commits of HEAD since this day.")] = SINCE,
-    lane: Annotated[str, typer.Option(help="graph, package, or both with a comma.")] = (
-        f"{Lane.GRAPH},{Lane.PACKAGE}"
-    ),
+    lane: option.BothLanes = f"{Lane.GRAPH},{Lane.PACKAGE}",
     models: Annotated[
         int, typer.Option(min=1, help="Models of the package lane: those that tell most.")
     ] = 6,

@@ -22,7 +22,7 @@ from harness.wire.vocabulary import SubjectKind
 
 
 def reproduce_command(
-    case: Annotated[str, typer.Argument(help="A case's name, or a defect's id.")],
+    case: option.CaseName,
     subject: Annotated[str, typer.Option(help="A release, or a candidate of a run.")] = "",
     route: Annotated[str, typer.Option(help="One route; the first that fails by default.")] = "",
     capture: option.Capture = "nonstrict",

@@ -86,7 +86,7 @@ def run_command(
     ] = "",
     only: Annotated[str, typer.Option(help="With --mended: of these defects alone, by id.")] = "",
     expression: option.Expression = "",
-    family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
+    family: option.Families = None,
     cases: Annotated[
         str, typer.Option(help="Only these cases, by their whole names, with commas; see `plan`.")
     ] = "",
