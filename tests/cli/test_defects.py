@@ -129,7 +129,8 @@ def test_a_table_is_written_from_a_run_reviewed_and_accepted(tmp_path, capsys):
     expecting.expected_command(run, update=True, accept=True, folder=tmp_path)
     made = read_table(tmp_path / "expected", undecided=True)
     committed = read_table(EXPECTATIONS / "expected")
-    asked = {place for place in made.entries if place.place in {e.place for e in committed.entries}}
+    places = {entry.place for entry in committed.entries}
+    asked = {entry for entry in made.entries if entry.place in places}
     right = sum(each in committed.entries for each in asked)
     assert right > 0.9 * len(asked)
 

@@ -187,7 +187,7 @@ def test_deleting_any_row_turns_the_gate_red_and_one_of_what_cannot_be_asked_inc
 
 
 @pytest.mark.parametrize(
-    ("number", "oracle"), enumerate(("values", "completion", "unflatten", UNSUPPORTED))
+    ("number", "oracle"), [*enumerate(("values", "completion", "unflatten", UNSUPPORTED))]
 )
 def test_a_row_too_many_turns_the_gate_red_wherever_it_stands(every, number, oracle):
     """Each case with rows of one of four oracles."""
