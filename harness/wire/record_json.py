@@ -125,7 +125,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Verdict):
         return _plain_verdict(value)
     if dataclasses.is_dataclass(value):
-        names, values_of = _fields(type(value))
+        kind: Any = type(value)
+        names, values_of = _fields(kind)
         return {
             name: each if type(each) in _ATOMS else _plain(each)
             for name, each in zip(names, values_of(value), strict=True)
