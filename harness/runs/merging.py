@@ -73,11 +73,12 @@ def merge(parts: Sequence[Part], *, allow_mismatch: bool = False) -> Part:
     subjects = _subjects(sources)
     cells = _agreed(parts)
     provenance = _joined(sources, subjects, mismatches)
+    in_order = [(key.cell_id, *cells[key]) for key in sorted(cells)]
     return Part(
         name=provenance.run_id,
         provenance=provenance,
-        plan=tuple(cells[key][0] for key in sorted(cells)),
-        records={key.cell_id: cells[key][1] for key in sorted(cells)},
+        plan=tuple(planned for _, planned, _ in in_order),
+        records={cell_id: record for cell_id, _, record in in_order},
     )
 
 
@@ -105,6 +106,8 @@ def _agreed(parts: Sequence[Part]) -> dict[CellKey, Cell]:
         for planned in part.plan:
             cell = planned, part.records[planned.key.cell_id]
             other, known = best_of.setdefault(planned.key, (part.name, cell))
+            if known is cell:  # as most are: shards have no cell in common
+                continue
             if _said(known[1]) != _said(cell[1]):
                 text = f"{_named(planned.key)}: {known[1].label} against {cell[1].label}"
                 unlike.setdefault((other, part.name), []).append(text)

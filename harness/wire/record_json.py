@@ -17,7 +17,7 @@ import operator
 import sys
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from harness.wire.builders import Builder, Environment, Executor
@@ -113,14 +113,24 @@ def to_json(record: Any) -> dict[str, Any]:
     return {"schema": SCHEMA, **_plain(record)}
 
 
+#: What JSON has as it is. Most values of a record are that, and a run has a million records.
+_ATOMS: Final = frozenset({str, int, float, bool, type(None)})
+
+
 def _plain(value: Any) -> Any:
+    if type(value) in _ATOMS:
+        return value
     if isinstance(value, str):
         return str(value)  # of an enum its text
     if isinstance(value, Verdict):
         return _plain_verdict(value)
     if dataclasses.is_dataclass(value):
         kind: Any = type(value)
-        return {name: _plain(getattr(value, name)) for name in _field_names(kind)}
+        names, values_of = _fields(kind)
+        return {
+            name: each if type(each) in _ATOMS else _plain(each)
+            for name, each in zip(names, values_of(value), strict=True)
+        }
     if isinstance(value, Mapping):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -131,12 +141,17 @@ def _plain(value: Any) -> Any:
 @functools.cache
 def _plain_verdict(verdict: Verdict) -> dict[str, Any]:
     """One for all that are equal, as few of a run's differ; nobody changes what this gives."""
-    return {name: _plain(getattr(verdict, name)) for name in _field_names(Verdict)}
+    names, values_of = _fields(Verdict)
+    return {name: _plain(each) for name, each in zip(names, values_of(verdict), strict=True)}
 
 
 @functools.cache
-def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind))
+def _fields(kind: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """The names of a dataclass's fields, and what gives their values."""
+    names = tuple(field.name for field in dataclasses.fields(kind))
+    if len(names) > 1:
+        return names, operator.attrgetter(*names)
+    return names, lambda value: tuple(getattr(value, name) for name in names)
 
 
 def check_schema(data: Mapping[str, Any], where: str) -> None:
