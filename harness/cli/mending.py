@@ -10,13 +10,14 @@ import typer
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file
 from harness.base.program import PROGRAM
-from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
+from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import listed, release_file, tell, toolchain_for
 from harness.mends.all import WRITTEN_FOR, mends_of
-from harness.mends.mend import difference, mended
+from harness.mends.mend import Read, difference, mended
 from harness.subjects.choosing import choose_subjects
 from harness.toolchain import Toolchain
+from harness.toolchain.checkout import made_wheel
 
 
 def mend_command(
@@ -25,51 +26,59 @@ def mend_command(
         Path | None, typer.Option(help="A Torch-TensorRT working tree, in place of a release.")
     ] = None,
     only: Annotated[str, typer.Option(help="Mends of these defects alone, by id.")] = "",
-    out: Annotated[Path, typer.Option(help="Where the mended file and the diff go.")] = (
+    out: Annotated[Path, typer.Option(help="Where the mended files and the diff go.")] = (
         option.RESULTS / "mended"
     ),
     wheelhouse: option.Wheelhouse = None,
     offline: option.Offline = False,
 ) -> int:
-    """Mend a release's exporter: small changes, one for each defect, as a file and as a diff.
+    """Mend a release's Python: small changes, one for each defect, as files and as one diff.
 
-    Exit code 2 says that a mend does not fit the file, and where. Nothing is written then.
+    Exit code 2 says that a mend does not fit a file, and where. Nothing is written then.
     """
     mends = mends_of(listed(only))
     if checkout is None:
-        source = _exporter_of(release, toolchain_for(wheelhouse, offline))
+        read = _files_of(release, toolchain_for(wheelhouse, offline))[0]
+        judge = f"run --mended {release} --lane graph,package" + (f" --only {only}" if only else "")
     else:
-        place = checkout / "py" / EXPORTER_MODULE
-        if not place.is_file():
-            raise UsageError(f"--checkout {checkout}: it has no py/{EXPORTER_MODULE}")
-        source = place.read_text()
-    result = mended(source, mends)
-    file = out / EXPORTER_MODULE
-    file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, result.encode())
+        read = _tracked(checkout)
+        judge = f"run --checkout {checkout} # when `git apply` has taken the diff there"
+    files = mended(read, mends)
+    for name, text in files.items():
+        place = out / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(place, text.encode())
     diff = out / "mends.diff"
-    replace_file(diff, difference(f"py/{EXPORTER_MODULE}", source, result).encode())
+    replace_file(diff, difference(read, files).encode())
     for mend in mends:
         tell(f"{', '.join(mend.defects)}: {mend.idea}")
-    tell(f"mended file: {file}")
+    tell(f"mended files ({len(files)}): {out}")
     tell(f"diff for the pull request, against {checkout or release}: {diff}")
-    tell(f"judge it: {PROGRAM} run --exporter {file} --lane graph,package")
+    tell(f"judge it: {PROGRAM} {judge}")
     return ExitCode.GREEN
 
 
-def mended_exporter(release: str, only: str, toolchain: Toolchain, out: Path) -> Path:
-    """The file of a release with its mends in it, which is a candidate as any file is.
+def mended_wheel(release: str, only: str, toolchain: Toolchain) -> Path:
+    """The wheel of a release with mends in it, which is a candidate as any wheel is.
 
     Raises:
         UsageError: no such release, no such mend, or one that does not fit, and where.
     """
-    source = _exporter_of(release, toolchain)
-    file = out / "mended" / f"{release}-mended.py"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, mended(source, mends_of(listed(only))).encode())
-    return file
+    read, wheel = _files_of(release, toolchain)
+    files = {name: text.encode() for name, text in mended(read, mends_of(listed(only))).items()}
+    return made_wheel(toolchain.cache, wheel, files, whole=False)
 
 
-def _exporter_of(release: str, toolchain: Toolchain) -> str:
+def _files_of(release: str, toolchain: Toolchain) -> tuple[Read, Path]:
     (spec, *_) = choose_subjects(toolchain, load_catalogue(), releases=release, built_in=False)
-    return release_file(spec, EXPORTER_MODULE)
+    return lambda name: release_file(spec, name), Path(spec.wheel_path or "")
+
+
+def _tracked(checkout: Path) -> Read:
+    def read(name: str) -> str:
+        place = checkout / "py" / name
+        if not place.is_file():
+            raise UsageError(f"--checkout {checkout}: it has no py/{name}")
+        return place.read_text()
+
+    return read

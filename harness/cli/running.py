@@ -31,7 +31,7 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
-from harness.cli.mending import mended_exporter
+from harness.cli.mending import mended_wheel
 from harness.cli.results import summary_now, tell_gate
 from harness.expectations import EXPECTATIONS
 from harness.run.acceptance import whole_run_differences
@@ -82,7 +82,7 @@ def run_command(
     base: option.Base = "",
     like: option.Like = "",
     mended: Annotated[
-        str, typer.Option(help="A release with the mends of its exporter in it, as a candidate.")
+        str, typer.Option(help="A release with the mends of its files in it, as a candidate.")
     ] = "",
     only: Annotated[str, typer.Option(help="With --mended: of these defects alone, by id.")] = "",
     expression: option.Expression = "",
@@ -171,8 +171,8 @@ def run_command(
         _refuse_choices(context)
     toolchain = toolchain_for(wheelhouse, offline)
     if mended:
-        exporter, like = mended_exporter(mended, only, toolchain, out_dir), mended
-    whole = bool(corpus or checkout) and not quick
+        wheel, like = mended_wheel(mended, only, toolchain), mended
+    whole = bool(corpus or checkout or mended) and not quick
     options = RunOptions(
         releases=releases,
         exporter=exporter,
@@ -190,7 +190,7 @@ def run_command(
         full=full,
         corpus=absolute(corpus or ()),
         routes=listed(routes),
-        lanes=lanes(lane or _default_lanes(whole, bool(exporter or wheel))),
+        lanes=lanes(lane or _default_lanes(whole, bool(exporter or (wheel and not mended)))),
         builders=listed(builder) or (SEGMENT,),
         environment=environment,
         captures=captures(capture),
@@ -301,7 +301,7 @@ def _how_to_go_on(which: str, out_dir: Path, expectations: Path) -> str:
 
 
 def _default_lanes(whole: bool, file: bool) -> str:
-    """Both for a checkout and for a user's cases; one file and a wheel are asked for quickly."""
+    """Both for a checkout, mends and a user's cases; one file and a wheel are asked for quickly."""
     return f"{Lane.GRAPH},{Lane.PACKAGE}" if whole and not file else Lane.GRAPH
 
 

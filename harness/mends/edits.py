@@ -27,6 +27,8 @@ class DoesNotFit(UsageError):
 class Edit:
     """In ``function``, put ``put`` in the place of ``find``, which has to be there once.
 
+    A method is named with its class, as `Engine.forward`.
+
     ``put`` may hold `$found`, which stands for the code that was found; an empty one deletes a
     statement.
     """
@@ -122,12 +124,17 @@ def _sought(find: str) -> ast.AST:
 
 
 def _nodes_of(tree: ast.Module, function: str) -> Iterator[ast.AST]:
-    """All nodes of a function of the module's top level. Raises DoesNotFit if there is none."""
-    for each in tree.body:
-        if isinstance(each, ast.FunctionDef) and each.name == function:
-            yield from (node for part in each.body for node in ast.walk(part))
-            return
-    raise DoesNotFit(f"the file has no function {function}")
+    """All nodes of a function, or of a class's method. Raises DoesNotFit if there is none."""
+    body = tree.body
+    for name in function.split("."):
+        found = [
+            each for each in body if isinstance(each, ast.FunctionDef | ast.ClassDef)
+            and each.name == name
+        ]  # fmt: skip
+        if len(found) != 1:
+            raise DoesNotFit(f"the file has {'no' if not found else 'more than one'} {function}")
+        body = found[0].body
+    yield from (node for part in body for node in ast.walk(part))
 
 
 def _is_anything(node: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.mends.edits import Edit
-from harness.mends.mend import Mend
+from harness.mends.mend import Mend, Patch
 
 _INLINE = "inline_trt_modules"
 
@@ -13,26 +13,34 @@ ONE_OUTPUT = Mend(
     "tensor it is the only output, and not one output for each of its rows; and the "
     "getitem of an only output has that output for its value, and not the list.",
     test="chunk under the global partitioner; the metadata of a saved relu's getitem.",
-    edits=(
-        Edit(_INLINE, "num_outputs = ...", "num_outputs = len(_engine_values(trt_module_node))"),
-        Edit(
-            _INLINE,
-            'trt_node.meta["val"] = trt_module_node.meta["val"]',
-            'trt_node.meta["val"] = _engine_values(trt_module_node)',
-        ),
-        Edit(
-            _INLINE,
-            'getitem_output.meta["val"] = trt_node.meta["val"]',
-            'getitem_output.meta["val"] = trt_node.meta["val"][0]',
-        ),
-    ),
-    added=(
-        '''
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _INLINE,
+                    "num_outputs = ...",
+                    "num_outputs = len(_engine_values(trt_module_node))",
+                ),
+                Edit(
+                    _INLINE,
+                    'trt_node.meta["val"] = trt_module_node.meta["val"]',
+                    'trt_node.meta["val"] = _engine_values(trt_module_node)',
+                ),
+                Edit(
+                    _INLINE,
+                    'getitem_output.meta["val"] = trt_node.meta["val"]',
+                    'getitem_output.meta["val"] = trt_node.meta["val"][0]',
+                ),
+            ),
+            added=(
+                '''
     def _engine_values(call):
         """What an engine's call returns, as a list with an entry for each output."""
         value = call.meta["val"]
         return value if isinstance(value, (list, tuple)) else [value]
     ''',
+            ),
+        ),
     ),
 )
 
@@ -41,19 +49,23 @@ GETITEMS = Mend(
     idea="A getitem says by its own argument which output it reads; its place among the "
     "readers says nothing. Readers that are no getitems are left as they are.",
     test="An engine whose outputs are read twice, out of order, or in part.",
-    edits=(
-        Edit(
-            _INLINE,
-            "for idx, getitem_node in ...: ...",
-            """
+    uncovered="`replace_execute_engine_no_op_node`, which counts in the same way on the way "
+    "back from cross compiling.",
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _INLINE,
+                    "for idx, getitem_node in ...: ...",
+                    """
             for getitem_node in getitem_nodes:
                 if getitem_node.target is operator.getitem:
                     getitem_node.meta["val"] = trt_node.meta["val"][getitem_node.args[1]]
             """,
+                ),
+            )
         ),
     ),
-    uncovered="`replace_execute_engine_no_op_node`, which counts in the same way on the way "
-    "back from cross compiling.",
 )
 
 CALLS = Mend(
@@ -62,19 +74,23 @@ CALLS = Mend(
     "children, whose call it had to guess by name. An engine that is called twice is "
     "inlined twice.",
     test="An engine that the graph calls twice, and one whose call has another name.",
-    edits=(
-        Edit(_INLINE, "(name, _)", "name, engine_call"),
-        Edit(
-            _INLINE,
-            "gm.named_children()",
-            """[
+    patches=(
+        Patch(
+            edits=(
+                Edit(_INLINE, "(name, _)", "name, engine_call"),
+                Edit(
+                    _INLINE,
+                    "gm.named_children()",
+                    """[
         (node.target, node) for node in gm.graph.nodes if node.op == "call_module"
     ]""",
-        ),
-        Edit(
-            _INLINE,
-            "[node for node in gm.graph.nodes if node.name == name]",
-            "[engine_call]",
+                ),
+                Edit(
+                    _INLINE,
+                    "[node for node in gm.graph.nodes if node.name == name]",
+                    "[engine_call]",
+                ),
+            )
         ),
     ),
 )
@@ -83,22 +99,26 @@ NO_INPUTS = Mend(
     defects=("engine-without-inputs",),
     idea="The assertion that an engine's call has arguments goes: an engine of constants has none.",
     test="An engine that takes no inputs.",
-    edits=(Edit(_INLINE, "assert trt_module_node.args", ""),),
+    patches=(Patch(edits=(Edit(_INLINE, "assert trt_module_node.args", ""),)),),
 )
 
 NAME_TAKEN = Mend(
     defects=("engine-name-taken",),
     idea="The name that an engine gets in the parent is one that is free, or that this engine has.",
     test="A module that has an attribute _run_on_acc_0_engine.",
-    edits=(
-        Edit(
-            _INLINE,
-            "engine_name = ...",
-            """
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _INLINE,
+                    "engine_name = ...",
+                    """
             $found
             while getattr(gm, engine_name, trt_module.engine) is not trt_module.engine:
                 engine_name += "_"
             """,
+                ),
+            )
         ),
     ),
 )
@@ -109,20 +129,22 @@ NUMBERS = Mend(
     "before the call, on the device of the engine's outputs, as the compiled module's "
     "forward does it in memory.",
     test="A size that goes into an engine: save(retrace=False), load, run at another size.",
-    edits=(
-        Edit(
-            _INLINE,
-            "(trt_module_node.args, engine_node)",
-            "(_tensors_alone(gm, trt_module_node), engine_node)",
-        ),
-        Edit(
-            _INLINE,
-            "(trt_module_node.args, *engine_info)",
-            "(_tensors_alone(gm, trt_module_node), *engine_info)",
-        ),
-    ),
-    added=(
-        '''
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _INLINE,
+                    "(trt_module_node.args, engine_node)",
+                    "(_tensors_alone(gm, trt_module_node), engine_node)",
+                ),
+                Edit(
+                    _INLINE,
+                    "(trt_module_node.args, *engine_info)",
+                    "(_tensors_alone(gm, trt_module_node), *engine_info)",
+                ),
+            ),
+            added=(
+                '''
     def _value_of(gm, argument):
         """What metadata say of an argument; nothing of an engine's output, which is a tensor."""
         if not isinstance(argument, torch.fx.Node):
@@ -167,6 +189,8 @@ NUMBERS = Mend(
             tensors.append(node)
         return tuple(tensors)
     ''',
+            ),
+        ),
     ),
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.mends.edits import Edit
-from harness.mends.mend import Mend
+from harness.mends.mend import Mend, Patch
 
 _INLINE = "inline_torch_modules"
 _COPY = "copy_submodule_attributes"
@@ -23,16 +23,18 @@ OUTPUTS = Mend(
     "readers of a call.",
     test="A fallback that returns a list, one that returns a pair in a pair, and one whose "
     "whole tuple another fallback takes: save(retrace=False), load, and compare.",
-    edits=(
-        Edit(
-            _INLINE,
-            "if isinstance(submodule_output, tuple): ...\nelse: ...",
-            "_give_value_to_readers(gm, gm_node, submodule_output)",
-        ),
-        Edit(_INLINE, "return gm", "_fold_reads_of_tuples(gm)\n$found"),
-    ),
-    added=(
-        '''
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _INLINE,
+                    "if isinstance(submodule_output, tuple): ...\nelse: ...",
+                    "_give_value_to_readers(gm, gm_node, submodule_output)",
+                ),
+                Edit(_INLINE, "return gm", "_fold_reads_of_tuples(gm)\n$found"),
+            ),
+            added=(
+                '''
     def _give_value_to_readers(gm, node, value):
         """Let the readers of a node read a value, which is a tree of nodes, in its place."""
         if isinstance(value, (tuple, list)):
@@ -51,6 +53,8 @@ OUTPUTS = Mend(
                 node.replace_all_uses_with(node.args[0][node.args[1]])
                 gm.graph.erase_node(node)
     ''',
+            ),
+        ),
     ),
 )
 
@@ -61,11 +65,13 @@ INPUTS = Mend(
     "an output that is an input is the caller's value itself. It costs nothing; it "
     "does less than before.",
     test="A fallback that returns its own input beside another output.",
-    edits=(
-        Edit(
-            _INLINE,
-            "val_map: Dict[Any, Any] = ...",
-            """
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _INLINE,
+                    "val_map: Dict[Any, Any] = ...",
+                    """
             val_map: Dict[Any, Any] = dict(
                 zip(
                     (node for node in submodule.graph.nodes if node.op == "placeholder"),
@@ -73,8 +79,10 @@ INPUTS = Mend(
                 )
             )
             """,
+                ),
+                Edit(_INLINE, "for idx, submodule_placeholder in ...: ...", ""),
+            )
         ),
-        Edit(_INLINE, "for idx, submodule_placeholder in ...: ...", ""),
     ),
 )
 
@@ -83,13 +91,17 @@ LOOKED_UP = Mend(
     idea="A call's target names the child; its own name is free, and a second call of the "
     "child has another one. It costs nothing.",
     test="A fallback that the graph calls twice, and one whose call has another name.",
-    edits=(
-        Edit(
-            _INLINE,
-            "submodule = getattr(gm, gm_node.name)",
-            "submodule = gm.get_submodule(gm_node.target)",
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _INLINE,
+                    "submodule = getattr(gm, gm_node.name)",
+                    "submodule = gm.get_submodule(gm_node.target)",
+                ),
+                Edit(_INLINE, '"_run_on_gpu" in gm_node.name', '"_run_on_gpu" in gm_node.target'),
+            )
         ),
-        Edit(_INLINE, '"_run_on_gpu" in gm_node.name', '"_run_on_gpu" in gm_node.target'),
     ),
 )
 
@@ -98,21 +110,25 @@ KEYWORDS = Mend(
     idea="A call's keyword arguments are put behind its positional ones, in the order of "
     "the child's placeholders, whose targets are their names.",
     test="A fallback that is called with a keyword.",
-    edits=(
-        Edit(
-            _INLINE,
-            "submodule_inputs = gm_node.args",
-            "submodule_inputs = _arguments_by_position(submodule, gm_node)",
-        ),
-    ),
-    added=(
-        '''
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _INLINE,
+                    "submodule_inputs = gm_node.args",
+                    "submodule_inputs = _arguments_by_position(submodule, gm_node)",
+                ),
+            ),
+            added=(
+                '''
     def _arguments_by_position(submodule, call):
         """All arguments of a call, in the order of the child's placeholders."""
         names = [node.target for node in submodule.graph.nodes if node.op == "placeholder"]
         by_name = (call.kwargs[name] for name in names[len(call.args) :] if name in call.kwargs)
         return (*call.args, *by_name)
     ''',
+            ),
+        ),
     ),
 )
 
@@ -123,15 +139,17 @@ NAMES_APART = Mend(
     "copied nodes refer to the names. Programs without such a collision keep their "
     "state dict's keys.",
     test="Two fallbacks whose weights share a name and differ in value.",
-    edits=(
-        Edit(
-            _INLINE,
-            "submodule_output = gm.graph.graph_copy(...)",
-            "_keep_names_apart(gm, submodule, gm_node.name)\n$found",
-        ),
-    ),
-    added=(
-        '''
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _INLINE,
+                    "submodule_output = gm.graph.graph_copy(...)",
+                    "_keep_names_apart(gm, submodule, gm_node.name)\n$found",
+                ),
+            ),
+            added=(
+                '''
     def _keep_names_apart(gm, submodule, prefix):
         """Rename what the child reads under a name that the parent has for another value."""
         missing = object()
@@ -162,6 +180,8 @@ NAMES_APART = Mend(
                 if node.target == target:
                     node.target = free
     ''',
+            ),
+        ),
     ),
 )
 
@@ -171,15 +191,25 @@ TIED = Mend(
     "and when it is lifted: `remove_duplicate=False`.",
     test="A fallback that reads one weight by two names, and two fallbacks that read it by "
     "one each.",
-    edits=(
-        Edit(
-            _COPY,
-            "submodule.named_parameters()",
-            "submodule.named_parameters(remove_duplicate=False)",
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _COPY,
+                    "submodule.named_parameters()",
+                    "submodule.named_parameters(remove_duplicate=False)",
+                ),
+                Edit(
+                    _COPY,
+                    "submodule.named_buffers()",
+                    "submodule.named_buffers(remove_duplicate=False)",
+                ),
+                Edit(
+                    "lift", "gm.named_parameters()", "gm.named_parameters(remove_duplicate=False)"
+                ),
+                Edit("lift", "gm.named_buffers()", "gm.named_buffers(remove_duplicate=False)"),
+            )
         ),
-        Edit(_COPY, "submodule.named_buffers()", "submodule.named_buffers(remove_duplicate=False)"),
-        Edit("lift", "gm.named_parameters()", "gm.named_parameters(remove_duplicate=False)"),
-        Edit("lift", "gm.named_buffers()", "gm.named_buffers(remove_duplicate=False)"),
     ),
 )
 
@@ -191,21 +221,23 @@ OTHER_ATTRIBUTES = Mend(
     test="torch.cond in a fallback; a program with engines that is compiled again.",
     uncovered="A call of a module in a fallback: an exported program has no such node, so the "
     "child would have to be inlined first.",
-    edits=(
-        Edit(
-            _INLINE,
-            "submodule_placeholders = ...",
-            "_bring_what_is_no_tensor(gm, submodule, val_map, gm_node.name)\n$found",
-        ),
-        Edit(
-            "lift",
-            'node.op == "get_attr"',
-            "$found and not isinstance(_attribute_of(gm, node.target), torch.nn.Module)",
-        ),
-    ),
-    added=(
-        _ATTRIBUTE_OF,
-        '''
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _INLINE,
+                    "submodule_placeholders = ...",
+                    "_bring_what_is_no_tensor(gm, submodule, val_map, gm_node.name)\n$found",
+                ),
+                Edit(
+                    "lift",
+                    'node.op == "get_attr"',
+                    "$found and not isinstance(_attribute_of(gm, node.target), torch.nn.Module)",
+                ),
+            ),
+            added=(
+                _ATTRIBUTE_OF,
+                '''
     def _bring_what_is_no_tensor(gm, submodule, copies, prefix):
         """Set the modules and engines that the child's graph reads in the parent."""
         for node, copied in list(copies.items()):
@@ -220,6 +252,8 @@ OTHER_ATTRIBUTES = Mend(
             setattr(gm, name, value)
             copied.target = name
     ''',
+            ),
+        ),
     ),
 )
 
@@ -228,31 +262,35 @@ NOT_PERSISTENT = Mend(
     idea="A buffer that is not persistent stays so in the parent, and is declared so: its "
     "value goes with the program's constants, as torch.export has it.",
     test="A fallback with a non-persistent buffer: the state dict of what is loaded lacks it.",
-    edits=(
-        Edit(
-            _COPY,
-            "_assign_attr(value, gm, key, _AttrKind.BUFFER)",
-            "_assign_attr(value, gm, key, _AttrKind.BUFFER, key in submodule.state_dict())",
-        ),
-        Edit(
-            "lift",
-            "input_kind = InputKind.CUSTOM_OBJ",
-            """
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _COPY,
+                    "_assign_attr(value, gm, key, _AttrKind.BUFFER)",
+                    "_assign_attr(value, gm, key, _AttrKind.BUFFER, key in submodule.state_dict())",
+                ),
+                Edit(
+                    "lift",
+                    "input_kind = InputKind.CUSTOM_OBJ",
+                    """
             input_kind = (
                 InputKind.BUFFER
                 if isinstance(constants[node.target], torch.Tensor)
                 else InputKind.CUSTOM_OBJ
             )
             """,
+                ),
+                Edit(
+                    "lift",
+                    "True if input_kind == InputKind.BUFFER else None",
+                    "node.target in state_dict if input_kind == InputKind.BUFFER else None",
+                ),
+                Edit("lift", "getattr(gm, node.target)", "_attribute_of(gm, node.target)"),
+            ),
+            added=(_ATTRIBUTE_OF,),
         ),
-        Edit(
-            "lift",
-            "True if input_kind == InputKind.BUFFER else None",
-            "node.target in state_dict if input_kind == InputKind.BUFFER else None",
-        ),
-        Edit("lift", "getattr(gm, node.target)", "_attribute_of(gm, node.target)"),
     ),
-    added=(_ATTRIBUTE_OF,),
 )
 
 EFFECTS = Mend(
@@ -265,11 +303,17 @@ EFFECTS = Mend(
     "save(retrace=False) raises with the signs of in-place-declared, and saves no "
     "program that is wrong. To have it saved, the fallback would have to be made "
     "functional, which is lowering's work.",
-    edits=(
-        Edit(_INLINE, "gm.graph.eliminate_dead_code()", "_remove_dead_code_without_effects(gm)"),
-    ),
-    added=(
-        """
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _INLINE,
+                    "gm.graph.eliminate_dead_code()",
+                    "_remove_dead_code_without_effects(gm)",
+                ),
+            ),
+            added=(
+                """
     def _remove_dead_code_without_effects(gm):
         for _, child in gm.named_children():
             if isinstance(child, torch.fx.GraphModule):
@@ -280,6 +324,8 @@ EFFECTS = Mend(
                 )
         gm.graph.eliminate_dead_code()
     """,
+            ),
+        ),
     ),
 )
 

@@ -1,12 +1,27 @@
-"""What a mend is, and a release's file with mends in it. Pure."""
+"""What a mend is, and a release's files with mends in them. Pure."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.mends.edits import DoesNotFit, Edit, edited
+
+#: Where the inliners are.
+EXPORTER = "torch_tensorrt/dynamo/_exporter.py"
+
+#: The text of a file, by its path in a wheel.
+Read = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Patch:
+    """The part of a mend that lies in one file. ``added`` are functions that the edits call."""
+
+    edits: tuple[Edit, ...]
+    added: tuple[str, ...] = ()
+    file: str = EXPORTER
 
 
 @dataclass(frozen=True)
@@ -14,45 +29,64 @@ class Mend:
     """A change that mends ``defects``, which are ids of the register.
 
     ``idea`` says what is changed, why there, and what it costs; ``uncovered`` what it does not
-    reach; ``test`` which test upstream should add. ``added`` are functions that the edits call.
+    reach; ``test`` which test upstream should add.
     """
 
     defects: tuple[str, ...]
     idea: str
     test: str
-    edits: tuple[Edit, ...]
-    added: tuple[str, ...] = ()
+    patches: tuple[Patch, ...]
     uncovered: str = ""
-    file: str = "torch_tensorrt/dynamo/_exporter.py"
 
     @property
     def name(self) -> str:
         return self.defects[0]
 
 
-def mended(source: str, mends: Iterable[Mend]) -> str:
-    """The text of a file with all of ``mends`` in it. Raises DoesNotFit, naming all that do not."""
+def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:
+    """The text of each file that ``mends`` change, with all of them in it.
+
+    Raises DoesNotFit, naming all that do not, and what ``read`` raises where there is no such file.
+    """
     chosen = list(mends)
-    misfits = []
-    for mend in chosen:
-        try:
-            edited(source, mend.edits, mend.added)
-        except DoesNotFit as error:
-            misfits.append(f"the mend of {mend.name} does not fit: {error}")
+    names = sorted({patch.file for mend in chosen for patch in mend.patches})
+    before = {name: read(name) for name in names}
+    misfits = [text for mend in chosen for text in _misfits(before, mend)]
     if misfits:
-        fitting = len(chosen) - len(misfits)
-        raise DoesNotFit("; ".join(misfits) + f"; name the other {fitting} with --only")
-    added = tuple(dict.fromkeys(text for mend in chosen for text in mend.added))
-    return edited(source, [edit for mend in chosen for edit in mend.edits], added)
+        fitting = sum(not _misfits(before, mend) for mend in chosen)
+        advice = f"; name the other {fitting} with --only" if fitting else ""
+        raise DoesNotFit("; ".join(misfits) + advice)
+    patches = [patch for mend in chosen for patch in mend.patches]
+    return {name: _patched(before, name, patches) for name in names}
 
 
-def difference(file: str, before: str, after: str) -> str:
-    """A unified diff, as `git apply` takes it."""
+def difference(before: Read, after: Mapping[str, str]) -> str:
+    """One unified diff of all files, as `git apply` takes it in a checkout."""
     return "".join(
-        difflib.unified_diff(
-            before.splitlines(keepends=True),
-            after.splitlines(keepends=True),
-            f"a/{file}",
-            f"b/{file}",
+        line
+        for name, text in after.items()
+        for line in difflib.unified_diff(
+            before(name).splitlines(keepends=True),
+            text.splitlines(keepends=True),
+            f"a/py/{name}",
+            f"b/py/{name}",
         )
     )
+
+
+def _patched(before: Mapping[str, str], file: str, patches: Iterable[Patch]) -> str:
+    """A file with all patches of it. A function that two of them add is there once."""
+    own = [patch for patch in patches if patch.file == file]
+    added = tuple(dict.fromkeys(text for patch in own for text in patch.added))
+    return edited(before[file], [edit for patch in own for edit in patch.edits], added)
+
+
+def _misfits(before: Mapping[str, str], mend: Mend) -> list[str]:
+    """What is wrong with a mend by itself, by file."""
+    found = []
+    for name in sorted({patch.file for patch in mend.patches}):
+        try:
+            _patched(before, name, mend.patches)
+        except DoesNotFit as error:
+            found.append(f"the mend of {mend.name} does not fit {name}: {error}")
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.mends.edits import Edit
-from harness.mends.mend import Mend
+from harness.mends.mend import Mend, Patch
 
 _CREATE = "create_trt_exp_program"
 
@@ -13,25 +13,31 @@ CONSTANTS = Mend(
     "number as the constant that it is, for inputs and for outputs, as torch.export "
     "does.",
     test="A model that takes and returns None and a number beside a tensor.",
-    edits=(
-        Edit(
-            _CREATE,
-            "user_output_nodes = ...",
-            "user_output_nodes = [each for each in output_nodes if not _writes_buffer(each)]",
-        ),
-        Edit(
-            _CREATE,
-            "input_specs = ...",
-            """
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _CREATE,
+                    "user_output_nodes = ...",
+                    """
+                    user_output_nodes = [
+                        each for each in output_nodes if not _writes_buffer(each)
+                    ]
+                    """,
+                ),
+                Edit(
+                    _CREATE,
+                    "input_specs = ...",
+                    """
             input_specs = [
                 InputSpec(InputKind.USER_INPUT, _argument_for(node), None) for node in input_nodes
             ]
             """,
-        ),
-        Edit(
-            _CREATE,
-            "output_specs = ...",
-            """
+                ),
+                Edit(
+                    _CREATE,
+                    "output_specs = ...",
+                    """
             output_specs = [
                 OutputSpec(
                     OutputKind.BUFFER_MUTATION,
@@ -43,15 +49,15 @@ CONSTANTS = Mend(
                 for each in output_nodes
             ]
             """,
-        ),
-        Edit(
-            "lift",
-            'node.op == "placeholder" and node.name in graph_signature.user_inputs',
-            'node.op == "placeholder"',
-        ),
-    ),
-    added=(
-        '''
+                ),
+                Edit(
+                    "lift",
+                    'node.op == "placeholder" and node.name in graph_signature.user_inputs',
+                    'node.op == "placeholder"',
+                ),
+            ),
+            added=(
+                '''
     def _writes_buffer(value):
         return isinstance(value, torch.fx.Node) and "_kv_mutation_target" in value.meta
 
@@ -69,6 +75,8 @@ CONSTANTS = Mend(
             return ConstantArgument(name=value.name, value=example)
         return TensorArgument(name=value.name)
     ''',
+            ),
+        ),
     ),
 )
 
@@ -77,15 +85,17 @@ INNER_SYMBOLS = Mend(
     idea="The program is given a range for every symbol of its values, and not for those "
     "of its inputs alone; a symbol that has one keeps it.",
     test="nonzero in a fallback: save(retrace=False), load in a fresh process.",
-    edits=(
-        Edit(
-            _CREATE,
-            "gm, trt_graph_signature, state_dict, constants = lift(...)",
-            "_add_ranges_of_inner_symbols(gm, fake_mode, range_constraints)\n$found",
-        ),
-    ),
-    added=(
-        '''
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _CREATE,
+                    "gm, trt_graph_signature, state_dict, constants = lift(...)",
+                    "_add_ranges_of_inner_symbols(gm, fake_mode, range_constraints)\n$found",
+                ),
+            ),
+            added=(
+                '''
     def _add_ranges_of_inner_symbols(gm, fake_mode, range_constraints):
         """Give each symbol in the graph's values that has no range its own one."""
         if fake_mode is None or fake_mode.shape_env is None:
@@ -100,6 +110,8 @@ INNER_SYMBOLS = Mend(
                             if symbol in known:
                                 range_constraints.setdefault(symbol, known[symbol])
     ''',
+            ),
+        ),
     ),
 )
 
@@ -109,28 +121,32 @@ NOTHING_TO_DETECT = Mend(
     "has no placeholder; where there is none at all a new one serves. Placeholders "
     "for its weights go before the first node that computes.",
     test="A model without inputs.",
-    edits=(
-        Edit(
-            "lift",
-            "fake_mode = ...",
-            """
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    "lift",
+                    "fake_mode = ...",
+                    """
             fake_mode = detect_fake_mode(
                 tuple(node.meta["val"] for node in gm.graph.nodes if "val" in node.meta)
             )
             if fake_mode is None:
                 fake_mode = torch._subclasses.fake_tensor.FakeTensorMode()
             """,
-        ),
-        Edit(
-            "lift",
-            "non_user_input_idx = 0",
-            """
+                ),
+                Edit(
+                    "lift",
+                    "non_user_input_idx = 0",
+                    """
             if first_user_input is None:
                 first_user_input = next(
                     node for node in gm.graph.nodes if node.op not in ("placeholder", "get_attr")
                 )
             $found
             """,
+                ),
+            )
         ),
     ),
 )
@@ -141,17 +157,25 @@ INPUTS_FIRST = Mend(
     "make_constraints sees it, since that takes a node's number for an input's.",
     test="A model with a weight and a dynamic input, all of it in PyTorch: save with "
     "dynamic_shapes and use_legacy_exporter=True.",
-    edits=(
-        Edit(_CREATE, "range_constraints = make_constraints(...)", "_put_inputs_first(gm)\n$found"),
-    ),
-    added=(
-        """
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    _CREATE,
+                    "range_constraints = make_constraints(...)",
+                    "_put_inputs_first(gm)\n$found",
+                ),
+            ),
+            added=(
+                """
         def _put_inputs_first(gm):
             inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
             first_other = next(node for node in gm.graph.nodes if node.op != "placeholder")
             for node in inputs:
                 first_other.prepend(node)
         """,
+            ),
+        ),
     ),
 )
 

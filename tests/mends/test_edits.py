@@ -53,7 +53,7 @@ def test_three_dots_stand_for_anything_and_found_for_what_was_there(find, put, t
     [
         ([Edit("wire", "gone(gm)", "")], r"wire: `gone\(gm\)` is not there"),
         ([Edit("wire", "gm", "")], "wire: `gm` is there 2 times"),
-        ([Edit("gone", "gm", "")], "the file has no function gone"),
+        ([Edit("gone", "gm", "")], "the file has no gone"),
         ([Edit("wire", "for index, node in ...: ...", ""), Edit("wire", "call.args[index]", "0")],
          "two edits want the same place"),
         ([Edit("wire", "return gm", "return (")], "line 7 of the edited file is no Python"),
