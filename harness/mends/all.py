@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from harness.base.errors import UsageError
 from harness.mends.engines import ENGINES
 from harness.mends.fallbacks import FALLBACKS
+from harness.mends.keywords import KEYWORD_ORDER
 from harness.mends.mend import Mend
 from harness.mends.program import PROGRAM
+from harness.mends.sizes import SIZES
+from harness.mends.state import STATE
+from harness.mends.writes import WRITES
 
-#: The release whose file they were written for and judged with.
+#: The release whose files they were written for and judged with.
 WRITTEN_FOR = "2.14.0"
 
-MENDS = (*FALLBACKS, *ENGINES, *PROGRAM)
+MENDS = (*FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER)
 
 
 def mend_of(defect: str) -> Mend | None:

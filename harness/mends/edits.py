@@ -97,14 +97,13 @@ class _Lines:
 
 def _change(tree: ast.Module, lines: _Lines, edit: Edit) -> _Change:
     sought = _sought(edit.find)
-    places = [
-        node for node in _nodes_of(tree, edit.function) if type(node) is type(sought)
-        and _alike(sought, node)
-    ]  # fmt: skip
+    nodes = list(_nodes_of(tree, edit.function))
+    places = [node for node in nodes if type(node) is type(sought) and _alike(sought, node)]
     if len(places) != 1:
         often = "is not there" if not places else f"is there {len(places)} times"
         raise DoesNotFit(f"{edit.function}: `{edit.find}` {often}")
-    place = places[0]
+    statements = {id(node.value): node for node in nodes if isinstance(node, ast.Expr)}
+    place = statements.get(id(places[0]), places[0])  # an expression that is all of its statement
     assert isinstance(place, ast.stmt | ast.expr)
     start, end = lines.span(place)
     put = textwrap.dedent(edit.put).strip("\n")

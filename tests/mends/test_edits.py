@@ -37,6 +37,7 @@ def test_a_place_is_found_whatever_its_layout_and_nothing_else_changes():
         ),
         ("enumerate(...)", "zip($found, call.args)", "in zip(enumerate(call.nodes), call.args):"),
         ("(index, node)", "place, node", "for place, node in"),
+        ("node.replace(...)", "$found\nseen(node)", "args[index])\n        seen(node)\n    names"),
         (
             "return gm",
             "clean(gm)\n$found",

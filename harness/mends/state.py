@@ -1,0 +1,223 @@
+"""Mends of models that have state: what is read, written back and declared of a buffer."""
+
+from __future__ import annotations
+
+from harness.mends.edits import Edit
+from harness.mends.mend import Mend, Patch
+
+_CONVERSION = "torch_tensorrt/dynamo/conversion/_conversion.py"
+_COMPILER = "torch_tensorrt/dynamo/_compiler.py"
+_ENGINE = "torch_tensorrt/dynamo/runtime/_TorchTensorRTModule.py"
+_LIFTING = "torch_tensorrt/dynamo/lowering/_buffer_lifting.py"
+_SAVE = "torch_tensorrt/_compile.py"
+
+READ_TWICE = Mend(
+    defects=("cache-read-twice",),
+    idea="How many of an engine's outputs the graph around it reads is counted in the segment "
+    "that it was made of, and kept with the engine's module. Up to now it was guessed from "
+    "which outputs stand last and are aliased, and an updated cache that a later piece reads "
+    "is such an output. It costs an attribute.",
+    test="An updated cache that a fallback, or a second engine, reads: call the module twice.",
+    uncovered="A module that is made of another one's state dict alone has no count, and guesses "
+    "as before; the count would have to be added to the serialized engine.",
+    patches=(
+        Patch(
+            file=_CONVERSION,
+            edits=(
+                Edit(
+                    "convert_module",
+                    "TorchTensorRTModule(...)",
+                    "_with_its_outputs_counted(module, $found)",
+                ),
+            ),
+            added=(
+                '''
+    def _with_its_outputs_counted(segment, engine):
+        """The engine's module, which is told how many outputs its segment returns."""
+        returned = next(node.args[0] for node in segment.graph.nodes if node.op == "output")
+        engine.user_outputs = len(returned) if isinstance(returned, (list, tuple)) else 1
+        return engine
+    ''',
+            ),
+        ),
+        Patch(
+            file=_ENGINE,
+            edits=(
+                Edit(
+                    "TorchTensorRTModule.forward",
+                    "user_output_count(self.output_binding_names, self.aliased_io)",
+                    'getattr(self, "user_outputs", None) or $found',
+                ),
+            ),
+        ),
+    ),
+)
+
+NESTED_INPUTS = Mend(
+    defects=("nested-inputs-never-unpacked",),
+    idea="Where the model takes nested inputs, the compiled module gets a code generator that "
+    "unpacks them by the model's own specification, as that of a model without state does. It "
+    "is set last, when the state is no input of the graph any more. Models with flat inputs "
+    "are left as they are.",
+    test="A model that writes to a buffer and takes a tuple, or a dictionary: call it and save it.",
+    patches=(
+        Patch(
+            file=_COMPILER,
+            edits=(
+                Edit(
+                    "compile",
+                    "gm, lifted_buffers = lift_mutated_buffers(gm, settings)",
+                    "user_codegen = gm.graph._codegen\n$found",
+                ),
+                Edit(
+                    "compile",
+                    "hide_copyback_outputs(...)",
+                    """
+                    $found
+                    if lifted_buffers:
+                        from torch_tensorrt.dynamo.lowering._buffer_lifting import (
+                            _unpack_nested_inputs,
+                        )
+
+                        _unpack_nested_inputs(trt_gm, user_codegen)
+                    """,
+                ),
+            ),
+        ),
+        Patch(
+            file=_LIFTING,
+            edits=(),
+            added=(
+                '''
+    class _NestedInputs(_HiddenCopybackOutputs, torch.fx.graph._PyTreeCodeGen):
+        """Takes what the model took; what is hidden from its caller stays hidden."""
+
+        def __init__(self, pytree_info):
+            torch.fx.graph._PyTreeCodeGen.__init__(self, pytree_info)
+            self.num_hidden = 0
+
+        def process_outputs(self, out):
+            return out if self.num_hidden else super().process_outputs(out)
+
+
+    def _unpack_nested_inputs(gm, user_codegen):
+        """Give a module without its state as inputs the signature of the model."""
+        info = getattr(user_codegen, "pytree_info", None)
+        if info is None or all(
+            each.is_leaf() for group in info.in_spec.children() for each in group.children()
+        ):
+            return
+        codegen = _NestedInputs(info)
+        if isinstance(gm.graph._codegen, _HiddenCopybackOutputs):
+            vars(codegen).update(
+                {
+                    name: value
+                    for name, value in vars(gm.graph._codegen).items()
+                    if name in ("num_hidden", "buffers")
+                }
+            )
+        gm.graph.set_codegen(codegen)
+        gm.recompile()
+    ''',
+            ),
+        ),
+    ),
+)
+
+IN_MEMORY = Mend(
+    defects=("copy-back-in-memory",),
+    idea="The compiled module's forward copies the new values of its state into its buffers "
+    "before it returns, where it had left them to whoever loads a saved program. The lines are "
+    "written where the values are hidden from the caller, in the code that is generated; the "
+    "graph stays as it is, so that save() sees what it saw. Where several buffers are written, "
+    "the values are cloned first, since one may be what another buffer held. It costs the "
+    "copies that the model itself makes.",
+    test="A running mean, and two buffers that change places: call the compiled module twice.",
+    patches=(
+        Patch(
+            file=_LIFTING,
+            edits=(
+                Edit(
+                    "_HiddenCopybackOutputs.__init__",
+                    "self.num_hidden = num_hidden",
+                    "$found\nself.buffers = []",
+                ),
+                Edit(
+                    "_HiddenCopybackOutputs.generate_output",
+                    "if self.num_hidden and isinstance(output_args, (list, tuple)): ...",
+                    """
+                    copies = ""
+                    if self.num_hidden and isinstance(output_args, (list, tuple)):
+                        copies = _copies_into_buffers(
+                            self.buffers,
+                            output_args[-self.num_hidden :],
+                            kwargs.get("repr_fn") or repr,
+                        )
+                        output_args = output_args[: -self.num_hidden]
+                        kwargs.pop("descs", None)
+                    """,
+                ),
+                Edit(
+                    "_HiddenCopybackOutputs.generate_output",
+                    "return str(...)",
+                    "return copies + str(super().generate_output(output_args, *args, **kwargs))",
+                ),
+                Edit(
+                    "hide_copyback_outputs",
+                    "gm.graph.set_codegen(...)",
+                    """
+                    $found
+                    gm.graph._codegen.buffers = gm.meta["_copyback_mutation_buffers"]
+                    """,
+                ),
+            ),
+            added=(
+                '''
+    def _copies_into_buffers(buffers, values, written):
+        """Lines of Python that give buffers their new values, all of which are read first."""
+        own = ".clone()" if len(buffers) > 1 else ""
+        news = [f"_new_{at} = {written(value)}{own}" for at, value in enumerate(values)]
+        copies = [
+            f"self.get_buffer({name!r}).copy_(_new_{at})" for at, name in enumerate(buffers)
+        ]
+        return "".join(f"{line}\\n" for line in (*news, *copies))
+    ''',
+            ),
+        ),
+    ),
+)
+
+BY_EXPORT = Mend(
+    defects=("copy-back-as-output",),
+    idea="save(retrace=False, use_legacy_exporter=False) declares the new values of state as "
+    "mutations, with the function that save(retrace=True) calls for them, where it had warned "
+    "that it does not.",
+    test="A running mean: save(retrace=False, use_legacy_exporter=False), load, call it twice.",
+    uncovered='output_format="aot_inductor", which is warned of as before.',
+    patches=(
+        Patch(
+            file=_SAVE,
+            edits=(
+                Edit(
+                    "save",
+                    'if not _use_legacy and output_format != "executorch" '
+                    'and module.meta.get("_copyback_mutation_buffers"): ...',
+                    """
+                    _state = module.meta.get("_copyback_mutation_buffers")
+                    if _state and not _use_legacy and output_format == "exported_program":
+                        exp_program = _declare_aliased_kv_mutations_on_ep(
+                            exp_program, copyback_buffers=_state
+                        )
+                    elif _state and not _use_legacy and output_format == "aot_inductor":
+                        logger.warning(
+                            "What is saved does not update the model's state, which aot_inductor "
+                            "leaves undeclared by use_legacy_exporter=False"
+                        )
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
+STATE = (READ_TWICE, NESTED_INPUTS, IN_MEMORY, BY_EXPORT)
