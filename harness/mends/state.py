@@ -53,13 +53,15 @@ READ_TWICE = Mend(
     ),
 )
 
-NESTED_INPUTS = Mend(
-    defects=("nested-inputs-never-unpacked",),
-    idea="Where the model takes nested inputs, the compiled module gets a code generator that "
-    "unpacks them by the model's own specification, as that of a model without state does. It "
-    "is set last, when the state is no input of the graph any more. Models with flat inputs "
-    "are left as they are.",
-    test="A model that writes to a buffer and takes a tuple, or a dictionary: call it and save it.",
+PACKING = Mend(
+    defects=("nested-inputs-never-unpacked", "tuple-for-a-tensor"),
+    idea="The compiled module gets a code generator that unpacks inputs and packs outputs by the "
+    "model's own specifications, as that of a model without state has it. It is set last, when "
+    "the state is no input of the graph any more, and hides what the former one hid. What "
+    "save() declares as mutations is taken from the program's specification of outputs, and "
+    "not what the model returns with it.",
+    test="A model that writes to a buffer, takes a tuple or a dictionary, and returns one tensor: "
+    "call it, and save it by every call.",
     patches=(
         Patch(
             file=_COMPILER,
@@ -76,10 +78,10 @@ NESTED_INPUTS = Mend(
                     $found
                     if lifted_buffers:
                         from torch_tensorrt.dynamo.lowering._buffer_lifting import (
-                            _unpack_nested_inputs,
+                            _pack_as_the_model_does,
                         )
 
-                        _unpack_nested_inputs(trt_gm, user_codegen)
+                        _pack_as_the_model_does(trt_gm, user_codegen)
                     """,
                 ),
             ),
@@ -89,25 +91,25 @@ NESTED_INPUTS = Mend(
             edits=(),
             added=(
                 '''
-    class _NestedInputs(_HiddenCopybackOutputs, torch.fx.graph._PyTreeCodeGen):
-        """Takes what the model took; what is hidden from its caller stays hidden."""
+    class _PackedAsTheModel(_HiddenCopybackOutputs, torch.fx.graph._PyTreeCodeGen):
+        """Takes and returns what the model did; what is hidden from its caller stays hidden."""
 
         def __init__(self, pytree_info):
             torch.fx.graph._PyTreeCodeGen.__init__(self, pytree_info)
             self.num_hidden = 0
 
         def process_outputs(self, out):
-            return out if self.num_hidden else super().process_outputs(out)
+            if not self.num_hidden:
+                return super().process_outputs(out)
+            return (super().process_outputs(out[: -self.num_hidden]), *out[-self.num_hidden :])
 
 
-    def _unpack_nested_inputs(gm, user_codegen):
+    def _pack_as_the_model_does(gm, user_codegen):
         """Give a module without its state as inputs the signature of the model."""
         info = getattr(user_codegen, "pytree_info", None)
-        if info is None or all(
-            each.is_leaf() for group in info.in_spec.children() for each in group.children()
-        ):
+        if info is None:
             return
-        codegen = _NestedInputs(info)
+        codegen = _PackedAsTheModel(info)
         if isinstance(gm.graph._codegen, _HiddenCopybackOutputs):
             vars(codegen).update(
                 {
@@ -119,6 +121,23 @@ NESTED_INPUTS = Mend(
         gm.graph.set_codegen(codegen)
         gm.recompile()
     ''',
+            ),
+        ),
+        Patch(
+            edits=(
+                Edit(
+                    "_declare_aliased_kv_mutations_on_ep",
+                    "new_out_spec = ...",
+                    """
+                    # What the model returns as one, and behind it the new values of its state.
+                    _packed = _sig0.out_spec.children()[: -len(copyback_buffers)]
+                    new_out_spec = (
+                        _packed[0]
+                        if len(_packed) == 1
+                        else pytree.tree_flatten(tuple(out_args))[1]
+                    )
+                    """,
+                ),
             ),
         ),
     ),
@@ -220,4 +239,46 @@ BY_EXPORT = Mend(
     ),
 )
 
-STATE = (READ_TWICE, NESTED_INPUTS, IN_MEMORY, BY_EXPORT)
+TOLD = Mend(
+    defects=("aliased-outputs-untold",),
+    idea="What an engine writes to is declared wherever a program is saved, and not only where "
+    "executorch can be imported: what is read of the engine are names of its bindings, which "
+    "the exporter reads itself then. It costs a reading of those names for each engine.",
+    test="A KV cache, saved by torch.export in an environment without executorch: the signature "
+    "has a mutation of the cache.",
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    "_declare_aliased_kv_mutations_on_ep",
+                    "try: ...\nexcept ImportError: ...",
+                    """
+                    try:
+                        from torch_tensorrt.executorch.backend import _get_engine_info_for_node
+                    except ImportError:
+                        read_engine_info = _names_and_aliases_of
+                    else:
+                        read_engine_info = _get_engine_info_for_node
+                    """,
+                ),
+            ),
+            added=(
+                '''
+    def _names_and_aliases_of(exp_program, node, *, metadata_only):
+        """The serialized fields of an engine's call; the engine's own bytes may be missing."""
+        place = node.args[1]
+        if place.op == "get_attr":
+            engine = getattr(exp_program.graph_module, place.target)
+        else:
+            engine = _resolve_lifted_custom_obj(exp_program, place)
+        if metadata_only and hasattr(engine, "serialize_metadata_only"):
+            return list(engine.serialize_metadata_only())
+        state = engine.__getstate__()
+        return list(state[0] if isinstance(state, tuple) else state)
+    ''',
+            ),
+        ),
+    ),
+)
+
+STATE = (READ_TWICE, PACKING, IN_MEMORY, BY_EXPORT, TOLD)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 from torch.fx import GraphModule, Node
-from torch.fx.graph import CodeGen
 
 from harness.rig.inliners.protocol import COPIED_BACK
 
@@ -28,11 +27,15 @@ def returned_places(module: GraphModule) -> list[int]:
 
 
 def return_no_more(module: GraphModule) -> None:
-    """Make a module's graph return only what callers are given. The caller has to recompile it."""
+    """Make a module return only what callers are given. The caller has to recompile it.
+
+    Code that hides the last outputs itself is left to do so: it may copy them back first.
+    """
     outputs, places = _outputs(module), returned_places(module)
-    if len(places) < len(outputs):
-        module.graph.output_node().args = (tuple(outputs[place] for place in places),)
-        module.graph.set_codegen(CodeGen())  # the former one hides the last outputs
+    hidden = getattr(module.graph._codegen, "num_hidden", 0)
+    kept = [*places, *range(len(outputs) - hidden, len(outputs))]
+    if len(kept) < len(outputs):
+        module.graph.output_node().args = (tuple(outputs[place] for place in kept),)
 
 
 def _outputs(module: GraphModule) -> list[Any]:
