@@ -130,7 +130,8 @@ PACKING = Mend(
                     "new_out_spec = ...",
                     """
                     # What the model returns as one, and behind it the new values of its state.
-                    _packed = _sig0.out_spec.children()[: -len(copyback_buffers)]
+                    _packed = module_call_graph[0].signature.out_spec.children()
+                    _packed = _packed[: -len(copyback_buffers)]
                     new_out_spec = (
                         _packed[0]
                         if len(_packed) == 1

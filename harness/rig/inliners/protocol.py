@@ -64,6 +64,9 @@ class Inlining:
         self.inlined = GraphModule(inlined, copy.deepcopy(inlined.graph))
         if COPIED_BACK in inlined.meta:
             self.inlined.meta[COPIED_BACK] = inlined.meta[COPIED_BACK]
+            for name, state in inlined.named_buffers(recurse=False):
+                if name in inlined.meta[COPIED_BACK] and not hasattr(self.inlined, name):
+                    self.inlined.register_buffer(name, state)  # no node reads it, code may write
         self.finished = True
 
     def reached(self, ended: Verdict, *, ran: bool) -> Stage:
