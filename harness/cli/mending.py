@@ -10,14 +10,15 @@ import typer
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file
 from harness.base.program import PROGRAM
+from harness.base.zips import opened_zip
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import listed, release_file, tell, toolchain_for
+from harness.cli.common import listed, tell, toolchain_for
 from harness.mends.all import WRITTEN_FOR, mends_of
 from harness.mends.mend import Read, difference, mended
 from harness.subjects.choosing import choose_subjects
 from harness.toolchain import Toolchain
-from harness.toolchain.checkout import made_wheel
+from harness.toolchain.checkout import SOURCES, made_wheel
 
 
 def mend_command(
@@ -41,7 +42,7 @@ def mend_command(
         read = _files_of(release, toolchain_for(wheelhouse, offline))[0]
         judge = f"run --mended {release} --lane graph,package" + (f" --only {only}" if only else "")
     else:
-        read = _tracked(checkout)
+        read = _files_in(checkout)
         judge = f"run --checkout {checkout} # when `git apply` has taken the diff there"
     files = mended(read, mends)
     for name, text in files.items():
@@ -71,14 +72,23 @@ def mended_wheel(release: str, only: str, toolchain: Toolchain) -> Path:
 
 def _files_of(release: str, toolchain: Toolchain) -> tuple[Read, Path]:
     (spec, *_) = choose_subjects(toolchain, load_catalogue(), releases=release, built_in=False)
-    return lambda name: release_file(spec, name), Path(spec.wheel_path or "")
+    if spec.wheel_path is None:
+        raise UsageError(f"--release {release}: {spec.unavailable}")
+    path = Path(spec.wheel_path)
+
+    def read(name: str) -> str | None:
+        with opened_zip(path) as wheel:
+            return wheel.read(name).decode() if name in wheel.namelist() else None
+
+    return read, path
 
 
-def _tracked(checkout: Path) -> Read:
-    def read(name: str) -> str:
+def _files_in(checkout: Path) -> Read:
+    if not (checkout / SOURCES).is_dir():
+        raise UsageError(f"--checkout {checkout}: it has no {SOURCES}")
+
+    def read(name: str) -> str | None:
         place = checkout / "py" / name
-        if not place.is_file():
-            raise UsageError(f"--checkout {checkout}: it has no py/{name}")
-        return place.read_text()
+        return place.read_text() if place.is_file() else None
 
     return read

@@ -11,8 +11,8 @@ from harness.mends.edits import DoesNotFit, Edit, edited
 #: Where the inliners are.
 EXPORTER = "torch_tensorrt/dynamo/_exporter.py"
 
-#: The text of a file, by its path in a wheel.
-Read = Callable[[str], str]
+#: The text of a file, by its path in a wheel; None where there is none.
+Read = Callable[[str], str | None]
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Mend:
 def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:
     """The text of each file that ``mends`` change, with all of them in it.
 
-    Raises DoesNotFit, naming all that do not, and what ``read`` raises where there is no such file.
+    Raises DoesNotFit, naming all that do not.
     """
     chosen = list(mends)
     names = sorted({patch.file for mend in chosen for patch in mend.patches})
-    before = {name: read(name) for name in names}
+    before = {name: text for name in names if (text := read(name)) is not None}
     misfits = [text for mend in chosen for text in _misfits(before, mend)]
     if misfits:
         fitting = sum(not _misfits(before, mend) for mend in chosen)
@@ -66,7 +66,7 @@ def difference(before: Read, after: Mapping[str, str]) -> str:
         line
         for name, text in after.items()
         for line in difflib.unified_diff(
-            before(name).splitlines(keepends=True),
+            (before(name) or "").splitlines(keepends=True),
             text.splitlines(keepends=True),
             f"a/py/{name}",
             f"b/py/{name}",
@@ -85,6 +85,9 @@ def _misfits(before: Mapping[str, str], mend: Mend) -> list[str]:
     """What is wrong with a mend by itself, by file."""
     found = []
     for name in sorted({patch.file for patch in mend.patches}):
+        if name not in before:
+            found.append(f"the mend of {mend.name} does not fit: there is no {name}")
+            continue
         try:
             _patched(before, name, mend.patches)
         except DoesNotFit as error:

@@ -13,14 +13,16 @@ _LIFTING = "torch_tensorrt/dynamo/lowering/_buffer_lifting.py"
 _SLICE_SCATTER = "torch_tensorrt/dynamo/conversion/impl/slice_scatter.py"
 
 INPUT_KEPT = Mend(
-    defects=("input-taken-for-a-cache",),
+    defects=("input-taken-for-a-cache", "cache-written-twice"),
     idea="An engine may write in place where lifting dropped the copy back in favour of that "
     "write, and nowhere else. Lifting marks the write; before an engine is converted, every "
     "other slice_scatter and index_copy gets the mark that forbids the layer for KV caches, "
     "which the converters already read. No lowering pass stands between that mark and them. "
-    "A model that hands a cache in and out without writing to it pays for one copy of it.",
+    "The first of two writes to a buffer gets it too: the last one alone says what becomes of "
+    "the buffer. A model that hands a cache in and out without writing to it pays for one copy.",
     test="slice_scatter and index_copy of an input, of a clone of it, of one input twice, and of "
-    "a value that is read later: the caller's tensor is as it was, and the numbers are right.",
+    "a value that is read later: the caller's tensor is as it was, and the numbers are right. "
+    "A buffer that is written twice in a call.",
     uncovered="A caller's own cache that the model overwrites in place is right, and copied "
     "back: the engine no longer writes to it. The engine cache's key does not hold the mark.",
     patches=(

@@ -15,6 +15,11 @@ def wire(gm, call):  # à la carte
 
 def other(gm):
     return gm
+
+
+class Engine:
+    def wire(self, gm):
+        return gm
 """
 
 
@@ -49,9 +54,14 @@ def test_three_dots_stand_for_anything_and_found_for_what_was_there(find, put, t
     assert there in edited(SOURCE, [Edit("wire", find, put)])
 
 
+def test_a_method_is_found_by_its_class():
+    assert edited(SOURCE, [Edit("Engine.wire", "gm", "self.gm")]).endswith("return self.gm\n")
+
+
 @pytest.mark.parametrize(
     ("edits", "says"),
     [
+        ([Edit("Engine.other", "gm", "")], "the file has no Engine.other"),
         ([Edit("wire", "gone(gm)", "")], r"wire: `gone\(gm\)` is not there"),
         ([Edit("wire", "gm", "")], "wire: `gm` is there 2 times"),
         ([Edit("gone", "gm", "")], "the file has no gone"),
