@@ -54,14 +54,16 @@ READ_TWICE = Mend(
 )
 
 PACKING = Mend(
-    defects=("nested-inputs-never-unpacked", "tuple-for-a-tensor"),
+    defects=("nested-inputs-never-unpacked", "tuple-for-a-tensor", "copy-back-as-output"),
     idea="The compiled module gets a code generator that unpacks inputs and packs outputs by the "
     "model's own specifications, as that of a model without state has it. It is set last, when "
-    "the state is no input of the graph any more, and hides what the former one hid. What "
-    "save() declares as mutations is taken from the program's specification of outputs, and "
-    "not what the model returns with it.",
+    "the state is no input of the graph any more, and hides what the former one hid. So a "
+    "program by torch.export returns what the model does, and behind it the new values of its "
+    "state. save() declares these as mutations by use_legacy_exporter=False too, with the "
+    "function that it calls for retrace=True, where it had warned that it does not.",
     test="A model that writes to a buffer, takes a tuple or a dictionary, and returns one tensor: "
-    "call it, and save it by every call.",
+    "call it, save it by every call, load it, and call it twice.",
+    uncovered='output_format="aot_inductor", which is warned of as before.',
     patches=(
         Patch(
             file=_COMPILER,
@@ -141,6 +143,28 @@ PACKING = Mend(
                 ),
             ),
         ),
+        Patch(
+            file=_SAVE,
+            edits=(
+                Edit(
+                    "save",
+                    'if not _use_legacy and output_format != "executorch" '
+                    'and module.meta.get("_copyback_mutation_buffers"): ...',
+                    """
+                    _state = module.meta.get("_copyback_mutation_buffers")
+                    if _state and not _use_legacy and output_format == "exported_program":
+                        exp_program = _declare_aliased_kv_mutations_on_ep(
+                            exp_program, copyback_buffers=_state
+                        )
+                    elif _state and not _use_legacy and output_format == "aot_inductor":
+                        logger.warning(
+                            "What is saved does not update the model's state, which aot_inductor "
+                            "leaves undeclared by use_legacy_exporter=False"
+                        )
+                    """,
+                ),
+            ),
+        ),
     ),
 )
 
@@ -207,39 +231,6 @@ IN_MEMORY = Mend(
     ),
 )
 
-BY_EXPORT = Mend(
-    defects=("copy-back-as-output",),
-    idea="save(retrace=False, use_legacy_exporter=False) declares the new values of state as "
-    "mutations, with the function that save(retrace=True) calls for them, where it had warned "
-    "that it does not.",
-    test="A running mean: save(retrace=False, use_legacy_exporter=False), load, call it twice.",
-    uncovered='output_format="aot_inductor", which is warned of as before.',
-    patches=(
-        Patch(
-            file=_SAVE,
-            edits=(
-                Edit(
-                    "save",
-                    'if not _use_legacy and output_format != "executorch" '
-                    'and module.meta.get("_copyback_mutation_buffers"): ...',
-                    """
-                    _state = module.meta.get("_copyback_mutation_buffers")
-                    if _state and not _use_legacy and output_format == "exported_program":
-                        exp_program = _declare_aliased_kv_mutations_on_ep(
-                            exp_program, copyback_buffers=_state
-                        )
-                    elif _state and not _use_legacy and output_format == "aot_inductor":
-                        logger.warning(
-                            "What is saved does not update the model's state, which aot_inductor "
-                            "leaves undeclared by use_legacy_exporter=False"
-                        )
-                    """,
-                ),
-            ),
-        ),
-    ),
-)
-
 TOLD = Mend(
     defects=("aliased-outputs-untold",),
     idea="What an engine writes to is declared wherever a program is saved, and not only where "
@@ -282,4 +273,4 @@ TOLD = Mend(
     ),
 )
 
-STATE = (READ_TWICE, PACKING, IN_MEMORY, BY_EXPORT, TOLD)
+STATE = (READ_TWICE, PACKING, IN_MEMORY, TOLD)
