@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.base.errors import UsageError
+from harness.mends.complex_values import COMPLEX_VALUES
 from harness.mends.engines import ENGINES
 from harness.mends.fallbacks import FALLBACKS
 from harness.mends.keywords import KEYWORD_ORDER
@@ -17,7 +18,9 @@ from harness.mends.writes import WRITES
 #: The release whose files they were written for and judged with.
 WRITTEN_FOR = "2.14.0"
 
-MENDS = (*FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER)
+MENDS = (
+    *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES
+)  # fmt: skip
 
 
 def mend_of(defect: str) -> Mend | None:
