@@ -5,7 +5,7 @@ A line of the journal has a ``kind``:
     session   a process began to measure: what the zygote said of itself, the machine's state
     prepared  a case was captured and split: how long it took, its steps and engine bytes
     pilot     a block without warm-up, from which the number of calls is read; no evidence
-    sizes     bytes of one arm, of a worker of its own
+    sizes     bytes of one arm, measured in a worker of its own
     block     the samples of three workers: the evidence
     failed    a cell that cannot be measured, and why
     stopped   a cell whose stages are all decided at an interim look
@@ -113,7 +113,7 @@ class Samples:
 
     @property
     def timed_share(self) -> float | None:
-        """The part of the workers' time beyond set-up that was inside of timed regions."""
+        """The share of the workers' time after set-up that was timed."""
         arms = [
             arm
             for cell in self.cells.values()
@@ -158,7 +158,7 @@ def rows(samples: Samples) -> list[dict[str, Any]]:
 
 
 def pooled(blocks: Sequence[Mapping[str, Any]], metric: str, arms: Sequence[str]) -> list[float]:
-    """All kept calls of some arms, in the order of blocks, as pooling rules take them."""
+    """All kept calls of some arms, in the order of blocks, pooled."""
     return [
         seconds
         for block in blocks

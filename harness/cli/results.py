@@ -30,14 +30,18 @@ def summary_command(
     """Tell a run in defects and cells; the exit code is its gate's."""
     judged = reopen(run_name, out_dir, toolchain_for(), load_catalogue())
     if as_json:
-        print(json.dumps(read_summary(judged.folder.path) or summary_now(judged), indent=2))
+        print(
+            json.dumps(
+                read_summary(judged.folder.path) or summary_by_todays_expectations(judged), indent=2
+            )
+        )
     else:
         _print_summary(judged)
     return int(exit_code(judged.report, judged.places))
 
 
 def tell_gate(judged: JudgedRun) -> ExitCode:
-    """The first screen; in place of the gate what is wrong in a user's own cases, if that is it."""
+    """Print the first screen; mistakes of a user's own cases take the place of the gate."""
     code = exit_code(judged.report, judged.places)
     if code is ExitCode.USAGE:
         for line in mistakes(judged.report, judged.places):
@@ -79,14 +83,14 @@ def report_command(
             model = with_scripts(model, judged, toolchain, catalogue)
         return model
 
-    for path in write_run_report(judged, current_summary(judged), with_evidence):
+    for path in write_run_report(judged, summary_with_stored_times(judged), with_evidence):
         out.print(path, soft_wrap=True)
 
 
-def current_summary(judged: JudgedRun) -> dict[str, Any]:
+def summary_with_stored_times(judged: JudgedRun) -> dict[str, Any]:
     """The summary by today's expectations, with the times and the memory of the run itself."""
     stored = read_summary(judged.folder.path)
-    summary = summary_now(judged)
+    summary = summary_by_todays_expectations(judged)
     if stored is not None:
         summary["seconds"] = stored["seconds"]
         summary |= {"kept": stored["kept"]} if "kept" in stored else {}
@@ -94,15 +98,15 @@ def current_summary(judged: JudgedRun) -> dict[str, Any]:
     return summary
 
 
-def summary_now(judged: JudgedRun) -> dict[str, Any]:
+def summary_by_todays_expectations(judged: JudgedRun) -> dict[str, Any]:
     spent = read_costs(judged.folder.path)
     return summary_of(judged, judged.folder.state(), wall_s=None, spent=spent)
 
 
 def _print_summary(judged: JudgedRun) -> None:
-    """The first screen; the defects that the run shows, the worst first; and the cells of each."""
+    """Print the first screen, the defects, the worst first, and the cells by subject and route."""
     tell_gate(judged)
-    summary = summary_now(judged)
+    summary = summary_by_todays_expectations(judged)
     order = [spec.subject for spec in ordered_subjects(judged.subjects)]
     for each in summary["defects"]:
         harm, where = (

@@ -32,7 +32,7 @@ from harness.cli.common import (
     toolchain_for,
 )
 from harness.cli.mending import mended_wheel
-from harness.cli.results import summary_now, tell_gate
+from harness.cli.results import summary_by_todays_expectations, tell_gate
 from harness.expectations import EXPECTATIONS
 from harness.run.acceptance import whole_run_differences
 from harness.run.defect_lines import kept_words
@@ -265,7 +265,7 @@ def show_verdict(judged: JudgedRun) -> int:
     # Here: who waits for the answer need not wait until what draws pages is imported.
     from harness.report.run_report import write_run_report
 
-    write_run_report(judged, summary or summary_now(judged))
+    write_run_report(judged, summary or summary_by_todays_expectations(judged))
     add_step_summary(folder)
     tell(f"report: {folder / 'report.html'}")
     return int(code)

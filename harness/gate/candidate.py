@@ -1,13 +1,13 @@
-"""A subject without a version, held against a release in the same run, cell by cell.
+"""A candidate (a file, a wheel, a working tree) held against a release of the same run.
 
 Such a subject has no rows: nobody has listed what a working tree's exporter does wrong. What it
 must not be is worse than the release on any oracle.
 
 An oracle that was not asked of the release, because the release did not get that far, is a
 special case: the candidate got further, and what fails there was hidden before. That turns the
-gate red except for metadata, because a program that is silently wrong is worse than none.
+gate red except for metadata and unflattening: a program that is silently wrong is worse than none.
 
-Where unflattening is a capability and not a defect, a worse result is a note. If one oracle finds
+On routes where failing to unflatten is no defect, a worse result is a note. If one oracle finds
 several kinds of failure, fewer kinds are better, and another kind is worse.
 """
 
@@ -114,7 +114,10 @@ def _unnamed(message: str) -> str:
 
 
 def _fails_less(verdict: Verdict, other: Verdict) -> bool:
-    """Whether only kinds are gone. A message of completion is one error's text and has no kinds."""
+    """Whether ``verdict`` has fewer kinds of failure than ``other``, and no other kind.
+
+    A message of completion is one error's text and has no kinds.
+    """
     if verdict.oracle is Oracle.COMPLETION or verdict.label != other.label:
         return False
     return set(verdict.message.split("; ")) < set(other.message.split("; "))

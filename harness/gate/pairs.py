@@ -31,7 +31,7 @@ class Pair:
 
 
 def compare(before: Mapping[K, CellRecord], after: Mapping[K, CellRecord]) -> dict[K, Pair]:
-    """Every cell of either side, by what names it on both; those that ``after`` has come first."""
+    """All cells of both sides by the key that they share; those of ``after`` come first."""
     return {cell: Pair(before.get(cell), after.get(cell)) for cell in {**after, **before}}
 
 
@@ -42,7 +42,7 @@ def both_asked(pairs: Mapping[K, Pair]) -> dict[K, tuple[CellRecord, CellRecord]
 
 @dataclass(frozen=True)
 class Pairing:
-    """Which cells of two subjects are one: those alike in all but the subject, and in what is here.
+    """Which cells of two subjects match: those that differ in the subject and in these alone.
 
     Attributes:
         builders: kinds of builders whose versions are left out.
@@ -85,8 +85,8 @@ def pairing_of(subjects: Collection[str], records: Iterable[CellRecord]) -> Pair
     """How the cells of some subjects are paired.
 
     A release brings its own TensorRT-RTX, and a user who changes the one changes the other: a kind
-    of builder that each has in one version counts as one, whichever version that is. So do the
-    environments, where each subject was asked with the torch that it pins, and with no other.
+    of builder that each has in one version counts as one, whichever version that is. Environments
+    count as one if each subject was asked with the torch that it pins alone.
     """
     versions: dict[BuilderKind, dict[str, set[Builder]]] = {}
     environments: dict[str, set[Environment]] = {subject: set() for subject in subjects}

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Final
 
 MOST_ROWS: Final = 40
-"""Rows of a table with a row a release, or a builder of it: the newest."""
+"""Most rows of a table that has one row per release or builder; the newest are kept."""
 
 MOST_LISTED: Final = 300
 """Entries of one list."""
 
 LISTED_IN_ALL: Final = 3_000
-"""Entries of many lists together, about: where there are many, fewer of each are shown."""
+"""About how many entries all lists together may show; with many lists, each shows fewer."""
 
 
 def most_of_each(sizes: Sequence[int], each: int = MOST_LISTED, in_all: int = LISTED_IN_ALL) -> int:

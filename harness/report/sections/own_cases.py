@@ -25,7 +25,7 @@ class WrongView:
 
 @dataclass(frozen=True)
 class OwnCases:
-    """The columns with their standings by row, the cases, and what is wrong, the worst first."""
+    """The columns with their standings by row, the cases, and what is wrong with each."""
 
     columns: tuple[tuple[str, tuple[str, ...]], ...]
     cases: tuple[str, ...]
@@ -33,7 +33,7 @@ class OwnCases:
 
 
 def build_own_cases(run: ReportedRun) -> OwnCases | None:
-    """The view; None where a table speaks of the cases."""
+    """The view; None where the expected table covers these cases."""
     matrix = run.own_cases
     if matrix is None:
         return None
