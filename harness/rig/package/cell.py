@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
 import time
 import types
@@ -20,8 +21,8 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Answer, Answers, Finding
-from harness.rig.oracles.values import NOTHING_COMPARED, Observed
-from harness.rig.package.loading import Loaded, Loader
+from harness.rig.oracles.values import NOTHING_COMPARED, Observed, observe
+from harness.rig.package.loading import Loaded, Loader, WatchedEngines
 from harness.rig.package.saving import save_like_a_user
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
@@ -143,8 +144,9 @@ def _controls(
 ) -> Iterator[Finding]:
     """Whether engines had a part in what the program returned.
 
-    A program whose engines never ran, or which returns the same whatever they return, proves
-    nothing by its values.
+    A program whose engines never ran proves nothing by its values; nor does one that returns the
+    same whatever they return, where the compiled module in memory returns something else then.
+    Where that does not either, as with ``argmax`` behind an engine, the model is like that.
     """
     if loaded.results is None or not prepared.state.engines:
         return
@@ -156,5 +158,15 @@ def _controls(
         )
         if tampered.results is None or loaded.results.difference(tampered.results):
             prepared.engines_matter = True
-        else:
+        elif _engines_matter_in_memory(prepared):
             yield _ENGINES_DO_NOT_MATTER
+
+
+def _engines_matter_in_memory(prepared: PreparedCase) -> bool:
+    module = copy.deepcopy(prepared.split)
+    try:
+        with WatchedEngines(tampered=True):
+            tampered = observe(module, prepared.captured.calls)
+    except Exception:  # noqa: BLE001 - values that no engine returns may well be refused
+        return True
+    return prepared.reference.difference(tampered) is not None

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 
-from corpus.case import find_case
+from corpus.case import Case, Family, Origin, Program, find_case
+from corpus.inputs import floats
 from harness.rig.capture.capture import CapturedProgram
 from harness.rig.clock import StageClock
 from harness.rig.engines import emulated
@@ -171,8 +172,28 @@ def write_to_the_module(package: ModuleType) -> None:
     package.save = careless
 
 
+class CancelsOut(torch.nn.Module):
+    """Returns zeros, whatever its engine returns."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        returned = torch.relu(x)
+        return returned - returned
+
+
+def model_that_cancels_out() -> Case:
+    return Case(
+        "cancels_out",
+        Family.FOUND,
+        Origin.EXPORTED,
+        "",
+        lambda: Program(floats((3, 8)), model=CancelsOut()),
+        fallback=("aten.sub.Tensor",),
+    )
+
+
 FAULTS: dict[str, Callable[[ModuleType], None]] = {
     "none": lambda _: None,
+    "cancel_out": lambda _: None,  # the model is another one
     "swap_outputs": swap_outputs,
     "die_at_load": die_at_load,
     "fail_at_load": fail_at_load,
@@ -206,7 +227,8 @@ def faulty_cell(package: ModuleType, route: str, executor: str, fault: str) -> d
     site = Path(package.__file__ or "").parents[1]
     setup = {"site": str(site), "release": RELEASE, "builder": "segment"}
     loader = FreshLoader(package) if chosen.forks else SpawningLoader(setup)
-    prepared = prepare_with(package, find_case(CASE), "nonstrict", 0, StageClock(), chosen)
+    case = model_that_cancels_out() if fault == "cancel_out" else find_case(CASE)
+    prepared = prepare_with(package, case, "nonstrict", 0, StageClock(), chosen)
     key = CellKey(CASE, "nonstrict", RELEASE, Route(route), lane=Lane.PACKAGE)
     record = run_package_cell(package, prepared, key, loader, StageClock())
     loader.close()

@@ -54,6 +54,10 @@ def test_a_program_that_engines_do_not_change_is_no_pass(failures):
     assert found == ["wrong-values@run", "engines that return something else change nothing"]
 
 
+def test_a_model_that_makes_nothing_of_what_engines_return_is_not_called_wrong(failures):
+    assert "values" not in failures("cancel_out")
+
+
 def test_a_save_that_writes_to_the_compiled_module_is_seen(failures):
     found = failures("write_to_the_module")["structure"]
     assert found == ["wrong-structure@save", "saving changed the module it was given"]
