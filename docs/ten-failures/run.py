@@ -5,7 +5,8 @@
 The package is the release's own Python out of its wheel; CUDA is stood in for, and engines are
 emulated. Nothing else of the harness takes part, and the scripts name nothing of it: where there
 is a GPU and `pip install torch-tensorrt==2.14.0`, they run without this file. Another release is
-named behind the script. A folder of tests, as `defects --export-tests` writes it, is given to
+named behind the script, and behind that a folder of its files that were changed, as `mend` writes
+them. A folder of tests, as `defects --export-tests` writes it, is given to
 pytest, and the exit code is pytest's.
 
 Exit code 1: the failure is there. 0: it is not. 125: the script itself came to grief.
@@ -25,18 +26,26 @@ from harness.cli.common import toolchain_for
 from harness.rig.package.opening import open_package
 from harness.subjects.choosing import choose_subjects
 from harness.subjects.packages import whole_package
+from harness.toolchain.checkout import made_wheel
 
 RELEASE = "2.14.0"
 CANNOT_BE_TOLD = 125
 
 
-def main(script: str, release: str = RELEASE, exporter: str = "") -> int:
+def main(script: str, release: str = RELEASE, changed: str = "") -> int:
     """Run a script or tests as if the release were installed here, and give the exit code."""
     toolchain, catalogue = toolchain_for(), load_catalogue()
-    file = Path(exporter) if exporter else None
-    like = release if file else ""
-    subjects = choose_subjects(toolchain, catalogue, releases=release, exporter=file, like=like)
-    subject = next((each for each in subjects if each.kind.brought), subjects[0])
+    (subject, *_) = choose_subjects(toolchain, catalogue, releases=release, built_in=False)
+    if changed:
+        files = {
+            path.relative_to(changed).as_posix(): path.read_bytes()
+            for path in Path(changed).rglob("*.py")
+        }
+        wheel = made_wheel(toolchain.cache, Path(subject.wheel_path or ""), files, whole=False)
+        subjects = choose_subjects(
+            toolchain, catalogue, releases=release, wheel=wheel, like=release, built_in=False
+        )
+        subject = next(each for each in subjects if each.kind.brought)
     _, site = whole_package(subject, toolchain, catalogue)
     open_package({"site": str(site.folder), "release": site.release, "builder": site.builder})
     if Path(script).is_dir():

@@ -77,13 +77,14 @@ def mended(out: Path) -> dict[Call, str]:
         "run", "--mended", "2.14.0", "--corpus", MODELS, "--lane", "package", "--out", out
     )
     told = done.stdout + done.stderr
-    assert done.returncode in (ExitCode.GREEN, ExitCode.RED), told
+    # Red, as 2.14.0 fails by some models itself; inconclusive where the mended one goes further.
+    assert done.returncode in (ExitCode.RED, ExitCode.INCONCLUSIVE), told
     assert "0 regressed" in told
     cells = pyarrow.parquet.read_table(out / "latest" / "records.parquet").to_pylist()
     worst: dict[Call, Standing] = {}
     for cell in cells:
         # To be unflattened is a capability, which `check` does not ask either.
-        if not cell["subject"].startswith("file:") or cell["oracle"] == Oracle.UNFLATTEN:
+        if "+wheel." not in cell["subject"] or cell["oracle"] == Oracle.UNFLATTEN:
             continue
         standing = Standing.ERROR  # what could not be asked ended when it was compiled
         if cell["state"] != CellState.UNSUPPORTED:
