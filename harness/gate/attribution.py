@@ -145,13 +145,19 @@ def named_defects(
     named: dict[str, NamedDefects] = {
         name: {place: {} for place in asked} for name in (candidate, like)
     }
+    told_by_table = set()
     for fact in attributed(chosen, table, register, around):
-        of_cell = named[fact.key.subject].get(without_subject(fact.key))
-        if of_cell is not None:
-            of_cell[fact.fact.seen] = fact.defect or fact.fact.text
+        place = without_subject(fact.key)
+        if place in asked:
+            named[fact.key.subject][place][fact.fact.seen] = fact.defect or fact.fact.text
+            if fact.expected and fact.key.subject == candidate:
+                told_by_table.add((place, fact.fact.seen))
     mine, theirs = named[candidate], named[like]
-    for place, facts in mine.items():  # what both show is one failure, whoever it is due to
-        facts |= {seen: name for seen, name in theirs[place].items() if seen in facts}
+    for place, facts in mine.items():
+        for seen in facts.keys() & theirs[place].keys():
+            # What both show is one failure, unless the table knows that it has two causes.
+            if (place, seen) not in told_by_table:
+                facts[seen] = theirs[place][seen]
     return asked, mine, theirs
 
 

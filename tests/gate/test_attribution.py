@@ -59,6 +59,18 @@ def test_what_both_show_in_a_case_that_no_table_knows_is_neither_mended_nor_brok
     assert difference_line(told, "2.13.0") == "all as 2.13.0"
 
 
+def test_what_both_show_by_two_defects_of_the_table_is_mended_and_broken():
+    known = register(defect("gone", Sign("values", "boom")), defect("come", Sign("values", "boom")))
+    rows = table(
+        entry(defect="gone", subjects=("2.13.0",)), entry(defect="come", subjects=("2.14.0",))
+    )
+    records = [record(key(name=name), failed(Oracle.VALUES)) for name in ("2.13.0", "2.14.0")]
+    told = difference("2.14.0", "2.13.0", records, rows, known)
+    assert difference_line(told, "2.13.0") == (
+        "mends: gone; breaks: come in 1 cell; all else as 2.13.0"
+    )
+
+
 def test_findings_without_a_known_sign_in_the_very_same_cells_are_one_failure():
     known = register(defect("old", Sign("completion", "never")))
     records = []
