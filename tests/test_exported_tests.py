@@ -12,18 +12,16 @@ import pytest
 from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.mends.all import WRITTEN_FOR, mend_of
 from harness.register.standing import Standings, State, read_expectations
+from harness.report.exported_tests import files_of_tests, left_out, to_export
 from harness.report.sections.causes import Script
 from harness.report.upstream import (
     Finding,
     description,
-    files_of_tests,
     findings,
     issue_text,
-    left_out,
     lines_of,
     reason_of,
     shortened,
-    to_export,
     told_of,
 )
 from harness.toolchain import Toolchain

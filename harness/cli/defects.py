@@ -109,17 +109,18 @@ def _export_tests(
     place: Path, release: str, name: str, standings: Standings, toolchain: Toolchain
 ) -> int:
     """Write the tests, and tell of which defects there is none, and why."""
-    from harness.report import upstream
+    from harness.report.exported_tests import files_of_tests, left_out, to_export
+    from harness.report.upstream import findings
 
     asked = load_catalogue().get(_release(release or standings.releases[-1], standings))
-    shown = upstream.to_export(standings, asked.version)
+    shown = to_export(standings, asked.version)
     if name:
         shown = [each for each in shown if each.defect.id == _known(name, standings).id]
-    found = upstream.findings(shown, standings, toolchain, asked)
+    found = findings(shown, standings, toolchain, asked)
     without = [(each.standing, each.script.why_not) for each in found if not each.script.test]
     if not name:
-        without += upstream.left_out(standings, asked.version)
-    files = upstream.files_of_tests(found, without, asked)
+        without += left_out(standings, asked.version)
+    files = files_of_tests(found, without, asked)
     with written_to(place):
         place.mkdir(parents=True, exist_ok=True)
     for file, text in files.items():

@@ -1,4 +1,4 @@
-"""Findings that leave the house: the text of an upstream issue, and a failing test of each defect.
+"""Findings that leave the house: a script and a test of each defect, and an issue's text.
 
 Both are of a user's calls of one release's package, and name nothing of this project but a
 defect's id. The rig writes each script and tries it over emulated engines before it is given out.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
@@ -359,58 +359,3 @@ def shortened(text: str, first: int = 4, last: int = 7) -> str:
     if len(found) <= first + last + 1:
         return "\n".join(found)
     return "\n".join([*found[:first], "...", *found[-last:]])
-
-
-def to_export(standings: Standings, release: str) -> list[Standing]:
-    """The defects that a release shows by a user's calls, but for what is so by design."""
-    return [
-        each
-        for each in standings.having(release, State.SHOWN)
-        if Lane.PACKAGE in each.lanes and each.defect.blame != BY_DESIGN
-    ]
-
-
-def left_out(standings: Standings, release: str) -> list[tuple[Standing, str]]:
-    """The defects that a release has of which `to_export` makes no test, each with the reason."""
-    exported = {each.defect.id for each in to_export(standings, release)}
-    return [
-        (
-            each,
-            "it is so by design"
-            if each.defect.blame == BY_DESIGN
-            else "no model that was compiled shows it, but splits of a module made otherwise",
-        )
-        for each in standings.having(release, State.SHOWN)
-        if each.defect.id not in exported
-    ] + [
-        (each, "other defects end its models first")
-        for each in standings.having(release, State.HIDDEN)
-    ]
-
-
-def files_of_tests(
-    found: Collection[Finding], without: Collection[tuple[Standing, str]], release: Release
-) -> dict[str, str]:
-    """A test a defect, by the name of its file, and a README that says what they are.
-
-    Args:
-        without: the defects that have no test, each with the reason.
-    """
-    files = {
-        f"test_{each.standing.defect.id.replace('-', '_')}.py": each.script.test
-        for each in found
-        if each.script.test
-    }
-    return {**files, "README.md": _readme(len(files), without, release)}
-
-
-def _readme(tests: int, without: Collection[tuple[Standing, str]], release: Release) -> str:
-    left = "\n".join(f"- {each.defect.title}: {why}." for each, why in without)
-    return (
-        f"# {tests} known defects of torch-tensorrt {release.version}\n\n"
-        "Each test makes a user's calls of one known defect and is expected to fail, strictly.\n"
-        "When the defect is fixed the test turns red, and its reason says which defect is gone.\n"
-        "They need torch, torch_tensorrt, pytest and a GPU: put them into `tests/py/dynamo/`.\n"
-        f"They were tried with torch {version('torch')}, the release's own Python and emulated "
-        "engines on a CPU;\nno GPU has run them.\n"
-    ) + (f"\n## Known defects without a test here\n\n{left}\n" if left else "")

@@ -45,7 +45,7 @@ def deciding_variables(environment: Mapping[str, str]) -> dict[str, str]:
 def machine_facts(
     facts: EnvironmentFacts, installed: str, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """What of this machine and this Python decides every verdict; each value is text.
+    """The facts about this machine and this Python that decide every verdict, each as text.
 
     Args:
         installed: the digest of what is in `import_folders`.
