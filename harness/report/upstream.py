@@ -316,7 +316,7 @@ def _environment(release: Release, place: Place | None) -> str:
 def _context(standing: Standing, standings: Standings) -> Iterator[str]:
     defect = standing.defect
     if defect.blame == BY_DESIGN:
-        yield "- Upstream documents this as intended."
+        yield "- It looks intended: upstream's code does so on purpose."
     tried = [standings.of(defect.id, release) for release in standings.releases]
     having = [each.release for each in tried if each.state is State.SHOWN]
     absent = [each for each in tried if each.state is State.ABSENT]
