@@ -57,7 +57,10 @@ SYMPTOMS = {
     Oracle.DETERMINISM: (Symptom.NONDETERMINISTIC, Stage.SAVE),
 }
 GREEN = "Green: no unknown failure"
-"""The first line of the full run as it is."""
+"""The console's first line of the full run as it is."""
+
+AS_EXPECTED = "All that fails is a known defect, so the gate is green"
+"""The same, as it stands below a decision on the page."""
 
 DEFECTS = "defects: 2.14.0 has 2 known ones (2 interface)"
 """The line below it."""

@@ -63,7 +63,7 @@ def test_the_lane_alone_is_a_whole_page_and_markdown_without_a_word_of_emulation
 
 def test_the_first_screen_says_which_call_is_safest_on_a_gpu(alone):
     head = alone.model().headline
-    assert head.words == "2.14.0 in place of 2.13.0: ship"
+    assert head.words == "Torch-TensorRT 2.14.0 in place of 2.13.0: ship"
     assert head.gate.startswith("Each with the torch that it pins, on a GPU. ")
     told = {line.asked: line.items for line in head.answers}
     assert told["Safest call in 2.14.0"][0].startswith(

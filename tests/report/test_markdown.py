@@ -13,7 +13,7 @@ def rendered(text):
 
 
 def test_the_first_line_is_the_gate(model, red):
-    assert markdown(model).splitlines()[0] == "## ✓ 2.14.0 in place of 2.13.0: ship"
+    assert markdown(model).splitlines()[0] == "## ✓ Torch-TensorRT 2.14.0 in place of 2.13.0: ship"
     assert markdown(red.model()).splitlines()[0] == "## ✗ Red: 1 unexpected failure"
 
 

@@ -54,6 +54,7 @@ _MEANS: Final = {
     "Now hidden defects": ", as others end their cases",
 }
 _OWN_CASES: Final = "No table says what to expect of cases of your own: each failure counts."
+_AS_EXPECTED: Final = "All that fails is a known defect, so the gate is green"
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 
 
@@ -109,8 +110,11 @@ def headline(run: ReportedRun) -> Headline:
     return Headline(
         state=state,
         sign=SIGNS[state],
-        words=decision_words(first, _red(run)) if first else words,
-        gate=f"{evidence_sentence(first)} {words}" if first else "",
+        words=_product(first) + decision_words(first, _red(run)) if first else words,
+        # A green gate under a decision that forbids to ship needs its reason.
+        gate=f"{evidence_sentence(first)} {_AS_EXPECTED if gate == 'green' else words}"
+        if first
+        else "",
         defects=() if run.defect_table or run.own_cases else tuple(run.defects),
         advice=_OWN_CASES
         if gate == "red" and run.own_cases
@@ -140,6 +144,11 @@ def _decided(run: ReportedRun) -> Qualification | None:
         return None
     about = first.candidate.kind is SubjectKind.FILE and run.gate == "red"
     return first if about or run.gate == "green" else None
+
+
+def _product(q: Qualification) -> str:
+    """The product's name before a release's number; a file of the user's has its own name."""
+    return "Torch-TensorRT " if q.candidate.kind is SubjectKind.RELEASE else ""
 
 
 def _red(run: ReportedRun) -> set[str]:

@@ -36,6 +36,14 @@
   Object.assign(search, {type: "search", placeholder: "KV cache, None, partitioner, #4079, new in " + newest});
   const told = form.appendChild(make("output"));
   const clear = form.appendChild(Object.assign(make("button"), {type: "button"}));
+  // A phone has no room for all selects: one button opens them there.
+  const every = form.appendChild(Object.assign(make("button", "", "every"), {type: "button"}));
+  const openAll = (open) => {
+    form.classList.toggle("all", open);
+    every.setAttribute("aria-expanded", open);
+    every.textContent = open ? "fewer filters" : "more filters";
+  };
+  openAll(false);
   const labels = {release: "in my release", call: "call", model: "model", change: "changed", reach: "met by", harm: "harm"};
   const selects = Object.entries(labels).map(([name, words]) => {
     const select = labelled(words, make("select"), name);
@@ -188,7 +196,7 @@
       if (asking && part.open === false) part.open = true;
     }
     told.textContent = `${left.size} of ${rows.length} defects`;
-    // A phone shows few of the selects, so what is chosen is told here as well.
+    // A phone shows one select until all are opened, so what is chosen is told here as well.
     const chosenHere = selects.map((control) => control.value).filter(Boolean).map((value) => value + ", ");
     clear.replaceChildren(make("span", chosenHere.join(""), "chosen"), "clear ×");
     clear.hidden = !asking;
@@ -207,6 +215,7 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   search.addEventListener("input", choose);
   for (const select of selects) select.addEventListener("change", choose);
+  every.addEventListener("click", () => openAll(!form.classList.contains("all")));
   clear.addEventListener("click", () => {
     for (const control of [search, ...selects]) control.value = "";
     choose();
