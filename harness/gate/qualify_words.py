@@ -21,7 +21,10 @@ _FORBIDS_NOTHING: Final = " (which forbids nothing: no release makes such splits
 
 
 def decision_words(q: Qualification, red: Collection[str] = ()) -> str:
-    """``2.14.0 in place of 2.13.0: ship``, and in brackets what alone that is said of.
+    """``2.14.0 in place of 2.13.0: ship``; what asked a part alone says no more than it knows.
+
+    Nobody should read "ship" of a run of the graph lane where packages would have forbidden it:
+    such a run says ``nothing forbids it (only: the graph lane)``.
 
     Args:
         red: the subjects of unexpected failures. A candidate among them is not to be shipped yet:
@@ -31,6 +34,8 @@ def decision_words(q: Qualification, red: Collection[str] = ()) -> str:
     new, who = q.candidate, q.baseline.subject
     unlike = new.kind is SubjectKind.FILE and new.subject in red and q.decision is Decision.SHIP
     told = f"not yet, it fails otherwise than {who}" if unlike else q.decision
+    if told is Decision.SHIP and only:
+        told = "nothing forbids it"
     return f"{new.subject} in place of {who}: {told}{only}"
 
 

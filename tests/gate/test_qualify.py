@@ -418,7 +418,7 @@ def in_both_lanes() -> list[CellRecord]:
 
 def test_the_verdict_of_the_page_says_how_far_it_goes():
     q = dataclasses.replace(held(*sound()), scope="1 of 3 cases in the graph lane")
-    words = "2.14.0 in place of 2.13.0: ship (only: 1 of 3 cases in the graph lane)"
+    words = "2.14.0 in place of 2.13.0: nothing forbids it (only: 1 of 3 cases in the graph lane)"
     assert verdict_of(q).words == words
 
 

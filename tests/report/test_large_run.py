@@ -24,7 +24,7 @@ from harness.report.sections.version_matrix import VERSIONS
 from harness.toolchain.environment import PROJECT_ROOT
 from tests.report.large_run import CELLS, newest_published, write_large_run
 
-MOST_BYTES = 1_300_000_000  # 2 GB are asked for
+MOST_BYTES = 1_500_000_000  # 2 GB are asked for; the newest published run takes 1.35
 MOST_S = 120.0  # 20 s are asked for, of a machine that has nothing else to do
 MOST_OF_A_PAGE = 5_000_000
 
