@@ -25,13 +25,15 @@ from harness.wire.vocabulary import CellState
 class Attributed:
     """One fact of one cell and its defect, which is empty if none is known.
 
-    ``expected`` says that the table names the defect. Otherwise the signs do, if they allow one.
+    ``expected`` says that the table names the defect. Otherwise the signs do, if they allow one;
+    ``alike`` are the defects whose signs it bears, if these are several.
     """
 
     key: CellKey
     fact: Fact
     defect: str
     expected: bool
+    alike: tuple[str, ...] = ()
 
 
 def attributed(
@@ -55,8 +57,9 @@ def attributed(
                 continue
             like = (likes or {}).get(key.subject, "")
             found_out = due_to(place, fact, key.subject, table, register, like)
-            named = found_out[0].id if len(found_out) == 1 else ""
-            facts.append(Attributed(key, fact, named, expected=False))
+            names = tuple(defect.id for defect in found_out)
+            one, alike = (names[0], ()) if len(names) == 1 else ("", names)
+            facts.append(Attributed(key, fact, one, expected=False, alike=alike))
     return facts
 
 

@@ -29,13 +29,15 @@ _TO: Final = "\N{EN DASH}"
 #: How wide the console's table is, and how many lines say what is wrong.
 _WIDTH: Final = 100
 _MOST: Final = 12
+OR: Final = " or "
 
 
 @dataclass(frozen=True)
 class Wrong:
     """What one release does wrong with one case by the same harm: the calls, and the defects.
 
-    ``unknown`` says that some cell bears no known defect's sign. ``shown`` is one of the cells.
+    ``unknown`` says that some cell bears no known defect's sign. ``shown`` is one of the cells. Of
+    defects that look alike, ``defects`` has all as one name, ``A or B``.
     """
 
     harm: Harm
@@ -125,7 +127,7 @@ def note_lines(notes: Iterable[Finding]) -> list[str]:
 def wrong_words(wrong: Wrong) -> str:
     """``✗ save(retrace=False) (wired-by-name)``."""
     calls = ", ".join(wrong.calls) or "the inliner alone"
-    causes = [*wrong.defects, *(["no known defect for sure"] if wrong.unknown else [])]
+    causes = [*wrong.defects, *(["no known defect"] if wrong.unknown else [])]
     if wrong.torchs_own:
         causes.append("plain torch.export fails likewise")
     return f"{SIGNS[wrong.harm]} {calls} ({', '.join(causes)})"
@@ -226,9 +228,13 @@ def _of_harm(
 
 
 def _defects_of(facts: Sequence[Attributed], harm: Harm) -> set[str]:
-    """The defects of a cell that do this harm: what harms less in it is not why."""
-    alike = [fact for fact in facts if fact.fact.own_harm == harm] or facts
-    return {fact.defect for fact in alike if fact.defect}
+    """The defects of a cell that do this harm: what harms less in it is not why.
+
+    Where none is sure, those that look alike are one name, ``A or B``, as `check` tells them.
+    """
+    why = [fact for fact in facts if fact.fact.own_harm == harm] or facts
+    sure = {fact.defect for fact in why if fact.defect}
+    return sure or {OR.join(fact.alike) for fact in why if fact.alike}
 
 
 def _telling(key: CellKey) -> tuple[bool, CellKey]:

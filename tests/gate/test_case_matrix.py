@@ -95,11 +95,19 @@ def test_a_defect_of_the_packing_alone_is_not_why_numbers_are_wrong():
     assert (wrong.harm, wrong.defects, wrong.unknown) == (Harm.SILENT, (), True)
 
 
+def test_defects_that_look_alike_are_all_named_as_check_names_them():
+    twins = register(defect("one", Sign("values", "boom")), defect("other", Sign("values", "boom")))
+    cell = record(key("a", "2.13.0"), SILENT)
+    found = case_matrix(["a"], ["2.13.0"], [cell], attributed([cell], Table(), twins))
+    ((wrong, _),) = found.rows[0].wrong
+    assert (wrong.defects, wrong.unknown) == (("one or other",), False)
+
+
 def test_what_no_defect_signs_and_what_torch_fails_too_are_told():
     alien = record(key("a", "2.13.0"), STRANGE)
     (told,) = [line for line in lines(alien, own=(alien.key.cell_id,)) if line.startswith("  a in")]
     call = "save(retrace=False, use_legacy_exporter=False)"
-    why = "no known defect for sure, plain torch.export fails likewise"
+    why = "no known defect, plain torch.export fails likewise"
     assert told == f"  a in 2.13.0: ✗ {call} ({why})"
 
 

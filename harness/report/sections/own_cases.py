@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from harness.gate.case_matrix import CaseMatrix, CaseRow, Wrong, wrong_words
+from harness.gate.case_matrix import OR, CaseMatrix, CaseRow, Wrong, wrong_words
 from harness.report.reported_run import ReportedRun, Section
 from harness.report.style import SIGNS
 from harness.runs.commands import explain_command
@@ -62,7 +62,9 @@ def _wrong(
         releases=matrix.where(releases),
         tone=wrong.harm.value,
         words=wrong_words(wrong).removeprefix(f"{SIGNS[wrong.harm]} "),
-        titles=tuple(titles[name] for name in wrong.defects if name in titles),
+        titles=tuple(
+            titles[name] for told in wrong.defects for name in told.split(OR) if name in titles
+        ),
         command=explain_command(wrong.shown, run.places),
     )
 
