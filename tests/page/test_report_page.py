@@ -72,6 +72,23 @@ def test_filters_that_a_mouse_opens_and_a_key_chooses_filter(browser, html):
         assert shown != total.removesuffix(" defects")
 
 
+def test_a_phone_opens_and_folds_all_filters_with_one_button_and_keeps_the_legend(browser, html):
+    with visit(browser, html, viewport=PHONE) as opened:
+        page = opened.page
+        shown = page.locator("form.filters select").filter(visible=True)
+        folded = shown.count()
+        page.click("button.every")
+        assert shown.count() == page.locator("form.filters select").count() > folded
+        assert wider_than_the_screen(page) == []
+        page.select_option("select[name=harm]", "silent")
+        assert page.locator("form.filters output").inner_text() != ""
+        page.click("button.every")
+        assert shown.count() == folded
+        assert page.locator(".legend.signs li").filter(visible=True).count() > 0
+    with visit(browser, html) as opened:
+        assert not opened.page.locator("button.every").is_visible()
+
+
 def test_headings_say_the_chosen_release_and_column_heads_stay_in_view(browser, html):
     with visit(browser, html, "#defects?release=2.13.0") as opened:
         heads = opened.page.locator("#defects .heading").filter(visible=True).all_inner_texts()
