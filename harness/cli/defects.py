@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import re
 from pathlib import Path
@@ -17,6 +18,7 @@ from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import tell, toolchain_for
 from harness.expectations import EXPECTATIONS
+from harness.gate.defect_table import own_torch_words
 from harness.gate.known import changes_in
 from harness.mends.all import mend_of
 from harness.register.defects import Defect
@@ -77,7 +79,7 @@ def defects_command(
         return _new_in(_release(new_in, standings), standings)
     if all_of_them:
         for defect in known.register.defects:
-            _tell_line(_latest(defect, standings), as_json=as_json)
+            _tell_line(_latest(defect, standings), standings, as_json=as_json)
         return ExitCode.GREEN
     which = newest if alive or not release else _release(release, standings)
     routes = _routes(call) if call else ()
@@ -85,10 +87,10 @@ def defects_command(
     if routes:
         shown = [each for each in shown if set(each.routes) & set(routes)]
     for each in shown:
-        _tell_line(each, as_json=as_json)
+        _tell_line(each, standings, as_json=as_json)
     hidden = [] if routes else standings.having(which, State.HIDDEN)
     for each in hidden:
-        _tell_line(each, as_json=as_json)
+        _tell_line(each, standings, as_json=as_json)
     if not as_json:
         met = f" that {call} meets" if call else ""
         more = f", and {len(hidden)} that others hide" if hidden else ""
@@ -153,7 +155,7 @@ def _brief(call: str) -> str:
     return re.sub(r"\bm,f,?", "", re.sub(r"\s", "", call)).replace("()", "")
 
 
-def _tell_line(each: Standing, *, as_json: bool) -> None:
+def _tell_line(each: Standing, standings: Standings, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(_as_json(each)))
         return
@@ -166,7 +168,20 @@ def _tell_line(each: Standing, *, as_json: bool) -> None:
     else:
         where = each.state
     tell(f"{each.defect.id}: {each.defect.title}")
-    tell(f"    {_life(each.defect)}; {where}")
+    own = _own_torch(each, standings)
+    tell(f"    {_life(each.defect)}; {where}{f'; {own}' if own else ''}")
+
+
+def _own_torch(each: Standing, standings: Standings) -> str:
+    """What it does with the torch that the release pins, where that is less than it does here."""
+    if each.state is not State.SHOWN:
+        return ""
+    return own_torch_words(standings, each, {each.release: _pins()[each.release]})
+
+
+@functools.cache
+def _pins() -> dict[str, str]:
+    return {release.version: release.pins.torch for release in load_catalogue().releases}
 
 
 def _life(defect: Defect) -> str:
@@ -209,6 +224,7 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         ("brought by", defect.brought_by),
         ("life", _life(defect)),
         ("harm", latest.harm),
+        ("own torch", _own_torch(latest, standings)),
         ("documented", defect.documented),
         ("workaround", defect.workaround),
         ("avoided by", ", ".join(defect.avoid)),

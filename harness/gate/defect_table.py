@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from harness.catalogue.environments import matched_name
 from harness.gate.known import reach_of_standing
 from harness.gate.verdict import ReachOf
 from harness.register.defects import Defect
@@ -21,6 +22,7 @@ from harness.wire.vocabulary import Reach
 #: What a mark has for a tone where no harm is seen.
 ABSENT, HIDDEN, NOT_ASKED = "ok", "hidden", "none"
 _WRONG: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR)
+_MILDER: Final = {"": "not", Harm.ERROR: "an error", Harm.WARNED: "announced"}
 _NOT_OURS: Final = ("torch", "by design")
 
 
@@ -68,6 +70,7 @@ class DefectRow:
 
     ``shown_in`` are the releases that show it, and ``last`` the newest of these, or empty. What the
     defect's cases come to in it by each of `USER_CALLS` stands in ``by_call``, as a `Mark`'s tone.
+    ``own_torch`` says what it does with the torch that this release pins, where that is less.
     """
 
     defect: Defect
@@ -80,6 +83,7 @@ class DefectRow:
     last: str
     marks: tuple[Mark, ...]
     standings: tuple[Standing, ...]
+    own_torch: str = ""
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -114,6 +118,7 @@ def defect_table(
     inliner_of: Mapping[str, str],
     reach_of: ReachOf,
     cases: Mapping[str, CaseInfo],
+    torch_of: Mapping[str, str] | None = None,
 ) -> DefectTable:
     """The table up to a release.
 
@@ -122,11 +127,12 @@ def defect_table(
         inliner_of: the id of each release's inliner. Neighbours with one id share a column.
         reach_of: who makes the split of a cell.
         cases: those that are known; by which calls any other was asked is not.
+        torch_of: the torch that a release pins.
     """
     releases = standings.releases[: standings.releases.index(newest) + 1]
     columns = _columns(releases, inliner_of)
     rows = [
-        _row(defect, standings, releases, columns, reach_of, cases)
+        _row(defect, standings, releases, columns, reach_of, cases, torch_of or {})
         for defect in standings.register.defects
     ]
     parts = list(Part)
@@ -152,6 +158,7 @@ def _row(
     columns: Sequence[Column],
     reach_of: ReachOf,
     cases: Mapping[str, CaseInfo],
+    torch_of: Mapping[str, str],
 ) -> DefectRow:
     every = {name: standings.of(defect.id, name) for name in releases}
     shown = [name for name in releases if every[name].state is State.SHOWN]
@@ -168,7 +175,19 @@ def _row(
         last=last.release if last else "",
         marks=tuple(_mark([every[name] for name in column.releases]) for column in columns),
         standings=tuple(every.values()),
+        own_torch=own_torch_words(standings, last, torch_of) if last else "",
     )
+
+
+def own_torch_words(standings: Standings, shown: Standing, torch_of: Mapping[str, str]) -> str:
+    """``not with torch 2.14.0, which 2.14.0 pins``; empty where it does as much there."""
+    torch = torch_of.get(shown.release, "")
+    if not torch:
+        return ""
+    harm = standings.milder_in(shown.defect.id, shown.release, matched_name(torch))
+    if harm is None:
+        return ""
+    return f"{_MILDER.get(harm, harm)} with torch {torch}, which {shown.release} pins"
 
 
 def _part(defect: Defect, state: State, reach: Reach, *, shown: bool) -> Part:

@@ -133,6 +133,26 @@ class Standings:
             if each.defect and _badness(each.fact.harm) < Harm.INTERFACE.severity
         }
 
+    def milder_in(self, name: str, release: str, environment: str) -> str | None:
+        """The worst harm of a defect with another torch, where it does less than in the pinned one.
+
+        Returns:
+            A harm, or empty if none of the cells that show it in the pinned environment does so
+            there. None where it harms as much, or where nobody asked.
+        """
+        defect, shown = self.register.by_id[name], self.shown_by(name, release)
+        there = [
+            (place, [e for e in self._table.expected(place, release).values() if e.defect == name])
+            for place in (
+                dataclasses.replace(entry.place, environment=environment) for entry in shown
+            )
+            if release in self._table.asked.get(asked_of(place), ())
+        ]
+        if not there or len(there) < len(shown):
+            return None
+        harm = worst_harm((entry.fact.harm for _, of in there for entry in of), defect)
+        return harm if _badness(harm) > _badness(self.of(name, release).harm) else None
+
     def by_routes(
         self, name: str, release: str, routes: Collection[Route], asks: Callable[[str, Route], bool]
     ) -> Standing:

@@ -310,7 +310,9 @@ def known_defects(
     standings = Standings(known.register, known.table)
     counted = known_in(newest, standings, reach_of)
     inliners = {release.version: release.inliner_id for release in catalogue.releases}
-    return counted, defect_table(standings, counted.release, inliners, reach_of, by_name)
+    torches = {release.version: release.pins.torch for release in catalogue.releases}
+    table = defect_table(standings, counted.release, inliners, reach_of, by_name, torches)
+    return counted, table
 
 
 def _newest_release(subjects: Iterable[SubjectSpec]) -> str | None:

@@ -12,11 +12,13 @@ from harness.gate.defect_table import (
     DefectTable,
     Part,
     defect_table,
+    own_torch_words,
 )
 from harness.register.standing import Standings, State, read_expectations
-from harness.wire.oracles import Harm
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.vocabulary import Reach
-from tests.record_builders import case
+from tests.record_builders import case, defect, entry, register
+from tests.record_builders import table as expected_table
 
 NEWEST = "2.14.0"
 
@@ -145,3 +147,31 @@ def test_a_way_to_save_what_compile_gets_wrong_does_not_show_that_a_defect_is_no
     (row,) = [row for row in table.rows if row.defect.id == "copy-back-as-output"]
     # Up to 2.13.0 compile makes a constant of the state, so nothing is saved that could show it.
     assert [mark.tone for mark in row.marks[-3:]] == [HIDDEN, HIDDEN, "warned"]
+
+
+THERE = "torch-2.14.0"
+SILENT_HERE = entry(harm="silent", subjects=("2.14.0",))
+GONE_THERE = entry(harm="silent", subjects=("2.14.0",), environment=THERE, removed=True)
+RAISES_THERE = entry(Oracle.COMPLETION, harm="error", subjects=("2.14.0",), environment=THERE)
+OTHER_CASE = entry(harm="silent", subjects=("2.14.0",), case="b")
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([SILENT_HERE, GONE_THERE], "not with torch 2.14.0, which 2.14.0 pins"),
+        (
+            [SILENT_HERE, GONE_THERE, RAISES_THERE],
+            "an error with torch 2.14.0, which 2.14.0 pins",
+        ),
+        ([SILENT_HERE, GONE_THERE, OTHER_CASE], ""),
+        ([SILENT_HERE, RAISES_THERE], ""),
+        ([SILENT_HERE], ""),
+    ],
+    ids=["gone", "raises", "gone-in-one-of-two-cases", "as-silent", "nobody-asked"],
+)
+def test_what_does_less_harm_with_the_torch_that_a_release_pins_says_so(rows, says):
+    known = Standings(register(defect()), expected_table(*rows))
+    shown = known.of("known", "2.14.0")
+    assert own_torch_words(known, shown, {"2.14.0": "2.14.0"}) == says
+    assert own_torch_words(known, shown, {}) == ""

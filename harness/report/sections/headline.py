@@ -266,7 +266,8 @@ def _silent(table: DefectTable) -> Iterator[Answer]:
     rows.sort(key=lambda row: list(_SILENT_IN).index(row.part))
     items = [
         f"{row.defect.title} ({', '.join(row.calls)}; "
-        f"{f'since {row.defect.since}' if row.defect.since else 'always'}{_SILENT_IN[row.part]})"
+        f"{f'since {row.defect.since}' if row.defect.since else 'always'}{_SILENT_IN[row.part]}"
+        f"{f'; {row.own_torch}' if row.own_torch else ''})"
         for row in rows
     ]
     yield Answer(f"Silent in {table.newest}", "" if items else "nothing known", tuple(items))
