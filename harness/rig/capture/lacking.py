@@ -48,7 +48,7 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         "complex-of-reals": any(map(_makes_complex, _nodes(exported))),
         "complex-returned": any(map(_is_complex, _returned(exported))),
         "strided-state": not all(each.is_contiguous() for each in buffers.values()),
-        "torch-2.14": torch.__version__ >= (2, 14),
+        "torch-2.14": torch.__version__ >= "2.14",
         "torch-2.9": torch.__version__.startswith("2.9."),
     }
     yield from (name for name, present in has.items() if not present)
