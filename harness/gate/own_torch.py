@@ -19,7 +19,7 @@ from harness.gate.attribution import Attributed
 from harness.gate.qualify import Severity, severity_by, severity_of
 from harness.gate.verdict import ReachOf
 from harness.register.facts import UNSUPPORTED, Fact, place_of
-from harness.register.table import Table
+from harness.register.table import Table, asked_of
 from harness.wire.builders import PINNED
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
@@ -28,16 +28,26 @@ from harness.wire.vocabulary import CellState, Reach, SubjectKind
 
 _MOST: Final = 3  # defects of one kind of difference
 _LANES: Final = (Lane.GRAPH, Lane.PACKAGE)
+_HOW: Final = (
+    (True, True, "worse than in the pinned environment"),
+    (False, True, "better than in the pinned environment"),
+    (True, False, "not right with a TensorRT-RTX that the pinned environment does not ask"),
+)
 _ALWAYS: Final = ("right", "silently wrong")  # told even of none
 
 
 @dataclass(frozen=True)
 class Unlike:
-    """A cell that does another harm with the release's own torch, and the defects that do it."""
+    """A cell that does another harm with the release's own torch, and the defects that do it.
+
+    ``held`` says that the pinned environment was asked with the same builder. Otherwise there is
+    nothing that the cell could be unlike: it fails, and segments in its place are right.
+    """
 
     key: CellKey
     worse: bool
     defects: tuple[str, ...]
+    held: bool = True
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,8 @@ class OwnTorch:
     Attributes:
         calls: the user calls that were asked, by what they do to their user.
         splits: how many cells of the graph lane were asked.
-        unlike: the cells of both lanes that the table says other of in the pinned environment.
+        unlike: the cells of both lanes that the table says other of in the pinned environment,
+            or of segments there, where their builder was not asked.
     """
 
     release: str
@@ -56,8 +67,8 @@ class OwnTorch:
     splits: int
     unlike: tuple[Unlike, ...]
 
-    def count(self, lane: Lane, *, worse: bool) -> int:
-        return sum(each.key.lane is lane and each.worse is worse for each in self.unlike)
+    def of(self, *, worse: bool, held: bool) -> tuple[Unlike, ...]:
+        return tuple(each for each in self.unlike if (each.worse, each.held) == (worse, held))
 
 
 def own_torches(
@@ -116,7 +127,8 @@ def _unlike(
     """The cells that fail here and not there, or the other way about, or do another harm.
 
     Numbers that are right count as right, however they are packed. What cannot be asked in the
-    pinned environment is no difference.
+    pinned environment is no difference. With a builder that was not asked there, such as another
+    version of TensorRT-RTX, a cell is compared with one of segments, and told only if it fails.
     """
     for record in records:
         place = dataclasses.replace(place_of(record.key), environment=PINNED)
@@ -128,9 +140,12 @@ def _unlike(
         if before == after or max(before, after) < Severity.ERROR:
             continue
         worse = after > before
+        held = subject in table.asked.get(asked_of(place), ())
+        if not held and not worse:
+            continue
         here, there = set(causes.get(record.key, ())), {entry.defect for entry in expected}
         named = here - there if worse else there - here
-        yield Unlike(record.key, worse, tuple(sorted(named or (here if worse else there))))
+        yield Unlike(record.key, worse, tuple(sorted(named or (here if worse else there))), held)
 
 
 def _expected_severity(facts: Iterable[Fact]) -> Severity:
@@ -180,21 +195,20 @@ def _calls(each: OwnTorch) -> str:
 
 def _kinds(each: OwnTorch, titles: Mapping[str, str]) -> tuple[str, ...]:
     """How it differs from the pinned environment: the counts, and the defects by their titles."""
-    if not each.unlike:
-        return ("as in the pinned environment, cell by cell",)
     lines = []
-    for worse, word in ((True, "worse"), (False, "better")):
-        calls, splits = (each.count(lane, worse=worse) for lane in reversed(_LANES))
-        if not calls and not splits:
+    if not any(unlike.held for unlike in each.unlike):
+        lines.append("as in the pinned environment, cell by cell")
+    for worse, held, how in _HOW:
+        cells = each.of(worse=worse, held=held)
+        calls, splits = (sum(one.key.lane is lane for one in cells) for lane in reversed(_LANES))
+        if not cells:
             continue
-        names = Counter(
-            name for unlike in each.unlike if unlike.worse is worse for name in unlike.defects
-        )
+        names = Counter(name for unlike in cells for name in unlike.defects)
         told = [titles.get(name, "no known defect") for name, _ in names.most_common()]
         counts = " and ".join(
             plural(count, what)
             for count, what in ((calls, "user call"), (splits, "split"))
             if count
         )
-        lines.append(f"{counts} {word} than in the pinned environment: {listed(told, _MOST, '; ')}")
+        lines.append(f"{counts} {how}: {listed(told, _MOST, '; ')}")
     return tuple(lines)

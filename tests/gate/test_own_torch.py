@@ -7,7 +7,7 @@ from harness.gate.own_torch import OwnTorch, own_torch_lines, own_torches
 from harness.gate.qualify import qualify
 from harness.gate.qualify_words import decision_words, evidence_words, tally_lines
 from harness.register.facts import UNSUPPORTED
-from harness.wire.builders import Environment
+from harness.wire.builders import Builder, Environment
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
 from harness.wire.routes import Lane
@@ -118,3 +118,18 @@ def test_where_one_torch_was_asked_of_both_releases_their_own_are_not_held_again
     q = qualify([*shared, *own], [case("a")], OLD, NEW)
     assert (q.compared, q.own_torch) == (1, False)
     assert "pins" not in evidence_words(q)
+
+
+def test_a_tensorrt_rtx_that_the_pinned_environment_does_not_ask_is_held_against_nothing_there():
+    asked = entry(Oracle.METADATA, lane="package", harm="interface", subjects=("2.14.0",))
+    with_another = dataclasses.replace(
+        with_torch("2.14.0", "2.14.0"), builder=Builder("tensorrt-rtx-1.4.0.76")
+    )
+    error = record(with_another, failed(Oracle.COMPLETION))
+    ((_, _, unlike),) = lines(error, rows=(asked,))
+    assert unlike == (
+        "as in the pinned environment, cell by cell",
+        "1 user call not right with a TensorRT-RTX that the pinned environment does not ask: "
+        "no known defect",
+    )
+    assert not seen(record(with_another), rows=(asked,))[0].unlike
