@@ -23,8 +23,9 @@ OF_REALS = Mend(
     defects=("complex-of-reals",),
     idea="An op without a rule whose own result is complex gets its view_as_real whatever its "
     "inputs are. Up to now it got one only where an input was a pair of reals, which no input "
-    "of torch.fft.rfft or torch.complex is. And a product with complex weights is marked as the pair "
-    "of reals that it is, so that torch.fft.irfft gets a complex tensor. It costs nothing elsewhere.",
+    "of torch.fft.rfft or torch.complex is. And a product with complex weights is marked as the "
+    "pair of reals that it is, so that torch.fft.irfft gets a complex tensor. It costs nothing "
+    "elsewhere.",
     test="torch.fft.rfft(x).abs(), torch.complex(a, b).abs() and "
     "torch.fft.irfft(torch.fft.rfft(x) * weights), against eager.",
     patches=(
