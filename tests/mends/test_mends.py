@@ -104,6 +104,7 @@ FAST = "last-index-written"
 SHOWN_BEHIND = {
     "input-taken-for-a-cache": ("copy-back-in-memory", "tuple-for-a-tensor"),
     "cache-read-twice": ("tuple-for-a-tensor",),
+    "step-of-a-cache-write": ("copy-back-in-memory", "tuple-for-a-tensor"),
     "nested-inputs-never-unpacked": ("copy-back-in-memory",),
 }
 
