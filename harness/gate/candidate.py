@@ -7,6 +7,9 @@ An oracle that was not asked of the release, because the release did not get tha
 special case: the candidate got further, and what fails there was hidden before. That turns the
 gate red except for metadata and unflattening: a program that is silently wrong is worse than none.
 
+A save that the release was not asked for, because its `compile` failed, has nothing beside it: where
+the candidate saves what is right, that is good news.
+
 On routes where failing to unflatten is no defect, a worse result is a note. If one oracle finds
 several kinds of failure, fewer kinds are better, and another kind is worse.
 """
@@ -45,6 +48,11 @@ def judge_candidate(pair: Pair) -> Comparison:
         return _undecided(candidate, CellClass.MISSING, reason)
     if pair.asked:
         return _compare_verdicts(candidate, like)
+    if candidate.right and like.rests_on_compile:
+        reason = f"passes, but {like.key.subject} has nothing to save ({like.reason})"
+        ended = candidate.verdict(Oracle.COMPLETION)
+        good = _finding(candidate, ended, reason, CellClass.OK)
+        return Comparison(_class_of(candidate, []), good_news=(good,))
     if candidate.state is CellState.ENDED:
         reason = f"{like.key.subject} could not be asked, so it is held against nothing"
         return _undecided(candidate, CellClass.UNSUPPORTED, f"{reason}: {like.reason}")

@@ -27,7 +27,7 @@ from harness.gate.candidate import Comparison, judge_candidate
 from harness.gate.control import control_failures, marked
 from harness.gate.findings import CellClass, Finding, Gate, GateReport, first_screen, said
 from harness.gate.pairs import Pair
-from harness.gate.uncovered import as_notes, uncovered_in
+from harness.gate.uncovered import as_notes, shown_behind_compile, uncovered_in
 from harness.gate.whole_cases import whole_cases
 from harness.register.defects import Register
 from harness.register.facts import UNSUPPORTED, facts_in, facts_of, place_of
@@ -97,7 +97,8 @@ def judge(
         judged[cell.key.cell_id] = result
     for name, partner in partners.items():
         in_both = (records.values(), table, register or Register(), around)
-        for place, told_of in uncovered_in(name, partner, *in_both).items():
+        behind = shown_behind_compile(name, partner, *in_both)
+        for place, told_of in (behind | uncovered_in(name, partner, *in_both)).items():
             cell_id = dataclasses.replace(place, subject=name).cell_id
             judged[cell_id] = as_notes(judged[cell_id], told_of)
     unlisted = {

@@ -9,17 +9,19 @@ not go on where the numbers were silently wrong and the cell raises now.
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from harness.gate.attribution import difference_of, named_defects
+from harness.gate.attribution import attributed, difference_of, named_defects
 from harness.gate.candidate import Comparison
 from harness.gate.findings import CellClass
+from harness.gate.pairs import without_subject
 from harness.gate.qualify import Severity, severity_of
 from harness.register.defects import Register
 from harness.register.table import Table
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.vocabulary import Outcome, Stage
+from harness.wire.vocabulary import CellState, Outcome, Stage
 
 _STAGES = tuple(Stage)
 
@@ -59,6 +61,47 @@ def uncovered_in(
         elif _louder(before, after):
             found[place] = f"{first} was silent, and in its place {second} raises, as in {like}"
     return found
+
+
+def shown_behind_compile(
+    candidate: str,
+    like: str,
+    records: Collection[CellRecord],
+    table: Table,
+    register: Register,
+    around: Mapping[str, str],
+) -> dict[CellKey, str]:
+    """What shows in a save that raises, where the other subject could not compile the model.
+
+    The candidate mends `compile`, so that nobody has less than before, and what the save raises by
+    is in the other subject, too.
+
+    Returns:
+        By the cell without its subject, as `uncovered_in`.
+    """
+    release = around.get(like, like)
+    has = {defect.id for defect in register.defects if defect.alive_in(release)}
+    resting = {
+        without_subject(record.key)
+        for record in records
+        if record.key.subject == like and record.rests_on_compile
+    }
+    saves = [
+        record
+        for record in records
+        if record.key.subject == candidate
+        and record.state is CellState.ENDED
+        and without_subject(record.key) in resting
+        and severity_of(record) is Severity.ERROR
+    ]
+    shown: dict[CellKey, set[str]] = defaultdict(set)
+    for fact in attributed(saves, table, register, around):
+        shown[without_subject(fact.key)].add(fact.defect)
+    return {
+        place: f"{like} cannot compile it right, and now {' and '.join(sorted(names))} shows"
+        for place, names in shown.items()
+        if names <= has
+    }
 
 
 def as_notes(result: Comparison, why: str) -> Comparison:

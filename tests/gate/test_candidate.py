@@ -191,3 +191,21 @@ def test_a_candidate_that_is_not_worse_fails_nothing_that_the_release_passes(fil
     ]
     assert bool(result.findings) >= bool(lost)
     assert (result.cell_class is CellClass.UNEXPECTED_FAILURE) is bool(result.findings)
+
+
+NOTHING_TO_SAVE = unsupported(LIKE, "compile: ends in IndexError: 1")
+
+
+def test_a_save_that_is_right_where_the_release_cannot_compile_the_model_is_good_news():
+    result = compare(record(FILE), NOTHING_TO_SAVE)
+    assert (result.cell_class, result.findings) == (CellClass.OK, ())
+    (good,) = result.good_news
+    assert good.reason == f"passes, but 2.14.0 has nothing to save ({NOTHING_TO_SAVE.reason})"
+
+
+@pytest.mark.parametrize("like", [NOTHING_TO_SAVE, unsupported(LIKE, "no wheel")])
+def test_a_save_that_fails_or_that_the_release_lacks_otherwise_is_held_against_nothing(like):
+    wrong = record(FILE, *([failed(Oracle.VALUES)] if like is NOTHING_TO_SAVE else []))
+    result = compare(wrong, like)
+    assert result.cell_class is CellClass.UNSUPPORTED
+    assert "held against nothing" in result.findings[0].reason

@@ -6,7 +6,7 @@ import pytest
 
 from harness.gate.findings import CellClass, GateReport
 from harness.gate.judge import judge
-from harness.gate.uncovered import uncovered_in
+from harness.gate.uncovered import shown_behind_compile, uncovered_in
 from harness.register.defects import Sign
 from harness.register.table import Table
 from harness.wire.oracles import Harm, Oracle
@@ -23,6 +23,7 @@ from tests.record_builders import (
     register,
     subject,
     table,
+    unsupported,
 )
 
 FILE, LIKE = "file:1a", "2.13.0"
@@ -182,3 +183,25 @@ def test_both_defects_are_named_by_cell():
     assert {place.case: text for place, text in told.items()} == {
         "b": f"first mended, and behind it shows second, which {LIKE} has too"
     }
+
+
+@pytest.mark.parametrize(
+    ("after", "red"),
+    [
+        ([error("second")], False),
+        ([error("unheard of")], True),
+        ([error("fixed")], True),
+        ([wrong("second")], True),
+    ],
+    ids=["known", "unknown", "fixed-before", "silent"],
+)
+def test_a_known_error_of_a_save_is_not_red_where_the_release_cannot_compile_the_model(after, red):
+    resting = unsupported(key("a", LIKE), "compile: ends in IndexError: 1")
+    saved = record(key("a", FILE), *after)
+    records = [resting, saved]
+    shown = shown_behind_compile(FILE, LIKE, records, Table(), KNOWN, {FILE: LIKE})
+    assert [*shown.values()] == (
+        [] if red else [f"{LIKE} cannot compile it right, and now second shows"]
+    )
+    lost = dataclasses.replace(resting, reason="no wheel")
+    assert not shown_behind_compile(FILE, LIKE, [lost, saved], Table(), KNOWN, {FILE: LIKE})
