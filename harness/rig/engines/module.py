@@ -39,7 +39,11 @@ def returned_outputs(child: EngineChild) -> int:
 
     From 2.14 on those at the end are left out that lie where an input lies: they are bound for
     TensorRT's sake (`user_output_count` in torch_tensorrt/dynamo/runtime/_TorchTensorRTModule.py).
+    The mend of `cache-read-twice` counts them instead, and keeps the count in `user_outputs`.
     """
+    counted = getattr(child, "user_outputs", None)
+    if counted is not None:
+        return int(counted)
     names, aliased = child.output_binding_names, getattr(child, "aliased_io", {})
     own = [place for place, name in enumerate(names, start=1) if name not in aliased]
     return own[-1] if own else len(names)
