@@ -56,8 +56,7 @@ def judge_candidate(pair: Pair) -> Comparison:
     if candidate.state is CellState.ENDED:
         reason = f"{like.key.subject} could not be asked, so it is held against nothing"
         return _undecided(candidate, CellClass.UNSUPPORTED, f"{reason}: {like.reason}")
-    if like.state is CellState.UNSUPPORTED and like.reason == candidate.reason:
-        # Not asked of the release either, for the same reason: the table decides there.
+    if candidate.unasked_as(like):  # the table decides there
         return Comparison(CellClass.UNSUPPORTED)
     reason = f"could not be asked: {candidate.reason}"
     return _undecided(candidate, CellClass.UNSUPPORTED, reason)

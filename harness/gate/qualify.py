@@ -332,8 +332,7 @@ def _not_asked(pairs: Mapping[CellKey, Pair]) -> tuple[tuple[str, int], ...]:
     for record, other in (*sides, *((other, own) for own, other in sides)):
         if record is None or record.state is not CellState.UNSUPPORTED:
             continue
-        alike = other and (other.state, other.reason) == (record.state, record.reason)
-        if not record.rests_on_compile and not alike:
+        if not record.rests_on_compile and not (other and record.unasked_as(other)):
             reasons[f"{record.key.subject}, {record.key.lane} lane: {record.reason}"] += 1
     return tuple(reasons.items())
 

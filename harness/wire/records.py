@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from harness.wire.builders import CUDA, EMULATED, PINNED, SEGMENT, Builder, Environment, Executor
 from harness.wire.oracles import Harm, Oracle, Symptom, gates
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import NOT_COMPILED, CellState, Outcome, Stage, SubjectKind
+from harness.wire.vocabulary import (
+    NOT_COMPILED,
+    STAND_IN_RAISED,
+    CellState,
+    Outcome,
+    Stage,
+    SubjectKind,
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -223,6 +230,13 @@ class CellRecord:
     def rests_on_compile(self) -> bool:
         """Whether it was not asked since `compile` failed, which is told by the route `compile`."""
         return self.state is CellState.UNSUPPORTED and self.reason.startswith(NOT_COMPILED)
+
+    def unasked_as(self, other: CellRecord) -> bool:
+        """Whether neither could be asked, for the same reason, or since a stand-in raised."""
+        if {self.state, other.state} != {CellState.UNSUPPORTED}:
+            return False
+        stood_in = [each.reason.startswith(STAND_IN_RAISED) for each in (self, other)]
+        return self.reason == other.reason or all(stood_in)
 
     @property
     def label(self) -> str:

@@ -45,6 +45,8 @@ COMPILE_PARTS = (Stage.LOWERING, Stage.CONVERSION, Stage.BUILD)
 NOT_COMPILED = "compile:"
 #: And how that of a cell whose case ended before any inliner, by what the case is: then its stage.
 ENDS_AT = "at "
+#: How the reason of a cell begins in which what stands in for compiled code raised.
+STAND_IN_RAISED = "what stands in for upstream's raised"
 #: What the reason says of a case whose ops lowering renames, so that a release leaves none of them.
 FALLS_BACK_TO_NOTHING = "falls back to nothing"
 #: What the reason of a cell says that needs an engine which TensorRT itself deserialized.

@@ -9,7 +9,7 @@ from harness.gate.findings import CellClass
 from harness.gate.pairs import Pair
 from harness.wire.oracles import Oracle, gates
 from harness.wire.records import CellRecord, Verdict, not_applicable, passed
-from harness.wire.vocabulary import Stage
+from harness.wire.vocabulary import STAND_IN_RAISED, Stage
 from tests.record_builders import failed, key, record, stopped, unsupported
 
 FILE, LIKE = key("a", "file:1a"), key("a", "2.14.0")
@@ -209,3 +209,18 @@ def test_a_save_that_fails_or_that_the_release_lacks_otherwise_is_held_against_n
     result = compare(wrong, like)
     assert result.cell_class is CellClass.UNSUPPORTED
     assert "held against nothing" in result.findings[0].reason
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "alike"),
+    [
+        ("no wheel", "no wheel", True),
+        ("no wheel", "no engine", False),
+        (f"{STAND_IN_RAISED} SizeUnknown: u0", f"{STAND_IN_RAISED} AttributeError: device", True),
+        (f"{STAND_IN_RAISED} SizeUnknown: u0", "no wheel", False),
+    ],
+)
+def test_what_neither_could_be_asked_for_a_like_reason_is_no_difference(mine, theirs, alike):
+    result = compare(unsupported(FILE, mine), unsupported(LIKE, theirs))
+    assert result.cell_class is CellClass.UNSUPPORTED
+    assert bool(result.findings) is not alike

@@ -18,6 +18,7 @@ from torch._library.fake_class_registry import FakeScriptObject
 from harness.rig.engines.contract import EngineRefusal, SizeUnknown, UnsupportedSegment
 from harness.rig.engines.module import EngineModule
 from harness.rig.oracles.completion import OURS, TORCH, UPSTREAM, frames_of, package_of
+from harness.wire.vocabulary import STAND_IN_RAISED
 
 _RUNTIME = "tensorrt"  # the namespace of the runtime's ops and classes
 _ANSWERS = frozenset({"__getattr__", "__getattribute__"})
@@ -100,7 +101,7 @@ def _broken(error: BaseException) -> str | None:
         return None
     where = f"{innermost.f_globals['__name__']}, line {line}, in {innermost.f_code.co_name}"
     said = next(iter(str(error).splitlines()), "")
-    return f"what stands in for upstream's raised {type(error).__name__}: {said} ({where})"
+    return f"{STAND_IN_RAISED} {type(error).__name__}: {said} ({where})"
 
 
 def _conforms(error: BaseException, innermost: FrameType) -> bool:
