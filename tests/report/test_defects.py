@@ -7,6 +7,7 @@ import pytest
 from markupsafe import escape
 
 from harness.gate.defect_table import ABSENT, DefectTable, Part
+from harness.mends.all import mend_of
 from harness.register.standing import State
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import COMMENT_LIMIT, markdown
@@ -22,7 +23,7 @@ from harness.report.sections.defects import (
 )
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.vocabulary import Reach
-from tests.gate.test_defect_table import made
+from tests.gate.test_defect_table import NEWEST, made
 from tests.report.conftest import full_run, undrawn_page
 
 
@@ -41,6 +42,14 @@ def test_each_defect_is_a_row_that_its_title_opens(text, table):
         assert text.count(f'<tr class="more" id="defect-{row.defect.id}"') == 1
         assert text.count(f'<th scope="row"><a href="#defect-{row.defect.id}"') == 1
     assert text.count('<tr class="defect"') == len(table.rows)
+
+
+def test_a_defect_that_has_a_mend_tells_it_and_the_commands_that_write_and_judge_it(text, table):
+    mended = [row.defect.id for row in table.rows if mend_of(row.defect.id) and row.last == NEWEST]
+    assert mended
+    assert text.count("<dt>a mend</dt>") == len(mended)
+    assert "mend --only complex-of-reals --out DIR" in text
+    assert f"run --mended {NEWEST} --only complex-of-reals" in text
 
 
 def test_a_row_can_be_found_by_words_release_call_model_reach_change_and_harm(text, table):

@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 from harness.base.program import PROGRAM
 from harness.bench import words
 from harness.catalogue.releases import SAVE_RETRACES_SINCE
+from harness.mends.all import WRITTEN_FOR, mend_of
 from harness.report import style, text
 from harness.report.draw import plots
 from harness.report.draw.drawing import caption, drawing
@@ -205,6 +206,8 @@ def _environment() -> Environment:
         models_of=models_of,
         new_in=new_in,
         by_call=by_call,
+        mend_of=mend_of,
+        mends_written_for=WRITTEN_FOR,
         shows_as=shows_as,
         made_otherwise=MADE_OTHERWISE,
         reaches=REACHES,
