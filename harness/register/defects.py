@@ -124,6 +124,11 @@ class Defect:
     not_visible: str = ""
     no_script: str = ""
 
+    def signed_in_any_case(self, place: Place, fact: Fact) -> bool:
+        """Whether a failure bears one of its signs, those that name cases among them."""
+        signs = (dataclasses.replace(sign, cases=()) for sign in self.signs)
+        return any(sign.fits(place, fact) for sign in signs)
+
     def alive_in(self, subject: str) -> bool:
         """Whether a subject may have it, by ``since`` and ``fixed_in``."""
         version = parsed_version(_COUNTS_AS.get(subject, subject))

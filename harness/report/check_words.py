@@ -198,6 +198,13 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
             f"{', '.join(failing)} in {', '.join(names)}" for names, failing in of.items()
         )
         title = " or ".join(f"{defect.title} ({defect.id})" for defect in cause.defects)
+        elsewhere = dict.fromkeys(
+            said
+            for each, why in found
+            for defect in why.defects
+            if (said := checked.own_torch.get((defect.id, each.release), ""))
+        )
+        title += f"; {' and '.join(elsewhere)}" if elsewhere else ""
         like = f"as the known defect: {title}" if title else "as no known defect"
         instead = " Or: ".join(dict.fromkeys(defect.workaround for defect in cause.defects))
         if cause.refusal is not None:

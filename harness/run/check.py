@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,9 @@ from harness.base.errors import UsageError
 from harness.base.files import replace_file, written_to
 from harness.base.words import plural
 from harness.catalogue.releases import Catalogue
+from harness.gate.defect_table import own_torch_words
 from harness.gate.model_answer import ModelAnswer, model_answer
+from harness.register.standing import Standings, State, read_expectations
 from harness.run.judged_run import JudgedRun
 from harness.run.options import OnSplit, Progress, RunOptions
 from harness.run.run import corpus_at, run
@@ -51,6 +53,8 @@ class Checked:
     ``place`` is the models file, as a command in any folder finds it. ``runs`` are the runs that
     were made, the newest releases in the first. ``splits`` tells how the newest release split each
     model. ``installed`` is the package that was asked, if it is the one that is installed here.
+    ``own_torch`` says of a known defect, by its id and a release, what it does with the torch which
+    that release pins, where that is less than here.
     """
 
     place: str
@@ -60,6 +64,7 @@ class Checked:
     torch: str
     installed: Installed | None = None
     builder: str = SEGMENT
+    own_torch: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 def models_place(options: ModelOptions, out: Path, keep: Path | None = None) -> tuple[Path, bool]:
@@ -213,6 +218,7 @@ def check(
         splits.of,
         toolchain.python_env().torch_version,
         builder=options.builders[0],
+        own_torch=_own_torch(answers, options, catalogue),
     )
 
 
@@ -328,3 +334,24 @@ def _answers(
         )
         for model in splits.models
     )
+
+
+def _own_torch(
+    answers: Iterable[ModelAnswer], options: RunOptions, catalogue: Catalogue
+) -> dict[tuple[str, str], str]:
+    """What `Checked.own_torch` has, of the defects that are told of some model."""
+    known = read_expectations(options.expectations)  # of our own cases, which name no user's model
+    standings = Standings(known.register, known.table)
+    pins = {release.version: release.pins.torch for release in catalogue}
+    told = {}
+    for defect, release in {
+        (defect.id, call.release)
+        for answer in answers
+        for call in answer.failing
+        for cause in call.causes
+        for defect in cause.defects
+    }:
+        shown = standings.of(defect, release)
+        if shown.state is State.SHOWN and shown.release == release:
+            told[defect, release] = own_torch_words(standings, shown, pins)
+    return {which: words for which, words in told.items() if words}

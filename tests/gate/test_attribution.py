@@ -117,6 +117,19 @@ def test_wrong_numbers_that_no_release_showed_there_are_of_no_known_defect():
     assert named("file:1a", "b", "2.14.0") == []
 
 
+@pytest.mark.parametrize(
+    ("lacks", "named"),
+    [(("state",), ["spectra"]), (("state", "complex-of-reals"), []), ((), [])],
+    ids=["has-what-it-needs", "lacks-it", "nobody-knows"],
+)
+def test_a_sign_of_some_cases_is_enough_where_the_model_has_what_the_defect_needs(lacks, named):
+    sign = Sign("values", "boom", cases=("ours",))
+    known = register(defect("spectra", sign, needs=("complex-of-reals",)))
+    place, fact = entry(case="theirs")[0].place, entry()[0].fact
+    due = due_to(place, fact, "2.14.0", table(), known, lacks=lacks)
+    assert [each.id for each in due] == named
+
+
 def test_a_record_of_a_candidate_is_attributed_to_what_it_brings_back():
     records = [record(key(name="file:1a"), failed(Oracle.VALUES))]
     (told,) = attributed(records, table(ROW), register(OLD, NEW), {"file:1a": "2.14.0"})
