@@ -340,8 +340,12 @@ def load_archive(file: Path, name: str) -> torch.export.ExportedProgram:
     try:
         return torch.export.load(file)
     except Exception as error:
+        by = _written_by(file)
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        same = f" {torch.__version__} wrote" in by
+        why = f", so it is damaged ({reason})" if same else ""
         raise WrongModel(
-            f"{name}: torch {torch.__version__} cannot read {file}, {_written_by(file)}; export "
+            f"{name}: torch {torch.__version__} cannot read {file}, {by}{why}; export "
             "and save it with this torch, or name the model's class instead"
         ) from error
 

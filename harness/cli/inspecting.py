@@ -22,6 +22,7 @@ from harness.cli.named_cells import (
     known_case,
     lanes_meant,
     named_cells,
+    newest_with,
     places_of,
 )
 from harness.register.facts import Place
@@ -111,6 +112,8 @@ def explain_command(
     """Run one cell again, and tell which node reads what and what it should read."""
     places = places_of(corpus, run, out_dir)
     info = case_of(case, places)
+    if not (subject or exporter or wheel):
+        subject = newest_with(case)
     toolchain = toolchain_for(wheelhouse, offline)
     mode = captures(capture)[0]
     named = NamedSubject(subject, exporter, wheel, like, run, out_dir)

@@ -14,6 +14,7 @@ from harness.catalogue.releases import load_catalogue
 from harness.cli.common import cases_here, say
 from harness.cli.options import RESULTS
 from harness.register.defects import read_register
+from harness.register.standing import Standings, State, read_expectations
 from harness.runs.candidates import candidates_of, changed_since, file_of
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder
@@ -151,12 +152,29 @@ def case_of(name: str, places: Sequence[str]) -> CaseInfo:
     return known_case(defect.minimal_case if defect else name, places)
 
 
+def newest_with(name: str) -> str:
+    """The newest release that shows the defect of this id; empty where no defect is meant."""
+    known = read_expectations(undecided=True)
+    if name not in known.register.by_id:
+        return ""
+    standings = Standings(known.register, known.table)
+    shown = (each for each in reversed(standings.releases) if _shows(standings, name, each))
+    return next(shown, "")
+
+
+def _shows(standings: Standings, name: str, release: str) -> bool:
+    return standings.of(name, release).state is State.SHOWN
+
+
 def known_case(name: str, places: Sequence[str]) -> CaseInfo:
     corpus = cases_here(places)
     if name not in corpus.names:
         near = difflib.get_close_matches(name, corpus.names, n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
-        raise UsageError(f"no case is named {name}{hint} `{PROGRAM} list` shows them all")
+        places_told = "".join(f" --corpus {place}" for place in places)
+        raise UsageError(
+            f"no case is named {name}{hint or ';'} `{PROGRAM} list{places_told}` shows them all"
+        )
     return next(case for case in corpus.cases if case.name == name)
 
 

@@ -13,7 +13,14 @@ from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file
 from harness.cli import options as option
 from harness.cli.common import captures, tell, toolchain_for
-from harness.cli.named_cells import NamedSubject, case_of, lanes_meant, named_cells, places_of
+from harness.cli.named_cells import (
+    NamedSubject,
+    case_of,
+    lanes_meant,
+    named_cells,
+    newest_with,
+    places_of,
+)
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
 from harness.runs.run_directory import LATEST
@@ -46,6 +53,8 @@ def reproduce_command(
     """
     places = places_of(corpus, run, option.RESULTS)
     info = case_of(case, places)
+    if not (subject or exporter or wheel):
+        subject = newest_with(case)
     toolchain = toolchain_for(wheelhouse, offline)
     named = NamedSubject(subject, exporter, wheel, like, run)
     options = _as_given(corpus or (), named, lane, builder)

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from harness.base.errors import UsageError
+from harness.base.errors import SurroundingsError, UsageError
 from harness.base.files import replace_file, written_to
 from harness.base.words import plural
 from harness.catalogue.releases import Catalogue
@@ -326,6 +326,11 @@ def _answers(
     records: list[CellRecord] = [record for each in runs for record in each.records.values()]
     known = runs[0].expectations
     splits.add_missing(releases[0], records)
+    if lost := [model for model in splits.models if model not in splits.of]:
+        raise SurroundingsError(
+            f"{', '.join(lost)}: nothing is known of its split, since the process that makes it "
+            f"was lost; {runs[0].folder.path / 'workers'} has its log: check it again"
+        )
     return tuple(
         ModelAnswer(model, tuple(releases), (), {}, None, wrong)
         if (wrong := splits.of[model].get("wrong", ""))

@@ -40,16 +40,19 @@ _COMPREHENSIONS = re.compile(r"(\.<locals>\.<(list|dict|set)comp>)+$")
 _SPACE = re.compile(r"\s+")
 
 
-def normalise(error: BaseException) -> str:
+def normalise(error: BaseException, most: int | None = MAX_MESSAGE) -> str:
     """The type and first line of an exception, in a form that is the same on every machine.
 
     With a graph dump, an address or a folder in it, one cause would look like many.
+
+    Args:
+        most: characters; all where it is None.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else ""
     text = _SPACE.sub(" ", _PATH.sub("", _ADDRESS.sub("0x…", text)))
     name = type(error).__name__
-    return f"{name}: {text}"[:MAX_MESSAGE] if text else name
+    return f"{name}: {text}"[:most] if text else name
 
 
 def ended_by(error: BaseException, stage: Stage) -> Verdict:
