@@ -212,6 +212,9 @@ def _by_call(
         call: tone_of(standings.by_routes(defect.id, last.release, routes, asks))
         for call, routes in USER_CALLS.items()
     }
+    if tones[COMPILE] == Harm.INTERFACE:
+        # A saved program is held against the compiled module, so it returns that module's form.
+        return {call: tones[COMPILE] if tone == ABSENT else tone for call, tone in tones.items()}
     if tones[COMPILE] not in _WRONG:
         return tones
     # What is saved is what was compiled: no way to save it is right.

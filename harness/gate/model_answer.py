@@ -115,7 +115,8 @@ class CallAnswer:
     """How one call of one release ends for one model.
 
     Attributes:
-        since_compile: whether it was not asked because `compile` failed, whose end it shares.
+        since_compile: whether it shares the end of `compile`: it was not asked because that failed, or
+            returns its results as that does.
         reason: why it was not asked.
     """
 
@@ -207,11 +208,18 @@ def model_answer(
         compiled = calls.get((call.release, Route.COMPILE))
         if call.since_compile and compiled is not None:
             calls[at] = CallAnswer(call.release, call.route, compiled.standing, since_compile=True)
-        elif call.standing is Standing.RIGHT and call.release in packed and compiled is not None:
+        elif (
+            call.standing in (Standing.RIGHT, Standing.OTHER_FORM)
+            and call.route is not Route.COMPILE
+            and call.release in packed
+            and compiled is not None
+        ):
             # The cell holds the program against the compiled module, and its user against eager.
             told = compiled.standing is Standing.OTHER_FORM  # of compile, and so of every save
-            causes = () if told else (packed[call.release],)
-            calls[at] = CallAnswer(call.release, call.route, Standing.OTHER_FORM, causes)
+            causes = call.causes if told else (packed[call.release], *call.causes)
+            calls[at] = CallAnswer(
+                call.release, call.route, Standing.OTHER_FORM, causes, since_compile=told
+            )
     known = {route for _, route in calls}
     routes = tuple(route for route in (Route.COMPILE, *SAVES) if route in known)
     answered = tuple(release for release in releases if any(name == release for name, _ in calls))

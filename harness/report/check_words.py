@@ -247,9 +247,9 @@ def _with_saves(answer: ModelAnswer, route: Route, releases: Sequence[str]) -> d
 
 
 def _shares_the_end(answer: ModelAnswer, release: str, save: Route) -> bool:
-    """Whether a save ends as `compile` does, and for no cause of its own."""
+    """Whether a save ends as `compile` does, whatever else it may end by."""
     compiled, saved = answer.calls[release, Route.COMPILE], answer.calls[release, save]
-    return not saved.causes and saved.standing is compiled.standing
+    return saved.standing is compiled.standing and (saved.since_compile or not saved.causes)
 
 
 def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:

@@ -123,6 +123,12 @@ def test_a_call_that_does_not_meet_a_defect_is_right_or_meets_others():
     }
 
 
+def test_a_save_of_what_compile_returns_in_another_form_has_that_form_too():
+    tones = by_call("tuple-for-a-tensor")
+    assert tones["compile"] == "interface"
+    assert ABSENT not in tones.values()
+
+
 def test_no_way_to_save_is_right_for_what_compile_gets_wrong():
     tones = by_call("strided-cache-copied")
     assert tones.pop("compile") == "silent"

@@ -137,6 +137,16 @@ def test_a_save_packs_what_it_returns_as_the_compiled_module_does():
     assert [call.route for call in told.failing] == [Route.COMPILE, Route.NO_RETRACE]
 
 
+def test_a_save_that_has_a_lesser_cause_of_its_own_packs_its_results_as_the_compiled_module_too():
+    told = answer(
+        record(at(NEW, Route.COMPILE), harmed(Harm.INTERFACE, PACKED)),
+        record(at(NEW, Route.RETRACE), harmed(Harm.INTERFACE, "another name")),
+    )
+    saved = told.calls[NEW, Route.RETRACE]
+    assert saved.since_compile
+    assert [cause.says for cause in saved.causes] == ["another name"]
+
+
 @pytest.mark.parametrize(
     ("route", "harm", "says", "otherwise"),
     [
