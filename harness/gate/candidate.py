@@ -7,8 +7,8 @@ An oracle that was not asked of the release, because the release did not get tha
 special case: the candidate got further, and what fails there was hidden before. That turns the
 gate red except for metadata and unflattening: a program that is silently wrong is worse than none.
 
-A save that the release was not asked for, because its `compile` failed, has nothing beside it:
-where the candidate saves what is right, that is good news.
+A cell of which the release was not asked, because its `compile` failed or because it handed the
+emulation what no engine takes, has nothing beside it: where the candidate is right, it is good news.
 
 On routes where failing to unflatten is no defect, a worse result is a note. If one oracle finds
 several kinds of failure, fewer kinds are better, and another kind is worse.
@@ -48,8 +48,8 @@ def judge_candidate(pair: Pair) -> Comparison:
         return _undecided(candidate, CellClass.MISSING, reason)
     if pair.asked:
         return _compare_verdicts(candidate, like)
-    if candidate.right and like.rests_on_compile:
-        reason = f"passes, but {like.key.subject} has nothing to save ({like.reason})"
+    if candidate.right and (like.rests_on_compile or like.stand_in_raised):
+        reason = f"passes, but {like.key.subject} did not come so far ({like.reason})"
         ended = candidate.verdict(Oracle.COMPLETION)
         good = _finding(candidate, ended, reason, CellClass.OK)
         return Comparison(_class_of(candidate, []), good_news=(good,))

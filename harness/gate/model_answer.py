@@ -115,8 +115,8 @@ class CallAnswer:
     """How one call of one release ends for one model.
 
     Attributes:
-        since_compile: whether it shares the end of `compile`: it was not asked because that failed, or
-            returns its results as that does.
+        since_compile: whether it shares the end of `compile`: it was not asked because that
+            failed, or returns its results as that does.
         reason: why it was not asked.
     """
 

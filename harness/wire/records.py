@@ -231,12 +231,16 @@ class CellRecord:
         """Whether it was not asked since `compile` failed, which is told by the route `compile`."""
         return self.state is CellState.UNSUPPORTED and self.reason.startswith(NOT_COMPILED)
 
+    @property
+    def stand_in_raised(self) -> bool:
+        """Whether it could not be asked since what stands in for compiled code raised."""
+        return self.state is CellState.UNSUPPORTED and self.reason.startswith(STAND_IN_RAISED)
+
     def unasked_as(self, other: CellRecord) -> bool:
         """Whether neither could be asked, for the same reason, or since a stand-in raised."""
         if {self.state, other.state} != {CellState.UNSUPPORTED}:
             return False
-        stood_in = [each.reason.startswith(STAND_IN_RAISED) for each in (self, other)]
-        return self.reason == other.reason or all(stood_in)
+        return self.reason == other.reason or (self.stand_in_raised and other.stand_in_raised)
 
     @property
     def label(self) -> str:
