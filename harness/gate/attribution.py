@@ -270,11 +270,11 @@ def difference_parts(
     parts = [f"mends: {each}" for each in listed(told.mended, counted=False)]
     for what, of in (
         ("mends in part", told.partly),
-        ("hides", told.hidden),
-        ("uncovers", told.uncovered),
-        ("shows otherwise", told.otherwise),
         ("brings back", told.brought_back),
         ("breaks", told.broken),
+        ("shows otherwise", told.otherwise),
+        ("uncovers", told.uncovered),
+        ("hides", told.hidden),
     ):
         parts += [f"{what}: {each}" for each in listed(of)]
     return [*parts, f"all else as {like}" if parts else f"all as {like}"]

@@ -7,8 +7,8 @@ An oracle that was not asked of the release, because the release did not get tha
 special case: the candidate got further, and what fails there was hidden before. That turns the
 gate red except for metadata and unflattening: a program that is silently wrong is worse than none.
 
-A cell of which the release was not asked, because its `compile` failed or because it handed the
-emulation what no engine takes, has nothing beside it: where the candidate is right, it is good news.
+A cell of which the release was not asked, since its `compile` failed or it handed the emulation
+what no engine takes, has nothing beside it: where the candidate is right, it is good news.
 
 On routes where failing to unflatten is no defect, a worse result is a note. If one oracle finds
 several kinds of failure, fewer kinds are better, and another kind is worse.

@@ -80,7 +80,7 @@ def stopped_by_lines(q: Qualification) -> list[str]:
     """What forbids to ship, a line for each known defect: its title, and its cells by harm."""
     told: dict[str, list[str]] = {}
     for each in q.stopped_by:
-        title = each.defect.title if each.defect else "no known defect"
+        title = each.defect.title if each.defect else "new failures, of no known defect"
         told.setdefault(title, []).append(
             f"{each.severity.name.lower()}, {plural(each.cells, 'cell')}"
         )

@@ -41,7 +41,9 @@ class FindingView:
 
     ``tone`` is a harm or ``ok``; the cell's class where the cell as a whole is meant, such as
     ``missing``; or `EXPECTATIONS`, where ``case`` names what contradicts itself.
-    ``torchs_own``: plain ``torch.export`` of this case fails likewise.
+    ``torchs_own``: plain ``torch.export`` of this case fails likewise. ``wire`` says which node
+    reads what, and what it should read, where a wire is wrong; ``pieces`` counts the engines and
+    fallbacks of the case.
     """
 
     case: str
@@ -52,6 +54,8 @@ class FindingView:
     reason: str
     command: str
     torchs_own: bool = False
+    wire: str = ""
+    pieces: int = 0
 
 
 @dataclass(frozen=True)

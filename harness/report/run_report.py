@@ -36,6 +36,7 @@ from harness.runs.record_table import cases_in
 from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import likes
 from harness.wire.oracles import Oracle
+from harness.wire.records import CellRecord, Verdict
 
 TABLES = ("junit.xml", "standing.md")
 
@@ -87,7 +88,10 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
         gate=judged.report.gate.value,
         classes=_classes(judged.report),
         findings=[
-            *(finding_view(finding, places) for finding in judged.report.findings),
+            *(
+                finding_view(finding, places, judged.records.get(finding.key.cell_id))
+                for finding in judged.report.findings
+            ),
             *(fault_view(fault) for fault in judged.report.faults),
         ],
         notes=[finding_view(finding, places) for finding in judged.report.notes],
@@ -132,7 +136,7 @@ def published_frames(folder: RunFolder) -> RunFrames:
     )
 
 
-def finding_view(finding: Finding, places: Places) -> FindingView:
+def finding_view(finding: Finding, places: Places, record: CellRecord | None = None) -> FindingView:
     """A finding of the gate in the report's words; one about a whole cell names its class."""
     verdict = finding.verdict
     told = verdict.graded.value if verdict and verdict.failed else "ok"
@@ -146,7 +150,14 @@ def finding_view(finding: Finding, places: Places) -> FindingView:
         reason=mistake(finding, places) or finding.reason,
         command=explain_command(finding.key, places),
         torchs_own=finding.torchs_own,
+        wire=_wire(record.verdict(Oracle.WIRING)) if record and record.verdicts else "",
+        pieces=(record.steps if record else 0) or 0,
     )
+
+
+def _wire(wiring: Verdict) -> str:
+    """The first wrong wire of a cell; empty where none is known to be wrong."""
+    return next(iter(wiring.evidence.splitlines()), "") if wiring.failed else ""
 
 
 def fault_view(fault: Fault) -> FindingView:

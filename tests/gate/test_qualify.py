@@ -296,7 +296,7 @@ def test_what_forbids_to_ship_is_told_by_defects_the_worst_first():
     title = KNOWN.by_id["is-known"].title
     assert stopped_by_lines(told) == [
         f"{title} (silent, 1 cell)",
-        "no known defect (error, 1 cell)",
+        "new failures, of no known defect (error, 1 cell)",
     ]
     assert stopped_by_lines(held(*sound())) == []
 

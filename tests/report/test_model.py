@@ -21,7 +21,8 @@ from harness.report.sections.provenance import PROVENANCE
 from harness.report.sections.short_tables import CONTROL, HYPOTHETICAL
 from harness.runs.plan import PlannedCell
 from harness.wire.oracles import Oracle
-from tests.record_builders import failed
+from harness.wire.vocabulary import SubjectKind
+from tests.record_builders import failed, subject
 from tests.report.conftest import AS_EXPECTED, DEFECTS, GREEN, undrawn_page
 
 
@@ -86,6 +87,27 @@ def test_the_page_of_a_merge_says_of_how_many_runs_it_is_and_names_no_time(run):
     assert "took" in dict(run.model().headline.facts)
 
 
+def test_the_first_finding_of_a_candidate_is_the_smallest_case_as_bad_whose_wire_can_be_told(run):
+    large, small, milder, unread = (
+        FindingView(
+            case, "file:1a", "legacy", tone, "wrong-values@run", "it differs", "explain",
+            wire=wire, pieces=pieces,
+        )
+        for case, tone, wire, pieces in (
+            ("large", "silent", "add argument 0 reads x, should read y", 5),
+            ("small", "silent", "relu argument 0 reads x, should read y", 2),
+            ("milder", "error", "abs argument 0 reads x, should read y", 1),
+            ("unread", "silent", "", 1),
+        )
+    )  # fmt: skip
+    file = subject("file:1a", kind=SubjectKind.FILE, release="2.14.0")
+    run.findings, run.gate = [large, unread, small, milder], "red"
+    model = ReportModel(run.reported(subjects=[*run.subjects, file]))
+    assert model.headline.first == small
+    text = undrawn_page(model)
+    assert "The smallest such case, 2 engines and fallbacks:</b> relu argument 0 reads x" in text
+
+
 def test_the_first_finding_of_a_users_own_cases_is_of_the_newest_release(run):
     old, new = (
         FindingView(
@@ -144,7 +166,7 @@ def test_a_release_that_is_not_to_be_shipped_has_no_green_sign_although_nothing_
     assert head.words == "Torch-TensorRT 2.14.0 in place of 2.13.0: do not ship"
     assert (head.state, head.sign) == ("red", "✗")
     (by,) = [line.items for line in head.answers if line.asked == "Regressed by"]
-    assert by == ("no known defect (silent, 1 cell)",)
+    assert by == ("new failures, of no known defect (silent, 1 cell)",)
 
 
 def test_an_oracle_that_judged_nothing_is_named_as_not_checked(run):
