@@ -189,8 +189,11 @@ def first_screen(
     if exit_code(report, places) is ExitCode.USAGE:  # as is told in the place of the gate
         lines = lines[1:]
         findings = [finding for finding in findings if not mistake(finding, places)]
+    wires = wrong_wires(report.findings)
     for finding in findings[:limit]:
         lines.append(f"  {_describe(finding, places)}")
+        if wire := wires.get(finding.key.cell_id):
+            lines.append(f"      {_shortened(wire)}")
         lines.append(f"      {explain_command(finding.key, places)}")
     if len(findings) > limit:
         lines.append(f"  and {len(findings) - limit} more findings")
@@ -203,6 +206,15 @@ def first_screen(
     if gated and not places.corpus:
         lines.append(f"to expect what it shows: {PROGRAM} expected --update {run}{places.of_run}")
     return lines
+
+
+def wrong_wires(findings: Iterable[Finding]) -> dict[str, str]:
+    """By cell, which node reads what and what it should read: the first wrong wire of each."""
+    return {
+        finding.key.cell_id: finding.verdict.evidence.splitlines()[0]
+        for finding in findings
+        if finding.oracle is Oracle.WIRING and finding.verdict and finding.verdict.evidence
+    }
 
 
 def exit_code(report: GateReport, places: Places) -> ExitCode:

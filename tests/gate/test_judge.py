@@ -531,9 +531,19 @@ def test_the_first_screen_names_case_oracle_reason_and_both_commands():
         "gate: red: 1 unexpected failure",
         "cells: planned 1, unexpected failure 1",
         "  wiring: a [2.13.0 export]: not expected: wrong-wiring@run: engine 0 reads input 1",
+        "      evidence of engine 0 reads",
         "      python -m harness explain a --subject 2.13.0 --route export",
         "to expect what it shows: python -m harness expected --update RUN",
     ]
+
+
+def test_each_finding_of_a_cell_says_which_of_its_wires_is_wrong_where_that_is_known():
+    told = "relu argument 0 reads x, should read y"
+    wiring = dataclasses.replace(failed(Oracle.WIRING), evidence=f"{told}\nabs reads z")
+    report = judged(record(key(), failed(Oracle.VALUES), wiring))
+    assert [line.strip() == told for line in first_screen(report)].count(True) == 2
+    other = judged(record(key(), failed(Oracle.VALUES)))
+    assert told not in "".join(first_screen(other))
 
 
 def test_the_first_screen_names_where_cases_candidates_and_the_run_are():
