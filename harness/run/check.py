@@ -218,7 +218,7 @@ def check(
         splits.of,
         toolchain.python_env().torch_version,
         builder=options.builders[0],
-        own_torch=_own_torch(answers, options, catalogue),
+        own_torch=_own_torch(answers, catalogue),
     )
 
 
@@ -341,11 +341,10 @@ def _answers(
     )
 
 
-def _own_torch(
-    answers: Iterable[ModelAnswer], options: RunOptions, catalogue: Catalogue
-) -> dict[tuple[str, str], str]:
+def _own_torch(answers: Iterable[ModelAnswer], catalogue: Catalogue) -> dict[tuple[str, str], str]:
     """What `Checked.own_torch` has, of the defects that are told of some model."""
-    known = read_expectations(options.expectations)  # of our own cases, which name no user's model
+    # What the project's own cases show: no user's table says how a defect does with another torch.
+    known = read_expectations(undecided=True)
     standings = Standings(known.register, known.table)
     pins = {release.version: release.pins.torch for release in catalogue}
     told = {}
@@ -355,6 +354,7 @@ def _own_torch(
         for call in answer.failing
         for cause in call.causes
         for defect in cause.defects
+        if defect.id in known.register.by_id
     }:
         shown = standings.of(defect, release)
         if shown.state is State.SHOWN and shown.release == release:

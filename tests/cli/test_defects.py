@@ -88,8 +88,8 @@ def test_a_candidate_is_told_in_defects():
     assert difference_line(again, "2.13.0") == "all as 2.13.0"
     ended = difference("file:1", "2.13.0", [like, stopped(mine.key)], rows, known)
     assert difference_line(ended, "2.13.0") == (
-        "hides: kept in 1 cell, old in 1 cell; "
-        "breaks: completion error@clean: boom in 1 cell; all else as 2.13.0"
+        "breaks: completion error@clean: boom in 1 cell; "
+        "hides: kept in 1 cell, old in 1 cell; all else as 2.13.0"
     )
 
 
