@@ -156,6 +156,7 @@ def _remove(place: Path, out: Path) -> None:
 
 def _tell(checked: Checked, first: str, last: str) -> int:
     page = write_check(checked, first, last)
+    checked.runs[0].folder.be_latest()  # the page lies there; older releases were asked later
     if first or len(checked.answers) > 1:
         for answer in checked.answers:
             tell(first_line(checked, answer, first, last))

@@ -79,6 +79,10 @@ class RunDirectory:
             sync_folder(out)
         return run
 
+    def be_latest(self) -> None:
+        """Let `latest` name this run, where a later one of the same command has it."""
+        replace_link(self.path.parent / self.LINK, self.path.name)
+
     def discard(self, before: Path | None) -> None:
         """Remove a run that came to nothing; `latest` is ``before`` again, if there was one."""
         link = self.path.parent / self.LINK

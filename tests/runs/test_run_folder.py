@@ -64,6 +64,9 @@ def test_a_run_is_found_by_path_by_id_and_as_the_latest(tmp_path, run, origin, p
     assert RunFolder.open(run.run_id, out).path == run.path
     assert RunFolder.open(run.path, tmp_path / "elsewhere").path == run.path
     assert os.readlink(out / "latest") == second.run_id  # relative: results/ may be moved
+    run.be_latest()
+    assert RunFolder.open("latest", out).path == run.path
+    second.be_latest()
 
 
 def test_what_is_not_a_run_is_refused_and_the_message_says_what_would_be(tmp_path):
