@@ -16,7 +16,9 @@ from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord, passed
 from tests.record_builders import failed, planned, provenance
 
-PUBLISHED = sorted((Path(__file__).parents[2] / "results" / "published").glob("*-all-releases/run.json"))
+PUBLISHED = sorted(
+    (Path(__file__).parents[2] / "results" / "published").glob("*-all-releases/run.json")
+)
 CASES = ("relu_once", "two_outputs")
 
 
