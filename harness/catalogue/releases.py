@@ -120,6 +120,11 @@ class Catalogue:
         return tuple(release.version for release in self.releases)
 
     @property
+    def torches(self) -> dict[str, str]:
+        """The torch that each release pins, by the release's version."""
+        return {release.version: release.pins.torch for release in self.releases}
+
+    @property
     def newest(self) -> Release:
         return self.releases[-1]
 

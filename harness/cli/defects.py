@@ -174,14 +174,12 @@ def _tell_line(each: Standing, standings: Standings, *, as_json: bool) -> None:
 
 def _own_torch(each: Standing, standings: Standings) -> str:
     """What it does with the torch that the release pins, where that is less than it does here."""
-    if each.state is not State.SHOWN:
-        return ""
-    return own_torch_words(standings, each, {each.release: _pins()[each.release]})
+    return own_torch_words(standings, each, _torches())
 
 
 @functools.cache
-def _pins() -> dict[str, str]:
-    return {release.version: release.pins.torch for release in load_catalogue().releases}
+def _torches() -> dict[str, str]:
+    return load_catalogue().torches
 
 
 def _life(defect: Defect) -> str:

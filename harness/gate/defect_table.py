@@ -182,7 +182,7 @@ def _row(
 def own_torch_words(standings: Standings, shown: Standing, torch_of: Mapping[str, str]) -> str:
     """``not with torch 2.14.0, which 2.14.0 pins``; empty where it does as much there."""
     torch = torch_of.get(shown.release, "")
-    if not torch:
+    if not torch or shown.state is not State.SHOWN:
         return ""
     harm = standings.milder_in(shown.defect.id, shown.release, matched_name(torch))
     if harm is None:

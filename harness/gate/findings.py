@@ -211,10 +211,15 @@ def first_screen(
 def wrong_wires(findings: Iterable[Finding]) -> dict[str, str]:
     """By cell, which node reads what and what it should read: the first wrong wire of each."""
     return {
-        finding.key.cell_id: finding.verdict.evidence.splitlines()[0]
+        finding.key.cell_id: wrong_wire(finding.verdict)
         for finding in findings
-        if finding.oracle is Oracle.WIRING and finding.verdict and finding.verdict.evidence
+        if finding.oracle is Oracle.WIRING and finding.verdict
     }
+
+
+def wrong_wire(wiring: Verdict) -> str:
+    """The first wrong wire of a cell; empty where none is known to be wrong."""
+    return next(iter(wiring.evidence.splitlines()), "") if wiring.failed else ""
 
 
 def exit_code(report: GateReport, places: Places) -> ExitCode:

@@ -10,7 +10,7 @@ from harness.base.files import replace_file
 from harness.base.fork import forked
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue
-from harness.gate.findings import Finding, mistake
+from harness.gate.findings import Finding, mistake, wrong_wire
 from harness.gate.judge import GateReport, judge
 from harness.gate.reach import reach_in
 from harness.register.facts import Fact
@@ -36,7 +36,7 @@ from harness.runs.record_table import cases_in
 from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import likes
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellRecord, Verdict
+from harness.wire.records import CellRecord
 
 TABLES = ("junit.xml", "standing.md")
 
@@ -150,14 +150,9 @@ def finding_view(finding: Finding, places: Places, record: CellRecord | None = N
         reason=mistake(finding, places) or finding.reason,
         command=explain_command(finding.key, places),
         torchs_own=finding.torchs_own,
-        wire=_wire(record.verdict(Oracle.WIRING)) if record and record.verdicts else "",
+        wire=wrong_wire(record.verdict(Oracle.WIRING)) if record and record.verdicts else "",
         pieces=(record.steps if record else 0) or 0,
     )
-
-
-def _wire(wiring: Verdict) -> str:
-    """The first wrong wire of a cell; empty where none is known to be wrong."""
-    return next(iter(wiring.evidence.splitlines()), "") if wiring.failed else ""
 
 
 def fault_view(fault: Fault) -> FindingView:

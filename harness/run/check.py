@@ -17,7 +17,7 @@ from harness.base.words import plural
 from harness.catalogue.releases import Catalogue
 from harness.gate.defect_table import own_torch_words
 from harness.gate.model_answer import ModelAnswer, model_answer
-from harness.register.standing import Standings, State, read_expectations
+from harness.register.standing import Standings, read_expectations
 from harness.run.judged_run import JudgedRun
 from harness.run.options import OnSplit, Progress, RunOptions
 from harness.run.run import corpus_at, run
@@ -346,7 +346,6 @@ def _own_torch(answers: Iterable[ModelAnswer], catalogue: Catalogue) -> dict[tup
     # What the project's own cases show: no user's table says how a defect does with another torch.
     known = read_expectations(undecided=True)
     standings = Standings(known.register, known.table)
-    pins = {release.version: release.pins.torch for release in catalogue}
     told = {}
     for defect, release in {
         (defect.id, call.release)
@@ -357,6 +356,6 @@ def _own_torch(answers: Iterable[ModelAnswer], catalogue: Catalogue) -> dict[tup
         if defect.id in known.register.by_id
     }:
         shown = standings.of(defect, release)
-        if shown.state is State.SHOWN and shown.release == release:
-            told[defect, release] = own_torch_words(standings, shown, pins)
+        if shown.release == release:
+            told[defect, release] = own_torch_words(standings, shown, catalogue.torches)
     return {which: words for which, words in told.items() if words}

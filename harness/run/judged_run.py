@@ -310,8 +310,7 @@ def known_defects(
     standings = Standings(known.register, known.table)
     counted = known_in(newest, standings, reach_of)
     inliners = {release.version: release.inliner_id for release in catalogue.releases}
-    torches = {release.version: release.pins.torch for release in catalogue.releases}
-    table = defect_table(standings, counted.release, inliners, reach_of, by_name, torches)
+    table = defect_table(standings, counted.release, inliners, reach_of, by_name, catalogue.torches)
     return counted, table
 
 
