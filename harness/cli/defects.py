@@ -192,8 +192,7 @@ def _life(defect: Defect) -> str:
 
 def _latest(defect: Defect, standings: Standings) -> Standing:
     """As the newest release shows it that does."""
-    found = [standings.of(defect.id, release) for release in reversed(standings.releases)]
-    return next((each for each in found if each.state is State.SHOWN), found[0])
+    return standings.newest_with(defect.id) or standings.of(defect.id, standings.releases[-1])
 
 
 def _known(name: str, standings: Standings) -> Defect:

@@ -14,7 +14,7 @@ from harness.catalogue.releases import load_catalogue
 from harness.cli.common import cases_here, say
 from harness.cli.options import RESULTS
 from harness.register.defects import read_register
-from harness.register.standing import Standings, State, read_expectations
+from harness.register.standing import Standings, read_expectations
 from harness.runs.candidates import candidates_of, changed_since, file_of
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder
@@ -157,13 +157,8 @@ def newest_with(name: str) -> str:
     known = read_expectations(undecided=True)
     if name not in known.register.by_id:
         return ""
-    standings = Standings(known.register, known.table)
-    shown = (each for each in reversed(standings.releases) if _shows(standings, name, each))
-    return next(shown, "")
-
-
-def _shows(standings: Standings, name: str, release: str) -> bool:
-    return standings.of(name, release).state is State.SHOWN
+    shown = Standings(known.register, known.table).newest_with(name)
+    return shown.release if shown else ""
 
 
 def known_case(name: str, places: Sequence[str]) -> CaseInfo:

@@ -272,6 +272,11 @@ class Standings:
             key=lambda standing: (_badness(standing.harm), -standing.cells, standing.defect.id),
         )
 
+    def newest_with(self, name: str) -> Standing | None:
+        """A defect, by its id, as the newest release shows it that does; None if none does."""
+        found = (self.of(name, release) for release in reversed(self.releases))
+        return next((each for each in found if each.state is State.SHOWN), None)
+
     def before(self, release: str) -> str | None:
         """The release before one that the table knows."""
         at = self.releases.index(release)
