@@ -64,8 +64,8 @@ def tally_lines(q: Qualification) -> list[tuple[str, str]]:
         counts = {
             regressed: tally.regressed,
             "fixed": tally.fixed,
-            "silent before and now raised or warned of": tally.louder,
-            "raised before and now announced as wrong": tally.otherwise,
+            "silent before, now raised or warned of": tally.louder,
+            "raised before, now wrong with a warning": tally.otherwise,
             "broken before": tally.broken,
             "right": tally.right,
         }
@@ -76,12 +76,21 @@ def tally_lines(q: Qualification) -> list[tuple[str, str]]:
     return lines
 
 
-def stopped_by_lines(q: Qualification) -> list[str]:
-    """What forbids to ship, a line for each known defect: its title, and its cells by harm."""
-    told: dict[str, list[str]] = {}
+def stopped_by(q: Qualification) -> list[tuple[str, str, str]]:
+    """What forbids to ship, by known defect: its id, its title, and its cells by harm.
+
+    The id is empty for the failures of no known defect, which stand together.
+    """
+    told: dict[tuple[str, str], list[str]] = {}
     for each in q.stopped_by:
-        title = each.defect.title if each.defect else "new failures, of no known defect"
-        told.setdefault(title, []).append(
+        unknown = ("", "new failures, of no known defect")
+        named = (each.defect.id, each.defect.title) if each.defect else unknown
+        told.setdefault(named, []).append(
             f"{each.severity.name.lower()}, {plural(each.cells, 'cell')}"
         )
-    return [f"{title} ({'; '.join(harms)})" for title, harms in told.items()]
+    return [(name, title, "; ".join(harms)) for (name, title), harms in told.items()]
+
+
+def stopped_by_lines(q: Qualification) -> list[str]:
+    """What forbids to ship, a line for each known defect: its title, and its cells by harm."""
+    return [f"{title} ({harms})" for _, title, harms in stopped_by(q)]

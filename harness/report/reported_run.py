@@ -203,6 +203,11 @@ class ReportedRun:
         return any(spec.kind is SubjectKind.FILE for spec in self.subjects)
 
     @property
+    def red(self) -> set[str]:
+        """The subjects of unexpected failures."""
+        return {finding.subject for finding in self.findings}
+
+    @property
     def newest(self) -> str | None:
         return self.releases[-1] if self.releases else None
 

@@ -247,6 +247,7 @@ class Asked:
     under: str = ""
     among: int = 3  # the first cards
     most: int = 12  # cards at all, so that what only mentions the words does not bury it
+    counted: str = ""  # the change by whose rows the heading's number is checked
     listed: bool = False  # in the list of titles above the cards, which answers what changed
 
 
@@ -268,6 +269,7 @@ QUESTIONS = (
         "new in 2.14.0",
         "New in 2.14.0: ",
         listed=True,
+        counted="new in 2.14.0",
     ),
     Asked(
         "#4079",
@@ -280,6 +282,7 @@ QUESTIONS = (
         "A model that returns None or a number cannot be compiled, so not saved",
         "! raises an error with compile, so no save() was tried",
         among=1,
+        most=3,
     ),
     Asked(
         "None",
@@ -313,6 +316,11 @@ def unanswered(browser: Browser, file: Path, **how: Any) -> list[str]:
                     f"{asked.words}: the first are {[each['title'] for each in cards[:3]]}"
                 )
             for card in found:
+                if asked.counted:
+                    rows = page.evaluate(ROWS)
+                    count = sum(asked.counted in row["change"] for row in rows)
+                    if card["under"] != f"{asked.under}{count}":
+                        faults.append(f"{asked.words}: it counts {card['under']} for {count}")
                 if asked.says not in card["says"]:
                     faults.append(f"{asked.words}: it says {card['says']}")
                 if not card["under"].startswith(asked.under) or (card["under"] and not asked.under):

@@ -51,7 +51,7 @@ def test_the_version_matrix_and_the_first_screen_tell_alike_what_is_announced(an
     assert (old.harms.silent, old.harms.announced) == (1, 0)
     assert (new.harms.silent, new.harms.announced) == (0, 1)
     told = {line.asked: line.answer for line in model.headline.answers}
-    assert "1 silent before and now raised or warned of" in told["4 user calls"]
+    assert "1 silent before, now raised or warned of" in told["4 user calls"]
     rows = list(csv.DictReader(io.StringIO(version_csv(model[VERSIONS]))))
     (row,) = [row for row in rows if (row["lane"], row["release"]) == ("package", "2.14.0")]
     assert (row["silent"], row["announced"]) == ("0", "1")

@@ -121,7 +121,8 @@ def test_every_answer_stands_above_the_matrix(model, text):
     first = text[text.index("<h1>") : text.index('id="matrix"')]
     assert model.headline.answers
     for line in model.headline.answers:
-        assert f"<dt>{line.asked}</dt><dd>{line.answer}</dd>" in first
+        assert f"<dt>{line.asked}</dt><dd>{line.answer}" in first
+        assert all(each.title in first for each in line.items)
 
 
 def test_headings_descend_one_level_at_a_time(red):

@@ -67,7 +67,7 @@ def by_calls(*changed: tuple[str, str, str]) -> list[str]:
 
 
 def test_every_call_is_told_of_all_models():
-    compiled, saved, _ = by_calls(("cache", "compile", "silent"), ("copy", "retrace", "interface"))
+    saved, compiled, _ = by_calls(("cache", "compile", "silent"), ("copy", "retrace", "interface"))
     assert compiled.endswith("right for 3 of 4 models, silently wrong for 1")
     assert saved.endswith("right for 4 of 4 models, silently wrong for none")
 
@@ -75,13 +75,13 @@ def test_every_call_is_told_of_all_models():
 def test_what_compile_makes_wrong_is_wrong_as_well_where_no_save_was_tried():
     wrong = ("copy", "compile", "silent"), ("copy", "retrace", "unsupported")
     raised = ("dynamic", "compile", "error"), ("dynamic", "retrace", "unsupported")
-    _, saved, rule = by_calls(*wrong, *raised)
+    saved, _, rule = by_calls(*wrong, *raised)
     assert saved.endswith("right for 2 of 4 models, silently wrong for 1, raises for 1")
-    assert rule.startswith("(a save of what compile() makes wrong counts as compile() does")
+    assert rule.startswith("a save of what compile() makes wrong counts as compile() does")
 
 
 def test_a_save_that_no_run_could_try_is_not_called_right():
-    _, saved, _ = by_calls(("plain", "retrace", "unsupported"))
+    saved, _, _ = by_calls(("plain", "retrace", "unsupported"))
     assert saved.endswith(
         "right for 3 of 4 models, silently wrong for none, could not be asked of 1"
     )

@@ -155,15 +155,15 @@ def safe_without_state(
 
 
 def safest(records: SaveRecords) -> list[str]:
-    """Compiling, then the ways to save, a line each, the safest first; and the rules."""
+    """The ways to save, a line each, the safest first; then compiling alone, and the rules."""
     if not records.ways:
         return []
     compiled = records.compiled
     in_memory = f"{compiled.call}, called in memory: {_ends(compiled, records.models)}"
     return [
-        *([in_memory] if compiled.releases else []),
         *(f"{each.call}: {_ends(each, records.models)}" for each in records.ways),
-        f"(a save of what compile() makes wrong counts as compile() does; {_RETRACES})",
+        *([in_memory] if compiled.releases else []),
+        f"a save of what compile() makes wrong counts as compile() does; {_RETRACES}",
     ]
 
 

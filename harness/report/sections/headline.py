@@ -6,53 +6,30 @@ facts that keep the sentence honest, such as what was not asked.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
 
-from harness.gate.defect_table import DefectTable, Part
 from harness.gate.findings import failing_of_asked
-from harness.gate.known import Changes
 from harness.gate.qualify import Decision, Qualification
-from harness.gate.qualify_words import (
-    decision_words,
-    evidence_sentence,
-    evidence_words,
-    stopped_by_lines,
-    tally_lines,
-)
+from harness.gate.qualify_words import decision_words, evidence_sentence
 from harness.gate.verdict import counts_by_lane, verdict_words
-from harness.register.defects import HAVING_STATE
 from harness.report import text
 from harness.report.frames.environments import kind_of
 from harness.report.frames.frames import MISSING
 from harness.report.reported_run import EXPECTATIONS, FindingView, ReportedRun
-from harness.report.sections.calls import safe_without_state, safest, save_records
+from harness.report.sections.answers import Answer, answers
 from harness.report.sections.matrix import MATRIX
 from harness.report.sections.package_lane import PACKAGES
 from harness.wire.builders import EMULATED, PINNED, SEGMENT
-from harness.wire.oracles import Harm, Oracle
+from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import NOT_COMPILED, SubjectKind
 
 MOST_REASONS: Final = 3  # why cells were not asked, spelled out
-MOST_TITLES: Final = 3  # of defects that came or went
-_SILENT_IN: Final[Mapping[Part, str]] = {
-    Part.PRODUCT: "",
-    Part.ELSEWHERE: "; by design or torch's",
-    Part.EXPORTED: "; split without compile",
-    Part.HANDMADE: "; split by hand",
-}
-#: The changes by which the table of defects is filtered, and what others mean.
-_CHANGES: Final = {"New defects": "new", "Fixed defects": "fixed"}
-_MEANS: Final = {
-    "Uncovered defects": " that others hid before",
-    "Now hidden defects": ", as others end their cases",
-}
 _OWN_CASES: Final = "No table says what to expect of cases of your own: each failure counts."
 _AS_EXPECTED: Final = "All that fails is a known defect, so the gate is green"
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
@@ -85,16 +62,6 @@ class Headline:
     not_checked: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """One line of the first screen: what was asked, and the answer, or several."""
-
-    asked: str
-    answer: str = ""
-    items: tuple[str, ...] = ()
-    change: str = ""  # by which the table of defects is filtered, to see all that is meant
-
-
 def headline(run: ReportedRun) -> Headline:
     """Everything that the top of the report says; a broken harness answers nothing."""
     gate = run.gate
@@ -110,7 +77,7 @@ def headline(run: ReportedRun) -> Headline:
     return Headline(
         state=state,
         sign=SIGNS[state],
-        words=_product(first) + decision_words(first, _red(run)) if first else words,
+        words=_product(first) + decision_words(first, run.red) if first else words,
         # A green gate under a decision that forbids to ship needs its reason.
         gate=f"{evidence_sentence(first)} {_AS_EXPECTED if gate == 'green' else words}"
         if first
@@ -120,7 +87,7 @@ def headline(run: ReportedRun) -> Headline:
         if gate == "red" and run.own_cases
         else _advice(gate, run.summary, bool(run.notes)),
         first=_first(run),
-        answers=() if gate == "failed" else tuple(answers(run)),
+        answers=() if gate == "failed" else tuple(answers(run, first)),
         counted=f"in the {text.joined(list(counts))} lane" if len(counts) > 1 else "",
         facts=_facts(counts, run.all_cells, run.summary),
         not_checked=(
@@ -156,132 +123,6 @@ def _decided(run: ReportedRun) -> Qualification | None:
 def _product(q: Qualification) -> str:
     """The product's name before a release's number; a file of the user's has its own name."""
     return "Torch-TensorRT " if q.candidate.kind is SubjectKind.RELEASE else ""
-
-
-def _red(run: ReportedRun) -> set[str]:
-    return {finding.subject for finding in run.findings}
-
-
-def answers(run: ReportedRun) -> Iterator[Answer]:
-    """What a reader asks first, a line each: which call is safest, what changed, what is silent."""
-    first = _decided(run)
-    rest = []
-    for release, told, unlike in run.own_torch:
-        yield Answer(release, told, unlike)
-    for q in run.upgrades:
-        calls, *splits = (Answer(asked, told) for asked, told in tally_lines(q))
-        if first not in (None, q):
-            held = f"{decision_words(q, _red(run))}, {evidence_words(q)}"
-            items = tuple(f"{each.asked}: {each.answer}" for each in (calls, *splits))
-            rest.append(Answer(f"Beside {q.baseline.subject}", held, items))
-            continue
-        if first is None:
-            told = f"{decision_words(q, _red(run))}, {evidence_words(q)}"
-            yield Answer(q.candidate.subject, told)
-        yield dataclasses.replace(calls, items=tuple(_regressed(q)))
-        if stoppers := tuple(stopped_by_lines(q)):
-            yield Answer("Regressed by", items=stoppers)
-        yield from _in_defects(q, run)
-        rest += splits
-    if not run.has_candidate:
-        if run.defect_table:
-            yield from _silent(run.defect_table)
-        releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
-        if records := save_records(run.cells_of_lanes, releases):
-            yield Answer(f"Safest call in {records.release}", items=tuple(safest(records)))
-        # Only the table of defects tells which cases have state.
-        stateful = _stateful(run) if run.defect_table else None
-        if stateful is not None and (
-            safe := safe_without_state(run.cells_of_lanes, releases, stateful)
-        ):
-            yield Answer("Safe in every release", safe)
-    yield from rest
-
-
-def _regressed(q: Qualification) -> Iterator[str]:
-    """What "regressed" counts, for a reader who sees below that something is new or uncovered."""
-    if q.causes_new:
-        before, now = q.baseline.subject, q.candidate.subject
-        yield (
-            f"(regressed: right in {before} and wrong or raising in {now}, or newly silent. A new "
-            f"defect regresses no call that {before} gets wrong by another one)"
-        )
-
-
-def _stateful(run: ReportedRun) -> set[str]:
-    """The cases that have state: they show a defect that the register says only state meets."""
-    rows = run.defect_table.rows if run.defect_table else ()
-    defects = {row.defect.id for row in rows if HAVING_STATE & set(row.defect.models)}
-    causes = [cause for cause in run.causes if cause.defect.id in defects]
-    return {shown.key.case for cause in causes for shown in cause.shown}
-
-
-def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
-    """What the candidate does otherwise: in the console's words, or the defects by their titles."""
-    name, changes = q.candidate.subject, run.changes
-    if told := run.differences.get(name):
-        yield Answer("In defects", items=tuple(told))
-        return
-    if changes and changes.before == q.baseline.subject and changes.release == name:
-        of = {
-            "New defects": [each.defect.title for each in changes.new],
-            "Fixed defects": [
-                _with(each.defect.title, each.defect.fixed_by) for each in changes.fixed
-            ],
-            "Uncovered defects": [each.defect.title for each in changes.uncovered],
-            "Now hidden defects": [each.defect.title for each in changes.hidden],
-        }
-    else:
-        of = {
-            "Mends": [each.defect.title for each in q.causes_gone],
-            "Breaks": [each.defect.title for each in q.causes_new],
-        }
-    for asked, titles in of.items():
-        if titles:
-            before = (
-                _wrong_before(run, changes) if asked == "New defects" else _MEANS.get(asked, "")
-            )
-            number = f"{len(titles)}{before}: " if len(titles) > 1 or before else ""
-            listed = run.defect_table is not None and asked in _CHANGES
-            yield Answer(
-                asked,
-                f"{number}{text.listed(titles, MOST_TITLES, '; ')}",
-                change=f"{_CHANGES[asked]} in {name}" if listed else "",
-            )
-
-
-def _wrong_before(run: ReportedRun, changes: Changes | None) -> str:
-    """How many of the new defects show in cells alone that the release before gets wrong, too."""
-    if changes is None:
-        return ""
-    broken = {
-        row.defect.id
-        for row in (run.defect_table.rows if run.defect_table else ())
-        if len(row.standings) > 1 and row.standings[-2].broken_by
-    }
-    count = sum(each.defect.id in broken for each in changes.new)
-    return f" ({count} where other defects stop {changes.before})" if count else ""
-
-
-def _silent(table: DefectTable) -> Iterator[Answer]:
-    """What the newest release computes wrong without a word, those that the product meets first."""
-    rows = [
-        row
-        for row in table.rows
-        if row.last == table.newest and row.harm == Harm.SILENT and row.part in _SILENT_IN
-    ]
-    rows.sort(key=lambda row: list(_SILENT_IN).index(row.part))
-    items = [
-        f"{row.defect.title} ({', '.join(row.calls)}; "
-        f"{f'since {row.defect.since}' if row.defect.since else 'always'}{_SILENT_IN[row.part]}"
-        f"{f'; {row.own_torch}' if row.own_torch else ''})"
-        for row in rows
-    ]
-    yield Answer(f"Silent in {table.newest}", "" if items else "nothing known", tuple(items))
-
-
-def _with(title: str, reference: str) -> str:
-    return f"{title} ({text.reference(reference)})" if reference else title
 
 
 def _advice(gate: str, summary: Mapping[str, Any], noted: bool) -> str:

@@ -55,7 +55,10 @@
     for (const value of offered) select.add(new Option(name === "harm" ? seen[value] : value, value));
     return select;
   });
-  document.body.prepend(form, found);
+  section.before(form, found);
+  // The search is at the top of the screen when it has found something, and its answers below it.
+  const toSearch = () => scrollTo(0, scrollY + found.getBoundingClientRect().top - form.offsetHeight - gap);
+  const gap = parseFloat(getComputedStyle(form).marginBottom);
 
   // What is asked for: a release and what it changed may be chosen, or stand among the words.
   function asked() {
@@ -89,8 +92,7 @@
     }
     const stem = " " + (word.length > 3 ? word.replace(/s$/, "") : word);
     const title = texts.get(row)[0], where = texts.get(row).findIndex((each) => each.includes(stem));
-    const whole = title.includes(stem + " ") || title.includes(stem + "s ");
-    return where ? [4, 1][where - 1] || 0 : (whole ? 8 : 6) - title.indexOf(stem) / 1000;
+    return where ? [4, 1][where - 1] || 0 : 8 - title.indexOf(stem) / 1000;
   }
   // The rows that have every word, or else the most of them, or what is asked for by its number; those
   // that the release shows come first. A word counts for more the fewer rows have it.
@@ -102,9 +104,11 @@
       return {row, at, shown: shows(row, ask), having: fits.filter(Boolean).length,
         sum: fits.reduce((sum, each, word) => sum + (each && each * rare[word]), 0)};
     });
-    // What only mentions the words in passing is left out, where a title or its words have them.
+    // What only mentions the words in passing is left out, where a title or its words have them; the more
+    // words are asked for, the closer to the best a row has to come.
     const most = Math.max(0, ...all.map((each) => each.having)), best = Math.max(0, ...all.map((each) => each.sum));
-    return all.filter((each) => each.having === most && (most || !words.length) && (ask.number || each.sum >= best / 2))
+    const least = best * Math.max(1 / 2, 1 - 1 / words.length);
+    return all.filter((each) => each.having === most && (most || !words.length) && (ask.number || each.sum >= least))
       .sort((a, b) => (!ask.number && b.shown - a.shown) || unseen(a, ask) - unseen(b, ask)
         || (!ask.number && near(b, best) - near(a, best) || worse(a) - worse(b)) || b.sum - a.sum || a.at - b.at);
   }
@@ -131,19 +135,6 @@
     if (ask.release && !shows(row, ask)) brief.replaceChildren(brief.querySelector("ul"));
     item.append(brief);
     return item;
-  }
-  // Before anything is asked: what most readers want of the newest release.
-  function offer() {
-    const line = make("p", `Defects in ${newest}: `, "muted");
-    const of = {new: {change: `new in ${newest}`}, fixed: {change: `fixed in ${newest}`},
-      "silently wrong": {release: newest, harm: "silent"}};
-    for (const [words, ask] of Object.entries(of)) {
-      const count = rows.filter((row) => chosen(row, ask) && shows(row, ask)).length;
-      const link = make(count ? "a" : "span", `${count} ${words}`);
-      if (count) link.href = "#defects?" + new URLSearchParams(ask);
-      line.append(link, " ");
-    }
-    found.replaceChildren(line);
   }
   // What a release changed is read as a list first: a line each, and then the cards.
   function titles(matches) {
@@ -201,7 +192,7 @@
     clear.replaceChildren(make("span", chosenHere.join(""), "chosen"), "clear ×");
     clear.hidden = !asking;
     if (asking) list(matches, ask);
-    else if (section.querySelector("div.part")) offer();
+    else found.replaceChildren();
     const target = location.hash.startsWith("#defect-") && document.getElementById(location.hash.slice(1));
     if (target && target.closest("details.part")) target.closest("details.part").open = true;
   }
@@ -210,7 +201,7 @@
     const query = new URLSearchParams(given.map((control) => [control.name, control.value]));
     history.replaceState(null, "", "#defects" + (given.length ? "?" + query : ""));
     apply();
-    scrollTo(0, 0);
+    toSearch();
   }
   form.addEventListener("submit", (event) => event.preventDefault());
   search.addEventListener("input", choose);
@@ -249,7 +240,7 @@
   });
   function follow() {
     apply();
-    if (location.hash.startsWith("#defects?")) scrollTo(0, 0);
+    if (location.hash.startsWith("#defects?")) toSearch();
   }
   addEventListener("hashchange", follow);
   follow();

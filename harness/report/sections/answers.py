@@ -1,0 +1,212 @@
+"""The lines of the first screen: what a reader asks of a run first, and the answer to each.
+
+The order is that of the questions: what changed, what is silently wrong, which call is safest.
+A line names the worst of what it counts; the rest is folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from harness.gate.defect_table import DefectRow, DefectTable, Part
+from harness.gate.known import Changes
+from harness.gate.qualify import Qualification
+from harness.gate.qualify_words import decision_words, evidence_words, stopped_by, tally_lines
+from harness.register.defects import HAVING_STATE, Defect
+from harness.report import text
+from harness.report.reported_run import ReportedRun
+from harness.report.sections.calls import safe_without_state, safest, save_records
+from harness.wire.oracles import Harm
+from harness.wire.vocabulary import SubjectKind
+
+MOST_SEEN: Final = 2  # items of a line that are not folded
+_FEWER_SEEN: Final = 1  # of what changed, which the table of defects shows with its signs
+_SILENT_IN: Final[Mapping[Part, str]] = {
+    Part.PRODUCT: "",
+    Part.ELSEWHERE: "; by design or torch's",
+    Part.EXPORTED: "; not split by compile()",
+    Part.HANDMADE: "; split by hand",
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One of several things that an answer counts.
+
+    ``defect`` is the id of the row of the page's table that ``title`` opens; empty where there is
+    none.
+    """
+
+    title: str
+    told: str = ""
+    defect: str = ""
+
+    def __str__(self) -> str:
+        return self.title + (f" ({self.told})" if self.told else "")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One line of the first screen: what was asked, and the answer.
+
+    The first ``seen`` of ``items`` stand in the line, and all others are folded behind ``rest``,
+    which are the words for them.
+    """
+
+    asked: str
+    answer: str = ""
+    items: tuple[Item, ...] = ()
+    seen: int = MOST_SEEN
+    rest: str = ""
+
+    @property
+    def first(self) -> tuple[Item, ...]:
+        return self.items[: self.seen]
+
+    @property
+    def folded(self) -> tuple[Item, ...]:
+        return self.items[self.seen :]
+
+    @property
+    def fold(self) -> str:
+        """The words that open what is folded."""
+        return self.rest or f"and {len(self.folded)} more"
+
+
+def answers(run: ReportedRun, decided: Qualification | None) -> Iterator[Answer]:
+    """What a reader asks first, a line each.
+
+    Args:
+        decided: the comparison that the page's heading tells already.
+    """
+    rest = []
+    for release, told, unlike in run.own_torch:
+        yield Answer(release, told, tuple(map(Item, unlike)))
+    for q in run.upgrades:
+        told = f"{decision_words(q, run.red)}, {evidence_words(q)}"
+        (asked, counts), *splits = tally_lines(q)
+        if decided not in (None, q):
+            told_of = (Item(f"{name}: {of}") for name, of in ((asked, counts), *splits))
+            rest.append(Answer(f"Beside {q.baseline.subject}", told, tuple(told_of)))
+            continue
+        if decided is None:
+            yield Answer(q.candidate.subject, told)
+        others = tuple(Item(f"{name}: {of}") for name, of in splits)
+        meant = (*_regressed(q), *others)
+        yield Answer(asked, counts, meant, seen=0, rest="what is counted")
+        if stoppers := stopped_by(q):
+            items = tuple(_item(run, title, harms, name) for name, title, harms in stoppers)
+            yield Answer("Regressed by", items=items)
+        yield from _in_defects(q, run)
+    if not run.has_candidate:
+        if run.defect_table:
+            yield _silent(run.defect_table)
+        yield from _calls(run)
+    yield from rest
+
+
+def _calls(run: ReportedRun) -> Iterator[Answer]:
+    """Which call is safest, and what is safe in every release."""
+    releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
+    if records := save_records(run.cells_of_lanes, releases):
+        first, *others = safest(records) or [""]
+        items = tuple(map(Item, others))
+        yield Answer(
+            f"Safest call in {records.release}", first, items, seen=0, rest="the other calls"
+        )
+    # Only the table of defects tells which cases have state.
+    if run.defect_table and (
+        safe := safe_without_state(run.cells_of_lanes, releases, _stateful(run))
+    ):
+        yield Answer("Safe in every release", safe)
+
+
+def _item(run: ReportedRun, title: str, told: str, name: str) -> Item:
+    listed = {row.defect.id for row in run.defect_table.rows} if run.defect_table else set()
+    return Item(title, told, name if name in listed else "")
+
+
+def _regressed(q: Qualification) -> Iterator[Item]:
+    """What "regressed" counts, for a reader who sees below that something is new or uncovered."""
+    before, now = q.baseline.subject, q.candidate.subject
+    yield Item(
+        f"regressed: right in {before} and wrong or raising in {now}, or newly silent. A new "
+        f"defect regresses no call that {before} gets wrong by another one"
+    )
+
+
+def _stateful(run: ReportedRun) -> set[str]:
+    """The cases that have state: they show a defect that the register says only state meets."""
+    rows = run.defect_table.rows if run.defect_table else ()
+    defects = {row.defect.id for row in rows if HAVING_STATE & set(row.defect.models)}
+    causes = [cause for cause in run.causes if cause.defect.id in defects]
+    return {shown.key.case for cause in causes for shown in cause.shown}
+
+
+def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
+    """What the candidate does otherwise: in the console's words, or the defects by their titles."""
+    name, changes = q.candidate.subject, run.changes
+    if told := run.differences.get(name):
+        yield Answer("In defects", items=tuple(map(Item, told)), seen=len(told))
+        return
+    of: Mapping[str, Iterable[Defect]]
+    if changes and changes.before == q.baseline.subject and changes.release == name:
+        of = {
+            "New defects": [each.defect for each in changes.new],
+            "Fixed defects": [each.defect for each in changes.fixed],
+            "Uncovered defects": [each.defect for each in changes.uncovered],
+            "Now hidden defects": [each.defect for each in changes.hidden],
+        }
+        means = {
+            "New defects": _wrong_before(run, changes),
+            "Uncovered defects": " that others hid before",
+            "Now hidden defects": ", as others end their cases",
+        }
+    else:
+        of = {
+            "Mends": [each.defect for each in q.causes_gone],
+            "Breaks": [each.defect for each in q.causes_new],
+        }
+        means = {}
+    for asked, defects in of.items():
+        fixed = asked == "Fixed defects"
+        items = tuple(
+            _item(run, each.title, text.reference(each.fixed_by) if fixed else "", each.id)
+            for each in defects
+        )
+        if items:
+            yield Answer(asked, f"{len(items)}{means.get(asked, '')}:", items, _FEWER_SEEN)
+
+
+def _wrong_before(run: ReportedRun, changes: Changes) -> str:
+    """How many of the new defects show in cells alone that the release before gets wrong, too."""
+    broken = {
+        row.defect.id
+        for row in (run.defect_table.rows if run.defect_table else ())
+        if len(row.standings) > 1 and row.standings[-2].broken_by
+    }
+    count = sum(each.defect.id in broken for each in changes.new)
+    return f" ({count} where other defects stop {changes.before})" if count else ""
+
+
+def _silent(table: DefectTable) -> Answer:
+    """What the newest release computes wrong without a word, those that the product meets first."""
+    rows = [
+        row
+        for row in table.rows
+        if row.last == table.newest and row.harm == Harm.SILENT and row.part in _SILENT_IN
+    ]
+    rows.sort(key=lambda row: list(_SILENT_IN).index(row.part))
+    items = tuple(Item(row.defect.title, _met(row), row.defect.id) for row in rows)
+    return Answer(
+        f"Silent in {table.newest}", f"{len(items)}:" if items else "nothing known", items
+    )
+
+
+def _met(row: DefectRow) -> str:
+    """The calls that meet a defect, and since when."""
+    since = f"since {row.defect.since}" if row.defect.since else "always"
+    own = f"; {row.own_torch}" if row.own_torch else ""
+    return f"{', '.join(row.calls)}; {since}{_SILENT_IN[row.part]}{own}"
