@@ -59,6 +59,21 @@ class FindingView:
 
 
 @dataclass(frozen=True)
+class BreakageView:
+    """One thing that a candidate breaks, and ``first``, the worst finding of the smallest case.
+
+    ``like`` are the known defects whose signs it bears, by their titles.
+    """
+
+    what: str
+    forms: tuple[str, ...]
+    cells: int
+    cases: tuple[str, ...]
+    like: tuple[str, ...]
+    first: FindingView
+
+
+@dataclass(frozen=True)
 class ShownBy:
     """One failure of one cell that is due to a cause; ``harm`` is empty for a cell not asked."""
 
@@ -91,6 +106,7 @@ class ReportedRun:
         gate: green, red, inconclusive or failed.
         classes: from a cell's id to its class, in the words of summary.json.
         findings: what keeps the gate from green, worst first; ``notes`` and ``good_news`` do not.
+        breakages: what its candidates break, by cause, the worst first.
         causes: the defects that this run shows.
         defects: the run in defects, line by line, as the console tells it.
         differences: what candidates do otherwise, and releases that are not as expected, in parts.
@@ -113,6 +129,7 @@ class ReportedRun:
     gate: str
     classes: Mapping[str, str]
     findings: Sequence[FindingView]
+    breakages: Sequence[BreakageView] = ()
     notes: Sequence[FindingView] = ()
     good_news: Sequence[FindingView] = ()
     causes: Sequence[Cause]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from harness.base.files import replace_file
 from harness.base.fork import forked
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue
+from harness.gate.breakage import Breakage
 from harness.gate.findings import Finding, mistake, wrong_wire
 from harness.gate.judge import GateReport, judge
 from harness.gate.reach import reach_in
@@ -20,6 +22,7 @@ from harness.report.model import ReportModel
 from harness.report.pages.junit import junit
 from harness.report.reported_run import (
     EXPECTATIONS,
+    BreakageView,
     Cause,
     FindingView,
     ReportedRun,
@@ -94,6 +97,7 @@ def report_model(judged: JudgedRun, summary: dict[str, Any]) -> ReportModel:
             ),
             *(fault_view(fault) for fault in judged.report.faults),
         ],
+        breakages=[breakage_view(each, judged) for each in judged.breakages],
         notes=[finding_view(finding, places) for finding in judged.report.notes],
         good_news=[finding_view(finding, places) for finding in judged.report.good_news],
         causes=causes_of(judged),
@@ -152,6 +156,20 @@ def finding_view(finding: Finding, places: Places, record: CellRecord | None = N
         torchs_own=finding.torchs_own,
         wire=wrong_wire(record.verdict(Oracle.WIRING)) if record and record.verdicts else "",
         pieces=(record.steps if record else 0) or 0,
+    )
+
+
+def breakage_view(each: Breakage, judged: JudgedRun) -> BreakageView:
+    """A breakage in the report's words."""
+    titles = judged.expectations.register.titles
+    first = finding_view(each.smallest, judged.places)
+    return BreakageView(
+        what=each.what,
+        forms=each.forms,
+        cells=each.cells,
+        cases=each.cases,
+        like=tuple(titles.get(name, name) for name in each.like),
+        first=dataclasses.replace(first, wire=each.wire, pieces=each.pieces),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from harness.base.program import PROGRAM
-from harness.base.words import plural
+from harness.base.words import listed, plural
 from harness.catalogue.releases import version_of
 from harness.gate.attribution import (
     deviation,
@@ -26,11 +26,13 @@ from harness.gate.qualify_words import (
     tally_lines,
 )
 from harness.run.judged_run import JudgedRun
+from harness.runs.commands import explain_command
 from harness.subjects.choosing import around, likes
 from harness.wire.vocabulary import SubjectKind
 
 #: How many releases are told one by one.
 _MOST: Final = 3
+_MOST_BREAKAGES: Final = 6
 
 
 def screen_of(judged: JudgedRun) -> list[str]:
@@ -48,6 +50,11 @@ def screen_of(judged: JudgedRun) -> list[str]:
         # These lines tell what a release does wrong.
         told = {spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE}
         rest = (each for each in report.findings if each.subject not in told or not each.verdict)
+        report = dataclasses.replace(report, findings=tuple(rest))
+    broken = {each.smallest.subject for each in judged.breakages}
+    if broken:
+        lines += breakage_lines(judged)
+        rest = (each for each in report.findings if each.subject not in broken or not each.verdict)
         report = dataclasses.replace(report, findings=tuple(rest))
     run = judged.folder.run_id
     return first_screen(report, lines, run=run, places=judged.places, own_cases=own_cases)
@@ -98,7 +105,8 @@ def _upgrades(judged: JudgedRun) -> list[str]:
     red = {finding.subject for finding in judged.report.findings}
     for q in judged.upgrades:
         lines.append(f"{decision_words(q, red)}, {evidence_words(q)}")
-        lines += [f"  regressed by: {told}" for told in stopped_by_lines(q)]
+        if not judged.breakages:
+            lines += [f"  regressed by: {told}" for told in stopped_by_lines(q)]
         lines += [f"  {asked}: {told}" for asked, told in tally_lines(q)]
     return lines
 
@@ -110,12 +118,28 @@ def _told(parts: Mapping[str, Sequence[str]]) -> list[str]:
 def _candidates(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> dict[str, list[str]]:
     known, records = judged.expectations, list(judged.records.values())
     near = around(judged.subjects)
-    return {
-        subject: difference_parts(
-            difference(subject, like, records, known.table, known.register, near), like, titles
+    told = {}
+    for subject, like in sorted(likes(judged.subjects).items()):
+        found = difference(subject, like, records, known.table, known.register, near)
+        mine = [each for each in judged.breakages if each.smallest.subject == subject]
+        if mine:
+            found = found.without_breaks({name for each in mine for name in each.like})
+        told[subject] = difference_parts(found, like, titles)
+    return told
+
+
+def breakage_lines(judged: JudgedRun) -> list[str]:
+    """What candidates break, by cause: cells and cases, and the smallest case with its command."""
+    titles, lines = judged.expectations.register.titles, []
+    for each in judged.breakages[:_MOST_BREAKAGES]:
+        known = listed([f'"{titles.get(name, name)}"' for name in each.like], 1)
+        lines.append(
+            plain(f"  breaks: {each.words}{f'; as the known defect {known}' if known else ''}")
         )
-        for subject, like in sorted(likes(judged.subjects).items())
-    }
+        lines.append(f"      smallest: {plain(each.smallest_words)}")
+        lines.append(f"      {explain_command(each.smallest.key, judged.places)}")
+    more = len(judged.breakages) - _MOST_BREAKAGES
+    return [*lines, *([f"  and breaks {more} more"] if more > 0 else [])]
 
 
 def _releases(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ from harness.base.errors import SurroundingsError, UsageError
 from harness.catalogue.releases import Catalogue, ordered_subjects
 from harness.expectations import EXPECTATIONS
 from harness.gate.attribution import Attributed, attributed
+from harness.gate.breakage import Breakage, breakages
 from harness.gate.case_matrix import CaseMatrix, case_matrix
 from harness.gate.defect_table import DefectTable, defect_table
 from harness.gate.findings import Gate, GateReport
@@ -156,6 +157,13 @@ class JudgedRun:
             self.shown,
             reach_in(self.cases, self.provenance.corpus, around(self.subjects)),
         )
+
+    @functools.cached_property
+    def breakages(self) -> tuple[Breakage, ...]:
+        """What its candidates break, by cause, the worst first."""
+        files = {spec.subject for spec in self.subjects if spec.kind is SubjectKind.FILE}
+        pieces = {each.key.case: each.steps for each in self.records.values() if each.steps}
+        return breakages(self.report.findings, files, pieces)
 
     @property
     def candidates(self) -> list[SubjectSpec]:

@@ -13,7 +13,7 @@ from harness.register.table import Table
 from harness.report import text
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import markdown
-from harness.report.reported_run import FindingView
+from harness.report.reported_run import BreakageView, FindingView
 from harness.report.run_report import fault_view
 from harness.report.sections.causes import CAUSES
 from harness.report.sections.latency import LATENCY
@@ -87,25 +87,29 @@ def test_the_page_of_a_merge_says_of_how_many_runs_it_is_and_names_no_time(run):
     assert "took" in dict(run.model().headline.facts)
 
 
-def test_the_first_finding_of_a_candidate_is_the_smallest_case_as_bad_whose_wire_can_be_told(run):
-    large, small, milder, unread = (
+def test_the_page_of_a_candidate_begins_with_the_smallest_case_of_what_it_breaks_worst(run):
+    found, other = (
         FindingView(
-            case, "file:1a", "legacy", tone, "wrong-values@run", "it differs", "explain",
-            wire=wire, pieces=pieces,
+            case, "file:1a", "legacy", "silent", "wrong-values@run", "it differs", "explain",
+            wire="relu argument 0 reads x, should read y", pieces=pieces,
         )
-        for case, tone, wire, pieces in (
-            ("large", "silent", "add argument 0 reads x, should read y", 5),
-            ("small", "silent", "relu argument 0 reads x, should read y", 2),
-            ("milder", "error", "abs argument 0 reads x, should read y", 1),
-            ("unread", "silent", "", 1),
-        )
+        for case, pieces in (("small", 2), ("large", 5))
     )  # fmt: skip
+    wired = BreakageView(
+        "wrong-wiring@clean", ("reads another model input",), 12, ("small", "large"), (), found
+    )
+    missing = dataclasses.replace(found, case="absent", tone="missing", label="missing")
     file = subject("file:1a", kind=SubjectKind.FILE, release="2.14.0")
-    run.findings, run.gate = [large, unread, small, milder], "red"
-    model = ReportModel(run.reported(subjects=[*run.subjects, file]))
-    assert model.headline.first == small
-    text = undrawn_page(model)
-    assert "The smallest such case, 2 engines and fallbacks:</b> relu argument 0 reads x" in text
+    run.findings, run.gate = [other, found, missing], "red"
+    model = ReportModel(run.reported(subjects=[*run.subjects, file], breakages=[wired]))
+    assert model.headline.first == found
+    page = undrawn_page(model)
+    assert "The smallest such case, 2 engines and fallbacks:</b> relu argument 0 reads x" in page
+    assert "What it breaks: 1 thing, in 12 cells</h2>" in page
+    assert "wrong wiring after inlining: 12 cells of 2 cases</h3>" in page
+    assert "2 findings, cell by cell</summary>" in page
+    assert page.index("1 other finding</h3>") < page.index("absent")
+    assert "**wrong wiring after inlining**: 12 cells of 2 cases" in markdown(model)
 
 
 def test_the_first_finding_of_a_users_own_cases_is_of_the_newest_release(run):

@@ -96,7 +96,8 @@ def answers(run: ReportedRun, decided: Qualification | None) -> Iterator[Answer]
         others = tuple(Item(f"{name}: {of}") for name, of in splits)
         meant = (*_regressed(q), *others)
         yield Answer(asked, counts, meant, seen=0, rest="what is counted")
-        if stoppers := stopped_by(q):
+        yield from _breaks(q, run)
+        if not run.breakages and (stoppers := stopped_by(q)):
             items = tuple(_item(run, title, harms, name) for name, title, harms in stoppers)
             yield Answer("Regressed by", items=items)
         yield from _in_defects(q, run)
@@ -135,6 +136,7 @@ def _regressed(q: Qualification) -> Iterator[Item]:
         f"regressed: right in {before} and wrong or raising in {now}, or newly silent. A new "
         f"defect regresses no call that {before} gets wrong by another one"
     )
+    yield Item("a cell: a case of the corpus by one call of a user, as that release answers it")
 
 
 def _stateful(run: ReportedRun) -> set[str]:
@@ -145,11 +147,32 @@ def _stateful(run: ReportedRun) -> set[str]:
     return {shown.key.case for cause in causes for shown in cause.shown}
 
 
+def _breaks(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
+    """What a candidate breaks, by cause; their cells add up to those that turn the gate red."""
+    mine = [each for each in run.breakages if each.first.subject == q.candidate.subject]
+    if not mine:
+        return
+    cells = sum(each.cells for each in mine)
+    regressed = sum(tally.regressed for tally in q.tallies.values())
+    otherwise = f", {cells - regressed} of which failed before" if 0 < regressed < cells else ""
+    items = tuple(
+        Item(
+            each.what,
+            f"{text.plural(each.cells, 'cell')} of {text.plural(len(each.cases), 'case')}"
+            + (f"; as the known defect {each.like[0]}" if each.like else ""),
+        )
+        for each in mine
+    )
+    told = f"{text.plural(len(mine), 'thing')}, in {text.plural(cells, 'cell')}{otherwise}:"
+    yield Answer("Breaks", told, items)
+
+
 def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
     """What the candidate does otherwise: in the console's words, or the defects by their titles."""
     name, changes = q.candidate.subject, run.changes
     if told := run.differences.get(name):
-        yield Answer("In defects", items=tuple(map(Item, told)), seen=len(told))
+        asked = "Besides" if run.breakages else "In defects"
+        yield Answer(asked, items=tuple(map(Item, told)), seen=len(told))
         return
     of: Mapping[str, Iterable[Defect]]
     if changes and changes.before == q.baseline.subject and changes.release == name:

@@ -6,22 +6,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from harness.report.reported_run import FindingView, ReportedRun, Section
+from harness.report.reported_run import BreakageView, FindingView, ReportedRun, Section
+from harness.wire.oracles import Harm
+
+_JUDGED: Final = (*Harm, "ok")  # the tones of a verdict
 
 
 @dataclass(frozen=True)
 class Findings:
-    """``findings`` keep the gate from green; ``notes`` and ``good_news`` do not."""
+    """What a person should look at.
 
+    ``breakages`` and ``findings`` keep the gate from green, and ``notes`` and ``good_news`` do not.
+    ``by_cell`` are the findings that are told by their causes, as breakages.
+    """
+
+    breakages: tuple[BreakageView, ...]
     findings: tuple[FindingView, ...]
+    by_cell: tuple[FindingView, ...]
     notes: tuple[FindingView, ...]
     good_news: tuple[FindingView, ...]
 
 
 def build_findings(run: ReportedRun) -> Findings | None:
     """The findings of a run; None where there is nothing to say."""
-    found = Findings(tuple(run.findings), tuple(run.notes), tuple(run.good_news))
-    return found if found.findings or found.notes or found.good_news else None
+    broken = {each.first.subject for each in run.breakages}
+    of_cells = [each for each in run.findings if each.subject in broken and each.tone in _JUDGED]
+    rest = [each for each in run.findings if each not in of_cells]
+    found = Findings(
+        tuple(run.breakages), tuple(rest), tuple(of_cells), tuple(run.notes), tuple(run.good_news)
+    )
+    return found if run.findings or found.notes or found.good_news else None
 
 
 def together(findings: Sequence[FindingView]) -> list[tuple[tuple[str, ...], FindingView]]:

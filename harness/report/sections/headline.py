@@ -100,15 +100,13 @@ def headline(run: ReportedRun) -> Headline:
 def _first(run: ReportedRun) -> FindingView | None:
     """The worst finding; of a user's own cases the worst in the newest release, if it has one.
 
-    Of a candidate it is the smallest case that fails as badly, by a wire that can be told.
+    Of a candidate it is the smallest case of what it breaks worst.
     """
+    if run.breakages:
+        return run.breakages[0].first
     newest = run.own_cases.releases[-1] if run.own_cases else ""
     of_newest = (finding for finding in run.findings if finding.subject == newest)
-    first = next(of_newest, next(iter(run.findings), None))
-    if first is None or not run.has_candidate:
-        return first
-    as_bad = [each for each in run.findings if each.tone == first.tone and each.wire]
-    return min(as_bad, key=lambda each: (not each.pieces, each.pieces), default=first)
+    return next(of_newest, next(iter(run.findings), None))
 
 
 def _decided(run: ReportedRun) -> Qualification | None:
