@@ -37,7 +37,7 @@ _MOST_BREAKAGES: Final = 6
 
 def screen_of(judged: JudgedRun) -> list[str]:
     """The first screen of a run, as the console shows it."""
-    lines = defect_lines(judged)
+    lines = defect_lines(judged, breakage_lines(judged))
     if judged.known is not None and not likes(judged.subjects):
         lines[-1] += f"; all: {PROGRAM} defects --release {judged.known.release}"
     report, own_cases = judged.report, None
@@ -53,20 +53,23 @@ def screen_of(judged: JudgedRun) -> list[str]:
         report = dataclasses.replace(report, findings=tuple(rest))
     broken = {each.smallest.subject for each in judged.breakages}
     if broken:
-        lines += breakage_lines(judged)
         rest = (each for each in report.findings if each.subject not in broken or not each.verdict)
         report = dataclasses.replace(report, findings=tuple(rest))
     run = judged.folder.run_id
     return first_screen(report, lines, run=run, places=judged.places, own_cases=own_cases)
 
 
-def defect_lines(judged: JudgedRun) -> list[str]:
-    """What stands between the gate and the cells, on the console and on the page alike."""
+def defect_lines(judged: JudgedRun, breaks: Sequence[str] = ()) -> list[str]:
+    """What stands between the gate and the cells, on the console and on the page alike.
+
+    Args:
+        breaks: the lines on what candidates break, which the page tells in its own way.
+    """
     releases = _told(_releases(judged))
     more = len(releases) - _MOST
     rest = [f"and {more} more releases are not as expected"] if more > 0 else []
     compared = [*_own_torch(judged), *_upgrades(judged)]
-    lines = [*compared, *_told(_candidates(judged)), *releases[:_MOST], *rest]
+    lines = [*compared, *breaks, *_told(_candidates(judged)), *releases[:_MOST], *rest]
     if likes(judged.subjects):
         return lines  # what releases have is not the question
     if judged.known is not None:
@@ -124,7 +127,8 @@ def _candidates(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> d
         mine = [each for each in judged.breakages if each.smallest.subject == subject]
         if mine:
             found = found.without_breaks({name for each in mine for name in each.like})
-        told[subject] = difference_parts(found, like, titles)
+        parts = difference_parts(found, like, titles)
+        told[subject] = [*parts[:-1], f"all else as {like}"] if mine else parts
     return told
 
 
