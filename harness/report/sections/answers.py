@@ -6,9 +6,11 @@ A line names the worst of what it counts; the rest is folded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+import pandas as pd
 
 from harness.gate.defect_table import DefectRow, DefectTable, Part
 from harness.gate.known import Changes
@@ -109,19 +111,32 @@ def answers(run: ReportedRun, decided: Qualification | None) -> Iterator[Answer]
 
 
 def _calls(run: ReportedRun) -> Iterator[Answer]:
-    """Which call is safest, and what is safe in every release."""
+    """Which call is safest, with and without state, and what is safe in every release."""
     releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
-    if records := save_records(run.cells_of_lanes, releases):
-        first, *others = safest(records) or [""]
-        items = tuple(map(Item, others))
-        yield Answer(
-            f"Safest call in {records.release}", first, items, seen=0, rest="the other calls"
-        )
-    # Only the table of defects tells which cases have state.
-    if run.defect_table and (
-        safe := safe_without_state(run.cells_of_lanes, releases, _stateful(run))
-    ):
+    cells = run.cells_of_lanes
+    if not run.defect_table:  # which alone tells the cases that have state
+        yield from _safest("Safest call", cells, releases)
+        return
+    stateful = _stateful(run)
+    has_state = cells["case"].isin(stateful)
+    yield from _safest("Safest without state", cells[~has_state], releases)
+    yield from _safest("Safest with a cache", cells[has_state], releases)
+    if safe := safe_without_state(cells, releases, stateful):
         yield Answer("Safe in every release", safe)
+
+
+def _safest(asked: str, cells: pd.DataFrame, releases: Sequence[str]) -> Iterator[Answer]:
+    records = save_records(cells, releases)
+    if records is None or not (told := safest(records)):
+        return
+    first, *others = told
+    yield Answer(
+        asked,
+        f"in {records.release} {first}",
+        tuple(map(Item, others)),
+        seen=0,
+        rest="the other calls",
+    )
 
 
 def _item(run: ReportedRun, title: str, told: str, name: str) -> Item:
