@@ -40,6 +40,7 @@ from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import likes
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellRecord
+from harness.wire.vocabulary import Outcome
 
 TABLES = ("junit.xml", "standing.md")
 
@@ -143,14 +144,17 @@ def published_frames(folder: RunFolder) -> RunFrames:
 def finding_view(finding: Finding, places: Places, record: CellRecord | None = None) -> FindingView:
     """A finding of the gate in the report's words; one about a whole cell names its class."""
     verdict = finding.verdict
-    told = verdict.graded.value if verdict and verdict.failed else "ok"
-    tone = told if verdict else finding.cell_class.value
+    tone = label = finding.cell_class.value
+    if verdict is not None and verdict.outcome is Outcome.NOT_APPLICABLE:
+        tone, label = "unsupported", "not asked"
+    elif verdict is not None:
+        tone, label = verdict.graded.value if verdict.failed else "ok", verdict.label
     return FindingView(
         case=finding.case,
         subject=finding.subject,
         route=finding.route,
         tone=tone,
-        label=verdict.label if verdict else finding.cell_class.value,
+        label=label,
         reason=mistake(finding, places) or finding.reason,
         command=explain_command(finding.key, places),
         torchs_own=finding.torchs_own,

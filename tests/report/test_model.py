@@ -6,7 +6,7 @@ import re
 import pytest
 
 from harness.gate.case_matrix import CaseMatrix
-from harness.gate.findings import Gate, first_screen
+from harness.gate.findings import CellClass, Finding, Gate, first_screen
 from harness.gate.judge import judge
 from harness.register.faults import Fault
 from harness.register.table import Table
@@ -14,15 +14,17 @@ from harness.report import text
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import markdown
 from harness.report.reported_run import BreakageView, FindingView
-from harness.report.run_report import fault_view
+from harness.report.run_report import fault_view, finding_view
 from harness.report.sections.causes import CAUSES
 from harness.report.sections.latency import LATENCY
 from harness.report.sections.provenance import PROVENANCE
 from harness.report.sections.short_tables import CONTROL, HYPOTHETICAL
+from harness.runs.commands import HERE
 from harness.runs.plan import PlannedCell
 from harness.wire.oracles import Oracle
+from harness.wire.records import not_applicable
 from harness.wire.vocabulary import SubjectKind
-from tests.record_builders import failed, subject
+from tests.record_builders import failed, key, subject
 from tests.report.conftest import AS_EXPECTED, DEFECTS, GREEN, undrawn_page
 
 
@@ -110,6 +112,14 @@ def test_the_page_of_a_candidate_begins_with_the_smallest_case_of_what_it_breaks
     assert "2 findings, cell by cell</summary>" in page
     assert page.index("1 other finding</h3>") < page.index("absent")
     assert "**wrong wiring after inlining**: 12 cells of 2 cases" in markdown(model)
+
+
+def test_a_question_that_was_lost_is_told_as_not_asked_and_not_as_right():
+    lost = not_applicable(Oracle.WIRING, "no program")
+    reason = "not asked (no program), but 2.14.0 is ok"
+    found = Finding(key("a"), CellClass.UNEXPECTED_FAILURE, reason, Oracle.WIRING, lost)
+    view = finding_view(found, HERE)
+    assert (view.tone, view.label) == ("unsupported", "not asked")
 
 
 def test_the_first_finding_of_a_users_own_cases_is_of_the_newest_release(run):

@@ -41,7 +41,7 @@ TITLES: Final[Mapping[Part, str]] = {
 #: The heads of the columns for `harness.wire.routes.USER_CALLS`.
 BRIEF_CALLS: Final[Mapping[str, str]] = {
     "compile": "compile",
-    "save(m, f)": "save (m, f)",
+    "save(m, f)": "save (m,\u00a0f)",
     "save(dynamic_shapes)": "dynamic shapes",
     "save(retrace=False)": "retrace =False",
     "save(retrace=False, use_legacy_exporter=False)": "+legacy =False",
