@@ -9,12 +9,13 @@ wrong, cells are together that fail alike.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from harness.base.words import listed, plural
 from harness.gate.findings import CellClass, Finding, wrong_wire
+from harness.register.defects import Register
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
 
@@ -58,6 +59,18 @@ class Breakage:
         size = f", {plural(self.pieces, 'engine or fallback', 'engines and fallbacks')}"
         told = self.wire or self.smallest.reason
         return f"{self.smallest.case}{size if self.pieces else ''}: {told}"
+
+
+def as_known(names: Sequence[str], register: Register) -> list[str]:
+    """Known defects by their titles, and by what fixed them: what was fixed is brought back."""
+    told = []
+    for name in names:
+        defect = register.by_id.get(name)
+        fixed = defect.fixed_in if defect else ""
+        by = f" by {defect.fixed_by.split('/')[-1]}" if defect and defect.fixed_by else ""
+        title = defect.title if defect else name
+        told.append(f'"{title}"{f" (fixed in {fixed}{by})" if fixed else ""}')
+    return told
 
 
 def breakages(

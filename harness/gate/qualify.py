@@ -15,6 +15,7 @@ alone leaves the question open.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -115,6 +116,13 @@ class Tally:
         """Right before and now; the numbers at least."""
         failing = self.regressed + self.fixed + self.louder + self.otherwise + self.broken
         return self.asked - failing
+
+
+def summed(tallies: Iterable[Tally]) -> Tally:
+    """All of them in one."""
+    told = list(tallies)
+    names = [field.name for field in dataclasses.fields(Tally)]
+    return Tally(**{name: sum(getattr(each, name) for each in told) for name in names})
 
 
 @dataclass(frozen=True)

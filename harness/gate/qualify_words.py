@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from harness.base.words import plural
-from harness.gate.qualify import Decision, Qualification
+from harness.gate.qualify import Decision, Qualification, Severity, summed
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import Reach, SubjectKind
 
@@ -51,13 +51,35 @@ def evidence_sentence(q: Qualification) -> str:
     return f"{words[:1].upper()}{words[1:]}."
 
 
+def why_words(q: Qualification) -> str:
+    """Why it is not to be shipped, in one sentence; empty where that does not forbid it.
+
+    ``19 calls that 2.13.0 gets right fail in 2.14.0, 11 of them silently.``
+    """
+    cells = sum(each.cells for each in q.stopped_by)
+    if q.decision is not Decision.DO_NOT_SHIP or not cells:
+        return ""
+    silent = sum(each.cells for each in q.stopped_by if each.severity is Severity.SILENT)
+    calls = q.tallies.get((True, Reach.PRODUCT))
+    unit = "call" if calls and calls.regressed == cells else "cell"
+    told = f", {silent} of them silently" if silent else ""
+    before, now = q.baseline.subject, q.candidate.subject
+    return f"{plural(cells, unit)} that {before} gets right fail in {now}{told}."
+
+
 def tally_lines(q: Qualification) -> list[tuple[str, str]]:
-    """What became of the cells that both were asked: ``188 user calls`` and what they did."""
+    """What became of the cells that both were asked: ``188 user calls`` and what they did.
+
+    Where no package was asked, all splits together come first.
+    """
+    told = [
+        (name, where, q.tallies[where]) for where, name in _MADE_BY.items() if where in q.tallies
+    ]
+    if len(told) > 1 and not told[0][1][0]:
+        everywhere = (False, Reach.PRODUCT)
+        told.insert(0, ("split", everywhere, summed(tally for _, _, tally in told)))
     lines = []
-    for where, name in _MADE_BY.items():
-        tally = q.tallies.get(where)
-        if tally is None:
-            continue
+    for name, where, tally in told:
         # A reader who sees "ship" and a regression asks why that does not forbid.
         handmade = where[1] is Reach.HANDMADE and tally.regressed
         regressed = f"regressed{_FORBIDS_NOTHING}" if handmade else "regressed"
@@ -70,9 +92,9 @@ def tally_lines(q: Qualification) -> list[tuple[str, str]]:
             "right": tally.right,
         }
         always = (regressed, "fixed", "broken before", "right")
-        told = [f"{count:,} {what}" for what, count in counts.items() if count or what in always]
+        words = [f"{count:,} {what}" for what, count in counts.items() if count or what in always]
         several = name.replace("split", "splits") if "split" in name else ""
-        lines.append((plural(tally.asked, name, several), ", ".join(told)))
+        lines.append((plural(tally.asked, name, several), ", ".join(words)))
     return lines
 
 

@@ -62,7 +62,7 @@ class FindingView:
 class BreakageView:
     """One thing that a candidate breaks, and ``first``, the worst finding of the smallest case.
 
-    ``like`` are the known defects whose signs it bears, by their titles.
+    ``like`` are the known defects whose signs it bears, in words.
     """
 
     what: str

@@ -11,7 +11,7 @@ from harness.base.files import replace_file
 from harness.base.fork import forked
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue
-from harness.gate.breakage import Breakage
+from harness.gate.breakage import Breakage, as_known
 from harness.gate.findings import Finding, mistake, wrong_wire
 from harness.gate.judge import GateReport, judge
 from harness.gate.reach import reach_in
@@ -165,14 +165,13 @@ def finding_view(finding: Finding, places: Places, record: CellRecord | None = N
 
 def breakage_view(each: Breakage, judged: JudgedRun) -> BreakageView:
     """A breakage in the report's words."""
-    titles = judged.expectations.register.titles
     first = finding_view(each.smallest, judged.places)
     return BreakageView(
         what=each.what,
         forms=each.forms,
         cells=each.cells,
         cases=each.cases,
-        like=tuple(titles.get(name, name) for name in each.like),
+        like=tuple(as_known(each.like, judged.expectations.register)),
         first=dataclasses.replace(first, wire=each.wire, pieces=each.pieces),
     )
 

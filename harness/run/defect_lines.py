@@ -14,6 +14,7 @@ from harness.gate.attribution import (
     difference,
     difference_parts,
 )
+from harness.gate.breakage import as_known
 from harness.gate.case_matrix import matrix_lines, note_lines
 from harness.gate.findings import Gate, failing_of_asked, first_screen, mistake
 from harness.gate.known import known_lines
@@ -134,9 +135,9 @@ def _candidates(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> d
 
 def breakage_lines(judged: JudgedRun) -> list[str]:
     """What candidates break, by cause: cells and cases, and the smallest case with its command."""
-    titles, lines = judged.expectations.register.titles, []
+    register, lines = judged.expectations.register, []
     for each in judged.breakages[:_MOST_BREAKAGES]:
-        known = listed([f'"{titles.get(name, name)}"' for name in each.like], 1)
+        known = listed(as_known(each.like, register), 1)
         lines.append(
             plain(f"  breaks: {each.words}{f'; as the known defect {known}' if known else ''}")
         )

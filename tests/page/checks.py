@@ -261,7 +261,7 @@ QUESTIONS = (
     Asked(
         "global partitioner",
         "Global partitioner: a saved program returns a list for a tensor, or fails",
-        "✓ right with save(m, f, retrace=True), compile",
+        "✓ avoided by save(m, f, retrace=True), compile",
     ),
     Asked(
         "what is new in 2.14.0?",
@@ -293,7 +293,7 @@ QUESTIONS = (
     Asked(
         "wrong tensor",
         "A PyTorch fallback reads the wrong tensor: wrong numbers, extra inputs, a crash",
-        "✓ right with save(m, f, retrace=True), compile",
+        "✓ avoided by save(m, f, retrace=True), compile",
         among=2,
     ),
 )

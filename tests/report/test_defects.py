@@ -94,7 +94,7 @@ def test_the_calls_of_a_defect_say_which_to_save_with_first_and_retrace_where_a_
     of = {"compile": ABSENT, "save(m, f)": ABSENT, "save(retrace=False)": "error"}
     row = dataclasses.replace(rows["several-outputs"], by_call=of, shown_in=("2.10.0",))
     right, wrong = by_call(row)
-    assert right == ("right with", ABSENT, ("save(m, f)", "compile"))
+    assert right == ("avoided by", ABSENT, ("save(m, f)", "compile"))
     assert wrong == ("raises an error with", "error", ("save(retrace=False)",))
     old = dataclasses.replace(row, shown_in=("2.9.0", "2.10.0"))
     assert by_call(old)[0][2][0] == "save(m, f, retrace=True)"

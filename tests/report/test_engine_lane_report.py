@@ -66,7 +66,9 @@ def test_the_first_screen_says_which_call_is_safest_on_a_gpu(alone):
     assert head.words == "Torch-TensorRT 2.14.0 in place of 2.13.0: ship"
     assert head.gate.startswith("Each with the torch that it pins, on a GPU. ")
     told = {line.asked: line.answer for line in head.answers}
-    assert told["Safest call"].startswith("in 2.14.0 save(m, f): right for 2 of 2 models, silent")
+    assert told["Safest call"].startswith(
+        "in 2.14.0 save(m, f): silently wrong for none of 2 models, right numbers for 2"
+    )
     assert not any("emulated" in line or "built" in line for line in head.not_checked)
 
 

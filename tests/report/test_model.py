@@ -106,7 +106,9 @@ def test_the_page_of_a_candidate_begins_with_the_smallest_case_of_what_it_breaks
     model = ReportModel(run.reported(subjects=[*run.subjects, file], breakages=[wired]))
     assert model.headline.first == found
     page = undrawn_page(model)
-    assert "The smallest such case, 2 engines and fallbacks:</b> relu argument 0 reads x" in page
+    assert (
+        "<b>relu argument 0 reads x, should read y</b><br>The smallest such case, 2 engines" in page
+    )
     assert "What it breaks: 1 thing, in 12 cells</h2>" in page
     assert "wrong wiring after inlining: 12 cells of 2 cases</h3>" in page
     assert "2 findings, cell by cell</summary>" in page

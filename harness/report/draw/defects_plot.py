@@ -78,7 +78,7 @@ def _draw_row(axes: Axes, table: DefectTable, row: DefectRow, at: float) -> None
         box = Rectangle((left, at + 0.06), 0.9, 0.88, color=colour, alpha=strength, lw=0)
         axes.add_patch(box)
         note = mark_note(mark)
-        sign = mark_sign(mark, last=number == len(row.marks) - 1)
+        sign = mark_sign(mark)
         words = f"{sign} {note}" if note else sign
         axes.text(left + 0.45, at + 0.64, words, ha="center", fontsize=4.8 if note else 6.8)
     left = _LEFT + _MARK * len(row.marks)

@@ -95,7 +95,8 @@ def answers(run: ReportedRun, decided: Qualification | None) -> Iterator[Answer]
             continue
         if decided is None:
             yield Answer(q.candidate.subject, told)
-        others = tuple(Item(f"{name}: {of}") for name, of in splits)
+        alone = "" if "split" in asked else "the inliner alone, "
+        others = tuple(Item(f"{alone}{name}: {of}") for name, of in splits)
         meant = (*_regressed(q), *others)
         yield Answer(asked, counts, meant, seen=0, rest="what is counted")
         yield from _breaks(q, run)
@@ -119,10 +120,10 @@ def _calls(run: ReportedRun) -> Iterator[Answer]:
         return
     stateful = _stateful(run)
     has_state = cells["case"].isin(stateful)
-    yield from _safest("Safest without state", cells[~has_state], releases)
-    yield from _safest("Safest with a cache", cells[has_state], releases)
+    yield from _safest("Safest save, no state", cells[~has_state], releases)
+    yield from _safest("Safest save, a cache", cells[has_state], releases)
     if safe := safe_without_state(cells, releases, stateful):
-        yield Answer("Safe in every release", safe)
+        yield Answer("Right in every release", safe)
 
 
 def _safest(asked: str, cells: pd.DataFrame, releases: Sequence[str]) -> Iterator[Answer]:
@@ -208,7 +209,10 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
             "Breaks": [each.defect for each in q.causes_new],
         }
         means = {}
-    for asked, defects in of.items():
+    rows = run.defect_table.rows if run.defect_table else ()
+    place = {row.defect.id: at for at, row in enumerate(rows)}
+    for asked, listed in of.items():
+        defects = sorted(listed, key=lambda each: place.get(each.id, len(place)))
         fixed = asked == "Fixed defects"
         items = tuple(
             _item(run, each.title, text.reference(each.fixed_by) if fixed else "", each.id)
@@ -236,7 +240,8 @@ def _silent(table: DefectTable) -> Answer:
         for row in table.rows
         if row.last == table.newest and row.harm == Harm.SILENT and row.part in _SILENT_IN
     ]
-    rows.sort(key=lambda row: list(_SILENT_IN).index(row.part))
+    # What is milder with the torch that the release pins, as its users have it, comes last.
+    rows.sort(key=lambda row: (bool(row.own_torch), list(_SILENT_IN).index(row.part)))
     items = tuple(Item(row.defect.title, _met(row), row.defect.id) for row in rows)
     return Answer(
         f"Silent in {table.newest}", f"{len(items)}:" if items else "nothing known", items

@@ -142,16 +142,11 @@ def safe_without_state(
     always = int((saved.groupby("case", observed=True)["subject"].nunique() == len(asked)).sum())
     silent = len(set(wrong) & set(models))
     raising = len(models) - always - silent
-    return (
-        f"of {text.plural(len(models), 'model')} without state, save(m, f) is right for {always} "
-        f"in every release from {asked[0]} to {asked[-1]} and silently wrong for {silent or 'none'}"
-        + (
-            f"; the other {raising} {'raises' if raising == 1 else 'raise'} an error in one "
-            "release or more"
-            if raising
-            else ""
-        )
+    told = (
+        f"save(m, f), for {always} of {text.plural(len(models), 'model')} without state, from "
+        f"{asked[0]} to {asked[-1]}; silently wrong for {silent or 'none'}"
     )
+    return told + (f", and an error in one or more for {raising}" if raising else "")
 
 
 def safest(records: SaveRecords) -> list[str]:
@@ -169,8 +164,8 @@ def safest(records: SaveRecords) -> list[str]:
 
 def _ends(record: CallRecord, models: int) -> str:
     told = [
-        f"right for {record.right} of {text.plural(models, 'model')}",
-        f"silently wrong for {record.silent or 'none'}",
+        f"silently wrong for {record.silent or 'none'} of {text.plural(models, 'model')}",
+        f"right numbers for {record.right}",
     ]
     if record.warned:
         told.append(f"wrong with a warning for {record.warned}")

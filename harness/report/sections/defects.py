@@ -121,10 +121,9 @@ def parts_of(table: DefectTable, *, folded: bool = False) -> tuple[PartView, ...
     )
 
 
-def mark_sign(mark: Mark, *, last: bool) -> str:
-    """What stands in a cell: a sign, and how many cells of the newest release show it."""
-    count = f" {mark.cells}" if last and mark.cells else ""
-    return f"{style.SIGNS.get(mark.tone, '')}{count}"
+def mark_sign(mark: Mark) -> str:
+    """What stands in a cell of the table."""
+    return style.SIGNS.get(mark.tone, "")
 
 
 def mark_note(mark: Mark) -> str:
@@ -205,7 +204,7 @@ def by_call(row: DefectRow) -> list[tuple[str, str, tuple[str, ...]]]:
         calls = [call for call, of in row.by_call.items() if of == tone]
         calls.sort(key=lambda call: call == COMPILE)
         if calls:
-            words = "right with" if tone == ABSENT else f"{SEEN[tone]} with"
+            words = "avoided by" if tone == ABSENT else f"{SEEN[tone]} with"
             found.append((words, tone, tuple(map(written, calls))))
     return found
 
@@ -279,4 +278,4 @@ def found_by(row: DefectRow) -> str:
     return " ".join((defect.id, *map(text.reference, numbers), *models_of(row), *row.calls))
 
 
-DEFECTS: Final = Section("defects", build_defects, template="defects", link="Defects")
+DEFECTS: Final = Section("defects", build_defects, template="defects", link="Search defects")

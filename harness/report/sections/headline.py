@@ -14,7 +14,7 @@ import pandas as pd
 
 from harness.gate.findings import failing_of_asked
 from harness.gate.qualify import Decision, Qualification
-from harness.gate.qualify_words import decision_words, evidence_sentence
+from harness.gate.qualify_words import decision_words, evidence_sentence, why_words
 from harness.gate.verdict import counts_by_lane, verdict_words
 from harness.report import text
 from harness.report.frames.environments import kind_of
@@ -79,7 +79,8 @@ def headline(run: ReportedRun) -> Headline:
         sign=SIGNS[state],
         words=_product(first) + decision_words(first, run.red) if first else words,
         # A green gate under a decision that forbids to ship needs its reason.
-        gate=f"{evidence_sentence(first)} {_AS_EXPECTED if gate == 'green' else words}"
+        gate=f"{why_words(first)} {evidence_sentence(first)} "
+        f"{_AS_EXPECTED if gate == 'green' else words}".strip()
         if first
         else "",
         defects=() if run.defect_table or run.own_cases else tuple(run.defects),

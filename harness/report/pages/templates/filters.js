@@ -4,13 +4,13 @@
 (() => {
   const section = document.getElementById("defects");
   const rows = section ? [...section.querySelectorAll("tr.defect")] : [];
-  if (!rows.length) return;
+  if (!rows.length || section.dataset.quiet) return; // a candidate's page is about the candidate
   const MOST = 12;
   const {newest} = section.dataset, signs = JSON.parse(section.dataset.signs), seen = JSON.parse(section.dataset.seen);
   const harms = new Set(["silent", "warned", "error", "interface", "cosmetic"]);
   const idle = new Set(("a about an and any are avoid avoids be bug bugs call calls can defect defects did do does for from fix " +
-    "fixed have how i in is it may me mend mended model my new of or release right say see show shows that the there this to upgrade " +
-    "what when which who why with write writes wrong you").split(" "));
+    "fixed have how i in is it may me mend mended model my new of or release right safe say see ship show shows that the there this to " +
+    "upgrade use what when which who why with write writes wrong you").split(" "));
   const make = (tag, words = "", name = "") =>
     Object.assign(document.createElement(tag), {textContent: words, className: name});
   const values = (row, name) => name === "release" ? [...tones.get(row)].filter(([, tone]) => harms.has(tone)).map(([of]) => of)
@@ -33,7 +33,7 @@
     return label.appendChild(Object.assign(control, {name}));
   }
   const search = labelled("Search defects", make("input"), "find");
-  Object.assign(search, {type: "search", placeholder: "KV cache, None, partitioner, #4079, new in " + newest});
+  Object.assign(search, {type: "search", placeholder: "e.g. KV cache, None, partitioner, #4079, new in " + newest});
   const told = form.appendChild(make("output"));
   const clear = form.appendChild(Object.assign(make("button"), {type: "button"}));
   // A phone has no room for all selects: one button opens them there.
@@ -70,6 +70,7 @@
     else if (named) ask.release = named;
     ask.words = words.filter((word) => !idle.has(word) && !releases.includes(word) && !releases.includes(word + ".0"))
       .map((word) => /^\d{3,}$/.test(word) ? "#" + word : word);
+    ask.unknown = words.find((word) => /^\d+\.\d+(\.\d+)?$/.test(word) && !releases.includes(word) && !releases.includes(word + ".0"));
     ask.number = ask.words.find((word) => word.startsWith("#"));
     return ask;
   }
@@ -148,19 +149,22 @@
   }
   function list(matches, ask) {
     found.replaceChildren();
-    let under, items;
-    for (const match of matches.slice(0, MOST)) {
+    const groups = new Map();
+    for (const match of matches) {
       const words = heading(match, ask);
-      if (!items || words !== under) {
-        if (words) found.append(make("p", `${words}: ${matches.filter((each) => heading(each, ask) === words).length}`, "under"));
-        under = words;
-        if (ask.change) found.append(titles(matches.filter((each) => heading(each, ask) === words)));
-        items = found.appendChild(make("ul"));
-      }
-      items.append(card(match.row, ask));
+      groups.set(words, [...(groups.get(words) || []), match]);
     }
-    if (matches.length > MOST) found.append(make("p", `and ${matches.length - MOST} more, in the table below`, "muted"));
-    if (!matches.length) found.append(make("p", "No known defect has this. Fewer words find more."));
+    let left = MOST;
+    for (const [words, here] of groups) {
+      if (words) found.append(make("p", `${words}: ${here.length}`, "under"));
+      if (ask.change) found.append(titles(here));
+      const items = left ? found.appendChild(make("ul")) : found;
+      for (const match of here.slice(0, left)) items.append(card(match.row, ask));
+      if (here.length > left) found.append(make("p", `and ${here.length - left} more`, "muted"));
+      left = Math.max(0, left - here.length);
+    }
+    if (ask.unknown) found.prepend(make("p", `${ask.unknown} was not asked: this page has ${releases[0]} to ${releases[releases.length - 1]}.`));
+    else if (!matches.length) found.append(make("p", "No known defect has this. Fewer words find more."));
   }
   function apply() {
     if (location.hash.startsWith("#defects?")) {
@@ -186,7 +190,8 @@
       part.hidden = !count;
       if (asking && part.open === false) part.open = true;
     }
-    told.textContent = `${left.size} of ${rows.length} defects`;
+    const unseenThere = matches.length - left.size;
+    told.textContent = `${left.size} of ${rows.length} defects` + (unseenThere ? `; ${unseenThere} not seen there` : "");
     // A phone shows one select until all are opened, so what is chosen is told here as well.
     const chosenHere = selects.map((control) => control.value).filter(Boolean).map((value) => value + ", ");
     clear.replaceChildren(make("span", chosenHere.join(""), "chosen"), "clear ×");
