@@ -14,6 +14,7 @@ import typer
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file, written_to
 from harness.base.program import PROGRAM
+from harness.base.words import plural
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import tell, toolchain_for
@@ -85,7 +86,7 @@ def defects_command(
     routes = _routes(call) if call else ()
     shown = standings.having(which, State.SHOWN)
     if routes:
-        shown = [each for each in shown if set(each.routes) & set(routes)]
+        shown = [each for each in shown if standings.meets(each, routes)]
     for each in shown:
         _tell_line(each, standings, as_json=as_json)
     hidden = [] if routes else standings.having(which, State.HIDDEN)
@@ -94,7 +95,8 @@ def defects_command(
     if not as_json:
         met = f" that {call} meets" if call else ""
         more = f", and {len(hidden)} that others hide" if hidden else ""
-        tell(f"{which}: {len(shown)} known defects{met}{more}; `defects ID` tells all of one")
+        count = plural(len(shown), "known defect")
+        tell(f"{which}: {count}{met}{more}; `defects ID` tells all of one")
     return ExitCode.GREEN
 
 
@@ -141,9 +143,9 @@ def _release(text: str, standings: Standings) -> str:
     return text
 
 
-def _routes(call: str) -> tuple[str, ...]:
+def _routes(call: str) -> tuple[Route, ...]:
     if call in list(Route):
-        return (call,)
+        return (Route(call),)
     for name, routes in USER_CALLS.items():
         if _brief(call) == _brief(name):
             return routes
@@ -162,9 +164,8 @@ def _tell_line(each: Standing, standings: Standings, *, as_json: bool) -> None:
     if each.state is State.HIDDEN:
         where = f"hidden behind {', '.join(each.behind)}"
     elif each.state is State.SHOWN:
-        where = (
-            f"{each.harm + ', ' if each.harm else ''}{each.cells} cells of {len(each.cases)} cases"
-        )
+        count = f"{plural(each.cells, 'cell')} of {plural(len(each.cases), 'case')}"
+        where = f"{each.harm}, {count}" if each.harm else count
     else:
         where = each.state
     tell(f"{each.defect.id}: {each.defect.title}")

@@ -70,6 +70,7 @@ class DefectRow:
 
     ``shown_in`` are the releases that show it, and ``last`` the newest of these, or empty. What the
     defect's cases come to in it by each of `USER_CALLS` stands in ``by_call``, as a `Mark`'s tone.
+    ``met_by`` are the calls that meet it, by what they save of what `compile` makes as well.
     ``own_torch`` says what it does with the torch that this release pins, where that is less.
     """
 
@@ -84,6 +85,7 @@ class DefectRow:
     marks: tuple[Mark, ...]
     standings: tuple[Standing, ...]
     own_torch: str = ""
+    met_by: tuple[str, ...] = ()
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -176,6 +178,7 @@ def _row(
         marks=tuple(_mark([every[name] for name in column.releases]) for column in columns),
         standings=tuple(every.values()),
         own_torch=own_torch_words(standings, last, torch_of) if last else "",
+        met_by=_met_by(last, standings) if last else (),
     )
 
 
@@ -217,8 +220,16 @@ def _by_call(
         return {call: tones[COMPILE] if tone == ABSENT else tone for call, tone in tones.items()}
     if tones[COMPILE] not in _WRONG:
         return tones
-    # What is saved is what was compiled: no way to save it is right.
-    return {call: tone if tone in list(Harm) else NOT_ASKED for call, tone in tones.items()}
+    # What is saved is what was compiled: no way to save it is right, but for those that avoid it.
+    kept = {call for call, routes in USER_CALLS.items() if set(routes) & set(defect.avoid)}
+    return {
+        call: tone if tone in list(Harm) or call in kept else NOT_ASKED
+        for call, tone in tones.items()
+    }
+
+
+def _met_by(last: Standing, standings: Standings) -> tuple[str, ...]:
+    return tuple(call for call, routes in USER_CALLS.items() if standings.meets(last, routes))
 
 
 def _mark(standings: Sequence[Standing]) -> Mark:

@@ -20,10 +20,12 @@ from harness.register.defects import DEFECTS_FILE, Defect, Register, read_regist
 from harness.register.facts import UNSUPPORTED, Place
 from harness.register.table import Entry, Table, asked_of
 from harness.register.table_files import read_table
-from harness.wire.builders import PINNED, SEGMENT
+from harness.wire.builders import PINNED, SEGMENT, Builder
 from harness.wire.oracles import Harm
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import SubjectKind
+
+_RIGHT: Final = Harm.INTERFACE.severity  # of what has the right numbers
 
 
 class State(enum.StrEnum):
@@ -64,6 +66,7 @@ class Standings:
     def __init__(self, register: Register, table: Table) -> None:
         self._table = table
         self.register = register
+        self._builders = sorted({Builder.shared(builder) for _, builder, *_ in table.asked})
         self._entries: dict[str, list[Entry]] = defaultdict(list)
         for entry in table.entries:
             if not entry.removed and entry.fact.oracle != UNSUPPORTED:
@@ -94,8 +97,9 @@ class Standings:
                 lanes=tuple(sorted({entry.place.lane for entry in shown})),
                 harm=worst_harm(self._harms(shown, release), defect),
             )
-        places = {entry.place for entry in self._nearest(entries, release)}
-        if not any(self._asked(entry, release) for entry in entries):
+        nearest = (self._there(entry.place, release) for entry in self._nearest(entries, release))
+        places = {place for place in nearest if place is not None}
+        if not places:
             return Standing(defect, release, State.NOT_ASKED)
         behind: Counter[str] = Counter()
         for place in places if defect.alive_in(release) else ():
@@ -130,7 +134,7 @@ class Standings:
         return {
             each.defect
             for each in self._table.expected(place, release).values()
-            if each.defect and _badness(each.fact.harm) < Harm.INTERFACE.severity
+            if each.defect and _badness(each.fact.harm) < _RIGHT
         }
 
     def milder_in(self, name: str, release: str, environment: str) -> str | None:
@@ -169,7 +173,7 @@ class Standings:
             harm = worst_harm(self._harms(mine, release), defect)
             return Standing(defect, release, State.SHOWN, harm=harm)
         breaking: Counter[str] = Counter()
-        for place in self._by_other_routes(shown, release, routes, asks):
+        for place in self._by_other_routes(shown, release, routes, asks, defect.avoid):
             failing = self._breaking(place, _who_answers(place, release))
             if not failing:
                 return Standing(defect, release, State.ABSENT)
@@ -185,10 +189,12 @@ class Standings:
         release: str,
         routes: Collection[Route],
         asks: Callable[[str, Route], bool],
+        avoid: Collection[str],
     ) -> Iterator[Place]:
         """The places of some cases by these routes, so far as the release was asked there.
 
-        Saving rests on a model that compiles right; a split of the graph lane is there anyway.
+        Saving rests on a model that compiles right, but for the routes that ``avoid`` what is wrong
+        in memory; a split of the graph lane is there anyway.
         """
         for route in routes:
             for place in dict.fromkeys(
@@ -200,8 +206,26 @@ class Standings:
                 if any(oracle == UNSUPPORTED for oracle, *_ in self._table.expected(place, who)):
                     continue
                 compiled = dataclasses.replace(place, route=Route.COMPILE)
-                if place.lane == Lane.GRAPH or not self._breaking(compiled, release):
+                rests = place.lane != Lane.GRAPH and self._breaking(compiled, release)
+                if not rests or route in avoid:
                     yield place
+
+    def meets(self, standing: Standing, routes: Collection[Route]) -> bool:
+        """Whether calls by these routes meet a defect that is shown, through `compile` as well.
+
+        What `compile` makes wrong is saved wrong, unless the register says that the route avoids
+        the defect: then the module in memory alone is wrong.
+        """
+        if set(standing.routes) & set(routes):
+            return True
+        saves = any(route.lane == Lane.PACKAGE for route in routes) and Route.COMPILE not in routes
+        compiled = (
+            entry.fact.harm
+            for entry in self.shown_by(standing.defect.id, standing.release)
+            if entry.place.route == Route.COMPILE
+        )
+        wrong = any(_badness(harm) < _RIGHT for harm in compiled)
+        return saves and wrong and not set(routes) & set(standing.defect.avoid)
 
     def _calls(self, place: Place, release: str) -> bool:
         """Whether a release was asked by the route of a place."""
@@ -215,7 +239,7 @@ class Standings:
         Only entries that are asked in this release count: they would show it here, or hide it.
         """
         at = self.releases.index(release)
-        asked = [entry for entry in entries if self._asked(entry, release)]
+        asked = [entry for entry in entries if self._there(entry.place, release) is not None]
         for other in (*reversed(self.releases[:at]), *self.releases[at + 1 :]):
             showing = [entry for entry in asked if other in self._table.entries[entry]]
             if showing:
@@ -260,6 +284,32 @@ class Standings:
             )
         ]
         return [entry.fact.harm for entry in alone or shown]
+
+    def _there(self, place: Place, release: str) -> Place | None:
+        """Where a release answers what another one does at a place; None where nobody asked.
+
+        A release brings its own TensorRT-RTX: what engines of one version show of one release,
+        those of its own version show of another.
+        """
+        if release in self._table.asked.get(asked_of(place), ()):
+            return place
+        kind = Builder.shared(place.builder).kind
+        others = [
+            there
+            for builder in self._builders
+            if builder.kind is kind
+            and release
+            in self._table.asked.get(
+                asked_of(there := dataclasses.replace(place, builder=builder)), ()
+            )
+        ]
+        # A cell that could not be asked says nothing of the defect.
+        told = [
+            there
+            for there in others
+            if not any(oracle == UNSUPPORTED for oracle, *_ in self._table.expected(there, release))
+        ]
+        return told[0] if len(told) == 1 else None
 
     def _asked(self, entry: Entry, release: str) -> bool:
         return release in self._table.asked.get(asked_of(entry.place), ())

@@ -181,3 +181,21 @@ def test_what_does_less_harm_with_the_torch_that_a_release_pins_says_so(rows, sa
     shown = known.of("known", "2.14.0")
     assert own_torch_words(known, shown, {"2.14.0": "2.14.0"}) == says
     assert own_torch_words(known, shown, {}) == ""
+
+
+def test_a_save_meets_what_compile_makes_wrong_unless_the_register_says_that_it_avoids_it(table):
+    rows = {row.defect.id: row for row in table.rows}
+    cache = rows["buffers-folded"]
+    assert cache.calls == ("compile",)
+    assert {"compile", "save(m, f)", "save(retrace=False)"} <= set(cache.met_by)
+    in_memory = rows["copy-back-in-memory"]
+    assert "compile" in in_memory.met_by
+    assert not {"save(m, f)", "save(retrace=False)"} & set(in_memory.met_by)
+    assert by_call("copy-back-in-memory")["save(m, f)"] != "silent"
+
+
+def test_a_release_with_its_own_version_of_tensorrt_rtx_answers_what_another_version_shows():
+    known = standings()
+    rows = {row.defect.id: row for row in made().rows}
+    assert rows["slice-without-an-end"].marks[-2].tone == ABSENT  # 2.13.0, which brings 1.5.0
+    assert known.of("slice-without-an-end", "2.12.0").state is State.NOT_ASKED  # nobody asked

@@ -58,7 +58,7 @@ def test_a_row_can_be_found_by_words_release_call_model_reach_change_and_harm(te
     (found,) = [given for given, name in rows if name == "defect-strided-cache-copied"]
     assert found.startswith('data-tones="2.3.0=none|')
     assert found.endswith(
-        f'|2.13.0=hidden|2.14.0=silent" data-harm="{row.harm}" data-call="compile" '
+        f'|2.13.0=hidden|2.14.0=silent" data-harm="{row.harm}" data-call="{"|".join(row.met_by)}" '
         'data-model="has a KV cache or other state" data-reach="models that are compiled" '
         'data-change="new in 2.14.0" data-fixed="" data-brought="#4251" '
         'data-words="strided-cache-copied #4251 has a KV cache or other state compile"'
