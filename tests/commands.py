@@ -13,7 +13,7 @@ import harness.cli.running
 import harness.report.run_report
 from harness.base.process import Ended
 from harness.catalogue.releases import load_catalogue
-from harness.register.standing import read_expectations
+from harness.register.expected import read_expectations
 from harness.rig.workers.warm import become
 from harness.run.judged_run import Expected, faults_in
 from harness.toolchain.environment import PROJECT_ROOT

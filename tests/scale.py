@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from harness.catalogue.releases import load_catalogue
-from harness.register.standing import Expectations, read_expectations
+from harness.register.expected import Expectations, read_expectations
 from harness.register.table import Table
 from harness.report.run_report import write_run_report
 from harness.run.judged_run import Expected, judged_run, summary_of

@@ -3,8 +3,9 @@
 import pytest
 
 from harness.catalogue.releases import Catalogue
+from harness.register.expected import read_expectations
 from harness.register.facts import Place
-from harness.register.standing import Standing, Standings, State, read_expectations
+from harness.register.standing import Standing, Standings, State
 from harness.register.table import Entry
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script

@@ -11,7 +11,8 @@ import pytest
 
 from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.mends.all import WRITTEN_FOR, mend_of
-from harness.register.standing import Standings, State, read_expectations
+from harness.register.expected import read_expectations
+from harness.register.standing import Standings, State
 from harness.report.exported_tests import files_of_tests, left_out, to_export
 from harness.report.sections.causes import Script
 from harness.report.upstream import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.register.standing import read_expectations
+from harness.register.expected import read_expectations
 
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "docs" / "ten-failures"

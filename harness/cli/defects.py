@@ -23,8 +23,9 @@ from harness.gate.defect_table import own_torch_words
 from harness.gate.known import changes_in
 from harness.mends.all import mend_of
 from harness.register.defects import Defect
+from harness.register.expected import read_expectations
 from harness.register.facts import NONSTRICT
-from harness.register.standing import Standing, Standings, State, is_ordinary, read_expectations
+from harness.register.standing import Standing, Standings, State, is_ordinary
 from harness.runs.gpu_evidence import CONTRIBUTED, contributed, seen_on_gpus
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT

@@ -15,10 +15,10 @@ from harness.cli.common import committed, tell
 from harness.expectations import EXPECTATIONS
 from harness.register.absorb import absorb, accepted
 from harness.register.defects import DEFECTS_FILE, read_register
+from harness.register.expected import TABLE_FOLDER
 from harness.register.facts import place_of
 from harness.register.faults import faults_of
 from harness.register.review import review
-from harness.register.standing import TABLE_FOLDER
 from harness.register.table import Table
 from harness.register.table_files import read_table, write_table
 from harness.runs.run_folder import RunFolder

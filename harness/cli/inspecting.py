@@ -25,8 +25,8 @@ from harness.cli.named_cells import (
     newest_with,
     places_of,
 )
+from harness.register.expected import read_expectations
 from harness.register.facts import Place
-from harness.register.standing import read_expectations
 from harness.report.flattened import drawn, write
 from harness.run import doctor as checks
 from harness.runs.case_filter import select_cases

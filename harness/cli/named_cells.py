@@ -14,7 +14,8 @@ from harness.catalogue.releases import load_catalogue
 from harness.cli.common import cases_here, say
 from harness.cli.options import RESULTS
 from harness.register.defects import read_register
-from harness.register.standing import Standings, read_expectations
+from harness.register.expected import read_expectations
+from harness.register.standing import Standings
 from harness.runs.candidates import candidates_of, changed_since, file_of
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder

@@ -18,7 +18,7 @@ from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import lanes, say, tell, toolchain_for
 from harness.cli.running import kept_options, seen_through, show_verdict
-from harness.register.standing import Expectations, read_expectations
+from harness.register.expected import Expectations, read_expectations
 from harness.run.bisecting import first_showing
 from harness.run.judged_run import JudgedRun, reopen
 from harness.run.nightlies import (

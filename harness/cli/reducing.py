@@ -30,7 +30,7 @@ from harness.cli.named_cells import (
     named_cells,
 )
 from harness.gate.signature import Known
-from harness.register.standing import read_expectations
+from harness.register.expected import read_expectations
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
 from harness.run.reducing import CASE, FAILS, Asked, Reduced, Tried, reduce_model

@@ -16,7 +16,7 @@ from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.clusters import workers_on
 from harness.cli.common import INTERRUPTED, cases_here, err, fail, lanes, tell, toolchain_for
-from harness.register.standing import read_expectations
+from harness.register.expected import read_expectations
 from harness.run.options import RunOptions
 from harness.run.progress import progress_for
 from harness.run.replay import SINCE, replay, telling_models

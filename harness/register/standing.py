@@ -1,4 +1,4 @@
-"""The register and the table of a folder, and what they say of a defect in a release.
+"""What the register and the table say of a defect in a release.
 
 A defect is shown there, hidden behind another one, or absent.
 """
@@ -11,15 +11,11 @@ import functools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from harness.base.errors import UsageError
-from harness.expectations import EXPECTATIONS
-from harness.register.defects import DEFECTS_FILE, Defect, Register, read_register
+from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED, Place
 from harness.register.table import Entry, Table, asked_of
-from harness.register.table_files import read_table
 from harness.wire.builders import PINNED, SEGMENT, Builder
 from harness.wire.oracles import Harm
 from harness.wire.routes import Lane, Route
@@ -150,7 +146,7 @@ class Standings:
             for place in (
                 dataclasses.replace(entry.place, environment=environment) for entry in shown
             )
-            if release in self._table.asked.get(asked_of(place), ())
+            if self._asked(place, release)
         ]
         if not there or len(there) < len(shown):
             return None
@@ -203,7 +199,7 @@ class Standings:
                 who = _who_answers(place, release)
                 if not asks(place.case, route) or not self._calls(place, release):
                     continue
-                if any(oracle == UNSUPPORTED for oracle, *_ in self._table.expected(place, who)):
+                if self._unsupported(place, who):
                     continue
                 compiled = dataclasses.replace(place, route=Route.COMPILE)
                 rests = place.lane != Lane.GRAPH and self._breaking(compiled, release)
@@ -231,7 +227,7 @@ class Standings:
         """Whether a release was asked by the route of a place."""
         if _who_answers(place, release) != release:
             place = dataclasses.replace(place, lane=Lane.PACKAGE, route=Route.RETRACE)
-        return release in self._table.asked.get(asked_of(place), ())
+        return self._asked(place, release)
 
     def _nearest(self, entries: Sequence[Entry], release: str) -> list[Entry]:
         """What shows a defect in the nearest other release: the last before, or the first after.
@@ -267,7 +263,7 @@ class Standings:
         return [
             entry
             for entry in self._entries.get(name, [])
-            if release in self._table.entries[entry] and self._asked(entry, release)
+            if release in self._table.entries[entry] and self._asked(entry.place, release)
         ]
 
     def _harms(self, shown: Sequence[Entry], release: str) -> list[str]:
@@ -291,28 +287,27 @@ class Standings:
         A release brings its own TensorRT-RTX: what engines of one version show of one release,
         those of its own version show of another.
         """
-        if release in self._table.asked.get(asked_of(place), ()):
+        if self._asked(place, release):
             return place
         kind = Builder.shared(place.builder).kind
-        others = [
-            there
+        others = (
+            dataclasses.replace(place, builder=builder)
             for builder in self._builders
             if builder.kind is kind
-            and release
-            in self._table.asked.get(
-                asked_of(there := dataclasses.replace(place, builder=builder)), ()
-            )
-        ]
+        )
         # A cell that could not be asked says nothing of the defect.
         told = [
             there
             for there in others
-            if not any(oracle == UNSUPPORTED for oracle, *_ in self._table.expected(there, release))
+            if self._asked(there, release) and not self._unsupported(there, release)
         ]
         return told[0] if len(told) == 1 else None
 
-    def _asked(self, entry: Entry, release: str) -> bool:
-        return release in self._table.asked.get(asked_of(entry.place), ())
+    def _asked(self, place: Place, release: str) -> bool:
+        return release in self._table.asked.get(asked_of(place), ())
+
+    def _unsupported(self, place: Place, release: str) -> bool:
+        return any(oracle == UNSUPPORTED for oracle, *_ in self._table.expected(place, release))
 
     def having(self, release: str, *states: State) -> list[Standing]:
         """The defects that are in one of these states there, the worst first."""
@@ -354,50 +349,3 @@ def _badness(harm: str) -> int:
 def is_ordinary(entry: Entry) -> bool:
     """Whether an entry is about the pinned environment with segments for engines."""
     return entry.place.environment == PINNED and entry.place.builder == SEGMENT
-
-
-TABLE_FOLDER: Final = "expected"
-
-
-@dataclass(frozen=True)
-class Expectations:
-    """What is known to be broken, and what each cell is expected to show."""
-
-    register: Register
-    table: Table
-
-    def met_by(self, cases: Collection[tuple[str, str]]) -> Expectations:
-        """The same with those defects alone that any of these cases shows in any release.
-
-        Args:
-            cases: the lane and the name of each.
-        """
-        met = {
-            entry.defect
-            for entry in self.table.entries
-            if (entry.place.lane, entry.place.case) in cases
-        }
-        defects = tuple(each for each in self.register.defects if each.id in met)
-        return Expectations(Register(defects), self.table)
-
-
-def read_expectations(
-    folder: Path = EXPECTATIONS, corpus: Sequence[str] = (), *, undecided: bool = False
-) -> Expectations:
-    """The expectations of a folder: ``defects.toml``, and the table in ``expected/``.
-
-    The project's own table speaks of the project's cases, and of nobody else's; its register speaks
-    of upstream, so that a folder without one has the project's.
-
-    Args:
-        corpus: places of cases that take the place of the project's own.
-        undecided: accept rows whose defect is not decided yet.
-    """
-    if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder; name one that `expected --update` wrote")
-    own = folder / DEFECTS_FILE.name
-    register = read_register(own if own.is_file() else DEFECTS_FILE)
-    rows = folder / TABLE_FOLDER
-    alien = bool(corpus) and folder.resolve() == EXPECTATIONS
-    table = Table() if alien or not rows.is_dir() else read_table(rows, undecided=undecided)
-    return Expectations(register, table)

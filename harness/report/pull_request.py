@@ -18,7 +18,7 @@ from harness.gate.qualify import severity_of
 from harness.gate.reach import reach_in
 from harness.gate.verdict import ReachOf
 from harness.register.defects import Defect, Register
-from harness.register.standing import Expectations
+from harness.register.expected import Expectations
 from harness.register.table import UNKNOWN
 from harness.report import text
 from harness.report.sections.defects import REACHES, SEEN, call_of

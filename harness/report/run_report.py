@@ -15,9 +15,9 @@ from harness.gate.breakage import Breakage, as_known
 from harness.gate.findings import Finding, mistake, wrong_wire
 from harness.gate.judge import GateReport, judge
 from harness.gate.reach import reach_in
+from harness.register.expected import read_expectations
 from harness.register.facts import Fact
 from harness.register.faults import Fault
-from harness.register.standing import read_expectations
 from harness.report.model import ReportModel
 from harness.report.pages.junit import junit
 from harness.report.reported_run import (
@@ -159,7 +159,6 @@ def finding_view(finding: Finding, places: Places, record: CellRecord | None = N
         command=explain_command(finding.key, places),
         torchs_own=finding.torchs_own,
         wire=wrong_wire(record.verdict(Oracle.WIRING)) if record and record.verdicts else "",
-        pieces=(record.steps if record else 0) or 0,
     )
 
 

@@ -17,7 +17,8 @@ from harness.base.words import plural
 from harness.catalogue.releases import Catalogue
 from harness.gate.defect_table import own_torch_words
 from harness.gate.model_answer import ModelAnswer, model_answer
-from harness.register.standing import Standings, read_expectations
+from harness.register.expected import read_expectations
+from harness.register.standing import Standings
 from harness.run.judged_run import JudgedRun
 from harness.run.options import OnSplit, Progress, RunOptions
 from harness.run.run import corpus_at, run

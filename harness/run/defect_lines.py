@@ -42,6 +42,7 @@ def screen_of(judged: JudgedRun) -> list[str]:
     if judged.known is not None and not likes(judged.subjects):
         lines[-1] += f"; all: {PROGRAM} defects --release {judged.known.release}"
     report, own_cases = judged.report, None
+    told = {each.smallest.subject for each in judged.breakages}
     if judged.own_cases is not None:
         planned = (cell.key for cell in judged.plan)
         own_cases = failing_of_asked(planned, report.classes, judged.cases)
@@ -49,13 +50,9 @@ def screen_of(judged: JudgedRun) -> list[str]:
         matrix = judged.own_cases.without(wrong)
         lines += [*matrix_lines(matrix, judged.places), *note_lines(report.notes)]
         # These lines tell what a release does wrong.
-        told = {spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE}
-        rest = (each for each in report.findings if each.subject not in told or not each.verdict)
-        report = dataclasses.replace(report, findings=tuple(rest))
-    broken = {each.smallest.subject for each in judged.breakages}
-    if broken:
-        rest = (each for each in report.findings if each.subject not in broken or not each.verdict)
-        report = dataclasses.replace(report, findings=tuple(rest))
+        told |= {spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE}
+    rest = (each for each in report.findings if each.subject not in told or not each.verdict)
+    report = dataclasses.replace(report, findings=tuple(rest))
     run = judged.folder.run_id
     return first_screen(report, lines, run=run, places=judged.places, own_cases=own_cases)
 

@@ -26,8 +26,9 @@ from harness.gate.qualify import Qualification, qualify
 from harness.gate.reach import reach_in
 from harness.gate.shown_defects import shown_defects
 from harness.gate.summary import summarise
+from harness.register.expected import Expectations, read_expectations
 from harness.register.faults import Fault, faults_of
-from harness.register.standing import Expectations, Standings, read_expectations
+from harness.register.standing import Standings
 from harness.runs.candidates import candidates_of
 from harness.runs.commands import Places
 from harness.runs.costs import Cost

@@ -29,7 +29,7 @@ from harness.gate.candidate import judge_candidate
 from harness.gate.pairs import Pair, both_asked, compare, side_of
 from harness.gate.qualify import severity_of
 from harness.gate.uncovered import uncovered_in
-from harness.register.standing import Expectations, read_expectations
+from harness.register.expected import Expectations, read_expectations
 from harness.register.table import Table
 from harness.run.options import Progress, RunOptions
 from harness.run.replayed import DIGITS, PATHS, InLane, Replayed, State, read_reviews

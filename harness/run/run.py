@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.base.errors import UsageError
 from harness.catalogue.environments import installed_bytes, matched_name, releases_in
 from harness.catalogue.releases import Catalogue
-from harness.register.standing import read_expectations
+from harness.register.expected import read_expectations
 from harness.run.execute import execute
 from harness.run.judged_run import Expected, JudgedRun
 from harness.run.options import OnSplit, Progress, RunOptions

@@ -14,7 +14,8 @@ from harness.gate.defect_table import (
     defect_table,
     own_torch_words,
 )
-from harness.register.standing import Standings, State, read_expectations
+from harness.register.expected import read_expectations
+from harness.register.standing import Standings, State
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.vocabulary import Reach
 from tests.record_builders import case, defect, entry, register

@@ -2,7 +2,8 @@
 
 from harness.gate.known import known_in, known_lines
 from harness.register.defects import Sign
-from harness.register.standing import Expectations, Standings
+from harness.register.expected import Expectations
+from harness.register.standing import Standings
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane

@@ -17,9 +17,9 @@ from harness.gate.findings import CellClass, Gate, GateReport
 from harness.gate.judge import judge
 from harness.register.absorb import absorb
 from harness.register.defects import Register
+from harness.register.expected import read_expectations
 from harness.register.facts import NAMED_SUBJECTS, UNSUPPORTED, Fact, Place, place_of
 from harness.register.faults import faults_of
-from harness.register.standing import read_expectations
 from harness.register.table import ALL, UNKNOWN, Entry, Table, asked_of
 from harness.register.table_files import table_texts
 from harness.runs.plan import PlannedCell, judged_cells

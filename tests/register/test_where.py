@@ -14,7 +14,7 @@ import pytest
 
 from harness.catalogue.releases import Catalogue
 from harness.register.defects import Defect
-from harness.register.standing import read_expectations
+from harness.register.expected import read_expectations
 from harness.register.where import lines_of, where_in
 from harness.toolchain import Toolchain
 

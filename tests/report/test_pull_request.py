@@ -5,7 +5,7 @@ from markdown_it import MarkdownIt
 
 from harness.gate.judge import judge
 from harness.register.defects import Sign
-from harness.register.standing import Expectations
+from harness.register.expected import Expectations
 from harness.register.where import functions_in, lines_of, where_in
 from harness.report.annotations import MOST, annotated, changed_lines
 from harness.report.pages.comment_page import LIMIT_BYTES, comment, headline, not_judged

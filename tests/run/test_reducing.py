@@ -7,7 +7,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.gate.signature import Known, signature_of
-from harness.register.standing import read_expectations
+from harness.register.expected import read_expectations
 from harness.run.reducing import Asked, reduce_model
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import graph_lane

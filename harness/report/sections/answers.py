@@ -141,8 +141,12 @@ def _safest(asked: str, cells: pd.DataFrame, releases: Sequence[str]) -> Iterato
 
 
 def _item(run: ReportedRun, title: str, told: str, name: str) -> Item:
-    listed = {row.defect.id for row in run.defect_table.rows} if run.defect_table else set()
-    return Item(title, told, name if name in listed else "")
+    listed = run.defect_table is not None and name in run.defect_table.titles
+    return Item(title, told, name if listed else "")
+
+
+def _rows(run: ReportedRun) -> tuple[DefectRow, ...]:
+    return run.defect_table.rows if run.defect_table else ()
 
 
 def _regressed(q: Qualification) -> Iterator[Item]:
@@ -157,8 +161,7 @@ def _regressed(q: Qualification) -> Iterator[Item]:
 
 def _stateful(run: ReportedRun) -> set[str]:
     """The cases that have state: they show a defect that the register says only state meets."""
-    rows = run.defect_table.rows if run.defect_table else ()
-    defects = {row.defect.id for row in rows if HAVING_STATE & set(row.defect.models)}
+    defects = {row.defect.id for row in _rows(run) if HAVING_STATE & set(row.defect.models)}
     causes = [cause for cause in run.causes if cause.defect.id in defects]
     return {shown.key.case for cause in causes for shown in cause.shown}
 
@@ -209,8 +212,7 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
             "Breaks": [each.defect for each in q.causes_new],
         }
         means = {}
-    rows = run.defect_table.rows if run.defect_table else ()
-    place = {row.defect.id: at for at, row in enumerate(rows)}
+    place = {row.defect.id: at for at, row in enumerate(_rows(run))}
     for asked, listed in of.items():
         defects = sorted(listed, key=lambda each: place.get(each.id, len(place)))
         fixed = asked == "Fixed defects"
@@ -226,7 +228,7 @@ def _wrong_before(run: ReportedRun, changes: Changes) -> str:
     """How many of the new defects show in cells alone that the release before gets wrong, too."""
     broken = {
         row.defect.id
-        for row in (run.defect_table.rows if run.defect_table else ())
+        for row in _rows(run)
         if len(row.standings) > 1 and row.standings[-2].broken_by
     }
     count = sum(each.defect.id in broken for each in changes.new)

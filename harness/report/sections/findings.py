@@ -30,8 +30,10 @@ class Findings:
 def build_findings(run: ReportedRun) -> Findings | None:
     """The findings of a run; None where there is nothing to say."""
     broken = {each.first.subject for each in run.breakages}
-    of_cells = [each for each in run.findings if each.subject in broken and each.tone in _JUDGED]
-    rest = [each for each in run.findings if each not in of_cells]
+    of_cells: list[FindingView] = []
+    rest: list[FindingView] = []
+    for each in run.findings:
+        (of_cells if each.subject in broken and each.tone in _JUDGED else rest).append(each)
     found = Findings(
         tuple(run.breakages), tuple(rest), tuple(of_cells), tuple(run.notes), tuple(run.good_news)
     )

@@ -15,7 +15,7 @@ from torch.export import ExportedProgram
 from corpus.case import Case, Family, Inputs, Origin, Program, find_case
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
-from harness.register.standing import read_expectations
+from harness.register.expected import read_expectations
 from harness.rig.cell.harm import harm_of
 from harness.rig.cell.prepare import prepare
 from harness.rig.clock import StageClock
