@@ -104,11 +104,6 @@ class Difference:
     broken: Mapping[str, int]
     brought_back: Mapping[str, int]
 
-    def without_breaks(self, named: Collection[str]) -> Difference:
-        """The rest of it, where what breaks is told by cause, with these ids of defects."""
-        back = {name: of for name, of in self.brought_back.items() if name.split()[0] not in named}
-        return dataclasses.replace(self, broken={}, brought_back=back)
-
 
 #: How many defects of each kind of difference are named.
 _MOST: Final = 6

@@ -53,13 +53,6 @@ class Breakage:
         of = plural(self.cells, "cell"), plural(len(self.cases), "case")
         return f"{self.what} ({of[0]} of {of[1]}{shows})"
 
-    @property
-    def smallest_words(self) -> str:
-        """The smallest case, how large it is, and the wire or else the failure."""
-        size = f", {plural(self.pieces, 'engine or fallback', 'engines and fallbacks')}"
-        told = self.wire or self.smallest.reason
-        return f"{self.smallest.case}{size if self.pieces else ''}: {told}"
-
 
 def as_known(names: Sequence[str], register: Register) -> list[str]:
     """Known defects by their titles, and by what fixed them: what was fixed is brought back."""

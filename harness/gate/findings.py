@@ -191,10 +191,7 @@ def first_screen(
         findings = [finding for finding in findings if not mistake(finding, places)]
     wires = wrong_wires(report.findings)
     for finding in findings[:limit]:
-        lines.append(f"  {_describe(finding, places)}")
-        if wire := wires.get(finding.key.cell_id):
-            lines.append(f"      {_shortened(wire)}")
-        lines.append(f"      {explain_command(finding.key, places)}")
+        lines += finding_lines(finding, wires.get(finding.key.cell_id, ""), places)
     if len(findings) > limit:
         lines.append(f"  and {len(findings) - limit} more findings")
     lines += [f"  expectations: {fault.reason}" for fault in report.faults[:limit]]
@@ -206,6 +203,15 @@ def first_screen(
     if gated and not places.corpus:
         lines.append(f"to expect what it shows: {PROGRAM} expected --update {run}{places.of_run}")
     return lines
+
+
+def finding_lines(finding: Finding, wire: str, places: Places) -> list[str]:
+    """A finding on the console: what fails, the wrong wire if one is known, and the command."""
+    return [
+        f"  {_describe(finding, places)}",
+        *([f"      {_shortened(wire)}"] if wire else []),
+        f"      {explain_command(finding.key, places)}",
+    ]
 
 
 def wrong_wires(findings: Iterable[Finding]) -> dict[str, str]:

@@ -67,15 +67,16 @@ def why_words(q: Qualification) -> str:
     return f"{plural(cells, unit)} that {before} gets right fail in {now}{told}."
 
 
-def tally_lines(q: Qualification) -> list[tuple[str, str]]:
+def tally_lines(q: Qualification, *, total: bool = False) -> list[tuple[str, str]]:
     """What became of the cells that both were asked: ``188 user calls`` and what they did.
 
-    Where no package was asked, all splits together come first.
+    Args:
+        total: where no package was asked, tell all splits together first.
     """
     told = [
         (name, where, q.tallies[where]) for where, name in _MADE_BY.items() if where in q.tallies
     ]
-    if len(told) > 1 and not told[0][1][0]:
+    if total and len(told) > 1 and not told[0][1][0]:
         everywhere = (False, Reach.PRODUCT)
         told.insert(0, ("split", everywhere, summed(tally for _, _, tally in told)))
     lines = []

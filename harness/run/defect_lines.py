@@ -16,7 +16,7 @@ from harness.gate.attribution import (
 )
 from harness.gate.breakage import as_known
 from harness.gate.case_matrix import matrix_lines, note_lines
-from harness.gate.findings import Gate, failing_of_asked, first_screen, mistake
+from harness.gate.findings import Gate, failing_of_asked, finding_lines, first_screen, mistake
 from harness.gate.known import known_lines
 from harness.gate.own_torch import own_torch_lines
 from harness.gate.plain_words import plain
@@ -27,7 +27,6 @@ from harness.gate.qualify_words import (
     tally_lines,
 )
 from harness.run.judged_run import JudgedRun
-from harness.runs.commands import explain_command
 from harness.subjects.choosing import around, likes
 from harness.wire.vocabulary import SubjectKind
 
@@ -123,8 +122,8 @@ def _candidates(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> d
     for subject, like in sorted(likes(judged.subjects).items()):
         found = difference(subject, like, records, known.table, known.register, near)
         mine = [each for each in judged.breakages if each.smallest.subject == subject]
-        if mine:
-            found = found.without_breaks({name for each in mine for name in each.like})
+        if mine:  # told by their causes
+            found = dataclasses.replace(found, broken={})
         parts = difference_parts(found, like, titles)
         told[subject] = [*parts[:-1], f"all else as {like}"] if mine else parts
     return told
@@ -138,8 +137,7 @@ def breakage_lines(judged: JudgedRun) -> list[str]:
         lines.append(
             plain(f"  breaks: {each.words}{f'; as the known defect {known}' if known else ''}")
         )
-        lines.append(f"      smallest: {plain(each.smallest_words)}")
-        lines.append(f"      {explain_command(each.smallest.key, judged.places)}")
+        lines += finding_lines(each.smallest, each.wire, judged.places)
     more = len(judged.breakages) - _MOST_BREAKAGES
     return [*lines, *([f"  and breaks {more} more"] if more > 0 else [])]
 

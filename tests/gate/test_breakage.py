@@ -59,9 +59,10 @@ def test_cells_of_cases_that_are_wired_wrongly_are_one_breakage_however_they_fai
     assert one.forms[0] == "reads another engine output"
     assert set(one.forms[1:]) == {"reads another model input", "error@run", "wrong-values@run"}
     assert one.like == ("by-name",)
-    assert one.smallest_words == (
-        "small, 2 engines and fallbacks: evidence of reads another model input; "
-        "reads another engine output"
+    assert (one.smallest.case, one.pieces, one.wire) == (
+        "small",
+        2,
+        "evidence of reads another model input; reads another engine output",
     )
     assert one.words.startswith("wrong-wiring@inline-fallbacks (3 cells of 2 cases; shows as ")
 
@@ -76,7 +77,8 @@ def test_errors_of_one_type_are_one_breakage_and_those_of_another_are_another():
         ("error@run: KeyError", 2),
         ("error@run: TypeError", 1),
     ]
-    assert found[0].smallest_words == "a: worse than 2.14.0"
+    assert (found[0].smallest.case, found[0].pieces, found[0].wire) == ("a", 0, "")
+    assert found[0].smallest.reason == "worse than 2.14.0"
 
 
 def test_what_is_silently_wrong_comes_before_what_raises_although_it_is_less():

@@ -88,7 +88,7 @@ def answers(run: ReportedRun, decided: Qualification | None) -> Iterator[Answer]
         yield Answer(release, told, tuple(map(Item, unlike)))
     for q in run.upgrades:
         told = f"{decision_words(q, run.red)}, {evidence_words(q)}"
-        (asked, counts), *splits = tally_lines(q)
+        (asked, counts), *splits = tally_lines(q, total=True)
         if decided not in (None, q):
             told_of = (Item(f"{name}: {of}") for name, of in ((asked, counts), *splits))
             rest.append(Answer(f"Beside {q.baseline.subject}", told, tuple(told_of)))
