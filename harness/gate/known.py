@@ -9,6 +9,7 @@ from typing import Final
 
 from harness.base.words import plural
 from harness.gate.verdict import ReachOf
+from harness.register.defects import Defect
 from harness.register.standing import Standing, Standings, State
 from harness.wire.oracles import Harm
 from harness.wire.records import CellKey
@@ -26,7 +27,8 @@ _SPLITS: Final[Mapping[Reach, str]] = {
 class Changes:
     """What became of the defects of the release before: each defect as the newer one has it.
 
-    ``uncovered`` are those that others hid before, and ``hidden`` those that others hide now.
+    ``uncovered`` are those that others hid before, and ``hidden`` those that others hide now. What
+    nobody could ask of the newer one is among ``fixed`` only if the register says that it is.
     """
 
     before: str
@@ -59,11 +61,17 @@ def changes_in(standings: Standings, release: str) -> Changes | None:
     now = {each.defect.id: each for each in standings.having(release, State.SHOWN)}
     was = {each.defect.id: each for each in standings.having(before, State.SHOWN)}
     hidden = {each.defect.id: each for each in standings.having(release, State.HIDDEN)}
+
+    def gone(defect: Defect) -> bool:
+        state = standings.of(defect.id, release).state
+        unasked = state is State.NOT_ASKED and not defect.alive_in(release)
+        return unasked or state is State.ABSENT
+
     came = [each for name, each in now.items() if name not in was]
     return Changes(
         before=before,
         release=release,
-        fixed=tuple(each for name, each in was.items() if name not in now and name not in hidden),
+        fixed=tuple(each for each in was.values() if gone(each.defect)),
         new=tuple(each for each in came if each.defect.since == release),
         uncovered=tuple(each for each in came if each.defect.since != release),
         hidden=tuple(each for name, each in hidden.items() if name in was),

@@ -1,6 +1,8 @@
 """What a release is known to have in defects: by harm, by who meets them, and what is new."""
 
-from harness.gate.known import known_in, known_lines
+import dataclasses
+
+from harness.gate.known import changes_in, known_in, known_lines
 from harness.register.defects import Sign
 from harness.register.expected import Expectations
 from harness.register.standing import Standings
@@ -71,3 +73,17 @@ def test_a_run_of_a_few_cases_tells_the_defects_alone_that_these_can_meet():
         "  1 in splits without compile alone (1 error)",
         f"  against {MIDDLE}: 1 fixed",
     ]
+
+
+def test_what_nobody_could_ask_of_a_release_is_fixed_in_it_only_if_the_register_says_so():
+    names = ("known-fixed", "unasked")
+    asked_before = [
+        entry(case=name, defect=name, lane="package", route="compile", subjects=(MIDDLE,))
+        for name in names
+    ]
+    known = table(*asked_before)
+    asked = {key: (OLD, MIDDLE) if key[0] == "package" else of for key, of in known.asked.items()}
+    defects = register(defect("known-fixed", fixed_in=NEW), defect("unasked"))
+    changes = changes_in(Standings(defects, dataclasses.replace(known, asked=asked)), NEW)
+    assert changes is not None
+    assert [each.defect.id for each in changes.fixed] == ["known-fixed"]

@@ -6,17 +6,17 @@ A line names the worst of what it counts; the rest is folded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
 
 from harness.gate.defect_table import DefectRow, DefectTable, Part
-from harness.gate.known import Changes
 from harness.gate.qualify import Qualification
 from harness.gate.qualify_words import decision_words, evidence_words, stopped_by, tally_lines
 from harness.register.defects import HAVING_STATE, Defect
+from harness.register.standing import Standing
 from harness.report import text
 from harness.report.reported_run import ReportedRun
 from harness.report.sections.calls import safe_without_state, safest, save_records
@@ -199,12 +199,13 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
             "New defects": [each.defect for each in changes.new],
             "Fixed defects": [each.defect for each in changes.fixed],
             "Uncovered defects": [each.defect for each in changes.uncovered],
-            "Now hidden defects": [each.defect for each in changes.hidden],
+            "Hidden defects": [row.defect for row in _rows(run) if row.part is Part.HIDDEN],
         }
         means = {
-            "New defects": _wrong_before(run, changes),
+            "New defects": _masked(run, changes.new, changes.before),
+            "Fixed defects": _masked(run, changes.fixed, name),
             "Uncovered defects": " that others hid before",
-            "Now hidden defects": ", as others end their cases",
+            "Hidden defects": " that nobody can see, as others end their cases",
         }
     else:
         of = {
@@ -224,15 +225,15 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
             yield Answer(asked, f"{len(items)}{means.get(asked, '')}:", items, _FEWER_SEEN)
 
 
-def _wrong_before(run: ReportedRun, changes: Changes) -> str:
-    """How many of the new defects show in cells alone that the release before gets wrong, too."""
-    broken = {
+def _masked(run: ReportedRun, defects: Collection[Standing], release: str) -> str:
+    """How many of some defects show in cells alone that a release gets wrong by other ones."""
+    masked = {
         row.defect.id
         for row in _rows(run)
-        if len(row.standings) > 1 and row.standings[-2].broken_by
+        if any(each.release == release and each.broken_by for each in row.standings)
     }
-    count = sum(each.defect.id in broken for each in changes.new)
-    return f" ({count} where other defects stop {changes.before})" if count else ""
+    count = sum(each.defect.id in masked for each in defects)
+    return f" ({count} where other defects stop {release})" if count else ""
 
 
 def _silent(table: DefectTable) -> Answer:
