@@ -6,9 +6,11 @@ import re
 import pytest
 from markupsafe import escape
 
-from harness.gate.defect_table import ABSENT, DefectTable, Part
+from harness.gate.defect_table import ABSENT, HIDDEN, DefectTable, Part
+from harness.gate.known import changes_in
 from harness.mends.all import mend_of
-from harness.register.standing import State
+from harness.register.expected import read_expectations
+from harness.register.standing import Standings, State
 from harness.report.model import ReportModel
 from harness.report.pages.report_page import COMMENT_LIMIT, markdown
 from harness.report.sections.causes import CAUSES, SeenAs
@@ -63,6 +65,20 @@ def test_a_row_can_be_found_by_words_release_call_model_reach_change_and_harm(te
         'data-change="new in 2.14.0" data-fixed="" data-brought="#4251" '
         'data-words="strided-cache-copied #4251 has a KV cache or other state compile"'
     )
+
+
+def test_the_first_screen_names_what_nobody_can_see_and_counts_what_is_fixed_unseen(table):
+    expectations = read_expectations()
+    changes = changes_in(Standings(expectations.register, expectations.table), NEWEST)
+    run = full_run().reported(defect_table=table, changes=changes)
+    told = {each.asked: each for each in ReportModel(run).headline.answers}
+    hidden = told["Hidden defects"]
+    assert {item.defect for item in hidden.items} == {r.defect.id for r in table.of(Part.HIDDEN)}
+    assert hidden.answer.startswith(f"{len(table.of(Part.HIDDEN))} that nobody can see")
+    fixed = {item.defect for item in told["Fixed defects"].items}
+    unseen = [r for r in table.rows if r.defect.id in fixed and r.marks[-1].tone == HIDDEN]
+    assert unseen
+    assert f"({len(unseen)} where other defects stop {NEWEST})" in told["Fixed defects"].answer
 
 
 def test_what_brought_a_defect_what_mends_it_and_what_is_about_it_are_told_apart(table):
