@@ -264,6 +264,18 @@ QUESTIONS = (
         "✓ avoided by save(m, f, retrace=True), compile",
     ),
     Asked(
+        "use_fast_partitioner",
+        "Global partitioner: a saved program returns a list for a tensor, or fails",
+        "✓ avoided by save(m, f, retrace=True), compile",
+        among=2,
+    ),
+    Asked(
+        "kvcache in 2.13",
+        "A buffer or KV cache is never updated: every call after the first is wrong",
+        "2.13.0: ✗ silently wrong",
+        "In 2.13.0: ",
+    ),
+    Asked(
         "what is new in 2.14.0?",
         "A channels_last cache is never updated",
         "new in 2.14.0",

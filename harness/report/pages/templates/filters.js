@@ -44,7 +44,7 @@
     every.textContent = open ? "fewer filters" : "more filters";
   };
   openAll(false);
-  const labels = {release: "in my release", call: "call", model: "model", change: "changed", reach: "met by", harm: "harm"};
+  const labels = {release: "in my release", call: "call", model: "model", change: "changed", reach: "found in", harm: "harm"};
   const selects = Object.entries(labels).map(([name, words]) => {
     const select = labelled(words, make("select"), name);
     select.add(new Option("any", ""));
@@ -68,8 +68,11 @@
     const named = words.map((word) => releases.find((release) => release === word || release === word + ".0")).find(Boolean);
     if (named && change) ask.change = `${change} in ${named}`;
     else if (named) ask.release = named;
+    // A name that no defect has is read by its parts: use_fast_partitioner.
     ask.words = words.filter((word) => !idle.has(word) && !releases.includes(word) && !releases.includes(word + ".0"))
-      .map((word) => /^\d{3,}$/.test(word) ? "#" + word : word);
+      .map((word) => /^\d{3,}$/.test(word) ? "#" + word : word)
+      .flatMap((word) => !word.includes("_") || rows.some((row) => fit(row, word)) ? [word] : word.split("_"))
+      .filter((word) => word && !idle.has(word));
     ask.unknown = words.find((word) => /^\d+\.\d+(\.\d+)?$/.test(word) && !releases.includes(word) && !releases.includes(word + ".0"));
     ask.number = ask.words.find((word) => word.startsWith("#"));
     return ask;
@@ -93,7 +96,9 @@
     }
     const stem = " " + (word.length > 3 ? word.replace(/s$/, "") : word);
     const title = texts.get(row)[0], where = texts.get(row).findIndex((each) => each.includes(stem));
-    return where ? [4, 1][where - 1] || 0 : 8 - title.indexOf(stem) / 1000;
+    // kvcache is a KV cache.
+    if (where < 0) return word.length > 5 && title.replaceAll(" ", "").includes(word) ? 4 : 0;
+    return where ? [4, 1][where - 1] : 8 - title.indexOf(stem) / 1000;
   }
   // The rows that have every word, or else the most of them, or what is asked for by its number; those
   // that the release shows come first. A word counts for more the fewer rows have it.
