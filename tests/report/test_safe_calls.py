@@ -36,6 +36,12 @@ def test_a_model_that_is_compiled_silently_wrong_is_not_called_safe():
     assert "silently wrong for 1" in told(("cache", "2.13.0", "compile", "silent"))
 
 
+def test_what_the_newest_release_alone_makes_silently_wrong_is_told_apart():
+    old, new = (("cache", release, "compile", "silent") for release in RELEASES)
+    assert "wrong for 2 (1 of them in 2.14.0 alone)" in told(old, new, ("plain", *new[1:]))
+    assert "alone" not in told(old, new)
+
+
 def test_a_model_that_a_release_could_not_be_asked_of_is_not_counted():
     assert "of 2 models" in told(("plain", "2.14.0", "compile", ""))
     assert "raise" not in told()

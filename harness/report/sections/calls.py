@@ -125,7 +125,8 @@ def safe_without_state(
     cells = cells[~cells["case"].isin(stateful) & cells["subject"].isin(releases)]
     cells = cells[cells["route"].isin([Route.COMPILE.value, Route.RETRACE.value])]
     # Engines of any builder count here: a user has real ones.
-    wrong = cells.loc[cells["harm"] == Harm.SILENT.value, "case"].unique()
+    silently = cells.loc[cells["harm"] == Harm.SILENT.value, ["case", "subject"]]
+    wrong = silently["case"].unique()
     here = _of_packages(cells)
     judged = here[~here["standing"].isin(UNJUDGED)]
     compiled = judged[judged["route"] == Route.COMPILE.value]
@@ -140,12 +141,15 @@ def safe_without_state(
     right &= ~judged["case"].isin(wrong)
     saved = judged[right & (judged["route"] == Route.RETRACE.value)]
     always = int((saved.groupby("case", observed=True)["subject"].nunique() == len(asked)).sum())
-    silent = len(set(wrong) & set(models))
-    raising = len(models) - always - silent
+    silent = set(wrong) & set(models)
+    raising = len(models) - always - len(silent)
     told = (
         f"save(m, f), for {always} of {text.plural(len(models), 'model')} without state, from "
-        f"{asked[0]} to {asked[-1]}; silently wrong for {silent or 'none'}"
+        f"{asked[0]} to {asked[-1]}; silently wrong for {len(silent) or 'none'}"
     )
+    earlier = silently.loc[silently["subject"] != asked[-1], "case"]
+    if newest := silent - set(earlier):
+        told += f" ({len(newest)} of them in {asked[-1]} alone)"
     return told + (f", and an error in one or more for {raising}" if raising else "")
 
 
