@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import json
 import os
@@ -287,9 +286,9 @@ class LocalWorker(Worker):
 
     async def send(self, message: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
-            await self._process.stdin.drain()
+        # Not drained: a worker that reads nothing would be waited for without end, and one that is
+        # dead is told by the next event, which has a time limit.
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
     async def next_event(self, timeout_s: float) -> dict[str, Any]:
         assert self._process.stdout is not None

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -20,7 +21,7 @@ from harness.wire.routes import Route
 from harness.workers.jobs import make_jobs
 from harness.workers.launching import LOCAL, start_ready
 from harness.workers.pool import run_jobs
-from harness.workers.process import LocalWorker, WorkerSetup
+from harness.workers.process import LocalWorker, WorkerSetup, WorkerTimeout
 
 STUB = Path(__file__).with_name("stub_worker.py")
 
@@ -217,6 +218,22 @@ def test_a_worker_whose_time_is_over_is_given_up_even_as_its_line_comes(setup):
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
+        finally:
+            await worker.kill()
+
+    asyncio.run(ask())
+
+
+def test_a_worker_that_reads_nothing_is_sent_more_than_a_pipe_holds_and_then_given_up(setup):
+    async def ask() -> None:
+        worker = await start_ready(LOCAL, setup, 0, 30.0)
+        assert isinstance(worker, LocalWorker)
+        os.kill(worker.pid, signal.SIGSTOP)
+        try:
+            async with asyncio.timeout(10):
+                await worker.send({"more": "x" * 1_000_000})
+            with pytest.raises(WorkerTimeout):
+                await worker.next_event(0.1)
         finally:
             await worker.kill()
 
