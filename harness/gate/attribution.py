@@ -11,7 +11,7 @@ from typing import Final
 
 from harness.base.words import plural
 from harness.gate.findings import CellClass, Finding
-from harness.gate.pairs import both_asked, compare, side_of, without_subject
+from harness.gate.pairs import EXACT, Pairing, both_asked, compare, pairing_of, side_of
 from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED, Fact, Place, facts_in, facts_of, place_of
 from harness.register.table import UNKNOWN, Table
@@ -121,12 +121,14 @@ def difference(
 ) -> Difference:
     """Compare a candidate with another subject of the same run, in defects.
 
+    Cells are paired as `qualify` pairs them.
+
     Args:
         around: for what no table knows, the release whose defects it may have.
     """
-    _, mine, theirs = named_defects(
-        candidate, like, records, table, register, around or {candidate: like}
-    )
+    every, near = list(records), around or {candidate: like}
+    pairing = pairing_of((candidate, like), every)
+    _, mine, theirs = named_defects(candidate, like, every, table, register, near, pairing)
     return difference_of(mine, theirs, register, candidate, like)
 
 
@@ -137,6 +139,7 @@ def named_defects(
     table: Table,
     register: Register,
     around: Mapping[str, str],
+    pairing: Pairing = EXACT,
 ) -> tuple[dict[CellKey, tuple[CellRecord, CellRecord]], NamedDefects, NamedDefects]:
     """What both were asked, and what shows there in the candidate and in the other.
 
@@ -144,13 +147,14 @@ def named_defects(
         around: for what no table knows, the release whose defects it may have.
     """
     chosen = [record for record in records if record.key.subject in (candidate, like)]
-    asked = both_asked(compare(side_of(like, chosen), side_of(candidate, chosen)))
+    sides = side_of(like, chosen, pairing), side_of(candidate, chosen, pairing)
+    asked = both_asked(compare(*sides))
     named: dict[str, NamedDefects] = {
         name: {place: {} for place in asked} for name in (candidate, like)
     }
     told_by_table = set()
     for fact in attributed(chosen, table, register, around):
-        place = without_subject(fact.key)
+        place = pairing.place(fact.key)
         if place in asked:
             named[fact.key.subject][place][fact.fact.seen] = fact.defect or fact.fact.text
             if fact.expected and fact.key.subject == candidate:

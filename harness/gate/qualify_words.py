@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -56,15 +57,19 @@ def why_words(q: Qualification) -> str:
 
     ``19 calls that 2.13.0 gets right fail in 2.14.0, 11 of them silently.``
     """
-    cells = sum(each.cells for each in q.stopped_by)
-    if q.decision is not Decision.DO_NOT_SHIP or not cells:
+    if q.decision is not Decision.DO_NOT_SHIP:
         return ""
-    silent = sum(each.cells for each in q.stopped_by if each.severity is Severity.SILENT)
+    cells, worse = len(q.stoppers), Counter(change.after for change in q.stoppers)
     calls = q.tallies.get((True, Reach.PRODUCT))
     unit = "call" if calls and calls.regressed == cells else "cell"
+    silent, warned = worse[Severity.SILENT], worse[Severity.WARNED]
     told = f", {silent} of them silently" if silent else ""
+    told += f", {warned} with a warning" if warned else ""
+    ended = any(change.before >= Severity.ERROR for change in q.stoppers)
+    gets = "gets right or stops" if ended else "gets right"
     before, now = q.baseline.subject, q.candidate.subject
-    return f"{plural(cells, unit)} that {before} gets right fail in {now}{told}."
+    fail = "fails" if cells == 1 else "fail"
+    return f"{plural(cells, unit)} that {before} {gets} {fail} in {now}{told}."
 
 
 def tally_lines(q: Qualification, *, total: bool = False) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from harness.bench.at_sizes import AtSize, AtSizes
-from harness.gate.attribution import Attributed
+from harness.gate.attribution import Attributed, difference, difference_parts
 from harness.gate.qualify import Decision, Qualification, Severity, qualify, severity_of
 from harness.gate.qualify_words import decision_words, stopped_by_lines, tally_lines
 from harness.register.facts import Fact
@@ -26,7 +26,18 @@ from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, Verdict
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import NOT_COMPILED, Reach, SubjectKind
-from tests.record_builders import case, defect, failed, key, record, register, subject, unsupported
+from tests.record_builders import (
+    case,
+    defect,
+    entry,
+    failed,
+    key,
+    record,
+    register,
+    subject,
+    table,
+    unsupported,
+)
 
 Form = Callable[..., str]
 OLD, NEW = subject("2.13.0", "legacy"), subject("2.14.0", "legacy")
@@ -107,7 +118,7 @@ def test_a_wrong_number_that_is_newly_announced_forbids_to_ship_where_the_baseli
     announced = dataclasses.replace(WRONG, harm=Harm.WARNED)
     q = held(*sound("plain"), cell("plain", "2.13.0"), cell("plain", "2.14.0", announced))
     assert q.decision is Decision.DO_NOT_SHIP
-    assert "1 do so with a warning" in verdict_of(q).why
+    assert "fails in 2.14.0, 1 with a warning" in verdict_of(q).why
     assert "wrong with a warning" in qualification_markdown(q, {})
     raised = cell("plain", "2.13.0", ERROR)
     q = held(*sound("plain"), raised, cell("plain", "2.14.0", announced))
@@ -467,6 +478,27 @@ def test_releases_are_compared_with_the_tensorrt_rtx_that_each_brings():
     q = held(rtx("2.13.0", "1.5.0.114", ERROR), rtx("2.14.0", "1.6.1.120"))
     assert dict(tally_lines(q)) == {"1 user call": "0 regressed, 1 fixed, 0 broken before, 0 right"}
     assert q.only == ()
+
+
+@FORMS
+def test_what_forbids_to_ship_is_named_on_the_page_and_among_the_defects(form):
+    """As of the releases' own TensorRT-RTX, of which each brings another version."""
+    before, now = rtx("2.13.0", "1.5.0.114"), rtx("2.14.0", "1.6.1.120", WRONG)
+    due = Attributed(now.key, Fact("values", "x", "boom", "silent"), "is-known", True)
+    q = qualify([before, now], CASES, OLD, NEW, [due], KNOWN, reach_of=reach_of)
+    rows = table(entry(defect="is-known", case="plain", subjects=("2.14.0",), **rtx_place(now.key)))
+    told = difference("2.14.0", "2.13.0", [before, now], rows, KNOWN)
+    parts = difference_parts(told, "2.13.0", KNOWN.titles)
+    assert parts[0] == 'breaks: "It is is-known" in 1 cell'
+    first = html.unescape(form(q, {}, Supplement(defects=parts))).partition("Fixed")[0]
+    assert "1 call that 2.13.0 gets right fails in 2.14.0, 1 of them silently." in first
+    assert "It is is-known (silent, 1 cell)" in first
+    assert "Regressed by" not in form(held(*sound()), {})
+
+
+def rtx_place(of: CellKey) -> dict[str, str]:
+    """What a row of the table says of a cell of a package with real engines."""
+    return {"lane": of.lane, "builder": of.builder, "route": of.route}
 
 
 def test_where_a_release_has_several_tensorrt_rtx_only_equal_versions_are_compared():

@@ -19,7 +19,13 @@ from harness.gate.qualify import (
     Qualification,
     Severity,
 )
-from harness.gate.qualify_words import decision_words, evidence_words, tally_lines
+from harness.gate.qualify_words import (
+    decision_words,
+    evidence_words,
+    stopped_by_lines,
+    tally_lines,
+    why_words,
+)
 from harness.report.pages.rendering import render
 from harness.report.sections.defects import call_of
 from harness.runs.gpu_runs import GpuRun
@@ -84,12 +90,8 @@ class Verdict:
 def verdict_of(q: Qualification) -> Verdict:
     """The decision in words, and why; these name what alone was asked."""
     words = decision_words(q), evidence_words(q)
-    silent, warned, errors = (len(q.worse(harm, *MADE)) for harm in FORBIDDING)
     if q.decision is Decision.DO_NOT_SHIP:
-        announced = f", {warned} do so with a warning" if warned else ""
-        ended = f"{errors} newly end in an error."
-        why = f"{silent} cells newly compute something else{announced}, {ended}"
-        return Verdict(*words, why, "red")
+        return Verdict(*words, why_words(q), "red")
     better = f"{len(q.better)} cells do less harm than they did, {len(q.lesser)} a lesser new one."
     if q.decision is Decision.OPEN:
         why = f"{_not_asked(q)}{q.compared:,} were asked. {better}"
@@ -165,6 +167,7 @@ def _rendered(
         gate=supplement.gate,
         scope=f"{' and '.join(q.lanes) or 'no'} lane",
         tallies=tally_lines(q),
+        regressed=stopped_by_lines(q),
         worse=_worse(q),
         fixed=list(_fixed(q)),
         sizes=supplement.sizes,
