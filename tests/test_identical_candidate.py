@@ -111,12 +111,13 @@ def test_qualify_ships_what_is_the_same_and_nothing_else(as_release, tmp_path):
 
 def _told_in_defects(told: str, broken: bool) -> None:
     """The line of the candidate; and of a broken one the cell, the symptom and the command."""
-    (line,) = [each for each in told.splitlines() if each.startswith(f"{CANDIDATE}: ")]
     if not broken:
-        assert line.rstrip(".") == f"{CANDIDATE}: all as {LIKE}"
+        assert f"\n{CANDIDATE}: all as {LIKE}\n" in told
         return
-    assert line.startswith(f"{CANDIDATE}: brings back: wired-by-name (fixed in {LIKE}) in ")
-    assert line.rstrip(".").endswith(f"; all else as {LIKE}")
+    first = f'\n{CANDIDATE}:\n  brings back: "A PyTorch fallback reads the wrong tensor'
+    (rest,) = re.findall(f"{re.escape(first)}.*?(?=\n\\S)", told, re.DOTALL)
+    assert f'" (fixed in {LIKE}) in ' in rest
+    assert rest.endswith(f"\n  all else as {LIKE}")
     assert "inputs_read_in_reverse [" in told
     assert "numbers differ" in told
     assert f"python -m harness explain inputs_read_in_reverse --subject {CANDIDATE}" in told

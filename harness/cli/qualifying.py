@@ -25,9 +25,8 @@ from harness.cli import options as option
 from harness.cli.benching import teller
 from harness.cli.common import tell, toolchain_for
 from harness.cli.running import seen_through
-from harness.gate.attribution import Difference, difference, difference_line, difference_parts
+from harness.gate.attribution import Difference, difference, difference_parts
 from harness.gate.findings import Gate, gate_line
-from harness.gate.plain_words import plain
 from harness.gate.qualify import Decision, Qualification
 from harness.gate.qualify_words import stopped_by_lines, tally_lines
 from harness.report.benching import write_bench
@@ -39,6 +38,7 @@ from harness.report.pages.qualify_page import (
     sizes_sentence,
     verdict_of,
 )
+from harness.run.defect_lines import difference_lines
 from harness.run.judged_run import JudgedRun, raise_if_nothing_ran
 from harness.run.options import RunOptions
 from harness.runs.gpu_runs import last_gpu_run
@@ -55,6 +55,7 @@ _EXIT_CODES = {
     Decision.OPEN: ExitCode.INCONCLUSIVE,
 }
 _SHOWN = 8
+_NAMED = 3  # defects of one kind of difference
 
 
 def qualify_command(
@@ -169,8 +170,10 @@ def _written_verdict(
         tell(f"  regressed by: {line}")
     for asked, told in tally_lines(q):
         tell(f"  {asked}: {told}")
-    line = plain(difference_line(told_in_defects, q.baseline.subject))
-    tell(f"{q.candidate.subject}: {line}.")
+    titles = judged.expectations.register.titles
+    parts = difference_parts(told_in_defects, q.baseline.subject, titles, _NAMED)
+    for line in difference_lines(q.candidate.subject, parts):
+        tell(line)
     tell(sizes_sentence(supplement.sizes))
     if same_inliner(q):
         tell(same_inliner(q))

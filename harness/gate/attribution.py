@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -106,7 +105,7 @@ class Difference:
 
 
 #: How many defects of each kind of difference are named.
-_MOST: Final = 6
+MOST_NAMED: Final = 6
 #: By place, and by what makes a fact the same: the name of its defect, or else the fact.
 NamedDefects = dict[CellKey, dict[tuple[str, str, str], str]]
 
@@ -256,23 +255,20 @@ def _counts(places: Mapping[str, set[CellKey]], without: Collection[str] = ()) -
     return {name: len(of) for name, of in sorted(places.items()) if name not in without}
 
 
-def difference_line(told: Difference, like: str) -> str:
-    """The difference in one line: ``mends: A, B; breaks: C in 3 cells; all else as 2.14.0``."""
-    return "; ".join(difference_parts(told, like))
-
-
 def difference_parts(
-    told: Difference, like: str, titles: Mapping[str, str] | None = None
+    told: Difference, like: str, titles: Mapping[str, str], most: int = MOST_NAMED
 ) -> list[str]:
-    """What `difference_line` joins. A failure without a known sign may itself say ``;``.
+    """The difference in words: ``mends: "A"``, ``breaks: "C" in 3 cells``, ``all else as 2.14.0``.
+
+    Each defect is a part of its own, since a failure without a known sign may itself say ``;``.
 
     Args:
-        titles: what stands for the ids of defects, for a reader who does not know these. Each
-            defect is a part of its own then.
+        titles: of defects, by their ids.
+        most: how many defects of each kind of difference are named.
     """
-    listed = functools.partial(_listed, titles=titles)
-    parts = [f"mends: {each}" for each in listed(told.mended, counted=False)]
+    parts = []
     for what, of in (
+        ("mends", told.mended),
         ("mends in part", told.partly),
         ("brings back", told.brought_back),
         ("breaks", told.broken),
@@ -280,24 +276,20 @@ def difference_parts(
         ("uncovers", told.uncovered),
         ("hides", told.hidden),
     ):
-        parts += [f"{what}: {each}" for each in listed(of)]
+        parts += [f"{what}: {each}" for each in _listed(of, titles, most, what != "mends")]
     return [*parts, f"all else as {like}" if parts else f"all as {like}"]
 
 
 def _listed(
-    cells: Mapping[str, int], *, titles: Mapping[str, str] | None, counted: bool = True
+    cells: Mapping[str, int], titles: Mapping[str, str], most: int, counted: bool
 ) -> list[str]:
-    """The names with the most cells, and how many more there are; with titles, a string each."""
-    most = sorted(cells, key=lambda name: -cells[name])[:_MOST]
+    """The defects with the most cells, and how many more there are."""
     named = []
-    for name in most:
+    for name in sorted(cells, key=lambda name: -cells[name])[:most]:
         first, space, rest = name.partition(" ")  # an id, and where the defect was fixed
-        title = f'"{titles[first]}"{space}{rest}' if titles and first in titles else name
+        title = f'"{titles[first]}"{space}{rest}' if first in titles else name
         named.append(f"{title}{_in_cells(cells[name]) if counted else ''}")
-    more = [f"{len(cells) - len(most)} more"] if len(cells) > len(most) else []
-    if titles is not None:
-        return named + more
-    return [" and ".join([", ".join(named), *more])] if named else []
+    return named + ([f"{len(cells) - most} more"] if len(cells) > most else [])
 
 
 def _in_cells(count: int) -> str:

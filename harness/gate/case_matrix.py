@@ -13,7 +13,7 @@ from typing import Final
 
 from harness.base.words import plural, span, spans
 from harness.gate.attribution import Attributed
-from harness.gate.findings import Finding
+from harness.gate.findings import NO_TITLES, Finding, titled
 from harness.gate.signs import LEGEND, SIGNS
 from harness.register.table import UNKNOWN
 from harness.runs.commands import Places, explain_command
@@ -29,15 +29,15 @@ _TO: Final = "\N{EN DASH}"
 #: How wide the console's table is, and how many lines say what is wrong.
 _WIDTH: Final = 100
 _MOST: Final = 12
-OR: Final = " or "
+_OR: Final = " or "
 
 
 @dataclass(frozen=True)
 class Wrong:
     """What one release does wrong with one case by the same harm: the calls, and the defects.
 
-    ``unknown`` says that some cell bears no known defect's sign. ``shown`` is one of the cells. Of
-    defects that look alike, ``defects`` has all as one name, ``A or B``.
+    ``unknown`` says that some cell bears no known defect's sign. ``shown`` is one of the cells.
+    ``defects`` are titles; of those that look alike it has all as one, ``"A" or "B"``.
     """
 
     harm: Harm
@@ -106,11 +106,11 @@ def matrix_lines(matrix: CaseMatrix, places: Places) -> list[str]:
     return lines
 
 
-def note_lines(notes: Iterable[Finding]) -> list[str]:
+def note_lines(notes: Iterable[Finding], titles: Mapping[str, str]) -> list[str]:
     """What the gate does not count: cosmetic failures by their defects, and what was not asked."""
     notes = list(notes)
     defects = Counter(
-        name.removeprefix(UNKNOWN) or "no known defect"
+        titled(name.removeprefix(UNKNOWN), titles) or "no known defect"
         for note in notes
         if note.is_cosmetic
         for name in note.defects or ("",)
@@ -125,7 +125,7 @@ def note_lines(notes: Iterable[Finding]) -> list[str]:
 
 
 def wrong_words(wrong: Wrong) -> str:
-    """``✗ save(retrace=False) (wired-by-name)``."""
+    """``✗ save(retrace=False) ("A PyTorch fallback reads the wrong tensor")``."""
     calls = ", ".join(wrong.calls) or "the inliner alone"
     causes = [*wrong.defects, *(["no known defect"] if wrong.unknown else [])]
     if wrong.torchs_own:
@@ -155,6 +155,7 @@ def case_matrix(
     records: Iterable[CellRecord],
     shown: Iterable[Attributed],
     torchs_own: Collection[str] = (),
+    titles: Mapping[str, str] = NO_TITLES,
 ) -> CaseMatrix:
     """The matrix of a run.
 
@@ -163,6 +164,7 @@ def case_matrix(
         releases: the oldest first.
         shown: the judged failures with their defects.
         torchs_own: the ids of cells that fail as plain torch.export does.
+        titles: of defects, by their ids.
     """
     of: dict[tuple[str, str], list[CellRecord]] = defaultdict(list)
     for record in records:
@@ -175,7 +177,7 @@ def case_matrix(
     for case in cases:
         wrong: dict[Wrong, list[str]] = {}
         for release in releases:
-            for found in _wrong(of[case, release], due, torchs_own):
+            for found in _wrong(of[case, release], due, torchs_own, titles):
                 wrong.setdefault(found, []).append(release)
         worst_first = sorted(wrong, key=lambda each: each.harm.severity)
         rows.append(
@@ -200,13 +202,14 @@ def _wrong(
     records: Sequence[CellRecord],
     due: Mapping[str, Sequence[Attributed]],
     torchs_own: Collection[str],
+    titles: Mapping[str, str],
 ) -> list[Wrong]:
     """What is wrong, a value a harm."""
     by_harm: dict[Harm, list[CellRecord]] = defaultdict(list)
     for record in records:
         if record.state is CellState.ENDED and not record.right and record.harm:
             by_harm[record.harm].append(record)
-    return [_of_harm(harm, of, due, torchs_own) for harm, of in by_harm.items()]
+    return [_of_harm(harm, of, due, torchs_own, titles) for harm, of in by_harm.items()]
 
 
 def _of_harm(
@@ -214,9 +217,10 @@ def _of_harm(
     records: Sequence[CellRecord],
     due: Mapping[str, Sequence[Attributed]],
     torchs_own: Collection[str],
+    titles: Mapping[str, str],
 ) -> Wrong:
     routes = {record.key.route for record in records}
-    defects = [_defects_of(due[record.key.cell_id], harm) for record in records]
+    defects = [_defects_of(due[record.key.cell_id], harm, titles) for record in records]
     return Wrong(
         harm=harm,
         calls=tuple(call for call, by in USER_CALLS.items() if routes & {*by}),
@@ -227,14 +231,14 @@ def _of_harm(
     )
 
 
-def _defects_of(facts: Sequence[Attributed], harm: Harm) -> set[str]:
+def _defects_of(facts: Sequence[Attributed], harm: Harm, titles: Mapping[str, str]) -> set[str]:
     """The defects of a cell that do this harm: what harms less in it is not why.
 
     Where none is sure, those that look alike are one name, ``A or B``, as `check` tells them.
     """
     why = [fact for fact in facts if fact.fact.own_harm == harm] or facts
-    sure = {fact.defect for fact in why if fact.defect}
-    return sure or {OR.join(fact.alike) for fact in why if fact.alike}
+    named = {(fact.defect,) for fact in why if fact.defect} or {fact.alike for fact in why}
+    return {_OR.join(titled(name, titles) for name in names) for names in named if names}
 
 
 def _telling(key: CellKey) -> tuple[bool, CellKey]:

@@ -49,6 +49,7 @@ class CellClass(enum.StrEnum):
         return list(CellClass).index(self)
 
 
+NO_TITLES: Final[Mapping[str, str]] = {}
 #: How many characters of a reason are shown.
 _LONGEST: Final = 300
 #: The order in which findings are shown: news of a subject before news of the harness.
@@ -174,6 +175,7 @@ def first_screen(
     run: str = "latest",
     places: Places = HERE,
     own_cases: tuple[int, int] | None = None,
+    titles: Mapping[str, str] = NO_TITLES,
 ) -> list[str]:
     """The first lines that a person sees: the gate, defects, the worst findings, what to do.
 
@@ -183,6 +185,7 @@ def first_screen(
         run: the name of the run in printed commands.
         places: where printed commands find the run, its cases and its candidates.
         own_cases: as `verdict_words` takes it.
+        titles: of defects, by their ids.
     """
     lines = [gate_line(report, own_cases), *defects, cells_line(report.counts)]
     findings: Sequence[Finding] = report.findings
@@ -191,7 +194,7 @@ def first_screen(
         findings = [finding for finding in findings if not mistake(finding, places)]
     wires = wrong_wires(report.findings)
     for finding in findings[:limit]:
-        lines += finding_lines(finding, wires.get(finding.key.cell_id, ""), places)
+        lines += finding_lines(finding, wires.get(finding.key.cell_id, ""), places, titles)
     if len(findings) > limit:
         lines.append(f"  and {len(findings) - limit} more findings")
     lines += [f"  expectations: {fault.reason}" for fault in report.faults[:limit]]
@@ -205,10 +208,12 @@ def first_screen(
     return lines
 
 
-def finding_lines(finding: Finding, wire: str, places: Places) -> list[str]:
+def finding_lines(
+    finding: Finding, wire: str, places: Places, titles: Mapping[str, str] = NO_TITLES
+) -> list[str]:
     """A finding on the console: what fails, the wrong wire if one is known, and the command."""
     return [
-        f"  {_describe(finding, places)}",
+        f"  {_describe(finding, places, titles)}",
         *([f"      {_shortened(wire)}"] if wire else []),
         f"      {explain_command(finding.key, places)}",
     ]
@@ -251,16 +256,21 @@ def mistake(finding: Finding, places: Places) -> str:
     return _mistake(finding.case, finding.of_case or finding.reason, declared_at)
 
 
-def _describe(finding: Finding, places: Places) -> str:
+def _describe(finding: Finding, places: Places, titles: Mapping[str, str]) -> str:
     wrong = mistake(finding, places)
     if wrong:
         return f"{finding.cell_class}: {wrong}"
     oracle = finding.oracle or finding.cell_class
     own = " (torch's own: plain torch.export fails likewise)" if finding.torchs_own else ""
     where = f"{finding.case} [{finding.subject} {finding.route}]"
-    known = [name.removeprefix("?") for name in finding.defects if name.startswith("?")]
+    known = [titled(name[1:], titles) for name in finding.defects if name.startswith("?")]
     like = f" (as the known defect {' or '.join(known)})" if known else ""
     return f"{oracle}: {where}: {_shortened(finding.reason)}{own}{like}"
+
+
+def titled(name: str, titles: Mapping[str, str]) -> str:
+    """A defect as a reader knows it."""
+    return f'"{titles[name]}"' if name in titles else name
 
 
 def _shortened(text: str) -> str:

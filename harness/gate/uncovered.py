@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 
 from harness.gate.attribution import attributed, difference_of, named_defects
 from harness.gate.candidate import Comparison
-from harness.gate.findings import CellClass
+from harness.gate.findings import CellClass, titled
 from harness.gate.pairs import without_subject
 from harness.gate.qualify import Severity, severity_of
 from harness.register.defects import Register
@@ -40,7 +40,7 @@ def uncovered_in(
         around: for what no table knows, the release whose defects it may have.
 
     Returns:
-        By the cell without its subject; defects by id.
+        By the cell without its subject.
     """
     pairs, mine, theirs = named_defects(candidate, like, records, table, register, around)
     told = difference_of(mine, theirs, register, candidate, like)
@@ -55,7 +55,7 @@ def uncovered_in(
         behind = {name for seen, name in here.items() if seen not in there}
         if not (gone and behind and behind <= has):
             continue
-        first, second = (" and ".join(sorted(each)) for each in (gone, behind))
+        first, second = (_and(each, register) for each in (gone, behind))
         if _no_worse(before, after):
             found[place] = f"{first} mended, and behind it shows {second}, which {like} has too"
         elif _louder(before, after):
@@ -98,10 +98,14 @@ def shown_behind_compile(
     for fact in attributed(saves, table, register, around):
         shown[without_subject(fact.key)].add(fact.defect)
     return {
-        place: f"{like} cannot compile it right, and now {' and '.join(sorted(names))} shows"
+        place: f"{like} cannot compile it right, and now {_and(names, register)} shows"
         for place, names in shown.items()
         if names <= has
     }
+
+
+def _and(names: Collection[str], register: Register) -> str:
+    return " and ".join(titled(name, register.titles) for name in sorted(names))
 
 
 def as_notes(result: Comparison, why: str) -> Comparison:

@@ -9,11 +9,7 @@ from typing import Any, Final
 from harness.base.program import PROGRAM
 from harness.base.words import listed, plural
 from harness.catalogue.releases import version_of
-from harness.gate.attribution import (
-    deviation,
-    difference,
-    difference_parts,
-)
+from harness.gate.attribution import MOST_NAMED, deviation, difference, difference_parts
 from harness.gate.breakage import as_known
 from harness.gate.case_matrix import matrix_lines, note_lines
 from harness.gate.findings import Gate, failing_of_asked, finding_lines, first_screen, mistake
@@ -30,7 +26,7 @@ from harness.run.judged_run import JudgedRun
 from harness.subjects.choosing import around, likes
 from harness.wire.vocabulary import SubjectKind
 
-#: How many releases are told one by one.
+#: How many releases are told one by one, and on the console defects of one kind of difference.
 _MOST: Final = 3
 _MOST_BREAKAGES: Final = 6
 
@@ -41,19 +37,20 @@ def screen_of(judged: JudgedRun) -> list[str]:
     if judged.known is not None and not likes(judged.subjects):
         lines[-1] += f"; all: {PROGRAM} defects --release {judged.known.release}"
     report, own_cases = judged.report, None
+    titles, places = judged.expectations.register.titles, judged.places
     told = {each.smallest.subject for each in judged.breakages}
     if judged.own_cases is not None:
         planned = (cell.key for cell in judged.plan)
         own_cases = failing_of_asked(planned, report.classes, judged.cases)
-        wrong = {each.case for each in report.findings if mistake(each, judged.places)}
+        wrong = {each.case for each in report.findings if mistake(each, places)}
         matrix = judged.own_cases.without(wrong)
-        lines += [*matrix_lines(matrix, judged.places), *note_lines(report.notes)]
+        lines += [*matrix_lines(matrix, places), *note_lines(report.notes, titles)]
         # These lines tell what a release does wrong.
         told |= {spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE}
     rest = (each for each in report.findings if each.subject not in told or not each.verdict)
     report = dataclasses.replace(report, findings=tuple(rest))
     run = judged.folder.run_id
-    return first_screen(report, lines, run=run, places=judged.places, own_cases=own_cases)
+    return first_screen(report, lines, run=run, places=places, own_cases=own_cases, titles=titles)
 
 
 def defect_lines(judged: JudgedRun, breaks: Sequence[str] = ()) -> list[str]:
@@ -62,11 +59,13 @@ def defect_lines(judged: JudgedRun, breaks: Sequence[str] = ()) -> list[str]:
     Args:
         breaks: the lines on what candidates break, which the page tells in its own way.
     """
-    releases = _told(_releases(judged))
+    releases = _told(_releases(judged, _MOST))
     more = len(releases) - _MOST
     rest = [f"and {more} more releases are not as expected"] if more > 0 else []
     compared = [*_own_torch(judged), *_upgrades(judged)]
-    lines = [*compared, *breaks, *_told(_candidates(judged)), *releases[:_MOST], *rest]
+    candidates = _told(_candidates(judged, _MOST))
+    told = (line for of in (*candidates, *releases[:_MOST]) for line in of)
+    lines = [*compared, *breaks, *told, *rest]
     if likes(judged.subjects):
         return lines  # what releases have is not the question
     if judged.known is not None:
@@ -77,11 +76,9 @@ def defect_lines(judged: JudgedRun, breaks: Sequence[str] = ()) -> list[str]:
 def differences(judged: JudgedRun) -> dict[str, list[str]]:
     """What each candidate does otherwise, and each release that is not as expected; by subject.
 
-    The parts are those of `difference_parts`, with titles for ids. Candidates come first, then the
-    newest release.
+    The parts are those of `difference_parts`. Candidates come first, then the newest release.
     """
-    titles = judged.expectations.register.titles
-    return {**_candidates(judged, titles), **_releases(judged, titles)}
+    return {**_candidates(judged), **_releases(judged)}
 
 
 def own_torch_of(judged: JudgedRun) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -111,11 +108,18 @@ def _upgrades(judged: JudgedRun) -> list[str]:
     return lines
 
 
-def _told(parts: Mapping[str, Sequence[str]]) -> list[str]:
-    return [f"{name}: {plain('; '.join(of))}" for name, of in parts.items()]
+def _told(parts: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    return [difference_lines(name, of) for name, of in parts.items()]
 
 
-def _candidates(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> dict[str, list[str]]:
+def difference_lines(name: str, parts: Sequence[str]) -> list[str]:
+    """What a subject does otherwise, as the console tells it: a line a defect."""
+    if len(parts) == 1:
+        return [f"{name}: {plain(parts[0])}"]
+    return [f"{name}:", *(f"  {plain(part)}" for part in parts)]
+
+
+def _candidates(judged: JudgedRun, most: int = MOST_NAMED) -> dict[str, list[str]]:
     known, records = judged.expectations, list(judged.records.values())
     near = around(judged.subjects)
     told = {}
@@ -124,7 +128,7 @@ def _candidates(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> d
         mine = [each for each in judged.breakages if each.smallest.subject == subject]
         if mine:  # told by their causes
             found = dataclasses.replace(found, broken={})
-        parts = difference_parts(found, like, titles)
+        parts = difference_parts(found, like, known.register.titles, most)
         told[subject] = [*parts[:-1], f"all else as {like}"] if mine else parts
     return told
 
@@ -137,12 +141,13 @@ def breakage_lines(judged: JudgedRun) -> list[str]:
         lines.append(
             plain(f"  breaks: {each.words}{f'; as the known defect {known}' if known else ''}")
         )
-        lines += finding_lines(each.smallest, each.wire, judged.places)
+        smallest = dataclasses.replace(each.smallest, defects=())  # which are told above
+        lines += finding_lines(smallest, each.wire, judged.places)
     more = len(judged.breakages) - _MOST_BREAKAGES
     return [*lines, *([f"  and breaks {more} more"] if more > 0 else [])]
 
 
-def _releases(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> dict[str, list[str]]:
+def _releases(judged: JudgedRun, most: int = MOST_NAMED) -> dict[str, list[str]]:
     """Releases that the table does not know, and those that are not as it says, the newest first.
 
     What the table says of a release that it does not know is what it says of the one before.
@@ -158,7 +163,7 @@ def _releases(judged: JudgedRun, titles: Mapping[str, str] | None = None) -> dic
             continue
         deviates = deviation(spec.subject, judged.records.values(), known.table, known.register)
         expected = "expected" if like == spec.subject else like
-        told[spec.subject] = difference_parts(deviates, expected, titles)
+        told[spec.subject] = difference_parts(deviates, expected, known.register.titles, most)
     return told
 
 

@@ -102,7 +102,8 @@ class JudgedRun:
             return None
         own = {finding.key.cell_id for finding in self.report.findings if finding.torchs_own}
         names = [case.name for case in self.cases]
-        return case_matrix(names, releases, self.records.values(), self.shown, own)
+        titles = self.expectations.register.titles
+        return case_matrix(names, releases, self.records.values(), self.shown, own, titles)
 
     @functools.cached_property
     def qualifications(self) -> tuple[Qualification, ...]:

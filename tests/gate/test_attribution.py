@@ -6,13 +6,16 @@ from harness.gate.attribution import (
     Difference,
     attributed,
     difference,
-    difference_line,
     difference_parts,
     due_to,
 )
 from harness.register.defects import Sign
 from harness.wire.oracles import Oracle
 from tests.record_builders import RELEASES, defect, entry, failed, key, record, register, table
+
+
+def in_one(told: Difference, like: str) -> str:
+    return "; ".join(difference_parts(told, like, {}))
 
 
 def test_a_defect_that_was_fixed_and_shows_again_is_brought_back():
@@ -23,11 +26,11 @@ def test_a_defect_that_was_fixed_and_shows_again_is_brought_back():
     rows = table(entry(defect="old", subjects=("2.10.0",)))
     mine = record(key("a", "file:1"), failed(Oracle.VALUES), failed(Oracle.STRUCTURE))
     told = difference("file:1", "2.13.0", [record(key()), mine], rows, known)
-    assert difference_line(told, "2.13.0") == (
+    assert in_one(told, "2.13.0") == (
         "brings back: old (fixed in 2.13.0) in 1 cell; breaks: new in 1 cell; all else as 2.13.0"
     )
     before = difference("file:1", "2.10.0", [record(key(name="2.10.0")), mine], rows, known)
-    assert difference_line(before, "2.10.0").startswith("breaks: new in 1 cell, old in 1 cell")
+    assert in_one(before, "2.10.0").startswith("breaks: new in 1 cell; breaks: old in 1 cell")
 
 
 def test_a_known_defect_in_a_cell_that_ended_before_is_uncovered_and_not_broken():
@@ -41,14 +44,12 @@ def test_a_known_defect_in_a_cell_that_ended_before_is_uncovered_and_not_broken(
         record(key(name="2.14.0"), failed(Oracle.VALUES)),
     ]
     told = difference("2.14.0", "2.13.0", records, rows, known)
-    assert difference_line(told, "2.13.0") == (
-        "mends: old; uncovers: kept in 1 cell; all else as 2.13.0"
-    )
+    assert in_one(told, "2.13.0") == ("mends: old; uncovers: kept in 1 cell; all else as 2.13.0")
     parts = difference_parts(told, "2.13.0", known.titles)
     assert parts[1] == 'uncovers: "Kept" in 1 cell'
     sound = [record(key(name="2.13.0")), records[1]]
     told = difference("2.14.0", "2.13.0", sound, rows, known)
-    assert difference_line(told, "2.13.0") == "breaks: kept in 1 cell; all else as 2.13.0"
+    assert in_one(told, "2.13.0") == "breaks: kept in 1 cell; all else as 2.13.0"
 
 
 def test_what_both_show_in_a_case_that_no_table_knows_is_neither_mended_nor_broken():
@@ -56,7 +57,7 @@ def test_what_both_show_in_a_case_that_no_table_knows_is_neither_mended_nor_brok
     records = [record(key("own", name), failed(Oracle.VALUES)) for name in ("2.13.0", "file:1")]
     assert attributed(records, table(), known)[0].defect == "kept"
     told = difference("file:1", "2.13.0", records, table(), known)
-    assert difference_line(told, "2.13.0") == "all as 2.13.0"
+    assert in_one(told, "2.13.0") == "all as 2.13.0"
 
 
 def test_what_both_show_by_two_defects_of_the_table_is_mended_and_broken():
@@ -66,9 +67,7 @@ def test_what_both_show_by_two_defects_of_the_table_is_mended_and_broken():
     )
     records = [record(key(name=name), failed(Oracle.VALUES)) for name in ("2.13.0", "2.14.0")]
     told = difference("2.14.0", "2.13.0", records, rows, known)
-    assert difference_line(told, "2.13.0") == (
-        "mends: gone; breaks: come in 1 cell; all else as 2.13.0"
-    )
+    assert in_one(told, "2.13.0") == ("mends: gone; breaks: come in 1 cell; all else as 2.13.0")
 
 
 def test_findings_without_a_known_sign_in_the_very_same_cells_are_one_failure():
@@ -140,7 +139,7 @@ def test_of_many_defects_those_with_the_most_cells_are_named_and_the_others_coun
     none: dict[str, int] = {}
     broken = {f"defect-{number}": number for number in range(1, 9)}
     told = Difference(none, none, none, none, none, broken, none)
-    (breaks, rest) = difference_parts(told, "2.13.0")
-    assert breaks.startswith("breaks: defect-8 in 8 cells, defect-7 in 7 cells, ")
-    assert breaks.endswith("defect-3 in 3 cells and 2 more")
-    assert rest == "all else as 2.13.0"
+    parts = difference_parts(told, "2.13.0", {})
+    assert parts[:2] == ["breaks: defect-8 in 8 cells", "breaks: defect-7 in 7 cells"]
+    assert parts[5:] == ["breaks: defect-3 in 3 cells", "breaks: 2 more", "all else as 2.13.0"]
+    assert difference_parts(told, "2.13.0", {}, most=1)[1:] == ["breaks: 7 more", parts[-1]]

@@ -26,7 +26,7 @@ def matrix(*records: CellRecord, own: tuple[str, ...] = ()) -> CaseMatrix:
     cases = sorted({each.key.case for each in records})
     releases = sorted({each.key.subject for each in records})
     shown = attributed(records, Table(), KNOWN)
-    return case_matrix(cases, releases, records, shown, own)
+    return case_matrix(cases, releases, records, shown, own, KNOWN.titles)
 
 
 def lines(*records: CellRecord, own: tuple[str, ...] = ()) -> list[str]:
@@ -78,9 +78,9 @@ def test_what_is_wrong_is_told_by_the_user_s_calls_with_its_defects_and_a_comman
         record(key("a", "2.14.0", retrace), ERROR),
     )
     assert told[-4:] == [
-        "  a in 2.12.0 to 2.13.0: ✗ save(retrace=False) (wired)",
+        '  a in 2.12.0 to 2.13.0: ✗ save(retrace=False) ("It is wired")',
         "      python -m harness explain a --subject 2.12.0 --route no-retrace",
-        "  a in 2.14.0: ! save(retrace=False) (late)",
+        '  a in 2.14.0: ! save(retrace=False) ("It is late")',
         "      python -m harness explain a --subject 2.14.0 --route no-retrace",
     ]
 
@@ -98,9 +98,10 @@ def test_a_defect_of_the_packing_alone_is_not_why_numbers_are_wrong():
 def test_defects_that_look_alike_are_all_named_as_check_names_them():
     twins = register(defect("one", Sign("values", "boom")), defect("other", Sign("values", "boom")))
     cell = record(key("a", "2.13.0"), SILENT)
-    found = case_matrix(["a"], ["2.13.0"], [cell], attributed([cell], Table(), twins))
+    shown = attributed([cell], Table(), twins)
+    found = case_matrix(["a"], ["2.13.0"], [cell], shown, titles=twins.titles)
     ((wrong, _),) = found.rows[0].wrong
-    assert (wrong.defects, wrong.unknown) == (("one or other",), False)
+    assert (wrong.defects, wrong.unknown) == (('"It is one" or "It is other"',), False)
 
 
 def test_what_no_defect_signs_and_what_torch_fails_too_are_told():

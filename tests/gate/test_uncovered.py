@@ -75,7 +75,8 @@ def test_a_known_error_behind_a_mended_one_is_told_as_uncovered_and_is_not_red()
     assert [*report.classes.values()] == [CellClass.OK, CellClass.EXPECTED_FAILURE]
     (note,) = [note for note in report.notes if note.subject == FILE]
     assert note.reason.startswith(
-        f"uncovered: first mended, and behind it shows second, which {LIKE} has too: "
+        'uncovered: "It is first" mended, and behind it shows "It is second", '
+        f"which {LIKE} has too: "
     )
 
 
@@ -85,7 +86,8 @@ def test_a_known_error_in_the_place_of_silently_wrong_numbers_is_told_as_such_an
     assert [*report.classes.values()] == [CellClass.OK, CellClass.EXPECTED_FAILURE]
     (note,) = [note for note in report.notes if note.subject == FILE]
     assert note.reason.startswith(
-        f"uncovered: first was silent, and in its place second raises, as in {LIKE}: "
+        'uncovered: "It is first" was silent, and in its place "It is second" raises, '
+        f"as in {LIKE}: "
     )
 
 
@@ -181,7 +183,7 @@ def test_both_defects_are_named_by_cell():
     ]  # fmt: skip
     told = uncovered_in(FILE, LIKE, records, Table(), KNOWN, {FILE: LIKE})
     assert {place.case: text for place, text in told.items()} == {
-        "b": f"first mended, and behind it shows second, which {LIKE} has too"
+        "b": f'"It is first" mended, and behind it shows "It is second", which {LIKE} has too'
     }
 
 
@@ -201,7 +203,7 @@ def test_a_known_error_of_a_save_is_not_red_where_the_release_cannot_compile_the
     records = [resting, saved]
     shown = shown_behind_compile(FILE, LIKE, records, Table(), KNOWN, {FILE: LIKE})
     assert [*shown.values()] == (
-        [] if red else [f"{LIKE} cannot compile it right, and now second shows"]
+        [] if red else [f'{LIKE} cannot compile it right, and now "It is second" shows']
     )
     lost = dataclasses.replace(resting, reason="no wheel")
     assert not shown_behind_compile(FILE, LIKE, [lost, saved], Table(), KNOWN, {FILE: LIKE})

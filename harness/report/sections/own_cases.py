@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from harness.gate.case_matrix import OR, CaseMatrix, CaseRow, Wrong, wrong_words
+from harness.gate.case_matrix import CaseMatrix, CaseRow, Wrong, wrong_words
 from harness.report.reported_run import ReportedRun, Section
 from harness.report.style import SIGNS
 from harness.runs.commands import explain_command
@@ -19,7 +19,6 @@ class WrongView:
     releases: str
     tone: str
     words: str
-    titles: tuple[str, ...]
     command: str
 
 
@@ -37,12 +36,11 @@ def build_own_cases(run: ReportedRun) -> OwnCases | None:
     matrix = run.own_cases
     if matrix is None:
         return None
-    titles = {cause.defect.id: cause.defect.title for cause in run.causes}
     return OwnCases(
         columns=matrix.columns,
         cases=tuple(row.case for row in matrix.rows),
         wrong=tuple(
-            _wrong(run, matrix, row, wrong, releases, titles)
+            _wrong(run, matrix, row, wrong, releases)
             for row in matrix.rows
             for wrong, releases in row.wrong
         ),
@@ -55,16 +53,12 @@ def _wrong(
     row: CaseRow,
     wrong: Wrong,
     releases: tuple[str, ...],
-    titles: dict[str, str],
 ) -> WrongView:
     return WrongView(
         case=row.case,
         releases=matrix.where(releases),
         tone=wrong.harm.value,
         words=wrong_words(wrong).removeprefix(f"{SIGNS[wrong.harm]} "),
-        titles=tuple(
-            titles[name] for told in wrong.defects for name in told.split(OR) if name in titles
-        ),
         command=explain_command(wrong.shown, run.places),
     )
 
