@@ -104,6 +104,7 @@ def told(place, library):
     return run
 
 
+ONE_OUTPUT = '"In memory, an engine\'s only output is a list in the metadata"'
 RELEASES = ("--releases", "2.13.0,2.14.0")
 GREEN = ("our_alone or our_halves", *RELEASES, "--routes", "legacy,export")
 MISTAKES = "our_branch or our_write"
@@ -121,8 +122,12 @@ def test_a_silent_failure_is_red_and_told_as_the_known_defect_that_it_is(told):
     run = told("our_earlier", *RELEASES)
     assert run.code == 1, run
     assert "gate: red" in run.printed
-    assert "  our_earlier in 2.13.0: ✗ save(retrace=False) (wired-by-name)" in run.printed
-    assert "cosmetic, and so no failure: one-output-list in 2 cells" in run.printed
+    assert '  our_earlier in 2.13.0: ✗ save(retrace=False) ("A PyTorch fallback' in run.printed
+    first, calls, gate = run.printed.splitlines()[:3]
+    assert first == "Use Torch-TensorRT 2.14.0 and save(retrace=False): right for your case"
+    assert calls == "Every call of 2.14.0 that was asked is right"
+    assert gate == "gate: red: 1 of your 1 case fails in some release"
+    assert f"cosmetic, and so no failure: {ONE_OUTPUT} in 2 cells" in run.printed
     junit = run.read("junit.xml")
     assert '<testsuite name="defects"' in junit
     assert 'name="wired-by-name: ' in junit
@@ -133,7 +138,7 @@ def test_a_silent_failure_is_red_and_told_as_the_known_defect_that_it_is(told):
 
 def test_a_cosmetic_failure_alone_is_told_in_every_form_and_not_red(told, place):
     run = told(*GREEN)
-    assert "cosmetic, and so no failure: one-output-list in 2 cells" in run.printed
+    assert f"cosmetic, and so no failure: {ONE_OUTPUT} in 2 cells" in run.printed
     assert "✓ all right" in run.printed
     page = run.read("report.md")
     assert "2 notes that the gate does not count" in page

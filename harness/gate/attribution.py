@@ -93,6 +93,7 @@ class Difference:
     sign. ``hidden`` defects have cells that end earlier now, which mends nothing, and ``uncovered``
     ones show in cells that no longer end by another one. ``otherwise``
     defects show in the same cells by other failures. ``brought_back`` defects were fixed before.
+    ``compared`` counts the cells that both were asked.
     """
 
     mended: Mapping[str, int]
@@ -102,6 +103,7 @@ class Difference:
     otherwise: Mapping[str, int]
     broken: Mapping[str, int]
     brought_back: Mapping[str, int]
+    compared: int
 
 
 #: How many defects of each kind of difference are named.
@@ -226,6 +228,7 @@ def difference_of(
         otherwise=_counts(otherwise),
         broken=_counts(failures, without=fixed),
         brought_back={fixed[name]: count for name, count in _counts(new).items() if name in fixed},
+        compared=len(mine.keys() & theirs.keys()),
     )
 
 
@@ -266,6 +269,8 @@ def difference_parts(
         titles: of defects, by their ids.
         most: how many defects of each kind of difference are named.
     """
+    if not told.compared:
+        return [f"nothing to compare with: {like} was not asked"]
     parts = []
     for what, of in (
         ("mends", told.mended),

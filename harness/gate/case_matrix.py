@@ -19,7 +19,7 @@ from harness.register.table import UNKNOWN
 from harness.runs.commands import Places, explain_command
 from harness.wire.oracles import Harm
 from harness.wire.records import CellKey, CellRecord
-from harness.wire.routes import USER_CALLS
+from harness.wire.routes import COMPILE, USER_CALLS
 from harness.wire.vocabulary import CellState
 
 #: The standing of a case whose every call is right, and of one that could not be asked.
@@ -61,9 +61,32 @@ class CaseRow:
 
 
 @dataclass(frozen=True)
+class Call:
+    """How many of the cases that a user's call of a release was asked about it is right for.
+
+    ``exact`` of the ``right`` ones are not in another form either.
+    """
+
+    call: str
+    asked: int
+    right: int
+    exact: int
+
+    @property
+    def words(self) -> str:
+        """``save(m, f) 3 of 3``."""
+        other = self.right - self.exact
+        form = f" ({other} in another form)" if other else ""
+        return f"{self.call} {self.right} of {self.asked}{form}"
+
+
+@dataclass(frozen=True)
 class CaseMatrix:
+    """``calls`` has the calls of each release that could be asked."""
+
     releases: tuple[str, ...]
     rows: tuple[CaseRow, ...]
+    calls: Mapping[str, tuple[Call, ...]] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -82,11 +105,61 @@ class CaseMatrix:
         rows = (
             row for row in self.rows if row.case not in cases or {*row.standings} != {UNSUPPORTED}
         )
-        return CaseMatrix(self.releases, tuple(rows))
+        return CaseMatrix(self.releases, tuple(rows), self.calls)
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """The cases that some release could be asked about."""
+        return frozenset(row.case for row in self.rows if {*row.standings} != {UNSUPPORTED})
+
+    def safest(self, release: str) -> Call:
+        """The call that is right for most cases; of equal ones one that saves a program."""
+        return max(
+            self.calls[release],
+            key=lambda each: (each.right, each.call != COMPILE, each.exact, -each.asked),
+        )
 
     def where(self, releases: Collection[str]) -> str:
         """Some of the releases in words."""
         return ", ".join(spans(releases, self.releases))
+
+
+@dataclass(frozen=True)
+class OwnAnswer:
+    """Which release and which call are right for a user's cases, and what its other calls are.
+
+    ``newest_is_right`` says that a call of the newest release is right for all.
+    """
+
+    words: str
+    calls: str
+    newest_is_right: bool
+
+
+def own_answer(matrix: CaseMatrix) -> OwnAnswer | None:
+    """None where nothing could be asked."""
+    asked = len(matrix.asked)
+    if not asked or not matrix.calls:
+        return None
+    newest = max(matrix.calls, key=matrix.releases.index)
+    found = {release: matrix.safest(release) for release in matrix.calls}
+    whole = [release for release, call in found.items() if call.right == asked]
+    use = max(whole, key=matrix.releases.index) if whole else newest
+    yours = "your case" if asked == 1 else f"all {asked} of your cases"
+    right = found[newest].right
+    by = f" by {found[newest].call}" if right else ""
+    told = f"{newest} is right for {right} of them{by}" if asked > 1 else f"{newest} is not"
+    if whole:
+        form = "" if found[use].exact == asked else "the numbers are "
+        words = f"Use Torch-TensorRT {use} and {found[use].call}: {form}right for {yours}"
+        words += "" if use == newest else f"; {told}"
+    else:
+        words = f"No release is right for {yours}" + (f": {told}" if asked > 1 else "")
+    calls = matrix.calls[use]
+    told = f"Right in {use}: {', '.join(call.words for call in calls)}"
+    if all(call.exact == call.asked for call in calls):
+        told = f"Every call of {use} that was asked is right"
+    return OwnAnswer(words, told, use == newest and bool(whole))
 
 
 def matrix_lines(matrix: CaseMatrix, places: Places) -> list[str]:
@@ -187,7 +260,26 @@ def case_matrix(
                 tuple((each, tuple(wrong[each])) for each in worst_first),
             )
         )
-    return CaseMatrix(tuple(releases), tuple(rows))
+    calls = {release: tuple(_calls(release, cases, of)) for release in releases}
+    return CaseMatrix(tuple(releases), tuple(rows), {name: of for name, of in calls.items() if of})
+
+
+def _calls(
+    release: str, cases: Sequence[str], of: Mapping[tuple[str, str], list[CellRecord]]
+) -> Iterator[Call]:
+    """The calls of which some cell ended. What `compile` stops is not right."""
+    for call, routes in USER_CALLS.items():
+        harms = []
+        for case in cases:
+            cells = [each for each in of.get((case, release), ()) if each.key.route in routes]
+            standing = _standing(cells)
+            if any(each.rests_on_compile for each in cells):
+                harms.append(UNSUPPORTED)
+            elif standing != UNSUPPORTED:
+                harms.append(standing)
+        if {*harms} - {UNSUPPORTED}:
+            exact = harms.count(OK)
+            yield Call(call, len(harms), exact + harms.count(Harm.INTERFACE), exact)
 
 
 def _standing(records: Sequence[CellRecord]) -> str:
@@ -237,7 +329,8 @@ def _defects_of(facts: Sequence[Attributed], harm: Harm, titles: Mapping[str, st
     Where none is sure, those that look alike are one name, ``A or B``, as `check` tells them.
     """
     why = [fact for fact in facts if fact.fact.own_harm == harm] or facts
-    named = {(fact.defect,) for fact in why if fact.defect} or {fact.alike for fact in why}
+    sure = {(fact.defect,) for fact in why if fact.defect}
+    named: set[tuple[str, ...]] = {*sure} or {fact.alike for fact in why}
     return {_OR.join(titled(name, titles) for name in names) for names in named if names}
 
 

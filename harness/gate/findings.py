@@ -202,8 +202,7 @@ def first_screen(
         lines.append(f"  and {len(report.faults) - limit} more faults in the expectations")
     if report.good_news:
         lines.append(f"  good news: {len(report.good_news)} verdicts are better than before")
-    gated = [each for each in report.findings if each.subject not in places.candidates]
-    if gated and not places.corpus:
+    if report.findings and not places.candidates and not places.corpus:
         lines.append(f"to expect what it shows: {PROGRAM} expected --update {run}{places.of_run}")
     return lines
 

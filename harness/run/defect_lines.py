@@ -11,7 +11,7 @@ from harness.base.words import listed, plural
 from harness.catalogue.releases import version_of
 from harness.gate.attribution import MOST_NAMED, deviation, difference, difference_parts
 from harness.gate.breakage import as_known
-from harness.gate.case_matrix import matrix_lines, note_lines
+from harness.gate.case_matrix import matrix_lines, note_lines, own_answer
 from harness.gate.findings import Gate, failing_of_asked, finding_lines, first_screen, mistake
 from harness.gate.known import known_lines
 from harness.gate.own_torch import own_torch_lines
@@ -37,6 +37,7 @@ def screen_of(judged: JudgedRun) -> list[str]:
     if judged.known is not None and not likes(judged.subjects):
         lines[-1] += f"; all: {PROGRAM} defects --release {judged.known.release}"
     report, own_cases = judged.report, None
+    first: list[str] = []
     titles, places = judged.expectations.register.titles, judged.places
     told = {each.smallest.subject for each in judged.breakages}
     if judged.own_cases is not None:
@@ -44,13 +45,16 @@ def screen_of(judged: JudgedRun) -> list[str]:
         own_cases = failing_of_asked(planned, report.classes, judged.cases)
         wrong = {each.case for each in report.findings if mistake(each, places)}
         matrix = judged.own_cases.without(wrong)
+        if not likes(judged.subjects) and (answer := own_answer(matrix)):
+            first = [answer.words, answer.calls]
         lines += [*matrix_lines(matrix, places), *note_lines(report.notes, titles)]
         # These lines tell what a release does wrong.
         told |= {spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE}
     rest = (each for each in report.findings if each.subject not in told or not each.verdict)
     report = dataclasses.replace(report, findings=tuple(rest))
     run = judged.folder.run_id
-    return first_screen(report, lines, run=run, places=places, own_cases=own_cases, titles=titles)
+    screen = first_screen(report, lines, run=run, places=places, own_cases=own_cases, titles=titles)
+    return [*first, *screen]
 
 
 def defect_lines(judged: JudgedRun, breaks: Sequence[str] = ()) -> list[str]:
@@ -129,7 +133,8 @@ def _candidates(judged: JudgedRun, most: int = MOST_NAMED) -> dict[str, list[str
         if mine:  # told by their causes
             found = dataclasses.replace(found, broken={})
         parts = difference_parts(found, like, known.register.titles, most)
-        told[subject] = [*parts[:-1], f"all else as {like}"] if mine else parts
+        besides = mine and found.compared
+        told[subject] = [*parts[:-1], f"all else as {like}"] if besides else parts
     return told
 
 
@@ -162,6 +167,8 @@ def _releases(judged: JudgedRun, most: int = MOST_NAMED) -> dict[str, list[str]]
         if spec.kind is not SubjectKind.RELEASE or (like == spec.subject not in found):
             continue
         deviates = deviation(spec.subject, judged.records.values(), known.table, known.register)
+        if not deviates.compared:
+            continue  # as the count of cells tells
         expected = "expected" if like == spec.subject else like
         told[spec.subject] = difference_parts(deviates, expected, known.register.titles, most)
     return told

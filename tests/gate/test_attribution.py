@@ -11,7 +11,17 @@ from harness.gate.attribution import (
 )
 from harness.register.defects import Sign
 from harness.wire.oracles import Oracle
-from tests.record_builders import RELEASES, defect, entry, failed, key, record, register, table
+from tests.record_builders import (
+    RELEASES,
+    defect,
+    entry,
+    failed,
+    key,
+    record,
+    register,
+    table,
+    unsupported,
+)
 
 
 def in_one(told: Difference, like: str) -> str:
@@ -138,8 +148,16 @@ def test_a_record_of_a_candidate_is_attributed_to_what_it_brings_back():
 def test_of_many_defects_those_with_the_most_cells_are_named_and_the_others_counted():
     none: dict[str, int] = {}
     broken = {f"defect-{number}": number for number in range(1, 9)}
-    told = Difference(none, none, none, none, none, broken, none)
+    told = Difference(none, none, none, none, none, broken, none, compared=8)
     parts = difference_parts(told, "2.13.0", {})
     assert parts[:2] == ["breaks: defect-8 in 8 cells", "breaks: defect-7 in 7 cells"]
     assert parts[5:] == ["breaks: defect-3 in 3 cells", "breaks: 2 more", "all else as 2.13.0"]
     assert difference_parts(told, "2.13.0", {}, most=1)[1:] == ["breaks: 7 more", parts[-1]]
+
+
+def test_where_nothing_was_asked_of_both_nothing_is_told_as_equal():
+    known = register(defect("kept", Sign("values", "boom")))
+    mine = record(key("a", "file:1"), failed(Oracle.VALUES))
+    for other in ([], [unsupported(key())], [record(key("b"))]):
+        told = difference("file:1", "2.13.0", [mine, *other], table(), known)
+        assert in_one(told, "2.13.0") == "nothing to compare with: 2.13.0 was not asked"

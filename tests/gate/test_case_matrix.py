@@ -5,12 +5,19 @@ import dataclasses
 import pytest
 
 from harness.gate.attribution import attributed
-from harness.gate.case_matrix import CaseMatrix, case_matrix, matrix_lines
+from harness.gate.case_matrix import (
+    CaseMatrix,
+    OwnAnswer,
+    case_matrix,
+    matrix_lines,
+    own_answer,
+)
 from harness.register.table import Table
 from harness.runs.commands import Places
 from harness.wire.oracles import Harm, Oracle
-from harness.wire.records import CellRecord
-from harness.wire.routes import Route
+from harness.wire.records import CellRecord, Verdict
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import NOT_COMPILED
 from tests.record_builders import Sign, defect, failed, key, record, register, unsupported
 
 KNOWN = register(
@@ -122,3 +129,87 @@ def test_a_table_that_is_wider_than_a_console_goes_on_below(count):
     assert (
         sum(line.split()[0] == "a" for line in told if line and line[0] == "a") == 1 + count // 13
     )
+
+
+def answered(*records: CellRecord) -> OwnAnswer | None:
+    return own_answer(matrix(*records))
+
+
+def compiled(case: str, release: str, *verdicts: Verdict) -> CellRecord:
+    made = dataclasses.replace(key(case, release, Route.COMPILE), lane=Lane.PACKAGE)
+    return record(made, *verdicts)
+
+
+def saved(case: str, release: str, *verdicts: Verdict, route: str = "retrace") -> CellRecord:
+    return record(dataclasses.replace(key(case, release, route), lane=Lane.PACKAGE), *verdicts)
+
+
+def test_the_first_line_names_the_newest_release_and_the_call_that_is_right_for_all_cases():
+    before = [saved("a", "2.13.0"), saved("b", "2.13.0", SILENT)]
+    now = [saved(case, "2.14.0", COSMETIC) for case in "ab"]
+    other = [saved("a", "2.14.0", route="no-retrace"), saved("b", "2.14.0", ERROR, route="export")]
+    told = answered(*before, *now, *other)
+    assert told == OwnAnswer(
+        "Use Torch-TensorRT 2.14.0 and save(m, f): right for all 2 of your cases",
+        "Right in 2.14.0: save(m, f) 2 of 2, save(retrace=False) 1 of 1, "
+        "save(retrace=False, use_legacy_exporter=False) 0 of 1",
+        newest_is_right=True,
+    )
+    alone = answered(saved("a", "2.13.0"), saved("a", "2.14.0"))
+    assert alone is not None
+    assert alone.words == "Use Torch-TensorRT 2.14.0 and save(m, f): right for your case"
+    assert alone.calls == "Every call of 2.14.0 that was asked is right"
+
+
+def test_where_an_older_release_alone_is_right_for_all_cases_it_is_named_and_the_newest_too():
+    before = [saved(case, "2.13.0") for case in "ab"]
+    told = answered(*before, saved("a", "2.14.0"), saved("b", "2.14.0", ERROR))
+    assert told is not None
+    assert told.words == (
+        "Use Torch-TensorRT 2.13.0 and save(m, f): right for all 2 of your cases; "
+        "2.14.0 is right for 1 of them by save(m, f)"
+    )
+    assert not told.newest_is_right
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ([saved("a", "2.14.0", ERROR)], "No release is right for your case"),
+        (
+            [saved("a", "2.14.0"), saved("b", "2.14.0", SILENT)],
+            "No release is right for all 2 of your cases: 2.14.0 is right for 1 of them by "
+            "save(m, f)",
+        ),
+        (
+            [saved(case, "2.14.0", ERROR) for case in "ab"],
+            "No release is right for all 2 of your cases: 2.14.0 is right for 0 of them",
+        ),
+    ],
+    ids=["one", "some", "none"],
+)
+def test_where_no_release_is_right_the_first_line_says_so(cells, words):
+    told = answered(*cells)
+    assert told is not None
+    assert (told.words, told.newest_is_right) == (words, False)
+
+
+def test_a_save_that_compile_stops_is_right_for_nobody_and_a_case_nobody_asked_does_not_count():
+    place = dataclasses.replace(key("a", "2.14.0", "retrace"), lane=Lane.PACKAGE)
+    stops = unsupported(place, f"{NOT_COMPILED}: IndexError")
+    cells = [compiled("a", "2.14.0", ERROR), compiled("b", "2.14.0"), stops, saved("b", "2.14.0")]
+    told = answered(*cells, unsupported(key("c", "2.14.0"), "at capture: E"))
+    assert told is not None
+    assert told.words.startswith(
+        "No release is right for all 2 of your cases: 2.14.0 is right for 1"
+    )
+    assert told.calls == "Right in 2.14.0: compile 1 of 2, save(m, f) 1 of 2"
+    assert answered(unsupported(key("c", "2.14.0"), "at capture: E")) is None
+
+
+def test_right_numbers_in_another_form_are_right_and_said_to_be():
+    packed = dataclasses.replace(failed(Oracle.SIGNATURE), harm=Harm.INTERFACE)
+    told = answered(saved("a", "2.14.0", packed), compiled("a", "2.14.0"))
+    assert told is not None
+    assert told.words.endswith("2.14.0 and save(m, f): the numbers are right for your case")
+    assert told.calls == "Right in 2.14.0: compile 1 of 1, save(m, f) 1 of 1 (1 in another form)"

@@ -555,6 +555,8 @@ def test_the_first_screen_names_where_cases_candidates_and_the_run_are():
     )
     proposed = first_screen(report, run="RUN", places=Places(out="../runs"))[-1]
     assert proposed.endswith("expected --update RUN --out ../runs")
+    beside = Places(candidates=frozenset({"file:1a"}))
+    assert "--update" not in "".join(first_screen(report, run="RUN", places=beside))
     candidate = dataclasses.replace(elsewhere, run="RUN", seed=7)
     command = explain_command(key("a", "file:1a"), candidate)
     assert command.endswith("--corpus 'our cases.py' --run ../runs/RUN --seed 7")

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from harness.gate.case_matrix import CaseMatrix
+from harness.gate.case_matrix import Call, CaseMatrix, CaseRow
 from harness.gate.findings import CellClass, Finding, Gate, first_screen
 from harness.gate.judge import judge
 from harness.register.faults import Fault
@@ -139,6 +139,24 @@ def test_the_first_finding_of_a_users_own_cases_is_of_the_newest_release(run):
     assert ReportModel(run.reported(own_cases=own)).headline.first == old
 
 
+def test_the_heading_of_a_run_of_own_cases_says_which_release_and_call_are_right_for_them(run):
+    run.gate = "red"
+    releases, right = ("2.13.0", "2.14.0"), (Call("save(m, f)", 1, 1, 1),)
+    row = CaseRow("mine", ("silent", "ok"), ())
+    old = FindingView("mine", "2.13.0", "legacy", "silent", "wrong", "it differs", "explain")
+    run.findings = [old]
+    own = CaseMatrix(releases, (row,), {"2.13.0": (Call("save(m, f)", 1, 0, 0),), "2.14.0": right})
+    head = ReportModel(run.reported(own_cases=own)).headline
+    assert head.words == "Use Torch-TensorRT 2.14.0 and save(m, f): right for your case"
+    assert head.gate.startswith("Every call of 2.14.0 that was asked is right. The gate is red: ")
+    assert (head.state, head.first) == ("green", None)
+    assert head.words not in [line.answer for line in head.answers]
+    worse = dataclasses.replace(own, calls={"2.13.0": right, "2.14.0": own.calls["2.13.0"]})
+    head = ReportModel(run.reported(own_cases=worse)).headline
+    assert head.words.endswith("and save(m, f): right for your case; 2.14.0 is not")
+    assert (head.state, head.first) == ("red", old)
+
+
 def test_a_missing_cell_is_a_broken_harness_and_no_number_is_praised(run):
     gone = run.records.pop()
     del run.classes[gone.key.cell_id]
@@ -159,7 +177,7 @@ def test_the_first_screen_says_whether_the_newest_release_may_take_the_place_of_
     head = run.model().headline
     assert head.words.startswith("Red")
     assert head.gate == ""
-    assert ("2.14.0", "2.14.0 in place of 2.13.0: ship, on CPU evidence; no GPU has run it") in [
+    assert ("2.14.0", "in place of 2.13.0: ship, on CPU evidence; no GPU has run it") in [
         (line.asked, line.answer) for line in head.answers
     ]
 

@@ -94,7 +94,7 @@ def answers(run: ReportedRun, decided: Qualification | None) -> Iterator[Answer]
             rest.append(Answer(f"Beside {q.baseline.subject}", told, tuple(told_of)))
             continue
         if decided is None:
-            yield Answer(q.candidate.subject, told)
+            yield Answer(q.candidate.subject, told.removeprefix(f"{q.candidate.subject} "))
         alone = "" if "split" in asked else "the inliner alone, "
         others = tuple(Item(f"{alone}{name}: {of}") for name, of in splits)
         meant = (*_regressed(q), *others)
@@ -104,7 +104,7 @@ def answers(run: ReportedRun, decided: Qualification | None) -> Iterator[Answer]
             items = tuple(_item(run, title, harms, name) for name, title, harms in stoppers)
             yield Answer("Regressed by", items=items)
         yield from _in_defects(q, run)
-    if not run.has_candidate:
+    if not run.has_candidate and run.own_cases is None:  # whose calls the heading tells
         if run.defect_table:
             yield _silent(run.defect_table)
         yield from _calls(run)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from harness.gate.case_matrix import OwnAnswer, own_answer
 from harness.gate.findings import failing_of_asked
 from harness.gate.qualify import Decision, Qualification
 from harness.gate.qualify_words import decision_words, evidence_sentence, why_words
@@ -30,7 +31,6 @@ from harness.wire.routes import Lane
 from harness.wire.vocabulary import NOT_COMPILED, SubjectKind
 
 MOST_REASONS: Final = 3  # why cells were not asked, spelled out
-_OWN_CASES: Final = "No table says what to expect of cases of your own: each failure counts."
 _AS_EXPECTED: Final = "All that fails is a known defect, so the gate is green"
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 
@@ -44,8 +44,9 @@ class Headline:
     """What the first screen says.
 
     ``words`` answer what was asked of the run: whether one subject may take the place of another
-    where that was asked and nothing is unexpected, and else the gate; ``gate`` is the gate's line
-    then. ``counted`` names the lanes whose figures stand in each of ``facts``, where there are two.
+    where that was asked and nothing is unexpected, which release is right for a user's own cases,
+    and else the gate; ``gate`` is the gate's line where the words are no gate's. ``counted`` names
+    the lanes whose figures stand in each of ``facts``, where there are two.
     ``first`` is the worst finding.
     """
 
@@ -72,22 +73,26 @@ def headline(run: ReportedRun) -> Headline:
     faults = sum(finding.tone == EXPECTATIONS for finding in run.findings)
     own_cases = failing_of_asked(run.plan, run.classes, run.cases) if run.own_cases else None
     words = verdict_words(gate, counts, faults, own_cases)
-    first = _decided(run)
+    own = _own_answer(run)
+    first = None if own else _decided(run)
     state = _STATES.get(first.decision, gate) if first and gate == "green" else gate
+    told, below = words, ""
+    if own:
+        state = "green" if own.newest_is_right and gate == "red" else gate
+        told, below = own.words, f"{own.calls}. The gate is {words[:1].lower()}{words[1:]}"
+    elif first:
+        # A green gate under a decision that forbids to ship needs its reason.
+        gate_words = _AS_EXPECTED if gate == "green" else words
+        told = _product(first) + decision_words(first, run.red)
+        below = f"{why_words(first)} {evidence_sentence(first)} {gate_words}".strip()
     return Headline(
         state=state,
         sign=SIGNS[state],
-        words=_product(first) + decision_words(first, run.red) if first else words,
-        # A green gate under a decision that forbids to ship needs its reason.
-        gate=f"{why_words(first)} {evidence_sentence(first)} "
-        f"{_AS_EXPECTED if gate == 'green' else words}".strip()
-        if first
-        else "",
+        words=told,
+        gate=below,
         defects=() if run.defect_table or run.own_cases else tuple(run.defects),
-        advice=_OWN_CASES
-        if gate == "red" and run.own_cases
-        else _advice(gate, run.summary, bool(run.notes)),
-        first=_first(run),
+        advice=_advice(gate, run.summary, bool(run.notes)),
+        first=None if own and own.newest_is_right else _first(run),
         answers=() if gate == "failed" else tuple(answers(run, first)),
         counted=f"in the {text.joined(list(counts))} lane" if len(counts) > 1 else "",
         facts=_facts(counts, run.all_cells, run.summary),
@@ -108,6 +113,12 @@ def _first(run: ReportedRun) -> FindingView | None:
     newest = run.own_cases.releases[-1] if run.own_cases else ""
     of_newest = (finding for finding in run.findings if finding.subject == newest)
     return next(of_newest, next(iter(run.findings), None))
+
+
+def _own_answer(run: ReportedRun) -> OwnAnswer | None:
+    """What is to be said of a user's own cases, unless it is a candidate that he asks about."""
+    asks = not run.has_candidate and run.gate != "failed"
+    return own_answer(run.own_cases) if run.own_cases and asks else None
 
 
 def _decided(run: ReportedRun) -> Qualification | None:
