@@ -15,6 +15,7 @@ from typing import Final
 
 from harness.base.words import listed, plural
 from harness.gate.findings import CellClass, Finding, wrong_wire
+from harness.gate.plain_words import INLINED
 from harness.register.defects import Register
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey
@@ -129,7 +130,8 @@ def _forms(what: str, found: list[Finding]) -> tuple[str, ...]:
     for each in found:
         assert each.verdict is not None
         if each.verdict.label == what:
-            says.update(each.verdict.message.split("; ") if each.verdict.message else ())
+            parts = each.verdict.message.split("; ") if each.verdict.message else ()
+            says.update({part.removeprefix(INLINED) for part in parts})
         elif each.verdict.failed:
             says[each.verdict.label] += 1
     return tuple(form for form, _ in says.most_common())

@@ -41,12 +41,20 @@ _CODE: Final = re.compile(
 )
 
 
+#: Before what the inlined module shows, which the loaded program may show, too.
+INLINED: Final = "inlined module: "
+_TWICE: Final = re.compile(rf"\b{INLINED}([^;:,]+); \1(?=[;,]|$)")
+
+
 def plain(words: str) -> str:
-    """Words with each code of a failure in plain words: ``error@load``, ``an error in load()``."""
+    """Words with each code of a failure in plain words: ``error@load``, ``an error in load()``.
+
+    What the inlined module shows as the loaded program does is told once.
+    """
 
     def told(code: re.Match[str]) -> str:
         happened, stage = Symptom(code[1]), Stage(code[2])
         when = "in" if happened in _DURING or stage is Stage.RUN else "after"
         return f"{_SYMPTOMS.get(happened, symptom(happened))} {when} {_STAGES.get(stage, stage)}"
 
-    return _CODE.sub(told, words)
+    return _CODE.sub(told, _TWICE.sub(r"\1, in the inlined module already", words))

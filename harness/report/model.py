@@ -79,6 +79,12 @@ class ReportModel:
         return [(section, view) for section, view in views if view is not None]
 
     @property
+    def folded(self) -> tuple[str, ...]:
+        """The sections that are folded: what releases have is not what the page was asked."""
+        asks = self.run.has_candidate or self.run.own_cases is not None
+        return (VERSIONS.name, LATENCY.name) if asks else ()
+
+    @property
     def title(self) -> str:
         return f"Inliner regression{f' · {self.run.name}' if self.run.name else ''}"
 

@@ -75,31 +75,12 @@ def reference(upstream: str) -> str:
 
 
 def cell_words(cell: MatrixCell) -> tuple[str, str]:
-    """A matrix cell's large line and small line: ``✗ 3 of 12`` and ``wrong values``."""
-    sign = style.SIGNS[cell.tone]
-    if cell.tone == "none":
-        return sign, ""
-    if cell.worst:
-        return f"{sign} {cell.failing} of {cell.total}", symptom(cell.worst)
-    if cell.tone == "ok":
-        return f"{sign} {cell.ok}", ""
-    count = cell.missing or cell.unsupported
-    return f"{sign} {count} of {cell.total}", "missing" if cell.missing else "not asked"
+    """A cell's large line, right of asked, and its small one: ``✗ 9/12``, ``wrong values``."""
+    unasked = "missing" if cell.missing else "not asked" if cell.unsupported else ""
+    return cell_right(cell), symptom(cell.worst) if cell.worst else unasked
 
 
-def cell_brief(cell: MatrixCell) -> tuple[str, str]:
-    """A matrix cell's two lines where there is little room: ``✗ 3/12`` and ``values``."""
-    count, word = cell_words(cell)
-    return count.replace(" of ", "/"), word.removeprefix("wrong ")
-
-
-def cell_right(cell: MatrixCell) -> tuple[str, str]:
-    """Like `cell_words`, but counting what is right: ``✗ 9 of 12 right`` and ``wrong values``."""
-    sign, word = style.SIGNS[cell.tone], cell_words(cell)[1]
-    return (f"{sign} {cell.ok} of {cell.total} right" if cell.total else sign), word
-
-
-def cell_ok(cell: MatrixCell) -> str:
+def cell_right(cell: MatrixCell) -> str:
     """What is right of what was asked: ``✗ 9/12``."""
     sign, asked = style.SIGNS[cell.tone], cell.ok + cell.failing
     return f"{sign} {cell.ok}/{asked}" if asked else sign

@@ -67,7 +67,7 @@ def test_the_first_screen_says_which_call_is_safest_on_a_gpu(alone):
     assert head.gate.startswith("Each with the torch that it pins, on a GPU. ")
     told = {line.asked: line.answer for line in head.answers}
     assert told["Safest call"].startswith(
-        "in 2.14.0 save(m, f): silently wrong for none of 2 models, right numbers for 2"
+        "in 2.14.0 save(m, f): silently wrong for none of 2 models, right for 2"
     )
     assert not any("emulated" in line or "built" in line for line in head.not_checked)
 

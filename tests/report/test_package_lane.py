@@ -60,9 +60,9 @@ def test_the_first_screen_says_which_call_is_safest(mixed):
     told = {line.asked: line for line in mixed.model().headline.answers}
     safest = told["Safest call"]
     assert (safest.answer, *map(str, safest.items)) == (
-        "in 2.14.0 save(m, f): silently wrong for none of 2 models, right numbers for 2; "
+        "in 2.14.0 save(m, f): silently wrong for none of 2 models, right for 2; "
         "right in all 2 releases for 2",
-        "save(retrace=False): silently wrong for none of 2 models, right numbers for 2; "
+        "save(retrace=False): silently wrong for none of 2 models, right for 2; "
         "right in all 2 releases for 0",
         "a save of what compile() makes wrong counts as compile() does; "
         "before 2.10.0 write save(m, f, retrace=True) for save(m, f)",
@@ -131,5 +131,5 @@ def test_a_cause_counts_the_cells_of_each_lane_apart(mixed):
 
 def test_the_markdown_has_the_table_and_folds_the_rest(mixed):
     text = markdown(mixed.model())
-    assert "| **2.13.0** | 2.13 | 11.0 | ✗ 0 of 2 right wrong values |" in text
+    assert "| **2.13.0** | 2.13 | 11.0 | ✗ 0/2 wrong values |" in text
     assert "<details><summary>What each call reaches; compile, save and load" in text

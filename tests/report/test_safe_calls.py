@@ -74,20 +74,20 @@ def by_calls(*changed: tuple[str, str, str]) -> list[str]:
 
 def test_every_call_is_told_of_all_models():
     saved, compiled, _ = by_calls(("cache", "compile", "silent"), ("copy", "retrace", "interface"))
-    assert compiled.endswith("silently wrong for 1 of 4 models, right numbers for 3")
-    assert saved.endswith("silently wrong for none of 4 models, right numbers for 4")
+    assert compiled.endswith("silently wrong for 1 of 4 models, right for 3")
+    assert saved.endswith("silently wrong for none of 4 models, right for 4")
 
 
 def test_what_compile_makes_wrong_is_wrong_as_well_where_no_save_was_tried():
     wrong = ("copy", "compile", "silent"), ("copy", "retrace", "unsupported")
     raised = ("dynamic", "compile", "error"), ("dynamic", "retrace", "unsupported")
     saved, _, rule = by_calls(*wrong, *raised)
-    assert saved.endswith("silently wrong for 1 of 4 models, right numbers for 2, raises for 1")
+    assert saved.endswith("silently wrong for 1 of 4 models, right for 2, raises for 1")
     assert rule.startswith("a save of what compile() makes wrong counts as compile() does")
 
 
 def test_a_save_that_no_run_could_try_is_not_called_right():
     saved, _, _ = by_calls(("plain", "retrace", "unsupported"))
     assert saved.endswith(
-        "silently wrong for none of 4 models, right numbers for 3, could not be asked of 1"
+        "silently wrong for none of 4 models, right for 3, could not be asked of 1"
     )

@@ -2,12 +2,16 @@
 
 import dataclasses
 
+from harness.gate.case_matrix import CaseMatrix, CaseRow
 from harness.report import model as model_module
 from harness.report.model import SECTIONS, ReportModel
 from harness.report.pages.rendering import TEMPLATES
 from harness.report.pages.report_page import markdown
 from harness.report.reported_run import Section
-from tests.report.conftest import undrawn_page
+from harness.report.sections.latency import LATENCY
+from harness.report.sections.version_matrix import VERSIONS
+from harness.wire.vocabulary import SubjectKind
+from tests.report.conftest import subject, undrawn_page
 
 
 def test_a_new_section_takes_a_view_and_a_template_and_is_in_page_and_markdown(monkeypatch, run):
@@ -40,3 +44,18 @@ def test_a_view_is_made_once_however_often_it_is_shown(run):
     assert model[counted] is None
     assert model[counted] is None
     assert len(made) == 1
+
+
+def test_versions_and_latency_are_folded_where_the_page_is_about_a_candidate_or_own_cases(run):
+    own = ReportModel(
+        run.reported(own_cases=CaseMatrix(("2.14.0",), (CaseRow("mine", ("ok",), ()),)))
+    )
+    candidate = subject("file:mine", SubjectKind.FILE, "export")
+    theirs = ReportModel(run.reported(subjects=[*run.subjects, candidate]))
+    for model, folded in ((run.model(), 0), (own, 1), (theirs, 1)):
+        text = undrawn_page(model)
+        for name in (VERSIONS.name, LATENCY.name):
+            before = text.partition(f'<section id="{name}"')[0]
+            assert before.count("<details") - before.count("</details>") == folded
+            assert (f'<a href="#{name}"' in text) == (not folded)
+            assert ("<details><summary>Version matrix:" in markdown(model)) == (not folded)

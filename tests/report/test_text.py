@@ -51,10 +51,12 @@ def test_a_breakable_name_is_the_name(name):
     assert text.breakable(name).replace("\u00ad", "") == plain.replace("\u00ad", "")
 
 
-def test_a_matrix_cell_has_two_short_lines():
-    cell = MatrixCell("s", "f", 9, 3, 0, 0, 0, "wrong-metadata@export", "interface")
-    assert text.cell_words(cell) == ("~ 3 of 12", "wrong metadata")
-    assert text.cell_brief(cell) == ("~ 3/12", "metadata")
+def test_a_matrix_cell_counts_what_is_right_of_what_was_asked_in_every_table():
+    cell = MatrixCell("s", "f", 9, 3, 2, 0, 0, "wrong-metadata@export", "interface")
+    assert text.cell_words(cell) == ("~ 9/12", "wrong metadata")
+    assert text.cell_right(cell) == "~ 9/12"
+    unasked = MatrixCell("s", "f", 0, 0, 2, 0, 0, "", "unsupported")
+    assert text.cell_words(unasked) == ("?", "not asked")
 
 
 def test_a_code_of_a_failure_is_told_in_plain_words_wherever_it_stands():
@@ -64,5 +66,9 @@ def test_a_code_of_a_failure_is_told_in_plain_words_wherever_it_stands():
     assert text.plain("wrong-values@inline-fallbacks, but 2.14.0 is ok") == (
         "wrong numbers after inlining, but 2.14.0 is ok"
     )
+    twice = "wrong-values@run: inlined module: shape differs; shape differs"
+    once = "wrong numbers in a call: shape differs, in the inlined module already"
+    assert text.plain(f"{twice}, but 2.14.0 is ok") == f"{once}, but 2.14.0 is ok"
+    assert text.plain(f"{twice}; numbers differ") == f"{once}; numbers differ"
     assert text.plain("timeout@run") == "no end in time in a call"
     assert text.plain("write to user@save.example") == "write to user@save.example"

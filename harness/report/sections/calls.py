@@ -169,7 +169,7 @@ def safest(records: SaveRecords) -> list[str]:
 def _ends(record: CallRecord, models: int) -> str:
     told = [
         f"silently wrong for {record.silent or 'none'} of {text.plural(models, 'model')}",
-        f"right numbers for {record.right}",
+        f"right for {record.right}",
     ]
     if record.warned:
         told.append(f"wrong with a warning for {record.warned}")

@@ -67,7 +67,7 @@ def _told(block: VersionBlock, row: VersionRow) -> dict[str, Value]:
 
 
 def _by_family(row: VersionRow, families: Sequence[str]) -> dict[str, Value]:
-    cells = {cell.family: text.cell_ok(cell) for cell in row.families}
+    cells = {cell.family: text.cell_right(cell) for cell in row.families}
     return {f"family {family}": cells.get(family) for family in families}
 
 
