@@ -27,6 +27,7 @@ from harness.cli.common import tell, toolchain_for
 from harness.cli.running import seen_through
 from harness.gate.attribution import Difference, difference, difference_parts
 from harness.gate.findings import Gate, gate_line
+from harness.gate.plain_words import plain
 from harness.gate.qualify import Decision, Qualification
 from harness.gate.qualify_words import stopped_by_lines, tally_lines
 from harness.report.benching import write_bench
@@ -177,8 +178,10 @@ def _written_verdict(
     tell(sizes_sentence(supplement.sizes))
     if same_inliner(q):
         tell(same_inliner(q))
-    for change in (q.stoppers or q.warnings)[:_SHOWN]:
-        tell(f"  {change.key.case} [{change.key.lane}: {change.key.route}]: {change.message[:160]}")
+    first = {change.key.case: change for change in reversed(q.stoppers or q.warnings)}
+    for change in list(reversed(first.values()))[:_SHOWN]:
+        where = f"{change.key.case} [{change.key.lane}: {change.key.route}]"
+        tell(f"  {where}: {plain(change.message)[:160]}")
         tell(f"      {change.command}")
     if supplement.gate:
         tell(supplement.gate)

@@ -16,7 +16,8 @@ from typing import Final
 from harness.base.words import listed, plural
 from harness.catalogue.releases import ordered_subjects
 from harness.gate.attribution import Attributed
-from harness.gate.qualify import Severity, severity_by, severity_of
+from harness.gate.pairs import of_user
+from harness.gate.qualify import Severity, calls_and_splits, severity_by, severity_of
 from harness.gate.verdict import ReachOf
 from harness.register.facts import UNSUPPORTED, Fact, place_of
 from harness.register.table import Table, asked_of
@@ -55,7 +56,7 @@ class OwnTorch:
     """A release in the environment that has the torch which it pins.
 
     Attributes:
-        calls: the user calls that were asked, by what they do to their user.
+        calls: the user calls that were asked, by what they do to their user, by whichever builder.
         splits: how many cells of the graph lane were asked.
         unlike: the cells of both lanes that the table says other of in the pinned environment,
             or of segments there, where their builder was not asked.
@@ -109,11 +110,16 @@ def _own_torch(
     causes: Mapping[CellKey, Collection[str]],
 ) -> OwnTorch:
     ended = [record for record in records if record.state is CellState.ENDED]
+    calls: dict[CellKey, Severity] = {}
+    for record in ended:
+        if record.key.lane is Lane.PACKAGE:
+            place, severity = of_user(record.key), severity_of(record)
+            calls[place] = max(severity, calls.get(place, severity))
     return OwnTorch(
         release=release,
         environment=environment,
-        calls=Counter(severity_of(record) for record in ended if record.key.lane is Lane.PACKAGE),
-        splits=sum(record.key.lane is Lane.GRAPH for record in ended),
+        calls=Counter(calls.values()),
+        splits=calls_and_splits(record.key for record in ended)[1],
         unlike=tuple(_unlike(ended, release, table, causes)),
     )
 
@@ -200,7 +206,7 @@ def _kinds(each: OwnTorch, titles: Mapping[str, str]) -> tuple[str, ...]:
         lines.append("as in the pinned environment, cell by cell")
     for worse, held, how in _HOW:
         cells = each.of(worse=worse, held=held)
-        calls, splits = (sum(one.key.lane is lane for one in cells) for lane in reversed(_LANES))
+        calls, splits = calls_and_splits(one.key for one in cells)
         if not cells:
             continue
         names = Counter(name for unlike in cells for name in unlike.defects)

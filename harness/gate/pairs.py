@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from harness.wire.builders import PINNED, Builder, BuilderKind, Environment
+from harness.wire.builders import EMULATED, PINNED, SEGMENT, Builder, BuilderKind, Environment
 from harness.wire.records import CellKey, CellRecord
+from harness.wire.routes import Lane
 from harness.wire.vocabulary import CellState
 
 K = TypeVar("K")
@@ -68,6 +69,18 @@ EXACT: Final = Pairing()
 def without_subject(key: CellKey) -> CellKey:
     """A cell's coordinates but for the subject, which is empty."""
     return EXACT.place(key)
+
+
+def of_user(key: CellKey) -> CellKey:
+    """What a user does in a cell: one case by one call, or one split, in whichever environment.
+
+    What builds and runs its engines, and the torch, are one environment or another of the same.
+    """
+    lane = Lane.PACKAGE if key.lane is Lane.ENGINE else key.lane
+    bare = without_subject(key)
+    return dataclasses.replace(
+        bare, lane=lane, builder=SEGMENT, executor=EMULATED, environment=PINNED
+    )
 
 
 def side_of(

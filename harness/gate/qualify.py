@@ -24,7 +24,7 @@ from typing import Final
 
 from harness.gate.attribution import Attributed
 from harness.gate.measured import Measured, measured
-from harness.gate.pairs import Pair, Pairing, both_asked, compare, pairing_of, side_of
+from harness.gate.pairs import Pair, Pairing, both_asked, compare, of_user, pairing_of, side_of
 from harness.gate.verdict import ReachOf, by_lane
 from harness.register.defects import Defect, Register
 from harness.runs.commands import HERE, Places, explain_command
@@ -97,11 +97,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of cells that both subjects were asked, each counted once.
+    """What became of a user's calls, or of splits, that both subjects were asked, each once.
 
-    ``regressed`` forbid to ship. ``fixed`` are right now. ``louder`` were wrong without or with a
-    warning and now raise, or warn. ``otherwise`` changed in another way that is still a failure.
-    ``broken`` do the same harm as before.
+    Of one that was asked in several environments (`of_user`) the worst counts. ``regressed`` forbid
+    to ship. ``fixed`` are right now. ``louder`` were wrong without or with a warning and now raise,
+    or warn. ``otherwise`` changed in another way that is still a failure. ``broken`` do the same
+    harm as before.
     """
 
     asked: int = 0
@@ -135,11 +136,12 @@ class ShownDefect:
 
 @dataclass(frozen=True)
 class Stopper:
-    """In how many of the cells that forbid to ship one defect shows; None is for no known one."""
+    """In how many calls and splits that forbid to ship one defect shows; None: no known one."""
 
     defect: Defect | None
     severity: Severity
-    cells: int
+    calls: int
+    splits: int
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,7 @@ class Qualification:
     tallies: Mapping[tuple[bool, Reach], Tally] = field(default_factory=dict)
     """By whether the whole package was called, and by who makes the splits."""
     scope: str = ""  # what alone was asked, where it was not the whole corpus in both lanes
+    environments: int = 1  # the most in which both were asked one call of a user
 
     def worse(self, harm: Severity, *reaches: Reach) -> tuple[Change, ...]:
         """The cells of splits of these reaches that now do this harm, and did a smaller one."""
@@ -251,6 +254,7 @@ def qualify(
         stopped_by=_stopped_by(changes, shown, known),
         tallies=_tallies(asked, reach_of),
         scope=scope,
+        environments=max(Counter(of_user(place) for place in asked).values(), default=1),
     )
 
 
@@ -286,36 +290,47 @@ def _changes(
 def _stopped_by(
     changes: Iterable[Change], shown: Iterable[Attributed], register: Register
 ) -> tuple[Stopper, ...]:
-    """By which defects the cells that forbid to ship fail; one may fail by several."""
+    """By which defects the calls and splits that forbid to ship fail; one may fail by several."""
     stoppers = {each.key: each for each in changes if each.forbids and each.reach in MADE}
     behind: dict[CellKey, set[str]] = {key: set() for key in stoppers}
     for due in shown:
         told = due.key in behind and due.defect and due.fact.harm
         if told and _SEVERITIES[Harm(due.fact.harm)] >= Severity.ERROR:
             behind[due.key].add(due.defect)
-    counts = Counter(
-        (defect, stoppers[key].after)
-        for key, defects in behind.items()
-        for defect in defects or ("",)
-    )
-    order = sorted(counts, key=lambda each: (-each[1], -counts[each], each[0]))
+    counts: dict[tuple[str, Severity], set[CellKey]] = {}
+    for key, defects in behind.items():
+        for defect in defects or ("",):
+            counts.setdefault((defect, stoppers[key].after), set()).add(of_user(key))
+    order = sorted(counts, key=lambda each: (-each[1], -len(counts[each]), each[0]))
     return tuple(
-        Stopper(register.by_id.get(name), severity, counts[name, severity])
+        Stopper(register.by_id.get(name), severity, *calls_and_splits(counts[name, severity]))
         for name, severity in order
     )
 
 
+def calls_and_splits(places: Iterable[CellKey]) -> tuple[int, int]:
+    """How many calls of a user, and how many splits of the graph lane alone, these cells are."""
+    lanes = Counter(place.lane for place in {of_user(place) for place in places})
+    return lanes[Lane.PACKAGE], lanes[Lane.GRAPH]
+
+
 def _tallies(asked: _Asked, reach_of: ReachOf) -> dict[tuple[bool, Reach], Tally]:
+    fates: dict[CellKey, set[str]] = {}
+    where: dict[CellKey, tuple[bool, Reach]] = {}
+    for place, (one, other) in asked.items():
+        fates.setdefault(of_user(place), set()).add(_fate(severity_of(one), severity_of(other)))
+        where[of_user(place)] = other.key.lane is not Lane.GRAPH, reach_of(other.key)
     counts: dict[tuple[bool, Reach], Counter[str]] = {}
-    for one, other in asked.values():
-        where = other.key.lane is not Lane.GRAPH, reach_of(other.key)
-        counts.setdefault(where, Counter()).update(
-            ["asked", _fate(severity_of(one), severity_of(other))]
-        )
+    for place, of in fates.items():
+        worst = min(of, key=_WORST_FIRST.index)
+        counts.setdefault(where[place], Counter()).update(["asked", worst])
     return {
-        where: Tally(**{name: count for name, count in of.items() if name != "right"})
-        for where, of in counts.items()
+        at: Tally(**{name: count for name, count in of.items() if name != "right"})
+        for at, of in counts.items()
     }
+
+
+_WORST_FIRST: Final = ("regressed", "broken", "otherwise", "louder", "fixed", "right")
 
 
 def _fate(before: Severity, after: Severity) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from harness.base.words import plural
-from harness.gate.qualify import Decision, Qualification, Severity, summed
+from harness.gate.pairs import of_user
+from harness.gate.qualify import Decision, Qualification, Severity, calls_and_splits, summed
+from harness.wire.records import CellKey
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import Reach, SubjectKind
 
@@ -59,17 +61,25 @@ def why_words(q: Qualification) -> str:
     """
     if q.decision is not Decision.DO_NOT_SHIP:
         return ""
-    cells, worse = len(q.stoppers), Counter(change.after for change in q.stoppers)
-    calls = q.tallies.get((True, Reach.PRODUCT))
-    unit = "call" if calls and calls.regressed == cells else "cell"
-    silent, warned = worse[Severity.SILENT], worse[Severity.WARNED]
+    worst: dict[CellKey, Severity] = {}
+    for change in q.stoppers:
+        place = of_user(change.key)
+        worst[place] = max(change.after, worst.get(place, change.after))
+    counts = Counter(worst.values())
+    silent, warned = counts[Severity.SILENT], counts[Severity.WARNED]
     told = f", {silent} of them silently" if silent else ""
     told += f", {warned} with a warning" if warned else ""
     ended = any(change.before >= Severity.ERROR for change in q.stoppers)
     gets = "gets right or stops" if ended else "gets right"
     before, now = q.baseline.subject, q.candidate.subject
-    fail = "fails" if cells == 1 else "fail"
-    return f"{plural(cells, unit)} that {before} {gets} {fail} in {now}{told}."
+    fail = "fails" if len(worst) == 1 else "fail"
+    return f"{_counted(*calls_and_splits(worst))} that {before} {gets} {fail} in {now}{told}."
+
+
+def _counted(calls: int, splits: int) -> str:
+    """``9 calls``, ``9 calls and 2 splits``."""
+    told = ((calls, "call"), (splits, "split"))
+    return " and ".join(plural(count, what) for count, what in told if count)
 
 
 def tally_lines(q: Qualification, *, total: bool = False) -> list[tuple[str, str]]:
@@ -100,12 +110,14 @@ def tally_lines(q: Qualification, *, total: bool = False) -> list[tuple[str, str
         always = (regressed, "fixed", "broken before", "right")
         words = [f"{count:,} {what}" for what, count in counts.items() if count or what in always]
         several = name.replace("split", "splits") if "split" in name else ""
-        lines.append((plural(tally.asked, name, several), ", ".join(words)))
+        several_of = f"; each in up to {q.environments} environments, of which the worst counts"
+        worst = several_of if where[0] and q.environments > 1 else ""
+        lines.append((plural(tally.asked, name, several), f"{', '.join(words)}{worst}"))
     return lines
 
 
 def stopped_by(q: Qualification) -> list[tuple[str, str, str]]:
-    """What forbids to ship, by known defect: its id, its title, and its cells by harm.
+    """What forbids to ship, by known defect: its id, its title, and its calls by harm.
 
     The id is empty for the failures of no known defect, which stand together.
     """
@@ -114,11 +126,11 @@ def stopped_by(q: Qualification) -> list[tuple[str, str, str]]:
         unknown = ("", "new failures, of no known defect")
         named = (each.defect.id, each.defect.title) if each.defect else unknown
         told.setdefault(named, []).append(
-            f"{each.severity.name.lower()}, {plural(each.cells, 'cell')}"
+            f"{each.severity.name.lower()}, {_counted(each.calls, each.splits)}"
         )
     return [(name, title, "; ".join(harms)) for (name, title), harms in told.items()]
 
 
 def stopped_by_lines(q: Qualification) -> list[str]:
-    """What forbids to ship, a line for each known defect: its title, and its cells by harm."""
+    """What forbids to ship, a line for each known defect: its title, and its calls by harm."""
     return [f"{title} ({harms})" for _, title, harms in stopped_by(q)]

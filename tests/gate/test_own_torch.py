@@ -133,3 +133,9 @@ def test_a_tensorrt_rtx_that_the_pinned_environment_does_not_ask_is_held_against
         "no known defect",
     )
     assert not seen(record(with_another), rows=(asked,))[0].unlike
+
+
+def test_a_call_with_engines_of_two_builders_is_one_call_and_the_worst_of_them_counts():
+    rtx = dataclasses.replace(with_torch("2.14.0", "2.14.0"), builder=Builder("tensorrt-rtx-1.6"))
+    ((_, told, _),) = lines(call("2.14.0"), record(rtx, failed(Oracle.COMPLETION)))
+    assert told == "1 user call: 0 right, 1 raise, 0 silently wrong"

@@ -9,8 +9,16 @@ import pytest
 
 from harness.bench.at_sizes import AtSize, AtSizes
 from harness.gate.attribution import Attributed, difference, difference_parts
-from harness.gate.qualify import Decision, Qualification, Severity, qualify, severity_of
-from harness.gate.qualify_words import decision_words, stopped_by_lines, tally_lines
+from harness.gate.qualify import (
+    Decision,
+    Qualification,
+    Severity,
+    Tally,
+    qualify,
+    severity_of,
+    summed,
+)
+from harness.gate.qualify_words import decision_words, stopped_by_lines, tally_lines, why_words
 from harness.register.facts import Fact
 from harness.report.pages.qualify_page import (
     Supplement,
@@ -304,8 +312,8 @@ def test_what_forbids_to_ship_is_told_by_defects_the_worst_first():
     )
     title = KNOWN.by_id["is-known"].title
     assert stopped_by_lines(told) == [
-        f"{title} (silent, 1 cell)",
-        "new failures, of no known defect (error, 1 cell)",
+        f"{title} (silent, 1 split)",
+        "new failures, of no known defect (error, 1 split)",
     ]
     assert stopped_by_lines(held(*sound())) == []
 
@@ -319,7 +327,7 @@ def test_a_defect_that_is_silent_here_and_raises_there_forbids_in_one_line():
     ]
     told = qualify([*before, wrong, raises], CASES, OLD, NEW, by_one, KNOWN, reach_of=reach_of)
     title = KNOWN.by_id["is-known"].title
-    assert stopped_by_lines(told) == [f"{title} (silent, 1 cell; error, 1 cell)"]
+    assert stopped_by_lines(told) == [f"{title} (silent, 1 split; error, 1 split)"]
 
 
 def figure(effect: Estimate, change: Change, control: Estimate = EXACT) -> AtSize:
@@ -407,12 +415,16 @@ def test_the_first_line_says_what_the_decision_rests_on(form):
     assert "on CPU evidence; no GPU has run it" in first
 
 
-@FORMS
-def test_what_the_candidate_does_otherwise_stands_on_the_first_screen(form):
-    parts = ('mends: "A title"', "all else as 2.13.0")
-    first = form(held(*sound()), {}, Supplement(defects=parts)).partition("Fixed")[0]
-    assert html.unescape(first).count(parts[0]) == 1
-    assert "In defects" not in form(held(*sound()), {})
+def test_what_the_candidate_does_otherwise_stands_on_the_first_screen_kind_by_kind():
+    parts = ('mends: "A title"', 'mends: "Another"', "all else as 2.13.0")
+    told = Supplement(defects=parts)
+    first = qualification_markdown(held(*sound()), {}, told).partition("Fixed")[0]
+    assert f"- **In defects**: {'; '.join(parts)}" in first
+    first = html.unescape(qualification_html(held(*sound()), {}, told)).partition("Fixed")[0]
+    assert '<dt>Mends</dt><dd>"A title" <details><summary>and others</summary>' in first
+    assert "<dt>Else</dt><dd>all else as 2.13.0</dd>" in first
+    assert first.count('"Another"') == 1
+    assert "Mends" not in qualification_html(held(*sound()), {})
 
 
 def in_both_lanes() -> list[CellRecord]:
@@ -492,8 +504,29 @@ def test_what_forbids_to_ship_is_named_on_the_page_and_among_the_defects(form):
     assert parts[0] == 'breaks: "It is is-known" in 1 cell'
     first = html.unescape(form(q, {}, Supplement(defects=parts))).partition("Fixed")[0]
     assert "1 call that 2.13.0 gets right fails in 2.14.0, 1 of them silently." in first
-    assert "It is is-known (silent, 1 cell)" in first
+    assert "It is is-known (silent, 1 call)" in first
     assert "Regressed by" not in form(held(*sound()), {})
+
+
+def test_a_user_s_call_in_several_environments_is_one_call_and_the_worst_of_them_counts():
+    def segments(who: str, *verdicts: Verdict) -> CellRecord:
+        place = dataclasses.replace(key("plain", who, "retrace"), lane=Lane.PACKAGE)
+        return record(place, *verdicts)
+
+    sound_both = [segments("2.13.0"), segments("2.14.0")]
+    q = held(*sound_both, rtx("2.13.0", "1.5.0.114"), rtx("2.14.0", "1.6.1.120", WRONG))
+    each = "; each in up to 2 environments, of which the worst counts"
+    counts = f"1 regressed, 0 fixed, 0 broken before, 0 right{each}"
+    assert (q.compared, dict(tally_lines(q))) == (2, {"1 user call": counts})
+    worse = [segments("2.13.0"), segments("2.14.0", ERROR)]
+    twice = held(*worse, rtx("2.13.0", "1.5.0.114"), rtx("2.14.0", "1.6.1.120", WRONG))
+    assert why_words(twice) == "1 call that 2.13.0 gets right fails in 2.14.0, 1 of them silently."
+    assert stopped_by_lines(twice) == [
+        "new failures, of no known defect (silent, 1 call; error, 1 call)"
+    ]
+    mended = [segments("2.13.0", ERROR), segments("2.14.0")]
+    still = held(*mended, rtx("2.13.0", "1.5.0.114", ERROR), rtx("2.14.0", "1.6.1.120", ERROR))
+    assert summed(still.tallies.values()) == Tally(asked=1, broken=1)
 
 
 def rtx_place(of: CellKey) -> dict[str, str]:

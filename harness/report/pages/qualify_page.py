@@ -164,6 +164,8 @@ def _rendered(
         verdict=verdict_of(q),
         same_inliner=same_inliner(q),
         defects=supplement.defects,
+        defects_by_kind=_by_kind(supplement.defects),
+        packages=any(called for called, _ in q.tallies),
         gate=supplement.gate,
         scope=f"{' and '.join(q.lanes) or 'no'} lane",
         tallies=tally_lines(q),
@@ -184,6 +186,15 @@ def _rendered(
         interval=words.interval,
         emulated=EMULATED,
     )
+
+
+def _by_kind(parts: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """What `difference_parts` tells by what it says of defects: ``mends``, and each title."""
+    if not parts:
+        return []
+    *told, rest = (part.partition(": ") for part in parts)
+    kinds = itertools.groupby(told, key=lambda part: part[0])
+    return [*((kind, [name for _, _, name in of]) for kind, of in kinds), ("else", [rest[0]])]
 
 
 def _worse(q: Qualification) -> list[tuple[str, str, Sequence[Change]]]:

@@ -172,7 +172,7 @@ def _breaks(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
     if not mine:
         return
     cells = sum(each.cells for each in mine)
-    regressed = sum(tally.regressed for tally in q.tallies.values())
+    regressed = sum(change.forbids for change in q.changes)
     otherwise = f", {cells - regressed} of which failed before" if 0 < regressed < cells else ""
     items = tuple(
         Item(
