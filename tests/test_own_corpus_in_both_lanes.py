@@ -1,7 +1,12 @@
 """A user's own cases go through whole packages as well as through the inliners alone."""
 
+import json
+import re
+import shutil
+
 import pytest
 
+from tests.check.users import MODELS
 from tests.commands import harness
 
 CASES = """
@@ -105,3 +110,33 @@ def test_a_fallback_that_no_package_takes_is_wrong_use_in_one_line(place, toolch
     assert error.startswith(f"error: {place}:")
     assert f": {case} {says}" in error
     assert "gate:" not in done.stdout
+
+
+def named_in(told: str) -> set[str]:
+    """The known defects of the lines that say what is wrong, those that look alike as one."""
+    wrong = re.findall(r"^  speech in .* \((.+)\)$", told, re.MULTILINE)
+    return {name for each in wrong for name in each.split(", ")}
+
+
+def test_a_run_and_all_that_reads_it_name_the_defects_that_check_names(toolchain, tmp_path):
+    file = tmp_path / "models.toml"
+    shutil.copy(MODELS.with_name("speech.py"), tmp_path)
+    file.write_text(
+        '[speech]\nmodel = "speech.py:Encoder"\nfallback = ["aten.where.self"]\n'
+        'dynamic = "speech.py:dynamic_shapes"\n'
+    )
+    asked = ("--releases", "2.14.0", "--jobs", "1", "--out", tmp_path / "out")
+    checked = harness("check", file, "--no-reduce", *asked)
+    assert checked.returncode == 0, checked.stderr
+    (model,) = json.loads((tmp_path / "out/latest/check.json").read_text())["models"]
+    causes = [" or ".join(c["defects"]) for call in model["calls"] for c in call["causes"]]
+    assert "size-comes-out-as-a-tensor" in causes
+    done = harness("run", "--corpus", file, *asked)
+    run = (tmp_path / "out" / "latest").resolve()
+    summary = ("summary", run, "--out", tmp_path / "out")
+    assert named_in(done.stdout) == named_in(harness(*summary).stdout) == {*causes}
+    words = ("explain", "speech", "--route", "no-retrace", "--subject", "2.14.0", "--run", run)
+    told = [each for each in harness(*words).stdout.splitlines() if each.startswith("known defect")]
+    assert [each.partition(",")[0] for each in told] == ["known defect size-comes-out-as-a-tensor"]
+    (run / "lacking.jsonl").unlink()  # of a run of before nobody knows what the model lacks
+    assert "rows-for-outputs or size-comes-out-as-a-tensor" in named_in(harness(*summary).stdout)

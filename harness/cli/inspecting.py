@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +17,7 @@ from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import captures, cases_here, out, tell, toolchain_for
 from harness.cli.named_cells import (
+    NamedCells,
     NamedSubject,
     case_of,
     known_case,
@@ -25,17 +26,20 @@ from harness.cli.named_cells import (
     newest_with,
     places_of,
 )
+from harness.gate.attribution import Attributed
+from harness.register.defects import read_register
 from harness.register.expected import read_expectations
 from harness.register.facts import Place
 from harness.report.flattened import drawn, write
 from harness.run import doctor as checks
+from harness.run.judged_run import own_defects
 from harness.runs.case_filter import select_cases
 from harness.runs.run_directory import LATEST
 from harness.toolchain import clean
 from harness.toolchain.rig_client import absolute, ask_rig, split_text
 from harness.wire.builders import SEGMENT
 from harness.wire.record_json import to_json
-from harness.wire.records import CaseInfo
+from harness.wire.records import CaseInfo, CellKey
 from harness.wire.routes import Lane, Route
 
 
@@ -128,7 +132,17 @@ def explain_command(
             if not number:
                 raise
             tell(f"the {chosen} lane, which has the inliner alone, does not answer: {error.what}")
-        for line in [] if places else known_defects(info, mode, subject, cells.routes, like):
+
+        def is_one(key: CellKey, cells: NamedCells = cells) -> bool:
+            same = (key.case, key.capture, key.subject) == (info.name, mode, cells.spec.subject)
+            return same and key.route in cells.routes and str(key.builder).startswith(builder)
+
+        known = (
+            told_of_own(own_defects(is_one, places, run, out_dir))
+            if places
+            else known_defects(info, mode, subject, cells.routes, like)
+        )
+        for line in known:
             tell(line)
 
 
@@ -146,6 +160,19 @@ def known_defects(
         f"known defect {name}, by {', '.join(dict.fromkeys(by))}: {of[name].title}"
         for name, by in found.items()
         if name in of
+    ]
+
+
+def told_of_own(shown: Iterable[Attributed]) -> list[str]:
+    """The defects that a user's cells bear the signs of; those that look alike share a line."""
+    of, found = read_register().by_id, dict[tuple[str, ...], list[str]]()
+    for each in shown:
+        if names := (each.defect,) if each.defect else each.alike:
+            found.setdefault(names, []).append(each.key.route)
+    return [
+        f"known defect {' or '.join(names)}, by {', '.join(dict.fromkeys(by))}: "
+        f"{' or '.join(of[name].title for name in names)}"
+        for names, by in found.items()
     ]
 
 

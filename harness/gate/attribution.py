@@ -321,22 +321,29 @@ def due_to(
     Args:
         subject: as the record names it.
         like: the release that a candidate is held against.
-        lacks: what the model has not, by the names of `MODELS` and `NEEDS` of the register. A
-            defect that needs it is not the cause, whatever its sign says. And a sign that is told
-            of some cases alone, since it says little, is enough where the model has what the
-            defect needs.
+        lacks: what the model has not, where `Table.lacking` does not say. A defect that needs it
+            is not the cause, whatever its sign says. And a sign that is told of some cases alone,
+            since it says little, is enough where the model has what the defect needs.
     """
-    if lacks:
-        due = due_to(place, fact, subject, table, register, like)
-        met = tuple(defect for defect in due if defect.met_by(lacks))
-        return met or tuple(
-            defect
-            for defect in register.defects
-            if defect.needs
-            and defect.met_by(lacks)
-            and defect.alive_in(subject)
-            and defect.signed_in_any_case(place, fact)
-        )
+    due = _signed(place, fact, subject, table, register, like)
+    lacks = lacks or table.lacking.get(place.case, ())
+    if not lacks:
+        return due
+    met = tuple(defect for defect in due if defect.met_by(lacks))
+    return met or tuple(
+        defect
+        for defect in register.defects
+        if defect.needs
+        and defect.met_by(lacks)
+        and defect.alive_in(subject)
+        and defect.signed_in_any_case(place, fact)
+    )
+
+
+def _signed(
+    place: Place, fact: Fact, subject: str, table: Table, register: Register, like: str
+) -> tuple[Defect, ...]:
+    """As `due_to`, of a model of which nobody knows what it has."""
     if table.stands_for(subject, like) == subject:
         return tuple(register.candidates(place, fact, [subject]))
     entries = [table.expected(place, release).get(fact.seen) for release in table.releases]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -181,13 +181,11 @@ def model_answer(
     releases: Sequence[str],
     table: Table,
     register: Register,
-    lacks: Collection[str] = (),
 ) -> ModelAnswer:
     """Read the package lane's cells of a model.
 
     Args:
         releases: those that were asked, the newest first.
-        lacks: what the model has not, as `due_to` takes it.
     """
     mine = [
         record
@@ -196,12 +194,12 @@ def model_answer(
     ]
     calls: dict[tuple[str, Route], CallAnswer] = {}
     for record in mine:
-        calls[record.key.subject, record.key.route] = _call(record, table, register, lacks)
+        calls[record.key.subject, record.key.route] = _call(record, table, register)
     packed = {
         record.key.subject: cause
         for record in mine
         if packs_otherwise(record)
-        for cause in _causes(record, table, register, lacks)
+        for cause in _causes(record, table, register)
         if cause.says == _PACKED
     }
     for at, call in calls.items():
@@ -241,9 +239,7 @@ def standing_of(record: CellRecord) -> Standing:
     return _OF_HARM[record.harm] if record.state is CellState.ENDED else Standing.NOT_ASKED
 
 
-def _call(
-    record: CellRecord, table: Table, register: Register, lacks: Collection[str]
-) -> CallAnswer:
+def _call(record: CellRecord, table: Table, register: Register) -> CallAnswer:
     key = record.key
     if record.state is not CellState.ENDED:
         return CallAnswer(
@@ -256,18 +252,16 @@ def _call(
     standing = standing_of(record)
     if standing is Standing.RIGHT:
         return CallAnswer(key.subject, key.route, standing)
-    causes = _causes(record, table, register, lacks)
+    causes = _causes(record, table, register)
     return CallAnswer(key.subject, key.route, standing, _speaking(causes, record.harm))
 
 
-def _causes(
-    record: CellRecord, table: Table, register: Register, lacks: Collection[str]
-) -> list[Cause]:
+def _causes(record: CellRecord, table: Table, register: Register) -> list[Cause]:
     place, subject = place_of(record.key), record.key.subject
     causes = []
     for fact in facts_of(record):
         if fact.harm and Harm(fact.harm) is not Harm.COSMETIC:
-            due = due_to(place, fact, subject, table, register, lacks=lacks)
+            due = due_to(place, fact, subject, table, register)
             causes.append(Cause(due, fact.says, Harm(fact.own_harm)))
     return causes
 

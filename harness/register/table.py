@@ -52,12 +52,14 @@ class Table:
     """All entries, and the subjects that they are about.
 
     ``asked`` has the subjects that runs have asked, by `asked_of` of a place. ``without_rows`` are
-    the defects that no row shows.
+    the defects that no row shows. ``lacking`` says of a user's own case what its model surely has
+    not, by the names of `MODELS` and `NEEDS` of the register.
     """
 
     entries: Mapping[Entry, frozenset[str]] = field(default_factory=dict)
     asked: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
     without_rows: frozenset[str] = frozenset()
+    lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @functools.cached_property
     def releases(self) -> tuple[str, ...]:

@@ -190,9 +190,8 @@ def check(
         options,
         corpus=(str(place.resolve()),),
         lanes=(Lane.PACKAGE, Lane.GRAPH),
-        splits_of=releases[0],
     )
-    corpus, splits = _read_models(options, toolchain)
+    corpus, splits = _read_models(options, toolchain, releases[0])
     runs: list[JudgedRun] = []
     asked: list[str] = []
     older = [release.version for release in catalogue if release.package_routes]
@@ -245,9 +244,8 @@ def check_here(
         lanes=(Lane.ENGINE,),
         environment=MATCHED,
         releases=installed.release,
-        splits_of=installed.release,
     )
-    corpus, splits = _read_models(options, toolchain)
+    corpus, splits = _read_models(options, toolchain, installed.release)
     shown = progress(corpus.cases)
     on_split = splits.told_to(shown.say)
     judged = run(options, toolchain, catalogue, shown, corpus=corpus, on_split=on_split)
@@ -268,7 +266,8 @@ class _Splits:
         of: by model, as `harness.rig.workers.model_split` tells.
     """
 
-    def __init__(self, models: Sequence[CaseInfo]) -> None:
+    def __init__(self, models: Sequence[CaseInfo], newest: str) -> None:
+        self._newest = newest
         self.models = tuple(each.name for each in models)
         self.of: dict[str, Mapping[str, Any]] = {}
         for each in models:
@@ -290,6 +289,8 @@ class _Splits:
         """What keeps a split; of several models it says each."""
 
         def on_split(split: Mapping[str, Any]) -> None:
+            if split["subject"] != self._newest:
+                return
             self.add(split)
             engines = plural(split["engines"], "engine") if "engines" in split else "not compiled"
             if len(self.models) > 1:
@@ -298,19 +299,19 @@ class _Splits:
 
         return on_split
 
-    def add_missing(self, newest: str, records: Iterable[CellRecord]) -> None:
+    def add_missing(self, records: Iterable[CellRecord]) -> None:
         """Add the models of which nothing was told because the process that splits them ended."""
         for record in records:
             key = record.key
-            if (key.subject, key.route) != (newest, Route.COMPILE) or key.case in self.of:
+            if (key.subject, key.route) != (self._newest, Route.COMPILE) or key.case in self.of:
                 continue
             ended = record.verdict(Oracle.COMPLETION)
             wrong = f"{key.case}: the process that exports the model ended: {ended.message}"
             told = {"wrong": wrong} if ended.stage is Stage.CAPTURE else {"refused": ended.message}
-            self.add({"case": key.case, "lacks": (), **told})
+            self.add({"case": key.case, **told})
 
 
-def _read_models(options: RunOptions, toolchain: Toolchain) -> tuple[Corpus, _Splits]:
+def _read_models(options: RunOptions, toolchain: Toolchain, newest: str) -> tuple[Corpus, _Splits]:
     """The models that can be asked, and what is known of the splits of all.
 
     Raises:
@@ -318,7 +319,7 @@ def _read_models(options: RunOptions, toolchain: Toolchain) -> tuple[Corpus, _Sp
     """
     corpus = corpus_at(options.corpus, toolchain)
     right = tuple(each for each in corpus.cases if not each.wrong)
-    return dataclasses.replace(corpus, cases=right), _Splits(corpus.cases)
+    return dataclasses.replace(corpus, cases=right), _Splits(corpus.cases, newest)
 
 
 def _answers(
@@ -326,7 +327,7 @@ def _answers(
 ) -> tuple[ModelAnswer, ...]:
     records: list[CellRecord] = [record for each in runs for record in each.records.values()]
     known = runs[0].expectations
-    splits.add_missing(releases[0], records)
+    splits.add_missing(records)
     if lost := [model for model in splits.models if model not in splits.of]:
         raise SurroundingsError(
             f"{', '.join(lost)}: nothing is known of its split, since the process that makes it "
@@ -335,9 +336,7 @@ def _answers(
     return tuple(
         ModelAnswer(model, tuple(releases), (), {}, None, wrong)
         if (wrong := splits.of[model].get("wrong", ""))
-        else model_answer(
-            model, records, releases, known.table, known.register, splits.of[model]["lacks"]
-        )
+        else model_answer(model, records, releases, known.table, known.register)
         for model in splits.models
     )
 

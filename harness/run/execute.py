@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,7 +42,7 @@ def execute(
     progress: Progress,
     subjects: Sequence[SubjectSpec],
     sites: Sites,
-    on_split: OnSplit = lambda _: None,
+    on_split: OnSplit | None = None,
 ) -> JudgedRun:
     """Run what is missing of a folder's plan, then judge the whole and write the results."""
     packages = any(cell.key.lane is not Lane.GRAPH for cell in folder.plan())
@@ -60,7 +60,7 @@ def _execute(
     progress: Progress,
     subjects: Sequence[SubjectSpec],
     sites: Sites,
-    on_split: OnSplit,
+    on_split: OnSplit | None,
 ) -> JudgedRun:
     started = time.perf_counter()
     records = folder.records()
@@ -79,6 +79,16 @@ def _execute(
         folder.append(record)
         records[record.key.cell_id] = record
         progress.ended(record)
+
+    lacking = folder.lacking()
+
+    def told_split(split: Mapping[str, Any]) -> None:
+        case = split["case"]
+        if split.get("lacks") and case not in lacking:
+            lacking[case] = tuple(split["lacks"])
+            folder.add_lacking(case, lacking[case])
+        if on_split is not None and split["subject"]:
+            on_split(split)
 
     def known(key: CellKey) -> CellRecord | None:
         return records.get(key.cell_id) or taken.served.get(key.cell_id)
@@ -109,7 +119,7 @@ def _execute(
     try:
         try:
             again = taken.asked_again
-            how = folder, options, toolchain, subjects, sites, on_split, alike.program
+            how = folder, options, toolchain, subjects, sites, told_split, alike.program
             ask = partial(_run_missing, *how)
             if options.budget_s is None:
                 broken = ask(missing, add_asked, again)
@@ -266,7 +276,6 @@ def _run_missing(
             corpus=folder.provenance().corpus,
             executor=package.executor,
             device="cuda" if real else "cpu",
-            splits=spec.subject == options.splits_of,
         )
 
     queues.sort(
@@ -283,6 +292,7 @@ def _run_missing(
             "on_cost": on_cost,
             "broken": broken,
             "launcher": options.launcher,
+            "on_split": on_split,
         }
 
         async def run_queue(jobs: list[Job], setup: WorkerSetup) -> None:
@@ -292,9 +302,7 @@ def _run_missing(
         asked: list[Any] = [
             (partial(run_queue, jobs, with_), with_.subjects) for jobs, with_ in queues
         ]
-        packages: list[Any] = (
-            [(partial(run_groups, groups, on_split=on_split, **how), subjects)] if groups else []
-        )
+        packages: list[Any] = [(partial(run_groups, groups, **how), subjects)] if groups else []
         for run_all, of in asked + packages if options.lanes[0] == Lane.GRAPH else packages + asked:
             now, is_candidate = time.monotonic(), any(spec in candidates for spec in of)
             until = ends if is_candidate or not candidates else (now + ends) / 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -215,6 +215,7 @@ def judged_run(
     provenance, plan = folder.provenance(), folder.plan()
     records = folder.records() if records is None else records
     known, cases = expected.expectations, expected.corpus.cases
+    known = with_lacking(known, folder)
     gone = sorted({cell.key.case for cell in plan} - set(expected.corpus.names))
     if gone:
         raise UsageError(
@@ -247,6 +248,29 @@ def judged_run(
         all_cases=cases,
         scope=_in_budget(provenance, plan) or scope_of(plan, cases),
     )
+
+
+def with_lacking(known: Expectations, folder: RunFolder) -> Expectations:
+    """The expectations with what the models of a run surely have not, where they are a user's."""
+    table = dataclasses.replace(known.table, lacking=folder.lacking())
+    return dataclasses.replace(known, table=table) if table.lacking else known
+
+
+def own_defects(
+    of: Callable[[CellKey], bool], places: Sequence[str], run: str, out: Path
+) -> list[Attributed]:
+    """What cells of the user's own cases at these places show in a run, as its report has it.
+
+    Empty where there is no such run, or where its cases are others.
+    """
+    path = RunFolder.find(run, out)
+    folder = None if path is None else RunFolder(path)
+    if folder is None or folder.provenance().corpus != tuple(places):
+        return []
+    known = with_lacking(read_expectations(corpus=places), folder)
+    asked = [record for record in folder.records().values() if of(record.key)]
+    near = around(folder.provenance().subjects)
+    return attributed(asked, known.table, known.register, near)
 
 
 _known_faults: dict[tuple[object, ...], tuple[Fault, ...]] = {}

@@ -48,14 +48,13 @@ class RunOptions:
     share: bool = True
     shard: tuple[int, int] | None = None
     apart: bool = True  # what a user brought runs in processes of its own
-    splits_of: str = ""  # the release of which workers tell how its package splits each case
     kept: KeptOptions | None = None  # None: nothing is taken or kept
     out: Path = Path("results")
     expectations: Path = EXPECTATIONS
     command_line: tuple[str, ...] = ()
 
 
-#: Is told how a package splits a case, as `harness.rig.workers.model_split` says.
+#: Is told how a subject's package splits a case, as `harness.rig.workers.model_split` says.
 OnSplit = Callable[[Mapping[str, Any]], None]
 
 

@@ -43,15 +43,15 @@ def run(
     progress: Progress,
     subjects: tuple[SubjectSpec, ...] = (),
     corpus: Corpus | None = None,
-    on_split: OnSplit = lambda _: None,
+    on_split: OnSplit | None = None,
 ) -> JudgedRun:
     """Start a run and see it through.
 
     Args:
         subjects: who is judged, where it is not for ``options`` to say.
         corpus: what the options name, if it has been read already.
-        on_split: is told how the package that ``options`` name splits each case; what it raises
-            ends the run.
+        on_split: is told how each package splits each case of a user's own; what it raises ends
+            the run, of which nothing is left.
 
     Raises:
         UsageError, SurroundingsError: as their docstrings say. The run folder, if there is one
@@ -131,7 +131,7 @@ def run(
             )
     except UsageError:
         # A later command is not to take it for a run. Of a wrong model no verdict says anything.
-        if options.splits_of or not folder.records():
+        if on_split is not None or not folder.records():
             folder.discard(before)
         raise
 

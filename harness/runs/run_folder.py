@@ -4,6 +4,7 @@
                      plan.jsonl        every cell, written before the first one starts
                      journal.jsonl     one line an ended cell, appended
                      spent.jsonl       one line a job that ended: what it took (harness.runs.costs)
+                     lacking.jsonl     of a user's own cases what each model surely has not
                      state.json        how far the run is
                      lock              held by the one process that writes
                      candidates/       the files of candidates (harness.runs.candidates)
@@ -30,12 +31,12 @@ from typing import Any, Final, Self
 from harness.base.errors import UsageError
 from harness.base.files import replace_file, written_to
 from harness.runs.commands import HERE, RESULTS, Places, explain_command
-from harness.runs.journal import Journal, read_journal_as
+from harness.runs.journal import Journal, read_journal, read_journal_as
 from harness.runs.plan import PlannedCell, plan_from_jsonl, plan_to_jsonl
 from harness.runs.provenance import Provenance
 from harness.runs.record_table import parquet_bytes, read_parquet
 from harness.runs.run_directory import RunDirectory, foreign_or_damaged
-from harness.wire.record_json import cell_from_text, to_json, words
+from harness.wire.record_json import SCHEMA, cell_from_text, to_json, words
 from harness.wire.records import CaseInfo, CellRecord
 from harness.wire.vocabulary import Outcome
 
@@ -44,6 +45,9 @@ from harness.wire.vocabulary import Outcome
 _SYNC_EVERY_S: Final = 0.2
 #: As JSON data a record takes many times its memory: of a million not all are that at a time.
 _AT_ONCE: Final = 1000
+
+
+_LACKING: Final = "lacking.jsonl"
 
 
 class RunState(enum.StrEnum):
@@ -137,6 +141,20 @@ class RunFolder(RunDirectory):
         self._writing()
         self.write("plan.jsonl", plan_to_jsonl(plan))
         self.__dict__.pop("_plan", None)
+
+    def add_lacking(self, case: str, lacks: Sequence[str]) -> None:
+        """Keep what a user's model surely has not, by the names of `harness.register.defects`."""
+        with Journal(self.path / _LACKING) as journal:
+            journal.append({"schema": SCHEMA, "case": case, "lacks": list(lacks)})
+
+    def lacking(self) -> dict[str, tuple[str, ...]]:
+        """What `add_lacking` was told, by case. Of a run of before nothing is known."""
+        path = self.path / _LACKING
+        if not path.exists():
+            return {}
+        with foreign_or_damaged(path):
+            told = read_journal(path).payloads
+            return {each["case"]: tuple(map(str, each["lacks"])) for each in told}
 
     def write_state(self, state: RunState) -> None:
         """Raises as `append`."""

@@ -107,8 +107,7 @@ class Setup:
 class PackageSetup(Setup):
     """For a worker of the package or engine lane, which lives in one release's whole package.
 
-    ``site`` is None for the package that is installed in the environment. With ``splits`` it tells
-    how the package splits each case.
+    ``site`` is None for the package that is installed in the environment.
     """
 
     release: str
@@ -117,7 +116,6 @@ class PackageSetup(Setup):
     corpus: Sequence[str] = ()
     executor: str = EMULATED
     device: str = "cpu"
-    splits: bool = False
 
     @property
     def forked(self) -> bool:
@@ -139,7 +137,6 @@ class PackageSetup(Setup):
             "corpus": list(self.corpus),
             "executor": self.executor,
             "device": self.device,
-            "splits": self.splits,
             "seed": self.seed,
         }
 

@@ -107,7 +107,8 @@ def test_a_defect_of_what_the_model_has_not_is_not_named():
 
     def named(*lacks: str) -> tuple[str, ...]:
         known = register(keywords, either)
-        told = model_answer("mine", [silent], (NEW,), table(), known, lacks)
+        rows = dataclasses.replace(table(), lacking={"mine": lacks})
+        told = model_answer("mine", [silent], (NEW,), rows, known)
         return tuple(defect.id for defect in told.failing[0].causes[0].defects)
 
     assert named() == ("lost-state", "another")

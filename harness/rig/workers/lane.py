@@ -5,8 +5,8 @@
 A job may hold a drawn program in place of a case's name ("blueprint" or "model", its JSON); with
 "values" the worker also tells what the program has of the structure space.
 
-It speaks as `harness.rig.channel` says. Its setup is that of a lane of `harness.rig.lanes`, and
-"splits": whether it tells how the lane's package splits each case.
+It speaks as `harness.rig.channel` says. Its setup is that of a lane of `harness.rig.lanes`. Of a
+user's own cases it tells how the lane's package splits each, and what each surely has not.
 """
 
 from __future__ import annotations
@@ -31,25 +31,27 @@ class _Worker:
 
         self._report = report
         self._lane = open_lane(setup)
-        self._tells_splits = bool(setup.get("splits"))
+        self._tells_splits = bool(setup["corpus"])
+        self._subject = setup.get("subject", "")
         self.load_errors = self._lane.load_errors
         self.corpus_digest = corpus_digest()
 
     def serve(self, job: Mapping[str, Any]) -> float:
         """Run one case's cells; returns the seconds that were spent inside of stages."""
-        from harness.rig.lanes import PackageLane, serve_cells
+        from harness.rig.lanes import serve_cells
 
         cells = [key_from_json(key) for key in job["cells"]]
         asked = job["case"] if "case" in job else self._drawn(job)
         how = self._lane, asked, job["capture"], cells, self._report, job.get("programs")
         if not self._tells_splits:
             return serve_cells(*how)
-        from harness.rig.workers.model_split import split_of
+        from harness.rig.workers.model_split import told_of
 
-        lane = self._lane
-        assert isinstance(lane, PackageLane)
         return serve_cells(
-            *how, lambda case, prepared: self._report.split(split_of(lane, case, prepared))
+            *how,
+            lambda case, prepared: self._report.split(
+                {"subject": self._subject, **told_of(self._lane, case, prepared)}
+            ),
         )
 
     def _drawn(self, job: Mapping[str, Any]) -> Case:

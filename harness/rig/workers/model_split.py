@@ -26,7 +26,7 @@ from harness.rig.capture.fallbacks import ops_of
 from harness.rig.capture.lacking import lacking
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, raised_by
 from harness.rig.engines.module import is_engine_child
-from harness.rig.lanes import PackageLane
+from harness.rig.lanes import Lane, PackageLane
 from harness.rig.package.compile_hooks import NothingFallsBack
 from harness.rig.package.compiling import named_by_a_user
 from harness.rig.questions.picture import split_graph
@@ -44,6 +44,14 @@ _GIVEN = {
 }
 _WRITTEN = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 SMALL = "its segment is smaller than min_block_size"
+
+
+def told_of(lane: Lane, case: Case, prepared: PreparedCase | NotPrepared) -> dict[str, Any]:
+    """What a lane knows of a case: as `split_of`; of an inliner alone ``case`` and ``lacks``."""
+    if isinstance(lane, PackageLane):
+        return split_of(lane, case, prepared)
+    known = list(lacking(prepared.captured)) if isinstance(prepared, PreparedCase) else []
+    return {"case": case.name, "lacks": known}
 
 
 def split_of(lane: PackageLane, case: Case, prepared: PreparedCase | NotPrepared) -> dict[str, Any]:
