@@ -44,13 +44,12 @@ def declare(file: Path) -> list[types.ModuleType]:
         WrongModel: the file is no TOML, or no model of it is as this module's docstring says.
     """
     tables = _tables(file)
-    standing = types.ModuleType(f"{PREFIX}{file.stem}")
-    standing.__file__ = str(file)
+    standing = _standing_for(f"{PREFIX}{file.stem}", file)
     sys.modules[standing.__name__] = standing
     used: dict[str, types.ModuleType] = {}
     wrong: list[str] = []
     for name, (number, table) in tables.items():
-        entry, made_by = ModelEntry(name, ""), None
+        entry, made_by, imported = ModelEntry(name, ""), None, None
         try:
             entry = _entry(name, table)
             imported = UserModel(entry, file.resolve().parent, used, rehearsed=len(tables) > 1)
@@ -74,9 +73,18 @@ def declare(file: Path) -> list[types.ModuleType]:
                 made_by=made_by,
             )
         )
+        if imported is not None and imported.is_archive:
+            used[entry.model] = _standing_for(f"{PREFIX}{file.stem}.{name}", imported.file)
     if len(wrong) == len(tables):
         raise WrongModel("; ".join(wrong))
     return [standing, *used.values()]
+
+
+def _standing_for(name: str, file: Path) -> types.ModuleType:
+    """A module of nothing, by which a file that is no Python counts as a source."""
+    module = types.ModuleType(name)
+    module.__file__ = str(file)
+    return module
 
 
 def _tables(file: Path) -> dict[str, tuple[int, object]]:

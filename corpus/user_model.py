@@ -71,10 +71,11 @@ class UserModel:
         #: The module and the call that make the model, where a class or function of that name does.
         self.made_by: tuple[str, str] | None = None
         if self.is_archive:
-            self._file = self._existing(entry.model)
-            return
-        self._make_model = self._model_maker()
-        self._make_inputs = self._inputs_maker()
+            self.file = self._existing(entry.model)
+        else:
+            self._make_model = self._model_maker()
+        if entry.inputs or not self.is_archive:
+            self._make_inputs = self._inputs_maker()
 
     def program(self) -> Program:
         """The model with its inputs at every size that is asked."""
@@ -90,14 +91,13 @@ class UserModel:
 
     def archived(self) -> Program:
         """The program of an archive, with the example that it carries or that is given."""
-        exported = load_archive(self._file, self._entry.name)
+        exported = load_archive(self.file, self._entry.name)
         if self._entry.inputs:
-            self._make_inputs = self._inputs_maker()
             example = self._example(0)
             with torch.no_grad():
                 self._try(exported.module(), example)
         elif exported.example_inputs is None:
-            raise self._wrong(f"{self._file} carries no example inputs; give inputs")
+            raise self._wrong(f"{self.file} carries no example inputs; give inputs")
         else:
             args, kwargs = exported.example_inputs
             example = Inputs(args, kwargs)
@@ -106,7 +106,7 @@ class UserModel:
             sizes = sizes_of_archive(exported, example, self._dynamic())
         except CannotVary as error:
             raise self._wrong(str(error)) from error
-        return self._assembled(exported.module(), sizes, self._file)
+        return self._assembled(exported.module(), sizes, self.file)
 
     def _assembled(self, model: torch.nn.Module, sizes: Sizes, archive: Path | None) -> Program:
         same = equal(self._example(1), self._example(2))

@@ -1,6 +1,7 @@
 """A run of a user's own cases, as he starts it: its exit code, and what it tells him."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -143,7 +144,7 @@ def test_a_cosmetic_failure_alone_is_told_in_every_form_and_not_red(told, place)
     page = run.read("report.md")
     assert "2 notes that the gate does not count" in page
     explain = "`python -m harness explain our_halves --subject 2.14.0 --route legacy"
-    assert f"{explain} --corpus {place}`" in page
+    assert f"{explain} --run {os.path.relpath(run.folder.resolve())}`" in page
     assert f"{explain}`" not in page, "a command that does not find the case"
     assert "cosmetic failure: wrong-metadata@export" in run.read("junit.xml")
 

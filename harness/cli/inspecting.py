@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -26,15 +26,18 @@ from harness.cli.named_cells import (
     newest_with,
     places_of,
 )
-from harness.gate.attribution import Attributed
+from harness.gate.attribution import Attributed, attributed
 from harness.register.defects import read_register
 from harness.register.expected import read_expectations
 from harness.register.facts import Place
 from harness.report.flattened import drawn, write
 from harness.run import doctor as checks
-from harness.run.judged_run import own_defects
+from harness.run.judged_run import with_lacking
 from harness.runs.case_filter import select_cases
+from harness.runs.kept_cases import kept_cases
 from harness.runs.run_directory import LATEST
+from harness.runs.run_folder import RunFolder
+from harness.subjects.choosing import around
 from harness.toolchain import clean
 from harness.toolchain.rig_client import absolute, ask_rig, split_text
 from harness.wire.builders import SEGMENT
@@ -161,6 +164,24 @@ def known_defects(
         for name, by in found.items()
         if name in of
     ]
+
+
+def own_defects(
+    of: Callable[[CellKey], bool], places: Sequence[str], run: str, out: Path
+) -> list[Attributed]:
+    """What cells of the user's own cases at these places show in a run, as its report has it.
+
+    Empty where there is no such run, or where its cases are others.
+    """
+    path = RunFolder.find(run, out)
+    folder = None if path is None else RunFolder(path)
+    kept = None if folder is None else kept_cases(folder)
+    if folder is None or kept is None or kept.places != tuple(places):
+        return []
+    known = with_lacking(read_expectations(corpus=places), folder)
+    asked = [record for record in folder.records().values() if of(record.key)]
+    near = around(folder.provenance().subjects)
+    return attributed(asked, known.table, known.register, near)
 
 
 def told_of_own(shown: Iterable[Attributed]) -> list[str]:

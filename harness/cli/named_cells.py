@@ -17,6 +17,7 @@ from harness.register.defects import read_register
 from harness.register.expected import read_expectations
 from harness.register.standing import Standings
 from harness.runs.candidates import candidates_of, changed_since, file_of
+from harness.runs.kept_cases import kept_cases
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import choose_subjects
@@ -141,10 +142,16 @@ def _routes(
 
 
 def places_of(corpus: Sequence[str] | None, run: str, out_dir: Path) -> tuple[str, ...]:
-    """Where the cases are: as the user says, or else as the run that he names has them."""
+    """Where the cases are: as the user says, or else as the run that he names had them."""
     if corpus or run == LATEST:
         return absolute(corpus or ())
-    return RunFolder.open(run, out_dir).provenance().corpus
+    folder = RunFolder.open(run, out_dir)
+    kept = kept_cases(folder)
+    if kept is None:
+        return folder.provenance().corpus
+    if kept.words:
+        say(kept.words)
+    return kept.runnable()
 
 
 def case_of(name: str, places: Sequence[str]) -> CaseInfo:

@@ -28,6 +28,7 @@ from harness.cli.named_cells import (
     lane_of,
     lanes_meant,
     named_cells,
+    places_of,
 )
 from harness.gate.signature import Known
 from harness.register.expected import read_expectations
@@ -73,9 +74,7 @@ def reduce_command(
     seed: option.RunSeed = 0,
     exporter: option.Exporter = None,
     like: option.Like = "",
-    run: Annotated[
-        str, typer.Option(help="The run that has the candidate: a folder, an id, or `latest`.")
-    ] = LATEST,
+    run: option.OfRun = LATEST,
     wheelhouse: option.Wheelhouse = None,
     offline: option.Offline = False,
     out: Annotated[
@@ -92,7 +91,7 @@ def reduce_command(
         raise UsageError(f"--oracle {oracle!r}: {', '.join(Oracle)}")
     if harm not in ("", *Harm):
         raise UsageError(f"--harm {harm!r}: {', '.join(Harm)}")
-    places = absolute(corpus or ())
+    places = places_of(corpus, run, option.RESULTS)
     info = case_of(case, places)
     toolchain = toolchain_for(wheelhouse, offline)
     mode = captures(capture)[0]

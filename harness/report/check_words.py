@@ -212,7 +212,7 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
             like = f"as {title}"
         says = cause.says if len(cause.says) < _MOST_SAID else f"{cause.says[:_MOST_SAID]} ..."
         words = ["explain" if title else "reduce", answer.model, "--subject", call.release]
-        words += ["--route", call.route, "--corpus", checked.place]
+        words += ["--route", call.route, "--run", str(checked.run_of(call.release).folder.path)]
         words += [] if checked.builder == SEGMENT else ["--builder", checked.builder]
         told.append(
             Told(

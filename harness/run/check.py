@@ -67,6 +67,10 @@ class Checked:
     builder: str = SEGMENT
     own_torch: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
+    def run_of(self, release: str) -> JudgedRun:
+        """The run that asked a release."""
+        return next(run for run in self.runs if release in {spec.subject for spec in run.subjects})
+
 
 def models_place(options: ModelOptions, out: Path, keep: Path | None = None) -> tuple[Path, bool]:
     """The models file of a model: itself if it is one, else one that is written for it.

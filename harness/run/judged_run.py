@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from harness.register.standing import Standings
 from harness.runs.candidates import candidates_of
 from harness.runs.commands import Places
 from harness.runs.costs import Cost
+from harness.runs.kept_cases import kept_cases
 from harness.runs.plan import PlannedCell, judged_cells
 from harness.runs.provenance import Provenance
 from harness.runs.run_folder import RunFolder, RunState
@@ -199,9 +200,19 @@ def reopen(
 ) -> JudgedRun:
     """A run as it lies on the disk, judged by today's expectations."""
     folder = RunFolder.open(which, out)
-    corpus = read_corpus(toolchain.python, folder.provenance().corpus, toolchain.cache)
+    corpus = _corpus_of(folder, toolchain)
     known = read_expectations(folder_of_expectations, corpus.places, undecided=undecided)
     return judged_run(folder, Expected(known, corpus, catalogue))
+
+
+def _corpus_of(folder: RunFolder, toolchain: Toolchain) -> Corpus:
+    """The cases of a run: a user's own as they were when it began."""
+    provenance, kept = folder.provenance(), kept_cases(folder)
+    if kept is None:
+        return read_corpus(toolchain.python, provenance.corpus, toolchain.cache)
+    if kept.words:
+        toolchain.notify(kept.words)
+    return Corpus(kept.cases, provenance.corpus_digest, provenance.corpus)
 
 
 def judged_run(
@@ -254,23 +265,6 @@ def with_lacking(known: Expectations, folder: RunFolder) -> Expectations:
     """The expectations with what the models of a run surely have not, where they are a user's."""
     table = dataclasses.replace(known.table, lacking=folder.lacking())
     return dataclasses.replace(known, table=table) if table.lacking else known
-
-
-def own_defects(
-    of: Callable[[CellKey], bool], places: Sequence[str], run: str, out: Path
-) -> list[Attributed]:
-    """What cells of the user's own cases at these places show in a run, as its report has it.
-
-    Empty where there is no such run, or where its cases are others.
-    """
-    path = RunFolder.find(run, out)
-    folder = None if path is None else RunFolder(path)
-    if folder is None or folder.provenance().corpus != tuple(places):
-        return []
-    known = with_lacking(read_expectations(corpus=places), folder)
-    asked = [record for record in folder.records().values() if of(record.key)]
-    near = around(folder.provenance().subjects)
-    return attributed(asked, known.table, known.register, near)
 
 
 _known_faults: dict[tuple[object, ...], tuple[Fault, ...]] = {}

@@ -19,6 +19,7 @@ from harness.run.order import in_order, only, quick_cells, read_order
 from harness.run.red_before import red_cells
 from harness.runs.candidates import candidates_of, keep_candidates
 from harness.runs.case_filter import select_cases
+from harness.runs.kept_cases import keep_cases
 from harness.runs.plan import PlannedCell, make_plan, shard
 from harness.runs.provenance import Provenance, collect_provenance
 from harness.runs.run_directory import LATEST
@@ -126,6 +127,7 @@ def run(
     try:
         with folder:
             keep_candidates(folder.path, subjects)
+            keep_cases(folder, corpus.places, corpus.files, corpus.cases)
             return execute(
                 folder, options, toolchain, expected, progress, subjects, sites, on_split
             )

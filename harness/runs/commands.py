@@ -19,8 +19,8 @@ class Places:
     """Where a run's cases, candidates and folder are, for the commands that it prints.
 
     ``corpus`` is empty for the project's own cases, ``out`` for the folder where runs are by
-    default; ``run`` is the run's id. Only ``candidates``, which are in no catalogue, are looked up
-    in the run itself.
+    default; ``run`` is the run's id. A user's cases, and ``candidates``, which are in no catalogue,
+    are looked up in the run itself, as they were.
     ``declared`` has the file and line of each case that is not the project's own.
     """
 
@@ -33,9 +33,11 @@ class Places:
 
     def options(self, subject: str) -> str:
         """The options that `explain` and `reproduce` need besides case and subject."""
-        words = [word for place in self.corpus for word in ("--corpus", place)]
-        if subject in self.candidates:
-            words += ["--run", str(Path(self.out, self.run))]
+        words = []
+        if subject in self.candidates or (self.corpus and self.run != LATEST):
+            words = ["--run", str(Path(self.out, self.run))]
+        else:
+            words = [word for place in self.corpus for word in ("--corpus", place)]
         if self.seed:
             words += ["--seed", str(self.seed)]
         return _as_options(words)

@@ -4,6 +4,8 @@
                      plan.jsonl        every cell, written before the first one starts
                      journal.jsonl     one line an ended cell, appended
                      spent.jsonl       one line a job that ended: what it took (harness.runs.costs)
+                     cases.json        a user's own cases as they were read, and their files
+                     cases/            copies of these files (harness.runs.kept_cases)
                      lacking.jsonl     of a user's own cases what each model surely has not
                      state.json        how far the run is
                      lock              held by the one process that writes

@@ -30,13 +30,14 @@ class Corpus:
     """Every case, and the digest of their sources.
 
     ``case_digests`` has for each case the digest of its own code and of what that imports; it is
-    empty if the cases are not the project's own.
+    empty if the cases are not the project's own, and ``files`` are what those are made of.
     """
 
     cases: tuple[CaseInfo, ...]
     digest: str
     places: tuple[str, ...] = ()  # where the cases are, if they are not the project's own
     case_digests: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
     def of_lane(self, lane: Lane) -> tuple[CaseInfo, ...]:
         """The cases that go through one lane."""
@@ -64,7 +65,8 @@ def read_corpus(python: str, places: Sequence[str] = (), cache: Path | None = No
     lines = [json.loads(line) for line in printed.splitlines()]
     cases = tuple(case_from_json(line) for line in lines[:-1])
     told = lines[-1]
-    return Corpus(cases, told["corpus_digest"], tuple(places), told["case_digests"])
+    files = tuple(told["files"])
+    return Corpus(cases, told["corpus_digest"], tuple(places), told["case_digests"], files)
 
 
 def split_text(python: str, case: str, capture: str, places: Sequence[str] = ()) -> str:

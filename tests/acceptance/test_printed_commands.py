@@ -124,8 +124,11 @@ def test_the_commands_of_a_users_own_cases_answer_in_both_lanes(shell):
     done = shell.harness("run", *asked, *chosen)
     assert done.returncode == 1, done.stdout + done.stderr
     (command,) = commands_in(done.stdout)
-    assert command.endswith(f"--corpus '{shell.folder}/our cases.py' --seed 3")
-    assert "should read" in shell.answers(command)
+    run = (shell.folder / "runs" / "latest").resolve()
+    assert command.endswith(f"--run runs/{run.name} --seed 3")
+    told = shell.answers(command)
+    assert "should read" in told
+    assert "has changed since" not in told
     without_route = re.sub(r" --route \S+", "", command)
     both = shell.answers(without_route)
     assert "2.13.0, route no-retrace: " in both
@@ -134,6 +137,40 @@ def test_the_commands_of_a_users_own_cases_answer_in_both_lanes(shell):
     assert "torch_tensorrt.dynamo.compile" in script
     by_run = f"{PROGRAM} explain our_earlier --subject 2.13.0 --lane graph --run runs/latest"
     assert "2.13.0, route legacy: " in shell.answers(by_run)
+    said = shell.harness("summary", run).stdout
+    file = shell.folder / "our cases.py"
+    file.unlink()
+    since = f"{file} has changed since; this is as it was in run {run.name}\n"
+    assert shell.answers(command) == f"{told}{since}"
+    assert script in shell.answers(command.replace("explain", "reproduce"))
+    done = shell.harness("summary", run)
+    assert (done.stdout, done.stderr.count(since)) == (said, 1)
+    done = shell.harness("report", run)
+    assert (done.returncode, done.stderr.count(since)) == (0, 1), done.stderr
+
+
+def test_the_command_of_a_checked_model_answers_with_the_file_that_was_checked(shell):
+    (shell.folder / "helper.py").write_text("FACTOR = 2\n")
+    file = shell.folder / "ranker.py"
+    counts = RANKER.replace("(x * 2)", "(x * FACTOR).mul_(self.calls.add_(1))")
+    has_calls = "import torch\nfrom helper import FACTOR\n"
+    buffer = (
+        "    def __init__(self):\n        super().__init__()\n"
+        "        self.register_buffer('calls', torch.zeros(()))\n\n    def forward"
+    )
+    file.write_text(counts.replace("import torch\n", has_calls).replace("    def forward", buffer))
+    done = shell.harness("check", "ranker.py:Ranker", "--releases", "2.13.0", "--no-reduce")
+    assert done.returncode == 1, done.stdout + done.stderr
+    run = (shell.folder / "results" / "latest").resolve()
+    command = commands_in(done.stdout)[0]
+    assert command.endswith(f"--run {run}")
+    told = shell.answers(command)
+    assert "known defect buffers-folded, by compile: " in told
+    (shell.folder / "helper.py").write_text("FACTOR = nothing\n")
+    file.write_text(RANKER)
+    again = shell.answers(command)
+    assert again.startswith(told)
+    assert again.count(f"has changed since; this is as it was in run {run.name}") == 1
 
 
 def test_the_commands_of_a_candidate_answer_after_the_next_run_and_the_next_edit(

@@ -559,7 +559,7 @@ def test_the_first_screen_names_where_cases_candidates_and_the_run_are():
     assert "--update" not in "".join(first_screen(report, run="RUN", places=beside))
     candidate = dataclasses.replace(elsewhere, run="RUN", seed=7)
     command = explain_command(key("a", "file:1a"), candidate)
-    assert command.endswith("--corpus 'our cases.py' --run ../runs/RUN --seed 7")
+    assert command.endswith("--route export --run ../runs/RUN --seed 7")
 
 
 def test_a_cell_of_real_engines_is_explained_with_them():

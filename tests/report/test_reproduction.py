@@ -80,7 +80,7 @@ def test_a_cause_of_the_graph_lane_is_asked_for_by_what_it_is_seen_as(monkeypatc
     )
     assert wanted.labels == tuple((entry.oracle, entry.label) for entry in one.entries)
     command = reproduce_command(wanted, "export")
-    assert command.endswith("--route export --corpus ours.py --run ../runs/RUN")
+    assert command.endswith("--route export --run ../runs/RUN")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from corpus.case import (
     corpus_digest,
     find_case,
     is_from_elsewhere,
+    sources_elsewhere,
 )
 from corpus.recorded.build import recording_of
 from corpus.selection import REAL_ENGINES, only_when_full
@@ -36,7 +37,7 @@ BUILD_LIMIT_S: Final = 120.0
 
 
 def cases(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every case as a record, then the corpus's digest and those of its cases.
+    """Every case as a record, then the corpus's digest, those of its cases, and a user's files.
 
     Args:
         request: ``corpus``, the places of cases that take the place of the project's own.
@@ -48,7 +49,8 @@ def cases(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for case in known:
         yield to_json(_info(case))
     own = {} if request["corpus"] else case_digests(known, Path(corpus.__file__).parent)
-    yield {"corpus_digest": corpus_digest(), "case_digests": own}
+    files = sorted(map(str, sources_elsewhere()))
+    yield {"corpus_digest": corpus_digest(), "case_digests": own, "files": files}
 
 
 def _info(case: Case) -> CaseInfo:

@@ -1,0 +1,75 @@
+"""A user's own cases stay in the run's folder as they were asked, and are told when they change."""
+
+import dataclasses
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.runs import kept_cases as module
+from harness.runs.kept_cases import CASES, keep_cases, kept_cases
+from harness.runs.run_folder import RunFolder
+from tests.record_builders import case, key, planned, provenance
+
+
+@pytest.fixture
+def user(tmp_path):
+    """A models file in one folder that names a model in another, which reads a third file."""
+    home = tmp_path / "home"
+    (home / "models").mkdir(parents=True)
+    files = [home / "mine.py", home / "helper.py", home / "models" / "mine.toml"]
+    for file in files[:2]:
+        file.write_text("as it was\n")
+    files[2].write_text(f'[mine]\nmodel = "{files[0]}:Mine"\n')
+    return files
+
+
+@pytest.fixture
+def run(tmp_path, user):
+    where = dataclasses.replace(provenance(), corpus=(str(user[2]),))
+    folder = RunFolder.create(tmp_path / "runs", where, [planned(key("mine"))])
+    keep_cases(folder, where.corpus, map(str, user), [case("mine")])
+    folder.close()
+    return folder
+
+
+def test_what_has_not_changed_is_the_user_s_own_file(run, user):
+    kept = kept_cases(run)
+    assert (kept.runnable(), kept.changed, kept.words) == ((str(user[2]),), None, "")
+    assert kept.cases == (case("mine"),)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_of_what_was_edited_or_is_gone_the_copy_is_meant_and_that_is_said(run, user, number):
+    file = user[number]
+    for change in (lambda: file.write_text("edited\n"), file.unlink):
+        change()
+        kept = kept_cases(run)
+        assert kept.words == f"{file} has changed since; this is as it was in run {run.run_id}"
+        (place,) = kept.runnable()
+        assert place == str(run.path / CASES / "models" / "mine.toml")
+        assert kept.cases == (case("mine"),)
+    copies = {each.name: each.read_text() for each in (run.path / CASES).glob("**/*.*")}
+    assert copies["helper.py"] == copies["mine.py"] == "as it was\n"
+    assert copies["mine.toml"] == '[mine]\nmodel = "../mine.py:Mine"\n'
+
+
+def test_a_file_that_is_too_large_to_be_copied_cannot_be_run_once_it_has_changed(
+    tmp_path, user, monkeypatch
+):
+    monkeypatch.setattr(module, "_LARGEST_BYTES", 10)
+    where = dataclasses.replace(provenance(), corpus=(str(user[2]),))
+    with RunFolder.create(tmp_path / "runs", where, [planned(key("mine"))]) as folder:
+        keep_cases(folder, where.corpus, map(str, user), [case("mine")])
+        assert kept_cases(folder).runnable() == where.corpus
+        user[0].write_text("edited\n")
+        with pytest.raises(UsageError, match=r"mine\.py has changed since run .*, which has no"):
+            kept_cases(folder).runnable()
+        assert kept_cases(folder).cases == (case("mine"),)
+
+
+def test_the_project_s_own_cases_and_those_of_a_package_are_not_copied(tmp_path):
+    for places in ((), ("an_entry_point",)):
+        where = dataclasses.replace(provenance(), corpus=places)
+        with RunFolder.create(tmp_path, where, [planned(key())]) as folder:
+            keep_cases(folder, places, [], [case("a")])
+            assert kept_cases(folder) is None
