@@ -6,6 +6,7 @@ the call that comes to it, and so do the releases that have no package here.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -82,19 +83,23 @@ class Call:
 
 @dataclass(frozen=True)
 class CaseMatrix:
-    """``calls`` has the calls of each release that could be asked."""
+    """The cases by releases, the oldest first, and behind them the candidates.
+
+    ``calls`` has the calls of each release that could be asked.
+    """
 
     releases: tuple[str, ...]
     rows: tuple[CaseRow, ...]
     calls: Mapping[str, tuple[Call, ...]] = field(default_factory=dict)
+    candidates: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Neighbouring releases of equal standings, as one name, and these standings by row."""
         columns = list(zip(*(row.standings for row in self.rows), strict=True))
         found: list[tuple[list[str], tuple[str, ...]]] = []
-        for release, column in zip(self.releases, columns, strict=True):
-            if found and found[-1][1] == column:
+        for release, column in zip((*self.releases, *self.candidates), columns, strict=True):
+            if found and found[-1][1] == column and release not in self.candidates:
                 found[-1][0].append(release)
             else:
                 found.append(([release], column))
@@ -105,7 +110,7 @@ class CaseMatrix:
         rows = (
             row for row in self.rows if row.case not in cases or {*row.standings} != {UNSUPPORTED}
         )
-        return CaseMatrix(self.releases, tuple(rows), self.calls)
+        return dataclasses.replace(self, rows=tuple(rows))
 
     @property
     def asked(self) -> frozenset[str]:
@@ -120,8 +125,12 @@ class CaseMatrix:
         )
 
     def where(self, releases: Collection[str]) -> str:
-        """Some of the releases in words."""
-        return ", ".join(spans(releases, self.releases))
+        """Some of the releases and candidates in words."""
+        of = [
+            [name for name in every if name in releases]
+            for every in (self.releases, self.candidates)
+        ]
+        return ", ".join([*spans(of[0], self.releases), *of[1]])
 
 
 @dataclass(frozen=True)
@@ -229,6 +238,7 @@ def case_matrix(
     shown: Iterable[Attributed],
     torchs_own: Collection[str] = (),
     titles: Mapping[str, str] = NO_TITLES,
+    candidates: Sequence[str] = (),
 ) -> CaseMatrix:
     """The matrix of a run.
 
@@ -238,6 +248,7 @@ def case_matrix(
         shown: the judged failures with their defects.
         torchs_own: the ids of cells that fail as plain torch.export does.
         titles: of defects, by their ids.
+        candidates: the columns behind the releases.
     """
     of: dict[tuple[str, str], list[CellRecord]] = defaultdict(list)
     for record in records:
@@ -249,19 +260,20 @@ def case_matrix(
     rows = []
     for case in cases:
         wrong: dict[Wrong, list[str]] = {}
-        for release in releases:
+        for release in (*releases, *candidates):
             for found in _wrong(of[case, release], due, torchs_own, titles):
                 wrong.setdefault(found, []).append(release)
         worst_first = sorted(wrong, key=lambda each: each.harm.severity)
         rows.append(
             CaseRow(
                 case,
-                tuple(_standing(of[case, release]) for release in releases),
+                tuple(_standing(of[case, name]) for name in (*releases, *candidates)),
                 tuple((each, tuple(wrong[each])) for each in worst_first),
             )
         )
     calls = {release: tuple(_calls(release, cases, of)) for release in releases}
-    return CaseMatrix(tuple(releases), tuple(rows), {name: of for name, of in calls.items() if of})
+    answered = {name: of for name, of in calls.items() if of}
+    return CaseMatrix(tuple(releases), tuple(rows), answered, tuple(candidates))
 
 
 def _calls(

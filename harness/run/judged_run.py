@@ -96,7 +96,7 @@ class JudgedRun:
 
     @functools.cached_property
     def own_cases(self) -> CaseMatrix | None:
-        """A user's own cases by releases; None where a table speaks of the cases."""
+        """A user's own cases by releases and candidates; None where a table speaks of them."""
         specs = ordered_subjects(self.subjects)
         releases = [spec.subject for spec in specs if spec.kind is SubjectKind.RELEASE]
         if not self.provenance.corpus or self.expectations.table.entries or not releases:
@@ -104,7 +104,8 @@ class JudgedRun:
         own = {finding.key.cell_id for finding in self.report.findings if finding.torchs_own}
         names = [case.name for case in self.cases]
         titles = self.expectations.register.titles
-        return case_matrix(names, releases, self.records.values(), self.shown, own, titles)
+        brought = [spec.subject for spec in specs if spec.kind is SubjectKind.FILE]
+        return case_matrix(names, releases, self.records.values(), self.shown, own, titles, brought)
 
     @functools.cached_property
     def qualifications(self) -> tuple[Qualification, ...]:

@@ -12,6 +12,7 @@ from harness.gate.case_matrix import (
     matrix_lines,
     own_answer,
 )
+from harness.gate.signs import SIGNS
 from harness.register.table import Table
 from harness.runs.commands import Places
 from harness.wire.oracles import Harm, Oracle
@@ -213,3 +214,14 @@ def test_right_numbers_in_another_form_are_right_and_said_to_be():
     assert told is not None
     assert told.words.endswith("2.14.0 and save(m, f): the numbers are right for your case")
     assert told.calls == "Right in 2.14.0: compile 1 of 1, save(m, f) 1 of 1 (1 in another form)"
+
+
+def test_a_candidate_has_a_column_of_its_own_behind_the_releases_whatever_it_shows():
+    mine = "file:_exporter-1a"
+    cells = [record(key("a", name), ERROR) for name in ("2.13.0", "2.14.0", mine)]
+    shown = attributed(cells, Table(), KNOWN, {mine: "2.14.0"})
+    found = case_matrix(["a"], ["2.13.0", "2.14.0"], cells, shown, candidates=[mine])
+    told = matrix_lines(found, Places())
+    assert told[0].split() == ["2.13.0\N{EN DASH}2.14.0", mine]
+    assert told[1].split() == ["a", SIGNS[Harm.ERROR], SIGNS[Harm.ERROR]]
+    assert any(line.startswith(f"  a in 2.13.0 to 2.14.0, {mine}: ") for line in told), told
