@@ -62,6 +62,10 @@ def first_screen(plan: BenchPlan, report: BenchReport) -> Iterator[str]:
         )
     for note in report.notes:
         yield f"note: {note}"
+    cases = {cell.case.name for cell in plan.cells}
+    measured = {each.case.name for each in plan.cells if each.cell_id not in report.not_measured}
+    if len(measured) < len(cases):
+        yield f"measured: {len(measured)} of {len(cases)} cases, in a budget of {plan.budget_s:g} s"
     reasons = f": {'; '.join(report.reasons)}" if report.reasons else ""
     yield (
         f"gate: {report.gate}{reasons} "

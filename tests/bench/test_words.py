@@ -1,5 +1,6 @@
 """A bench's verdicts in words."""
 
+import dataclasses
 import math
 
 import pytest
@@ -34,3 +35,14 @@ def test_too_few_blocks_could_have_seen_no_change(tmp_path):
     assert "inconclusive a~legacy save" in lines[0]
     assert "could have seen no change in 1 blocks" in lines[0]
     assert "gate: inconclusive: 2 of 2 stages are inconclusive" in lines[-1]
+
+
+def test_how_many_of_the_cases_were_measured_is_told_where_not_all_were(tmp_path):
+    judged = record(tmp_path, plan_of("a", "b"), blocks=1)
+    lines = list(first_screen(judged.plan, judged.report))
+    assert not any(line.startswith("measured: ") for line in lines)
+    left_out = dataclasses.replace(
+        judged.report, not_measured={"b~legacy": "the budget had no room for it"}
+    )
+    lines = list(first_screen(judged.plan, left_out))
+    assert lines[-2] == f"measured: 1 of 2 cases, in a budget of {judged.plan.budget_s:g} s"
