@@ -9,7 +9,7 @@ from harness.wire.oracles import Harm
 SIGNS: Mapping[str, str] = {
     Harm.SILENT.value: "✗",
     Harm.WARNED.value: "!",
-    Harm.ERROR.value: "!",
+    Harm.ERROR.value: "E",
     Harm.INTERFACE.value: "~",
     Harm.COSMETIC.value: "~",
     "ok": "✓",
@@ -21,7 +21,8 @@ SIGNS: Mapping[str, str] = {
 
 LEGEND: Sequence[tuple[str, str]] = (
     ("✗", "silently computes something else"),
-    ("!", "raises, or warns of wrong numbers"),
+    ("!", "wrong numbers, with a warning"),
+    ("E", "raises an error"),
     ("~", "right numbers, in another form"),
     ("✓", "all right"),
 )

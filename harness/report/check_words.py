@@ -26,11 +26,7 @@ TONES: Final[Mapping[Standing, str]] = {
     Standing.SILENT: "silent",
     Standing.NOT_ASKED: "unsupported",
 }
-#: Those of the report, but for an error, which a user has to tell from a warning.
-SIGNS: Final[Mapping[Standing, str]] = {
-    **{each: style.SIGNS[tone] for each, tone in TONES.items()},
-    Standing.ERROR: "E",
-}
+SIGNS: Final[Mapping[Standing, str]] = {each: style.SIGNS[tone] for each, tone in TONES.items()}
 _NO_ENGINE: Final = (
     "no engine is built, so nothing is accelerated (a smaller min_block_size may change that);"
 )

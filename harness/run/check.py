@@ -69,7 +69,8 @@ class Checked:
 
     def run_of(self, release: str) -> JudgedRun:
         """The run that asked a release."""
-        return next(run for run in self.runs if release in {spec.subject for spec in run.subjects})
+        asked = (run for run in self.runs if release in {spec.subject for spec in run.subjects})
+        return next(asked, self.runs[0])
 
 
 def models_place(options: ModelOptions, out: Path, keep: Path | None = None) -> tuple[Path, bool]:

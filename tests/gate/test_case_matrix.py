@@ -88,7 +88,7 @@ def test_what_is_wrong_is_told_by_the_user_s_calls_with_its_defects_and_a_comman
     assert told[-4:] == [
         '  a in 2.12.0 to 2.13.0: ✗ save(retrace=False) ("It is wired")',
         "      python -m harness explain a --subject 2.12.0 --route no-retrace",
-        '  a in 2.14.0: ! save(retrace=False) ("It is late")',
+        '  a in 2.14.0: E save(retrace=False) ("It is late")',
         "      python -m harness explain a --subject 2.14.0 --route no-retrace",
     ]
 

@@ -49,7 +49,7 @@ def view(*pairs: Pair) -> CrossingView:
 def test_a_square_says_how_many_load_and_by_which_class_the_others_fail():
     it = view(*SOUND)
     assert [[it.short(square) for square in row] for row in it.rows] == [
-        ["✓ 1", "! A"],
+        ["✓ 1", "E A"],
         ["✓ 1"] * 2,
     ]
     assert it.tone(it.rows[0][1]) == "error"
@@ -89,7 +89,7 @@ def test_what_is_not_as_listed_is_on_both_pages():
 def test_markdown_keeps_its_columns():
     text = crossing_markdown(view(*SOUND))
     table = [line for line in text.splitlines() if line.startswith("|")]
-    assert table[2] == "| **1.0** | 2.13.0 | 7 | ✓ 1 | ! A |"
+    assert table[2] == "| **1.0** | 2.13.0 | 7 | ✓ 1 | E A |"
     assert {line.count("|") for line in table} == {6}
     assert r"- **A** `abi`, 1 pairs: The ABI is \| another." in text
 

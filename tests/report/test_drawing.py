@@ -121,3 +121,15 @@ def test_the_page_shows_a_cause_with_its_picture(run):
 def test_a_page_without_pictures_says_why(run):
     model = dataclasses.replace(run.model(), no_pictures="no wheel is at hand")
     assert "No pictures: no wheel is at hand." in undrawn_page(model)
+
+
+def test_boxes_whose_long_names_begin_and_end_alike_are_told_apart():
+    names = [f"lifted_buf_layers_{n}_attention_kv_cache_{x}_cache" for n in (0, 1) for x in "kv"]
+    twins = ["an_input_of_that_name", "an_input_of_that_name_1"]
+    boxes = tuple(Box(name, "op", name.replace("_", ".")) for name in (*names, *twins, "x"))
+    shown = re.findall(r'class="name">([^<]*)<', drawing(Picture(boxes, ()), "mine"))
+    assert len({*shown}) == len(shown) == 7
+    assert all(len(each) <= 20 for each in shown)
+    assert shown[-1] == "x"
+    told = re.findall(r'class="says"[^>]*>([^<]*)<', drawing(Picture(boxes, ()), "mine"))
+    assert {each[-7:] for each in told[:4]} == {"k.cache", "v.cache"}

@@ -37,7 +37,7 @@ def test_a_row_sums_its_families_and_has_the_worst_of_them(run):
     [
         (Harm.SILENT, ("✗ 0/2", "wrong values")),
         (Harm.WARNED, ("! 0/2", "wrong values")),
-        (Harm.ERROR, ("! 0/2", "wrong values")),
+        (Harm.ERROR, ("E 0/2", "wrong values")),
         (Harm.INTERFACE, ("~ 0/2", "wrong values")),
         (Harm.COSMETIC, ("✓ 2/2", "")),
     ],

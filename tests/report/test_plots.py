@@ -20,7 +20,7 @@ def test_the_matrix_picture_names_every_subject_and_signs_every_cell(model):
     matrix = model[MATRIX]
     shown = words(plots.matrix_figure(matrix, "title"))
     assert {row.subject for row in matrix.rows} <= set(shown)
-    signed = [word for word in shown if word[:2] in {"✓ ", "✗ ", "! ", "~ "}]
+    signed = [word for word in shown if word[:2] in {"✓ ", "✗ ", "! ", "E ", "~ "}]
     assert len(signed) == 6 * 8
     assert signed.count("✗ 0/2") == 2  # 2.13.0: values and wiring
     assert "wrong values" in shown

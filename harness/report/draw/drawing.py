@@ -7,7 +7,8 @@ a `Picture` goes in, text comes out.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -177,8 +178,25 @@ def _plain_wires(
             yield _wire(at[source], at[target], "plain", name, _outputs(outputs))
 
 
-def _cut(name: str, most: int) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+def _common(names: Sequence[str]) -> int:
+    """How many letters all of these begin with."""
+    columns = enumerate(zip(*names, strict=False))
+    return next((at for at, letters in columns if len({*letters}) > 1), min(map(len, names)))
+
+
+def _cut(names: Sequence[str], most: int) -> dict[str, str]:
+    """Names that fit a box. Those that begin alike are told by where they begin to differ."""
+    cut = {name: name if len(name) <= most else f"{name[: most - 1]}…" for name in names}
+    for shown, count in Counter(cut.values()).items():
+        alike = [name for name in cut if cut[name] == shown]
+        if count > 1:
+            start = _common(alike)
+            end = _common([name[:start:-1] for name in alike])
+            for number, name in enumerate(alike, start=1):
+                core, half = name[start : len(name) - end], (most - 2) // 2
+                part = core if len(core) < most else f"{core[:half]}…{core[-half:]}"
+                cut[name] = f"…{part}" if f"…{part}" not in cut.values() else f"…{number} {part}"
+    return cut
 
 
 def _outputs(wires: list[Wire]) -> str:
@@ -224,15 +242,19 @@ def _wire(source: Place, target: Place, which: str, name: str, label: str, bow: 
 def _boxes(picture: Picture, at: Mapping[str, Place]) -> Iterator[str]:
     # What reads something that is no box, such as a parameter, has no wire to be red.
     bad = {wire.target for wire in picture.wrong if wire.source not in at} | set(picture.lost)
+    names = _cut([box.name for box in picture.boxes if box.name in at], 17)
     for box in picture.boxes:
         if box.name in at:
             place = at[box.name]
             kind, sign = (f"{box.kind} bad", "✗ ") if box.name in bad else (box.kind, "")
-            says = textwrap.shorten(box.says.replace("aten.", ""), 21, placeholder=" …")
+            words = box.says.replace("aten.", "")
+            says = textwrap.shorten(words, 21, placeholder=" …") if " " in words else words
+            says = f"…{says[-20:]}" if len(says) > 21 else says
             yield (
-                f'<g class="box {escape(kind)}"><title>{escape(box.says)}</title>'
+                f'<g class="box {escape(kind)}">'
+                f"<title>{escape(box.name)}: {escape(box.says)}</title>"
                 f'<rect x="{place.x}" y="{place.y}" width="{WIDTH}" height="{HEIGHT}" rx="4"/>'
                 f'<text x="{place.x + 9}" y="{place.y + 19}"><tspan class="name">'
-                f"{sign}{escape(_cut(box.name, 17))}</tspan>"
+                f"{sign}{escape(names[box.name])}</tspan>"
                 f'<tspan class="says" x="{place.x + 9}" dy="16">{escape(says)}</tspan></text></g>'
             )

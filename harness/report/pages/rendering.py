@@ -128,9 +128,9 @@ def pinned(group: MatrixGroup, what: str) -> str:
     return ends.replace(".post", "\u200b.post")  # where a narrow column may break it
 
 
-def breakable_call(call: str) -> str:
-    """A call with places where the head of a narrow column may break it."""
-    return re.sub(r"([(_=])", "\\1\u200b", call)
+def breakable_call(call: str) -> Markup:
+    """A call with places where a narrow column may break it, and nothing that is copied with it."""
+    return Markup(re.sub(r"([(_=])", r"\1<wbr>", str(escape(call))))
 
 
 @dataclass(frozen=True)
