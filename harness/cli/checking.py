@@ -18,7 +18,7 @@ from harness.expectations import EXPECTATIONS
 from harness.gate.model_answer import ModelAnswer, Standing, packs_otherwise, standing_of
 from harness.gate.signature import Known
 from harness.report.check_report import write_check
-from harness.report.check_words import Told, answer_lines, causes_told, first_line
+from harness.report.check_words import Told, answer_lines, causes_told, first_line, upgrade_answer
 from harness.run.check import (
     Checked,
     ModelOptions,
@@ -158,6 +158,8 @@ def _tell(checked: Checked, first: str, last: str) -> int:
     page = write_check(checked, first, last)
     checked.runs[0].folder.be_latest()  # the page lies there; older releases were asked later
     if first or len(checked.answers) > 1:
+        if first and len(checked.answers) > 1:
+            tell(upgrade_answer(checked.answers, first, last))
         for answer in checked.answers:
             tell(first_line(checked, answer, first, last))
             for told in _unknown(checked, answer)[:1]:

@@ -10,9 +10,9 @@ from typing import Final
 
 from harness.gate.attribution import due_to
 from harness.register.defects import Defect, Register
-from harness.register.facts import facts_of, place_of
+from harness.register.facts import Fact, facts_of, masked, place_of
 from harness.register.table import Table
-from harness.wire.oracles import Harm
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellRecord
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CellState
@@ -27,6 +27,8 @@ SAVES: Final = (
     Route.RETRACE_DYNAMIC_LEGACY,
 )
 
+#: A tensor's content, which stands behind its type and shape.
+_DIGEST: Final = re.compile(r" [0-9a-f]{16}\b")
 #: What the compiled module shows where it returns its results packed otherwise than the model.
 _PACKED: Final = "split module against eager: structure differs"
 
@@ -96,11 +98,13 @@ class Cause:
     Attributes:
         defects: one if it is certain, several if the sign does not tell, none if it is new.
         says: what was found, in the words of the verdict.
+        shows: where it differs and by how much, as far as that was found out.
     """
 
     defects: tuple[Defect, ...]
     says: str
     harm: Harm
+    shows: str = ""
 
     @property
     def refusal(self) -> Refusal | None:
@@ -150,6 +154,16 @@ class ModelAnswer:
     def newest_is_safe(self) -> bool:
         """Whether some call of the newest release saves a program whose numbers are right."""
         return self.best is not None and self.best.release == self.releases[0]
+
+    @property
+    def packed_otherwise(self) -> Defect | None:
+        """The known defect by which the call to use returns its results packed otherwise."""
+        compiled = self.best and self.calls.get((self.best.release, Route.COMPILE))
+        if not self.best or self.best.standing is not Standing.OTHER_FORM or not compiled:
+            return None
+        causes = (*compiled.causes, *self.best.causes)
+        packed = [cause.defects for cause in causes if cause.says == _PACKED]
+        return next((defects[0] for defects in packed if len(defects) == 1), None)
 
     @property
     def could_not_be_asked(self) -> bool:
@@ -262,8 +276,17 @@ def _causes(record: CellRecord, table: Table, register: Register) -> list[Cause]
     for fact in facts_of(record):
         if fact.harm and Harm(fact.harm) is not Harm.COSMETIC:
             due = due_to(place, fact, subject, table, register)
-            causes.append(Cause(due, fact.says, Harm(fact.own_harm)))
+            causes.append(Cause(due, fact.says, Harm(fact.own_harm), _shown(record, fact)))
     return causes
+
+
+def _shown(record: CellRecord, fact: Fact) -> str:
+    """What the evidence says behind the words of a finding: ``STAGE: FINDING: this``."""
+    for line in record.verdict(Oracle(fact.oracle)).evidence.splitlines():
+        found = line.partition(": ")[2]
+        if masked(found).startswith(f"{fact.says}: "):
+            return _DIGEST.sub("", ": ".join(found.split(": ")[fact.says.count(": ") + 1 :]))
+    return ""
 
 
 def _speaking(causes: Sequence[Cause], harm: Harm | None) -> tuple[Cause, ...]:
@@ -285,13 +308,25 @@ def _speaking(causes: Sequence[Cause], harm: Harm | None) -> tuple[Cause, ...]:
 def _best(
     calls: Mapping[tuple[str, Route], CallAnswer], releases: Sequence[str]
 ) -> CallAnswer | None:
+    """Of calls that do the user's numbers the same good, the one that most advice names."""
+    causes = (cause for call in calls.values() for cause in call.causes)
+    met = {cause.defects[0] for cause in causes if len(cause.defects) == 1}
     for release in releases:
         saved = [calls[release, route] for route in SAVES if (release, route) in calls]
         for standing in (Standing.RIGHT, Standing.OTHER_FORM):
-            for call in saved:
-                if call.standing is standing:
-                    return call
+            alike = [call for call in saved if call.standing is standing]
+            if alike:
+                return max(alike, key=lambda call: sum(_advised(call.route, of) for of in met))
     return None
+
+
+def _advised(route: Route, defect: Defect) -> bool:
+    """Whether a call avoids a defect by the register, or is what its workaround says."""
+    if {route, route.reaches} & {*defect.avoid}:
+        return True
+    call = route.row.call
+    given = [call] if route is Route.RETRACE else call[len("save(") : -1].rstrip("…").split(", ")
+    return all(words in defect.workaround for words in given)
 
 
 def calls_lost(answer: ModelAnswer, before: str, after: str) -> tuple[CallAnswer, ...]:

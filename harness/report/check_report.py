@@ -18,6 +18,8 @@ from harness.report.check_words import (
     not_asked,
     split_lines,
     stated,
+    torch_words,
+    upgrade_answer,
 )
 from harness.report.draw.drawing import Box, Picture, Wire
 from harness.report.pages.rendering import render
@@ -77,8 +79,9 @@ def check_html(checked: Checked, first: str = "", last: str = "") -> str:
             "headline": first_line(checked, answer, first, last),
             "tone": "green" if answer.newest_is_safe else "red",
             "causes": causes_told(checked, answer),
+            "torch": torch_words(checked, answer),
             "split": list(split_lines(checked, answer)),
-            "picture": _picture(checked.splits.get(answer.model, {})),
+            "picture": _picture(checked.split_of(answer)[1]),
             "not_asked": list(not_asked(checked, answer)),
         }
         for answer in checked.answers
@@ -87,6 +90,7 @@ def check_html(checked: Checked, first: str = "", last: str = "") -> str:
     return render(
         "check.html",
         models=models,
+        upgrade=upgrade_answer(checked.answers, first, last) if first and models[1:] else "",
         sign=SIGNS.__getitem__,
         tone=TONES.__getitem__,
         call=call_words,
@@ -119,7 +123,7 @@ def check_json(checked: Checked) -> dict[str, Any]:
 
 def _model_json(checked: Checked, answer: ModelAnswer) -> dict[str, Any]:
     best = answer.best
-    split = checked.splits.get(answer.model, {})
+    split = checked.split_of(answer)[1]
     if answer.wrong:
         return {"model": answer.model, "wrong": answer.wrong, "use": None, "calls": []}
     return {
@@ -141,7 +145,11 @@ def _call_json(call: CallAnswer) -> dict[str, Any]:
         "route": call.route.value,
         "standing": call.standing.value,
         "causes": [
-            {"defects": [each.id for each in cause.defects], "says": cause.says}
+            {
+                "defects": [each.id for each in cause.defects],
+                "says": cause.says,
+                "shows": cause.shows,
+            }
             for cause in call.causes
         ],
     }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from harness.base.program import PROGRAM
-from harness.base.words import plural, spans
+from harness.base.words import listed, plural, spans
 from harness.catalogue.releases import SAVE_RETRACES_SINCE
 from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing, calls_lost
 from harness.register.facts import parsed_version
@@ -16,7 +17,6 @@ from harness.report import style
 from harness.run.check import Checked
 from harness.wire.builders import SEGMENT
 from harness.wire.routes import Route
-from harness.wire.vocabulary import SubjectKind
 
 TONES: Final[Mapping[Standing, str]] = {
     Standing.RIGHT: "ok",
@@ -33,6 +33,10 @@ _NO_ENGINE: Final = (
 _NO_GPU: Final = "a GPU: engines are emulated on a CPU, bit for bit as PyTorch computes them"
 _REAL: Final = "really builds the engines, which are emulated on a CPU where they run"
 _MOST_SAID: Final = 160
+_STATE: Final = re.compile(r"changed (\[.*\]), should be (\[.*\])")
+_QUOTED: Final = re.compile(r"'[^']*'")
+_TUPLE_OF_ONE: Final = re.compile(r"TreeSpec\((\w+), None, \[\*\]\), should be \*")
+_CALL: Final = re.compile(r"^call (\d+): ")
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class Told:
             where nothing is known.
         like: the same in a sentence behind the standing.
         instead: what a user does instead.
+        shows: where the program of the first differs, and by how much.
     """
 
     release: str
@@ -57,6 +62,7 @@ class Told:
     says: str
     instead: str
     command: str
+    shows: str = ""
 
 
 def headline(checked: Checked, answer: ModelAnswer) -> str:
@@ -73,15 +79,30 @@ def headline(checked: Checked, answer: ModelAnswer) -> str:
         which = newest if asked == 1 else f"none of the {asked} releases asked"
         by = _refusals(answer) if answer.refused_by_torch else ""
         return f"{name} {which} saves it right by {'no' if asked == 1 else 'any'} call{by}"
-    form = (
-        ""
-        if best.standing is Standing.RIGHT
-        else ", which returns the right numbers in another form"
-    )
+    packed = answer.packed_otherwise
+    form = "" if best.standing is Standing.RIGHT else ", which returns the right numbers "
+    if form:
+        form += f"packed otherwise: {_lowered(packed.workaround)}" if packed else "in another form"
     use = f"use torch_tensorrt {best.release} and {call_words(best.route, best.release)}{form}"
     if best.release == newest:
         return f"{name} {use}"
     return f"{name} {newest} saves it right by no call; {use}"
+
+
+def torch_words(checked: Checked, answer: ModelAnswer) -> str:
+    """What the release to use needs of torch, where it was asked with another one."""
+    best = answer.best
+    pinned = checked.pinned(best.release) if best else ""
+    return (
+        f"torch_tensorrt {best.release} pins torch {pinned}; it was asked here with torch "
+        f"{checked.torch.partition('+')[0]}"
+        if best and pinned
+        else ""
+    )
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:].rstrip(".")
 
 
 def _refusals(answer: ModelAnswer) -> str:
@@ -94,13 +115,33 @@ def _refusals(answer: ModelAnswer) -> str:
 
 def _name(checked: Checked, answer: ModelAnswer) -> str:
     """The model, and before all else whether the newest release leaves it whole in PyTorch."""
-    engines = checked.splits.get(answer.model, {}).get("engines")
+    _, split = checked.split_of(answer)
+    engines = split.get("engines")
     return f"{answer.model}: {_NO_ENGINE}" if engines == 0 else f"{answer.model}:"
 
 
 def first_line(checked: Checked, answer: ModelAnswer, first: str, last: str) -> str:
     """What is said first of a model: what an upgrade changes, if that was asked, or the answer."""
     return upgrade_line(checked, answer, first, last) if first else headline(checked, answer)
+
+
+def upgrade_answer(answers: Sequence[ModelAnswer], first: str, last: str) -> str:
+    """Whether an upgrade changes anything for some models, in one sentence."""
+    asked = [each for each in answers if not each.could_not_be_asked]
+    lost = [each.model for each in asked if calls_lost(each, first, last)]
+    won = [each.model for each in asked if calls_lost(each, last, first)]
+    models = plural(len(asked), "model")
+    if changed := {*lost, *won}:
+        loses, gains = (f"{plural(len(of), 'model')} ({listed(of)})" for of in (lost, won))
+        parts = (
+            [f"{loses} lose{'s' if len(lost) == 1 else ''} calls that were right"] if lost else []
+        )
+        parts += [f"{gains} gain{'s' if len(won) == 1 else ''} some"] if won else []
+        told = f"changes something for {len(changed)} of {models}: {' and '.join(parts)}"
+    else:
+        told = f"changes nothing for {models}"
+    left = [each.model for each in answers if each.could_not_be_asked]
+    return f"{first} to {last} {told}" + (f"; not asked: {listed(left)}" if left else "")
 
 
 def upgrade_line(checked: Checked, answer: ModelAnswer, first: str, last: str) -> str:
@@ -129,6 +170,8 @@ def upgrade_line(checked: Checked, answer: ModelAnswer, first: str, last: str) -
 def answer_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     """All that the terminal says of one model."""
     yield headline(checked, answer)
+    if pins := torch_words(checked, answer):
+        yield pins
     yield ""
     yield from table_lines(answer)
     for told in causes_told(checked, answer):
@@ -136,6 +179,8 @@ def answer_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
         yield f"{told.calls}: {told.standing}, {told.like}"
         if not told.title:
             yield f"  {told.says}"
+        if told.shows:
+            yield f"  differs: {told.shows}"
         if told.instead:
             yield f"  instead: {told.instead}"
         yield f"  {told.command}"
@@ -206,7 +251,7 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
         if cause.refusal is not None:
             title, instead = cause.refusal.title, cause.refusal.instead
             like = f"as {title}"
-        says = cause.says if len(cause.says) < _MOST_SAID else f"{cause.says[:_MOST_SAID]} ..."
+        says = _shortened(cause.says)
         words = ["explain" if title else "reduce", answer.model, "--subject", call.release]
         words += ["--route", call.route, "--run", str(checked.run_of(call.release).folder.path)]
         words += [] if checked.builder == SEGMENT else ["--builder", checked.builder]
@@ -221,9 +266,25 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
                 says,
                 instead,
                 f"{PROGRAM} {shlex.join(words)}",
+                ""
+                if call.standing is Standing.ERROR
+                else _shortened(difference_words(cause.shows)),
             )
         )
     return sorted(told, key=lambda each: -list(Standing).index(each.standing))
+
+
+def difference_words(shows: str) -> str:
+    """What the evidence of a cell says, for who has not read how it is written."""
+    if state := _STATE.fullmatch(shows):
+        did, should = (len(_QUOTED.findall(each)) for each in state.groups())
+        return f"of the model's own tensors {should} should have changed, and {did or 'none'} did"
+    told = _TUPLE_OF_ONE.sub(r"a \1 of one tensor, should be the tensor itself", shows)
+    return _CALL.sub(lambda found: f"call {int(found[1]) + 1}: ", told)
+
+
+def _shortened(said: str) -> str:
+    return said if len(said) < _MOST_SAID else f"{said[:_MOST_SAID]} ..."
 
 
 def _with_saves(answer: ModelAnswer, route: Route, releases: Sequence[str]) -> dict[str, list[str]]:
@@ -249,13 +310,12 @@ def _shares_the_end(answer: ModelAnswer, release: str, save: Route) -> bool:
 
 
 def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
-    """How the newest release splits the model, and why ops stay in PyTorch."""
-    split = checked.splits.get(answer.model, {})
-    newest = answer.releases[0]
+    """How the release to use splits the model, else the newest, and why ops stay in PyTorch."""
     if answer.wrong:
         return
+    release, split = checked.split_of(answer)
     if "refused" in split:
-        yield f"split by {newest}: not compiled: {split['refused']}"
+        yield f"split by {release}: not compiled: {split['refused']}"
         return
     engines = plural(int(split["engines"]), "engine")
     by_reason: dict[str, list[str]] = {}
@@ -263,7 +323,7 @@ def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
         times = f" ({each['count']})" if each["count"] > 1 else ""
         by_reason.setdefault(each["why"], []).append(f"{each['op']}{times}")
     stays = "; ".join(f"{why}: {', '.join(ops)}" for why, ops in by_reason.items())
-    yield f"split by {newest}: {engines}; in PyTorch {stays or 'nothing'}"
+    yield f"split by {release}: {engines}; in PyTorch {stays or 'nothing'}"
     if split["crossing"]:
         yield f"sizes that go from one piece into another: {'; '.join(split['crossing'])}"
 
@@ -277,13 +337,9 @@ def not_asked(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     case = next(case for run in checked.runs for case in run.cases if case.name == answer.model)
     if not case.dynamic:
         yield "other sizes than the example's (give --dynamic)"
-    specs = {spec.subject: spec for run in checked.runs for spec in run.subjects}
     running = checked.torch.partition("+")[0]
     others = [
-        f"{name} pins {spec.torch_pinned}"
-        for name, spec in specs.items()
-        if spec.kind is SubjectKind.RELEASE and spec.torch_pinned and name in answer.releases
-        if not running.startswith(spec.torch_pinned.lstrip("=~<>").partition("+")[0])
+        f"{name} pins {pinned}" for name in answer.releases if (pinned := checked.pinned(name))
     ]
     if others:
         yield f"another torch than {running} ({', '.join(others)})"

@@ -36,6 +36,11 @@ NEWEST: Final = 3
 _NAME: Final = re.compile(r"\W+")
 
 
+def _version_of(pin: str) -> str:
+    """``2.14.0`` of ``>=2.14.0+cu130``."""
+    return pin.lstrip("=~<>").partition("+")[0]
+
+
 @dataclass(frozen=True)
 class ModelOptions:
     """A model as the command line names it; see `corpus.models_file` for what each text means."""
@@ -53,9 +58,10 @@ class Checked:
 
     ``place`` is the models file, as a command in any folder finds it. ``runs`` are the runs that
     were made, the newest releases in the first. ``splits`` tells how the newest release split each
-    model. ``installed`` is the package that was asked, if it is the one that is installed here.
-    ``own_torch`` says of a known defect, by its id and a release, what it does with the torch which
-    that release pins, where that is less than here.
+    model, and ``split_by`` how older ones did, by model and release. ``installed`` is the package
+    that was asked, if it is the one that is installed here. ``own_torch`` says of a known defect,
+    by its id and a release, what it does with the torch which that release pins, where that is less
+    than here.
     """
 
     place: str
@@ -66,6 +72,21 @@ class Checked:
     installed: Installed | None = None
     builder: str = SEGMENT
     own_torch: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    split_by: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+
+    def split_of(self, answer: ModelAnswer) -> tuple[str, Mapping[str, Any]]:
+        """The release to use and how it splits a model; where nothing is told, the newest."""
+        best = answer.best.release if answer.best else ""
+        newest = next(iter(answer.releases), ""), self.splits.get(answer.model, {})
+        split = self.split_by.get((answer.model, best))
+        return newest if split is None else (best, split)
+
+    def pinned(self, release: str) -> str:
+        """The torch that a release pins, if it was asked here with another one."""
+        specs = {spec.subject: spec for run in self.runs for spec in run.subjects}
+        pin = (specs[release].torch_pinned or "") if release in specs else ""
+        other = self.installed is None and not self.torch.startswith(_version_of(pin))
+        return _version_of(pin) if other else ""
 
     def run_of(self, release: str) -> JudgedRun:
         """The run that asked a release."""
@@ -224,6 +245,7 @@ def check(
         toolchain.python_env().torch_version,
         builder=options.builders[0],
         own_torch=_own_torch(answers, catalogue),
+        split_by=splits.by,
     )
 
 
@@ -269,12 +291,14 @@ class _Splits:
 
     Attributes:
         of: by model, as `harness.rig.workers.model_split` tells.
+        by: by model and release, those of the releases before.
     """
 
     def __init__(self, models: Sequence[CaseInfo], newest: str) -> None:
         self._newest = newest
         self.models = tuple(each.name for each in models)
         self.of: dict[str, Mapping[str, Any]] = {}
+        self.by: dict[tuple[str, str], Mapping[str, Any]] = {}
         for each in models:
             if each.wrong:
                 self.add({"case": each.name, "wrong": each.wrong})
@@ -295,6 +319,8 @@ class _Splits:
 
         def on_split(split: Mapping[str, Any]) -> None:
             if split["subject"] != self._newest:
+                if "engines" in split or "refused" in split:
+                    self.by[split["case"], split["subject"]] = split
                 return
             self.add(split)
             engines = plural(split["engines"], "engine") if "engines" in split else "not compiled"

@@ -93,14 +93,19 @@ def upgrade(folder):
 
 def test_of_a_team_s_models_an_upgrade_is_a_line_each(upgrade):
     _, out, err = upgrade
-    lines = out.splitlines()
-    assert lines[0].startswith("Counter: 2.13.0 to 2.14.0: "), err
+    answer, *lines = out.splitlines()
+    wrong = "Sized, Killed, KilledInExport, Typo and 2 more"
+    assert answer == (
+        "2.13.0 to 2.14.0 changes something for 1 of 2 models: 1 model (Counter) gains some; "
+        f"not asked: {wrong}"
+    ), err
+    assert lines[0].startswith("Counter: 2.13.0 to 2.14.0: gains save(m, f), ")
     assert lines[3] == "Plain: 2.13.0 to 2.14.0: nothing changes; use save(m, f)"
 
 
 def test_a_wrong_model_of_a_team_is_told_in_its_line_and_the_others_are_asked(upgrade):
     code, out, err = upgrade
-    lines = out.splitlines()
+    _, *lines = out.splitlines()
     assert code == 2, err
     assert lines[1].startswith("Sized: Sized takes arguments (size); write a ")
     assert lines[5].startswith("Typo: has no key fallbacks; there are model, inputs, fallback")
@@ -114,7 +119,7 @@ def test_a_wrong_model_of_a_team_is_told_in_its_line_and_the_others_are_asked(up
 
 
 def test_a_model_that_ends_the_process_which_calls_or_exports_it_has_its_line_too(upgrade):
-    lines = upgrade[1].splitlines()
+    _, *lines = upgrade[1].splitlines()
     assert lines[2].startswith("Killed: the process that builds the model and calls it once was ")
     assert "was killed by SIGSEGV; " in lines[2]
     told = "KilledInExport: the process that exports the model ended: worker exited with code 7"
@@ -122,7 +127,7 @@ def test_a_model_that_ends_the_process_which_calls_or_exports_it_has_its_line_to
 
 
 def test_a_model_whose_import_ends_the_process_has_its_line_too(upgrade, folder):
-    lines = upgrade[1].splitlines()
+    _, *lines = upgrade[1].splitlines()
     told = "{}: the process that imports {} {}; mend what it does there"
     dying, leaving = folder / "dying.py", folder / "leaving.py"
     assert lines[6] == told.format("Dying", dying, "was killed by SIGSEGV")

@@ -12,7 +12,7 @@ from harness.gate.model_answer import (
     model_answer,
     packs_otherwise,
 )
-from harness.register.defects import Sign
+from harness.register.defects import Defect, Sign
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
 from harness.wire.routes import Lane, Route
@@ -79,6 +79,26 @@ def test_an_older_release_is_told_where_the_newest_has_no_right_call():
     assert told.best is not None
     assert told.best.release == OLD
     assert not told.newest_is_safe
+
+
+def test_of_calls_that_are_right_alike_the_one_that_most_advice_names_is_the_one_to_use():
+    kv = defect("folded", Sign("values", "numbers differ"), workaround="save(m, f, retrace=False).")
+    cells = [*RIGHT, record(at(NEW, Route.NO_RETRACE)), record(at(NEW, Route.NO_RETRACE_EXPORT))]
+    wrong = record(at(OLD, Route.COMPILE), harmed(Harm.SILENT))
+
+    def use(*cells: CellRecord, known: Defect = kv) -> Route:
+        best = model_answer("mine", cells, (NEW, OLD), table(), register(known)).best
+        assert best is not None
+        return best.route
+
+    assert use(*cells) is Route.RETRACE, "no defect is met, so the plainest"
+    assert use(*cells, wrong) is Route.NO_RETRACE
+    says_nothing = dataclasses.replace(kv, workaround="none")
+    assert use(*cells, wrong, known=says_nothing) is Route.RETRACE
+    avoided = dataclasses.replace(says_nothing, avoid=("export",))
+    assert use(*cells, wrong, known=avoided) is Route.NO_RETRACE_EXPORT
+    worse = record(at(NEW, Route.NO_RETRACE), harmed(Harm.INTERFACE))
+    assert use(cells[0], worse, wrong) is Route.RETRACE, "the user's numbers come first"
 
 
 def test_what_compile_makes_wrong_is_wrong_by_every_call():

@@ -1,6 +1,7 @@
 """What a check on a GPU leaves behind, made of a check with emulated engines."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from harness.catalogue.releases import Catalogue
 from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing
 from harness.machine.cuda import Device
 from harness.report.check_report import check_html, write_check
-from harness.report.check_words import answer_lines, causes_told
+from harness.report.check_words import answer_lines, causes_told, difference_words
 from harness.run.check import Checked, check
 from harness.run.options import RunOptions
 from harness.run.progress import progress_for
@@ -87,6 +88,48 @@ def test_a_page_of_emulated_engines_says_so_and_one_of_a_gpu_names_it(
     assert "<code>save(<wbr>m, f, retrace=<wbr>False)</code>" in check_html(checked)
     lines = [list(answer_lines(each, each.answers[0])) for each in (checked, on_a_gpu)]
     assert [any("not asked: a GPU" in line for line in each) for each in lines] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("shows", "words"),
+    [
+        ("call 0: output 1: 3 of 64 elements", "call 1: output 1: 3 of 64 elements"),
+        (
+            "call 0: TreeSpec(tuple, None, [*]), should be *",
+            "call 1: a tuple of one tensor, should be the tensor itself",
+        ),
+        (
+            "changed [], should be ['torch.float32 ()', 'torch.float32 (2, 4)']",
+            "of the model's own tensors 2 should have changed, and none did",
+        ),
+    ],
+)
+def test_where_a_program_differs_is_told_in_words(shows: str, words: str):
+    assert difference_words(shows) == words
+
+
+def test_the_difference_and_the_split_of_the_release_to_use_are_told(checked: Checked):
+    (answer,) = checked.answers
+    lines = list(answer_lines(checked, answer))
+    (told,) = {line for line in lines if line.startswith("  differs: ")}
+    assert re.match(r"  differs: call \d: output 0: .* of 32 ", told), told
+    assert any(line.startswith("split by 2.13.0: 2 engines") for line in lines)
+    best = CallAnswer("2.10.0", Route.RETRACE, Standing.RIGHT)
+    older = dataclasses.replace(answer, best=best)
+    told_of = {("secret", "2.10.0"): {"engines": 7, "fallbacks": [], "crossing": []}}
+    with_older = dataclasses.replace(checked, split_by=told_of)
+    assert "split by 2.10.0: 7 engines; in PyTorch nothing" in [*answer_lines(with_older, older)]
+
+
+def test_a_release_that_pins_another_torch_is_told_below_the_answer(checked: Checked):
+    best = CallAnswer("2.13.0", Route.RETRACE, Standing.RIGHT)
+    answer = dataclasses.replace(checked.answers[0], best=best)
+    other = dataclasses.replace(checked, torch="2.11.0+cpu")
+    assert [*answer_lines(other, answer)][1] == (
+        "torch_tensorrt 2.13.0 pins torch 2.13.0; it was asked here with torch 2.11.0"
+    )
+    assert "2.13.0 pins torch 2.13.0" in check_html(dataclasses.replace(other, answers=(answer,)))
+    assert [*answer_lines(checked, answer)][1] == ""
 
 
 def test_only_the_saves_that_end_as_compile_does_are_told_with_it(checked: Checked):
