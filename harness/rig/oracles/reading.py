@@ -113,17 +113,25 @@ class GraphReader:
             else:
                 bound[node] = self._value(_lifted_value(program, str(spec.target)), node.name)
         reading = self._read(program.graph, bound, _attribute_of(program.graph_module))
-        kinds = [spec.kind for spec in program.graph_signature.output_specs]
-        if len(kinds) != len(reading.outputs):
+        returned = program.graph_signature.output_specs
+        if len(returned) != len(reading.outputs):
             raise Unreadable(
-                f"the signature has {len(kinds)} outputs, the graph {len(reading.outputs)}"
+                f"the signature has {len(returned)} outputs, the graph {len(reading.outputs)}"
             )
-        users_only = tuple(
-            output
-            for output, kind in zip(reading.outputs, kinds, strict=True)
-            if kind is OutputKind.USER_OUTPUT
-        )
-        return Reading(users_only, reading.effects)
+        users_only, effects = [], list(reading.effects)
+        inputs = {node.name: term for node, term in bound.items()}
+        for output, returned_spec in zip(reading.outputs, returned, strict=True):
+            if returned_spec.kind is OutputKind.USER_OUTPUT:
+                users_only.append(output)
+            elif returned_spec.kind is OutputKind.USER_INPUT_MUTATION:
+                effects.append(self._copy(inputs[str(returned_spec.target)], output, len(effects)))
+        return Reading(tuple(users_only), tuple(effects))
+
+    def _copy(self, place: Term, value: Term, number: int) -> Term:
+        """A declared write to an input, as the copy_ that it stands for, which waits for it."""
+        name = str(torch.ops.aten.copy_.default)
+        waits = self._argument(False, {})
+        return self.table.make(Kind.EFFECT, (name, number), (place, value, waits), note=name)
 
     def _input(self, index: int, name: str, leaked: bool) -> Term:
         kind = Kind.LEAKED if leaked else Kind.INPUT

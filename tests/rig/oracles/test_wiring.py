@@ -237,6 +237,26 @@ def test_a_reversed_call_of_a_mutating_op_is_seen():
     assert list(check_inlined(reader, expected, 1, build(2.0, 1.0))) != []
 
 
+def test_a_declared_write_to_an_input_is_the_copy_that_it_stands_for():
+    class TwoWritten(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            total = x + y
+            x.copy_(torch.relu(total))
+            y.copy_(torch.neg(total))
+            return torch.abs(total)
+
+    program = torch.export.export(TwoWritten(), (torch.ones(2), torch.ones(2)))
+    declared = program.run_decompositions({})
+    reader = GraphReader()
+    expected, _ = reference_reading(reader, declared.module(check_guards=False))
+    assert not any("copy_" in str(node.target) for node in declared.graph.nodes)
+    assert list(check_program(reader, expected, 2, declared, Stage.EXPORT)) == []
+    first, second, _ = declared.graph_signature.output_specs
+    first.target, second.target = second.target, first.target
+    found = list(check_program(reader, expected, 2, declared, Stage.EXPORT))
+    assert "reads another model input" in {finding.kind for finding in found}
+
+
 def test_a_thousand_steps_are_read_in_under_a_second():
     graph = torch.fx.Graph()
     node = graph.placeholder("x")
