@@ -8,6 +8,7 @@ from harness.base.errors import UsageError
 from harness.mends.complex_values import COMPLEX_VALUES
 from harness.mends.engines import ENGINES
 from harness.mends.fallbacks import FALLBACKS
+from harness.mends.input_writes import INPUT_WRITES
 from harness.mends.keywords import KEYWORD_ORDER
 from harness.mends.mend import Mend
 from harness.mends.program import PROGRAM
@@ -19,7 +20,7 @@ from harness.mends.writes import WRITES
 WRITTEN_FOR = "2.14.0"
 
 MENDS = (
-    *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES
+    *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES, *INPUT_WRITES,
 )  # fmt: skip
 
 
