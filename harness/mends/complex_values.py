@@ -1,9 +1,12 @@
-"""A mend of complex values that are made of real ones."""
+"""Mends of complex values: inside of a model, taken and returned."""
 
 from __future__ import annotations
 
 from harness.mends.edits import Edit
 from harness.mends.mend import Mend, Patch
+
+_COMPILER = "torch_tensorrt/dynamo/_compiler.py"
+_ADAPTERS = "_insert_complex_io_adapters"
 
 
 def _marked(which: str) -> Edit:
@@ -44,4 +47,100 @@ OF_REALS = Mend(
     ),
 )
 
-COMPLEX_VALUES = (OF_REALS,)
+BESIDE_ANOTHER = Mend(
+    defects=("complex-output-beside-another",),
+    idea="Whether an output is a pair of reals out of a piece is asked of the piece's call, and "
+    "not of the node that the output reads: where a piece has several outputs that is a getitem. "
+    "It costs nothing.",
+    test="A model that returns a complex tensor and a real one: dtype and shape, in memory and "
+    "by every save.",
+    patches=(
+        Patch(
+            file=_COMPILER,
+            edits=(
+                Edit(
+                    _ADAPTERS,
+                    'src.op == "call_module" and ("_run_on_acc" in str(src.target) '
+                    'or "_run_on_gpu" in str(src.target))',
+                    "_comes_out_of_a_piece(src)",
+                ),
+            ),
+            added=(
+                '''
+    def _comes_out_of_a_piece(value):
+        """Whether a value is an output of a piece, be it the only one or one of several."""
+        while value.op == "call_function" and value.target.__name__ == "getitem":
+            value = value.args[0]
+        target = str(value.target)
+        return value.op == "call_module" and ("_run_on_acc" in target or "_run_on_gpu" in target)
+    ''',
+            ),
+        ),
+    ),
+)
+
+ADAPTERS = Mend(
+    defects=("complex-adapter-without-metadata",),
+    idea="Where compile() puts view_as_real and view_as_complex at the model's border, their "
+    "values are recorded, and the input's own is the complex tensor that the caller gives. It "
+    "costs nothing at run time.",
+    test="A model with a complex input and a complex output: save(retrace=False), load, and "
+    "compare with eager.",
+    patches=(
+        Patch(
+            file=_COMPILER,
+            edits=(
+                Edit(
+                    _ADAPTERS,
+                    "output_node.args = (tuple(outputs),)",
+                    "$found\n_record_values_of_adapters(partitioned_module, complex_input_dtypes)",
+                ),
+            ),
+            added=(
+                '''
+    def _record_values_of_adapters(gm, complex_dtypes):
+        """Give what stands at the border of complex values the metadata of what it returns."""
+        suffix = "_unpacked_complex"
+        adapters = (
+            torch.ops.aten.view_as_real.default,
+            torch.ops.aten.view_as_complex.default,
+            torch.ops.aten.to.dtype,
+        )
+        for node in gm.graph.nodes:
+            if node.op == "placeholder" and node.name.endswith(suffix):
+                pair = node.meta["val"]
+                dtype_ = complex_dtypes[node.name[: -len(suffix)]]
+                node.meta["val"] = pair.new_empty(pair.shape[:-1], dtype=dtype_)
+            elif node.target in adapters and "val" not in node.meta:
+                value = node.args[0].meta["val"]
+                if isinstance(value, (list, tuple)):
+                    (value,) = value  # the only output of an engine
+                node.meta["val"] = node.target(value, *node.args[1:])
+    ''',
+            ),
+        ),
+    ),
+)
+
+A_NODE_RETURNED = Mend(
+    defects=("complex-inside-returns-a-node",),
+    idea="compile() has the graph return a tuple, and gives it the model's own specification of "
+    "what it returns, wherever the graph returns a bare node, and not only where it has "
+    "complex inputs or outputs. It costs nothing.",
+    test="torch.complex(a, b).abs() with torch 2.14: save(retrace=False), load, and compare.",
+    patches=(
+        Patch(
+            file=_COMPILER,
+            edits=(
+                Edit(
+                    _ADAPTERS,
+                    "not complex_input_names and not complex_output_indices",
+                    "$found and isinstance("
+                    "list(partitioned_module.graph.nodes)[-1].args[0], (list, tuple))",
+                ),
+            ),
+        ),
+    ),
+)
+
+COMPLEX_VALUES = (OF_REALS, BESIDE_ANOTHER, ADAPTERS, A_NODE_RETURNED)
