@@ -273,4 +273,63 @@ TOLD = Mend(
     ),
 )
 
-STATE = (READ_TWICE, PACKING, IN_MEMORY, TOLD)
+STRIDED = Mend(
+    defects=("strided-cache-copied",),
+    idea="A buffer that is not contiguous is copied back, and is none for an engine to write to "
+    "in place: both runtimes bind a contiguous copy of it. The write gets the mark that the "
+    "converters read. It costs a copy of the buffer, of a write that was lost.",
+    test="A KV cache in channels_last: the second call reads what the first one wrote.",
+    uncovered="A contiguous buffer that its owner replaces by a strided one after compile().",
+    patches=(
+        Patch(
+            file=_LIFTING,
+            edits=(
+                Edit(
+                    "lift_mutated_buffers",
+                    "will_alias = _kv_write_will_alias(...)",
+                    """
+                    $found
+                    if will_alias and not buffer_tensor.is_contiguous():
+                        new_value.meta["_trt_no_kv_alias"] = True
+                        no_kv_alias_writes.append(new_value.name)
+                        will_alias = False
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
+RETURNED = Mend(
+    defects=("copies-still-returned",),
+    idea="Who reads the copy into a buffer reads a clone of the value that is copied, before "
+    "lifting erases the copy. It is a clone, since the value itself may become an output that "
+    "stands for the buffer's new state, and the exporter tells such outputs by their node. It "
+    "costs a copy of what is returned.",
+    test="A model that returns the buffer that it has just written: call it twice, and save it "
+    "with retrace=False.",
+    uncovered="What is returned is a tensor of the same values, and not the buffer itself.",
+    patches=(
+        Patch(
+            file=_LIFTING,
+            edits=(
+                Edit(
+                    "lift_mutated_buffers",
+                    "gm.graph.erase_node(copy_node)",
+                    """
+                    if copy_node.users:
+                        with gm.graph.inserting_before(copy_node):
+                            returned = gm.graph.call_function(
+                                torch.ops.aten.clone.default, (new_value,)
+                            )
+                        returned.meta["val"] = new_value.meta["val"]
+                        copy_node.replace_all_uses_with(returned)
+                    $found
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
+STATE = (READ_TWICE, PACKING, IN_MEMORY, TOLD, STRIDED, RETURNED)
