@@ -12,6 +12,7 @@ from harness.mends.input_writes import INPUT_WRITES
 from harness.mends.keywords import KEYWORD_ORDER
 from harness.mends.mend import Mend
 from harness.mends.program import PROGRAM
+from harness.mends.saving import SAVING
 from harness.mends.sizes import SIZES
 from harness.mends.state import STATE
 from harness.mends.writes import WRITES
@@ -21,6 +22,7 @@ WRITTEN_FOR = "2.14.0"
 
 MENDS = (
     *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES, *INPUT_WRITES,
+    *SAVING,
 )  # fmt: skip
 
 

@@ -1,0 +1,59 @@
+"""Mends of calls that refuse what a model takes or returns."""
+
+from __future__ import annotations
+
+from harness.mends.edits import Edit
+from harness.mends.mend import Mend, Patch
+
+_COMPILER = "torch_tensorrt/dynamo/_compiler.py"
+_SAVE = "torch_tensorrt/_compile.py"
+_LEAVES = "(torch.Tensor, Input, bool, int, float, str, type(None))"
+
+CONTAINERS = Mend(
+    defects=("save-refuses-containers",),
+    idea="save() asks of the leaves of its positional inputs what it had asked of the inputs, and "
+    "takes None, numbers and strings as torch.export does; the code behind it walks containers "
+    "already. It costs nothing.",
+    test="A dictionary, a list, None and a number in arg_inputs.",
+    patches=(
+        Patch(
+            file=_SAVE,
+            edits=(
+                Edit(
+                    "save",
+                    "all(isinstance(input, (torch.Tensor, Input)) for input in arg_inputs)",
+                    f"""all(
+        isinstance(leaf, {_LEAVES})
+        for leaf in torch.utils._pytree.tree_leaves(list(arg_inputs))
+    )""",
+                ),
+                Edit(
+                    "save",
+                    "isinstance(obj, torch.Tensor)",
+                    "isinstance(obj, (torch.Tensor, bool, int, float, str, type(None)))",
+                ),
+            ),
+        ),
+    ),
+)
+
+NO_NODE_RETURNED = Mend(
+    defects=("no-output-refused",),
+    idea="An output that is no node of the graph comes out of no engine, and is passed over where "
+    "engines are told that they leave an output to the caller. It costs nothing.",
+    test="A model that returns None, a number and a flag beside a tensor.",
+    patches=(
+        Patch(
+            file=_COMPILER,
+            edits=(
+                Edit(
+                    "compile_module",
+                    "target = output.target",
+                    'target = getattr(output, "target", None)',
+                ),
+            ),
+        ),
+    ),
+)
+
+SAVING = (CONTAINERS, NO_NODE_RETURNED)
