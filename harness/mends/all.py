@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from harness.base.errors import UsageError
 from harness.mends.complex_values import COMPLEX_VALUES
+from harness.mends.doubles import DOUBLES
 from harness.mends.engines import ENGINES
 from harness.mends.fallbacks import FALLBACKS
 from harness.mends.input_writes import INPUT_WRITES
@@ -21,8 +22,8 @@ from harness.mends.writes import WRITES
 WRITTEN_FOR = "2.14.0"
 
 MENDS = (
-    *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES, *INPUT_WRITES,
-    *SAVING,
+    *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES,
+    *INPUT_WRITES, *SAVING, *DOUBLES,
 )  # fmt: skip
 
 
