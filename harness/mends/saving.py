@@ -56,4 +56,51 @@ NO_NODE_RETURNED = Mend(
     ),
 )
 
-SAVING = (CONTAINERS, NO_NODE_RETURNED)
+_ONE_A_TENSOR = '''
+def _one_a_tensor(dynamic_shapes, args):
+    """Shapes as the compiled module takes its inputs, where those of *args stand as one."""
+    shapes = dynamic_shapes.values() if isinstance(dynamic_shapes, dict) else dynamic_shapes
+    if dynamic_shapes is None or len(shapes) == len(args):
+        return dynamic_shapes
+    *named, last = shapes
+    if isinstance(last, (tuple, list)) and len(named) + len(last) == len(args):
+        return (*named, *last)
+    return dynamic_shapes
+'''
+
+STAR = Mend(
+    defects=("star-arguments-shapes",),
+    idea="The compiled module names each tensor of *args, so the exporter spreads the shapes that "
+    "torch.export took as one for all of them, where that makes as many as there are inputs. "
+    "Shapes that fit are handed on as they came. It costs nothing.",
+    test="A model that takes *args of a dynamic batch, and one with an argument before them: "
+    "save with the dynamic_shapes that torch.export took, by both exporters.",
+    uncovered="**kwargs, and *args in front of keywords.",
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    "export",
+                    "patched_module = transform(...)",
+                    """
+                    if arg_inputs is not None and not kwarg_inputs:
+                        dynamic_shapes = _one_a_tensor(dynamic_shapes, arg_inputs)
+                    $found
+                    """,
+                ),
+                Edit(
+                    "create_trt_exp_program",
+                    "combined_args = _combine_args(...)",
+                    """
+                    if arg_inputs is not None and not kwarg_inputs:
+                        dynamic_shapes = _one_a_tensor(dynamic_shapes, arg_inputs)
+                    $found
+                    """,
+                ),
+            ),
+            added=(_ONE_A_TENSOR,),
+        ),
+    ),
+)
+
+SAVING = (CONTAINERS, NO_NODE_RETURNED, STAR)
