@@ -95,9 +95,14 @@ class DefectRow:
 
 @dataclass(frozen=True)
 class DefectTable:
-    """Every defect of the register, the worst first in each part."""
+    """Every defect of the register, the worst first in each part.
+
+    ``newest`` is the release that the parts speak of, and ``lines_of`` the one whose lines a defect
+    names where it names no release.
+    """
 
     newest: str
+    lines_of: str
     columns: tuple[Column, ...]
     rows: tuple[DefectRow, ...]
 
@@ -139,7 +144,7 @@ def defect_table(
     ]
     parts = list(Part)
     rows.sort(key=lambda row: (parts.index(row.part), *_badness(row), row.defect.id))
-    return DefectTable(newest, columns, tuple(rows))
+    return DefectTable(newest, standings.releases[-1], columns, tuple(rows))
 
 
 def _columns(releases: Sequence[str], inliner_of: Mapping[str, str]) -> tuple[Column, ...]:

@@ -12,6 +12,12 @@ _PLACE: Final = re.compile(
     r"\((?P<file>[\w/]+\.py):(?P<line>\d+)(?:, (?P<release>\d+\.\d+\.\d+))?\)(?:: .*)?"
 )
 PACKAGE: Final = "torch_tensorrt"
+#: The torch whose lines the register names: that of the tests.
+TORCH: Final = "2.13.0"
+_TENSORRT: Final = "https://github.com/pytorch/TensorRT/blob"
+_TORCH: Final = "https://github.com/pytorch/pytorch/blob"
+#: What the register says of a file of an older torch, of which no line was read.
+_OLDER_TORCH: Final = re.compile(r"\((?P<file>torch/[\w/]+\.py), torch (?P<version>\d+\.\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,24 @@ def where_in(text: str) -> Where | None:
         return None
     file = found["file"].removeprefix(f"{PACKAGE}/")
     return Where(found["function"], file, int(found["line"]), found["release"] or "")
+
+
+def source_url(where: str, lines_of: str) -> str:
+    """Where upstream's repository has a place of the register; empty for what is not Python.
+
+    Args:
+        lines_of: the release of a place that names none.
+    """
+    older = _OLDER_TORCH.search(where)
+    if older:
+        return f"{_TORCH}/v{older['version']}.0/{older['file']}"
+    place = where_in(where)
+    if place is None:
+        return ""
+    if place.file.startswith("torch/"):
+        return f"{_TORCH}/v{TORCH}/{place.file}#L{place.line}"
+    release = place.release or lines_of
+    return f"{_TENSORRT}/v{release}/py/{PACKAGE}/{place.file}#L{place.line}"
 
 
 def functions_in(source: str) -> list[tuple[str, int, int]]:

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from harness.gate.defect_table import DefectRow, DefectTable
 from harness.register.defects import Defect
+from harness.register.standing import State
+from harness.register.where import source_url
 
 SCHEMA: Final = "1.6.7"
 _ISSUE: Final = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<number>\d+)")
@@ -30,9 +32,6 @@ def osv_record(row: DefectRow, table: DefectTable, modified: datetime) -> dict[s
         modified: when the run started that the table is of, in any time zone.
     """
     defect = row.defect
-    events = [{"introduced": defect.since or "0"}]
-    if defect.fixed_in:
-        events.append({"fixed": defect.fixed_in})
     return {
         "schema_version": SCHEMA,
         "id": f"x_inliner-{defect.id}",  # x_: a database that OSV does not list
@@ -42,11 +41,11 @@ def osv_record(row: DefectRow, table: DefectTable, modified: datetime) -> dict[s
         "affected": [
             {
                 "package": {"ecosystem": "PyPI", "name": "torch-tensorrt"},
-                "ranges": [{"type": "ECOSYSTEM", "events": events}],
+                "ranges": [{"type": "ECOSYSTEM", "events": each} for each in _events(row)],
                 "versions": list(row.shown_in),
             }
         ],
-        "references": _references(defect),
+        "references": _references(defect, table.lines_of),
         "database_specific": {
             "harm": row.harm,
             "reach": row.reach.value,
@@ -59,17 +58,43 @@ def osv_record(row: DefectRow, table: DefectTable, modified: datetime) -> dict[s
             "minimal_case": defect.minimal_case,
             "fixed_by": defect.fixed_by,
             "brought_by": defect.brought_by,
+            "hidden_in": _in_state(row, State.HIDDEN),
             "hidden_behind": list(row.marks[-1].behind),
+            "not_asked_in": _in_state(row, State.NOT_ASKED),
             "cells": row.marks[-1].cells,
         },
     }
 
 
-def _references(defect: Defect) -> list[dict[str, str]]:
-    """Where to read on: each address once, as the change that fixed or introduced it if it did."""
+def _in_state(row: DefectRow, state: State) -> list[str]:
+    return [each.release for each in row.standings if each.state is state]
+
+
+def _events(row: DefectRow) -> list[list[dict[str, str]]]:
+    """The events of a range for each stretch of known releases that show the defect.
+
+    What ends a range is a fix where the next release was asked and does not have the defect, or
+    the register says so. Where nobody asked, or other defects hide it, nobody knows.
+    """
+    ranges: list[list[dict[str, str]]] = []
+    before = None
+    for each in row.standings:
+        if each.state is State.SHOWN and before is None:
+            ranges.append([{"introduced": each.release}])
+        elif each.state is not State.SHOWN and before is not None:
+            fixed = each.state is State.ABSENT or not each.defect.alive_in(each.release)
+            ranges[-1].append(
+                {"fixed": each.release} if fixed else {"last_affected": before.release}
+            )
+        before = each if each.state is State.SHOWN else None
+    return ranges
+
+
+def _references(defect: Defect, lines_of: str) -> list[dict[str, str]]:
+    """Where to read on, each address once: what fixed or introduced it, and upstream's lines."""
     kinds = {defect.fixed_by: "FIX", defect.brought_by: "INTRODUCED"}
     named = dict.fromkeys((*defect.upstream, defect.fixed_by, defect.brought_by))
-    return [
+    issues = [
         {
             "type": kinds.get(name, "REPORT"),
             "url": f"https://github.com/{found['repository']}/issues/{found['number']}",
@@ -77,3 +102,5 @@ def _references(defect: Defect) -> list[dict[str, str]]:
         for name in named
         for found in _ISSUE.finditer(name)
     ]
+    places = dict.fromkeys(source_url(where, lines_of) for where in defect.where)
+    return issues + [{"type": "WEB", "url": url} for url in places if url]

@@ -21,6 +21,7 @@ from harness.register.defects import Defect
 from harness.register.facts import NONSTRICT, Place
 from harness.register.standing import Standing, Standings, State, is_ordinary, worst_harm
 from harness.register.table import Entry
+from harness.register.where import TORCH
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
 from harness.report.sections.defects import call_of
@@ -286,7 +287,7 @@ def lines_of(defect: Defect, release: str, newest: str) -> Iterator[str]:
         f"In torch_tensorrt {version_told}".rstrip(): [
             each.replace(f", {release})", ")") for each in asked or today or own
         ],
-        f"In torch {version('torch')}": [each for each in elsewhere if not _NOT_RUN.match(each)],
+        f"In torch {TORCH}": [each for each in elsewhere if not _NOT_RUN.match(each)],
         "In sources that were read and not run": [
             _NOT_RUN.sub("", each) for each in elsewhere if _NOT_RUN.match(each)
         ],

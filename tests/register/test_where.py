@@ -5,6 +5,7 @@ in so many words, and is counted.
 """
 
 import functools
+import importlib.metadata
 import importlib.util
 import zipfile
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from harness.catalogue.releases import Catalogue
 from harness.register.defects import Defect
 from harness.register.expected import read_expectations
-from harness.register.where import lines_of, where_in
+from harness.register.where import TORCH, lines_of, where_in
 from harness.toolchain import Toolchain
 
 REGISTER = read_expectations(undecided=True).register
@@ -86,6 +87,10 @@ def test_every_place_of_the_register_is_a_line_of_the_function_that_it_names(sou
         if not where.startswith(OUT_OF_REACH) and (found := fault(where, defect, sources))
     ]
     assert wrong == []
+
+
+def test_the_lines_of_torch_are_those_of_the_torch_that_the_register_names():
+    assert importlib.metadata.version("torch").partition("+")[0] == TORCH
 
 
 def test_what_no_wheel_holds_says_so_and_is_known():

@@ -5,6 +5,7 @@ License 2.0.
 """
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -13,9 +14,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from junitparser import Failure, JUnitXml
 
+from harness.report.osv import osv_text
 from harness.report.pages.junit import junit
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.oracles import Oracle
+from tests.gate.test_defect_table import made
 
 PUBLISHED = max((PROJECT_ROOT / "results" / "published").glob("*-all-releases"))
 SCHEMA = json.loads(Path(__file__).with_name("osv-schema.json").read_text())
@@ -26,10 +29,17 @@ def defects():
     return json.loads((PUBLISHED / "defects.json").read_text())
 
 
-def test_every_record_of_a_published_runs_defects_is_valid_by_osvs_own_schema(defects):
+def test_every_record_of_todays_register_and_of_a_published_run_is_valid_by_osvs_own_schema(
+    defects,
+):
     validator = Draft202012Validator(SCHEMA)
-    assert len(defects) > 60
-    wrong = [f"{each['id']}: {e.message}" for each in defects for e in validator.iter_errors(each)]
+    today = json.loads(osv_text(made(), datetime.now(UTC)))
+    assert min(len(defects), len(today)) > 60
+    wrong = [
+        f"{each['id']}: {e.message}"
+        for each in (*defects, *today)
+        for e in validator.iter_errors(each)
+    ]
     assert wrong == []
 
 
