@@ -15,15 +15,14 @@ from harness.register.expected import read_expectations
 from harness.register.standing import Standings, State
 from harness.report.exported_tests import files_of_tests, left_out, to_export
 from harness.report.sections.causes import Script
-from harness.report.upstream import (
+from harness.report.upstream import description, issue_text, lines_of, shortened, text_of
+from harness.report.upstream_scripts import (
     Finding,
-    description,
     findings,
-    issue_text,
-    lines_of,
+    real_cells,
     reason_of,
-    shortened,
     told_of,
+    why_none,
 )
 from harness.toolchain import Toolchain
 from tests.commands import harness, python
@@ -32,6 +31,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 RUNNER = PROJECT / "docs" / "ten-failures" / "run.py"
 KNOWN = read_expectations()
 STANDINGS = Standings(KNOWN.register, KNOWN.table)
+RELEASES = load_catalogue()
 
 NEW_IN_2_14 = (
     "cache-read-twice",
@@ -48,7 +48,7 @@ def run_tests(folder: Path, release: str, *changed: Path) -> subprocess.Complete
 
 
 def test_what_is_exported_is_met_by_a_users_calls_and_not_so_by_design():
-    exported = [each.defect for each in to_export(STANDINGS, "2.14.0")]
+    exported = [each.defect for each in to_export(STANDINGS, RELEASES.get("2.14.0"))]
     ids = {each.id for each in exported}
     assert {*NEW_IN_2_14, "data-dependent-size", "save-refuses-containers"} <= ids
     assert "specialised" not in ids  # by design
@@ -90,7 +90,7 @@ def test_an_exported_test_passes_over_the_release_with_its_mend_and_no_other_doe
     toolchain: Toolchain, catalogue: Catalogue, tmp_path: Path
 ):
     release = catalogue.get(WRITTEN_FOR)
-    every = to_export(STANDINGS, release.version)
+    every = to_export(STANDINGS, release)
     mends = {each.defect.id: mend_of(each.defect.id) for each in every}
     whole = {name for name, mend in mends.items() if mend and not mend.uncovered}
     without = [name for name, mend in mends.items() if not mend][:3]
@@ -147,7 +147,7 @@ def test_another_defect_is_named_by_its_title_since_upstream_has_no_register():
     )
     (finding,) = [
         each
-        for each in to_export(Standings(register, KNOWN.table), "2.14.0")
+        for each in to_export(Standings(register, KNOWN.table), RELEASES.get("2.14.0"))
         if each.defect.id == "tuple-for-a-tensor"
     ]
     told = " ".join(told_of(finding.defect, Standings(register, KNOWN.table)))
@@ -156,7 +156,8 @@ def test_another_defect_is_named_by_its_title_since_upstream_has_no_register():
 
 def test_the_reason_of_a_test_names_what_ends_it_where_its_defect_is_fixed():
     reasons = {
-        each.defect.id: reason_of(each, STANDINGS) for each in to_export(STANDINGS, "2.13.0")
+        each.defect.id: reason_of(each, STANDINGS)
+        for each in to_export(STANDINGS, RELEASES.get("2.13.0"))
     }
     titles = KNOWN.register.titles
     assert reasons["no-output-empty-graph"] == (
@@ -203,9 +204,71 @@ def test_an_issue_on_what_upstream_has_fixed_says_so_before_its_script():
 def test_an_issue_says_what_its_script_shows_and_that_other_models_meet_worse():
     standing, script = STANDINGS.of("rows-for-outputs", "2.14.0"), Script("", "", "", "", "")
     told = description(Finding(standing, script, None, "interface"))
-    assert "The numbers are right; " in told
+    assert ": the numbers are right, and " in told
     assert told.endswith(" Other models meet it worse: it raises.")
     assert "worse" not in description(Finding(standing, script, None, "error"))
+
+
+@pytest.mark.parametrize("defect", [each.id for each in KNOWN.register.defects])
+def test_an_issue_describes_who_meets_a_defect_and_does_not_say_its_title_again(defect):
+    standing = STANDINGS.newest_with(defect)
+    if standing is not None:
+        told = description(Finding(standing, Script("", "", "", "", "")))
+        assert standing.defect.title not in told
+        assert told.startswith(("A model that ", "Any model meets it"))
+
+
+def test_an_issue_says_if_the_torch_that_the_release_pins_does_not_show_it():
+    text = text_of(finding_of("complex-of-reals"), STANDINGS, RELEASES.get("2.14.0"))
+    assert "; an error with torch 2.14.0, which 2.14.0 pins." in text
+    assert " pins." not in text_of(finding_of("rows-for-outputs"), STANDINGS, RELEASES.newest)
+
+
+def test_an_issue_names_the_cause_by_which_most_of_its_models_fail_elsewhere():
+    text = text_of(finding_of("copy-back-in-memory"), STANDINGS, RELEASES.get("2.14.0"))
+    title = KNOWN.register.titles["buffers-folded"]
+    others = (
+        f'- In 2.7.0 to 2.13.0 these models are wrong by other causes, most of them by "{title}".'
+    )
+    assert others in text
+    assert KNOWN.register.titles["dynamic-bound-of-a-write"] not in text
+
+
+def finding_of(name: str) -> Finding:
+    return Finding(STANDINGS.of(name, "2.14.0"), Script("", "", "", "none was asked", ""))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("defect", "why"),
+    [
+        ("effect-deleted", "what stands behind the lowering"),
+        ("one-name-two-values", "puts a split module together by hand"),
+        ("cross-without-inputs", "makes the two calls below on it"),
+    ],
+)
+def test_an_issue_on_what_no_users_call_shows_has_a_short_script_that_says_why_it_calls_more(
+    defect: str, why: str, toolchain: Toolchain, catalogue: Catalogue
+):
+    text = issue_text(KNOWN.register.by_id[defect], STANDINGS, toolchain, catalogue.get("2.14.0"))
+    script = text.split("```python\n")[1].split("```")[0]
+    ast.parse(script)
+    assert why in script.replace("\n", " ")
+    assert "harness" not in script
+    assert len(script.splitlines()) < 130
+    assert "\n## Expected behavior\n" in text
+    assert "\nIt prints:\n" in text
+
+
+@pytest.mark.slow
+def test_an_issue_on_what_another_torch_shows_has_a_script_and_says_that_it_was_not_run(
+    toolchain: Toolchain, catalogue: Catalogue
+):
+    defect = KNOWN.register.by_id["complex-inside-returns-a-node"]
+    text = issue_text(defect, STANDINGS, toolchain, catalogue.get("2.14.0"))
+    assert "This script was not run as it stands, because it takes torch 2.14.0." in text
+    assert "\n- torch 2.14.0, which is what ran" in text
+    assert "retrace=False)" in text
 
 
 def test_an_issue_on_a_release_that_has_not_the_defect_is_refused_without_torch(tmp_path):
@@ -215,19 +278,41 @@ def test_an_issue_on_a_release_that_has_not_the_defect_is_refused_without_torch(
 
 
 def test_what_is_not_exported_is_listed_with_the_reason():
-    told = {each.defect.id: why for each, why in left_out(STANDINGS, "2.14.0")}
-    exported = {each.defect.id for each in to_export(STANDINGS, "2.14.0")}
+    told = {each.defect.id: why for each, why in left_out(STANDINGS, RELEASES.get("2.14.0"))}
+    exported = {each.defect.id for each in to_export(STANDINGS, RELEASES.get("2.14.0"))}
     having = STANDINGS.having("2.14.0", State.SHOWN, State.HIDDEN)
     assert told.keys() | exported == {each.defect.id for each in having}
     assert not told.keys() & exported
     assert told["specialised"] == "it is so by design"
     assert "splits of a module made otherwise" in told["pair-in-a-pair"]
     assert told["cross-no-engine"] == "other defects end its models first"
-    release = load_catalogue().get("2.14.0")
-    readme = files_of_tests([], left_out(STANDINGS, "2.14.0"), release)["README.md"]
+    assert "library for it" in told["cross-without-inputs"]
+    before = dict(left_out(STANDINGS, RELEASES.get("2.6.0")))
+    assert {*before.values()} >= {"no whole package of 2.6.0 is asked, but its inliner alone"}
+    release = RELEASES.get("2.14.0")
+    readme = files_of_tests([], left_out(STANDINGS, RELEASES.get("2.14.0")), release)["README.md"]
     assert all(
         f"- {KNOWN.register.by_id[each].title}: {why}." in readme for each, why in told.items()
     )
+
+
+def test_an_export_of_nothing_says_why(tmp_path):
+    done = harness("defects", "wired-by-name", "--export-tests", tmp_path, "--release", "2.14.0")
+    assert done.returncode == 2
+    assert "there is nothing to export: 2.14.0 does not show wired-by-name" in done.stderr
+    done = harness("defects", "pair-in-a-pair", "--export-tests", tmp_path, "--release", "2.14.0")
+    assert done.returncode == 3
+    assert "tests of 0 of 1 defects of 2.14.0" in done.stderr
+    assert "no model that was compiled shows it" in done.stderr
+
+
+def test_what_real_engines_or_another_torch_alone_show_is_told_by_its_own_reason():
+    def why(name: str) -> str:
+        return why_none(STANDINGS.of(name, "2.14.0"), STANDINGS)
+
+    assert why("complex-inside-returns-a-node").startswith("it shows with torch 2.14.0 alone, and")
+    assert real_cells(STANDINGS.of("slice-without-an-end", "2.14.0"), STANDINGS)
+    assert "splits of a module made otherwise" in why("pair-in-a-pair")
 
 
 def test_what_a_script_prints_names_no_place_of_the_machine_and_keeps_how_it_ends():

@@ -6,8 +6,8 @@ The package is the release's own Python out of its wheel; CUDA is stood in for, 
 emulated. Nothing else of the harness takes part, and the scripts name nothing of it: where there
 is a GPU and `pip install torch-tensorrt==2.14.0`, they run without this file. Another release is
 named behind the script, and behind that a folder of its files that were changed, as `mend` writes
-them. A folder of tests, as `defects --export-tests` writes it, is given to
-pytest, and the exit code is pytest's.
+them, or `tensorrt-rtx`, which then builds the engines. A folder of tests, as `defects
+--export-tests` writes it, is given to pytest, and the exit code is pytest's.
 
 Exit code 1: the failure is there. 0: it is not. 125: the script itself came to grief.
 """
@@ -27,6 +27,7 @@ from harness.rig.package.opening import open_package
 from harness.subjects.choosing import choose_subjects
 from harness.subjects.packages import whole_package
 from harness.toolchain.checkout import made_wheel
+from harness.wire.builders import SEGMENT, BuilderKind
 
 RELEASE = "2.14.0"
 CANNOT_BE_TOLD = 125
@@ -35,6 +36,8 @@ CANNOT_BE_TOLD = 125
 def main(script: str, release: str = RELEASE, changed: str = "") -> int:
     """Run a script or tests as if the release were installed here, and give the exit code."""
     toolchain, catalogue = toolchain_for(), load_catalogue()
+    builder = BuilderKind.RTX if changed == BuilderKind.RTX else SEGMENT
+    changed = "" if builder == changed else changed
     (subject, *_) = choose_subjects(toolchain, catalogue, releases=release, built_in=False)
     if changed:
         files = {
@@ -46,7 +49,7 @@ def main(script: str, release: str = RELEASE, changed: str = "") -> int:
             toolchain, catalogue, releases=release, wheel=wheel, like=release, built_in=False
         )
         subject = next(each for each in subjects if each.kind.brought)
-    _, site = whole_package(subject, toolchain, catalogue)
+    _, site = whole_package(subject, toolchain, catalogue, builder)
     open_package({"site": str(site.folder), "release": site.release, "builder": site.builder})
     if Path(script).is_dir():
         import pytest  # Here: a script needs no pytest.

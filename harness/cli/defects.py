@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import itertools
 import json
 import re
 from pathlib import Path
@@ -30,6 +31,8 @@ from harness.runs.gpu_evidence import CONTRIBUTED, contributed, seen_on_gpus
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.routes import USER_CALLS, Route
+
+_TOLD_OF_TRIED: Final = 5  # scripts: each takes some seconds
 
 
 def defects_command(
@@ -115,16 +118,25 @@ def _export_tests(
 ) -> int:
     """Write the tests, and tell of which defects there is none, and why."""
     from harness.report.exported_tests import files_of_tests, left_out, to_export
-    from harness.report.upstream import findings
+    from harness.report.upstream_scripts import findings
 
     asked = load_catalogue().get(_release(release or standings.releases[-1], standings))
-    shown = to_export(standings, asked.version)
+    shown, without = to_export(standings, asked), left_out(standings, asked)
     if name:
-        shown = [each for each in shown if each.defect.id == _known(name, standings).id]
-    found = findings(shown, standings, toolchain, asked)
-    without = [(each.standing, each.script.why_not) for each in found if not each.script.test]
-    if not name:
-        without += left_out(standings, asked.version)
+        _known(name, standings)
+        shown = [each for each in shown if each.defect.id == name]
+        without = [(each, why) for each, why in without if each.defect.id == name]
+    if not shown and not without:
+        state = f"does not show {name}" if name else "shows no known defect"
+        raise UsageError(f"there is nothing to export: {asked.version} {state}")
+    tried = itertools.count(1)
+
+    def heard() -> None:
+        if (count := next(tried)) % _TOLD_OF_TRIED == 0:
+            tell(f"{plural(count, 'script')} tried, of {plural(len(shown), 'defect')}")
+
+    found = findings(shown, standings, toolchain, asked, heard=heard)
+    without += [(each.standing, each.script.why_not) for each in found if not each.script.test]
     files = files_of_tests(found, without, asked)
     with written_to(place):
         place.mkdir(parents=True, exist_ok=True)
@@ -135,7 +147,7 @@ def _export_tests(
         tell(f"    {why}")
     tests = len(files) - 1
     tell(f"{place}: tests of {tests} of {tests + len(without)} defects of {asked.version}")
-    return ExitCode.GREEN if len(files) > 1 else ExitCode.INCONCLUSIVE
+    return ExitCode.GREEN if tests else ExitCode.INCONCLUSIVE
 
 
 def _release(text: str, standings: Standings) -> str:

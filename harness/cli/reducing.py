@@ -48,10 +48,6 @@ from harness.wire.vocabulary import SubjectKind
 FOUND = PROJECT_ROOT / "corpus" / "found"
 HANDMADE = "handmade"
 _WIDTH = 98
-_WITHOUT_LOWERING = (
-    "compile() lowers this model to another one, which does not show the failure. The script calls "
-    "what stands behind the lowering: the partitioner, the conversion and save()."
-)
 
 
 def reduce_command(
@@ -258,7 +254,6 @@ def _script(
             short = dataclasses.replace(wanted, routes=calls)
             parts = dataclasses.replace(
                 short,
-                what=f"{what}\n\n{_WITHOUT_LOWERING}",
                 shown=done.verdict,
                 command=shlex.join(command_line()),
             )

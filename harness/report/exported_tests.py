@@ -7,34 +7,40 @@ from importlib.metadata import version
 
 from harness.catalogue.releases import Release
 from harness.register.standing import Standing, Standings, State
-from harness.report.upstream import BY_DESIGN, Finding
-from harness.wire.routes import Lane
+from harness.report.upstream import BY_DESIGN
+from harness.report.upstream_scripts import Finding
+from harness.wire.routes import Lane, Route
 
 
-def to_export(standings: Standings, release: str) -> list[Standing]:
+def to_export(standings: Standings, release: Release) -> list[Standing]:
     """The defects that a release shows by a user's calls, but for what is so by design."""
     return [
         each
-        for each in standings.having(release, State.SHOWN)
+        for each in standings.having(release.version, State.SHOWN)
         if Lane.PACKAGE in each.lanes and each.defect.blame != BY_DESIGN
     ]
 
 
-def left_out(standings: Standings, release: str) -> list[tuple[Standing, str]]:
+def left_out(standings: Standings, release: Release) -> list[tuple[Standing, str]]:
     """The defects that a release has of which `to_export` makes no test, each with the reason."""
     exported = {each.defect.id for each in to_export(standings, release)}
+
+    def why(each: Standing) -> str:
+        if each.defect.blame == BY_DESIGN:
+            return "it is so by design"
+        if not release.package_routes:
+            return f"no whole package of {release.version} is asked, but its inliner alone"
+        if {*each.routes} == {Route.CROSS}:
+            return "to compile for Windows takes TensorRT's library for it; --issue has a script"
+        return "no model that was compiled shows it, but splits of a module made otherwise"
+
     return [
-        (
-            each,
-            "it is so by design"
-            if each.defect.blame == BY_DESIGN
-            else "no model that was compiled shows it, but splits of a module made otherwise",
-        )
-        for each in standings.having(release, State.SHOWN)
+        (each, why(each))
+        for each in standings.having(release.version, State.SHOWN)
         if each.defect.id not in exported
     ] + [
         (each, "other defects end its models first")
-        for each in standings.having(release, State.HIDDEN)
+        for each in standings.having(release.version, State.HIDDEN)
     ]
 
 
@@ -61,6 +67,8 @@ def _readme(tests: int, without: Collection[tuple[Standing, str]], release: Rele
         "Each test makes a user's calls of one known defect and is expected to fail, strictly.\n"
         "When the defect is fixed the test turns red, and its reason says which defect is gone.\n"
         "They need torch, torch_tensorrt, pytest and a GPU: put them into `tests/py/dynamo/`.\n"
+        "Some are skipped, and say so, where no TensorRT is installed that builds engines.\n"
         f"They were tried with torch {version('torch')}, the release's own Python and emulated "
-        "engines on a CPU;\nno GPU has run them.\n"
+        "engines on a CPU,\nthose that may be skipped with engines that TensorRT-RTX built; no GPU "
+        "has run them.\n"
     ) + (f"\n## Known defects without a test here\n\n{left}\n" if left else "")

@@ -77,16 +77,16 @@ def _events(row: DefectRow) -> list[list[dict[str, str]]]:
     the register says so. Where nobody asked, or other defects hide it, nobody knows.
     """
     ranges: list[list[dict[str, str]]] = []
-    before = None
+    last = ""  # the release before, if it shows the defect
     for each in row.standings:
-        if each.state is State.SHOWN and before is None:
-            ranges.append([{"introduced": each.release}])
-        elif each.state is not State.SHOWN and before is not None:
+        if each.state is State.SHOWN:
+            if not last:
+                ranges.append([{"introduced": each.release}])
+            last = each.release
+        elif last:
             fixed = each.state is State.ABSENT or not each.defect.alive_in(each.release)
-            ranges[-1].append(
-                {"fixed": each.release} if fixed else {"last_affected": before.release}
-            )
-        before = each if each.state is State.SHOWN else None
+            ranges[-1].append({"fixed": each.release} if fixed else {"last_affected": last})
+            last = ""
     return ranges
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from harness.base.errors import SurroundingsError, Unavailable, UsageError
@@ -16,7 +16,7 @@ from harness.run.judged_run import JudgedRun
 from harness.subjects.choosing import found_again
 from harness.subjects.packages import whole_package
 from harness.toolchain import PackageSite, Toolchain
-from harness.toolchain.rig_client import ask_rig, graph_lane, package_lane
+from harness.toolchain.rig_client import answers_of, graph_lane, package_lane
 from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec, Verdict
 
@@ -26,7 +26,8 @@ class Wanted:
     """A failure to be shown. ``labels`` are pairs of oracle and label; none for any that fails.
 
     Of the package lane ``says`` are the findings that are meant, of several in one verdict, and
-    ``shown`` is a verdict of the graph lane, which is to be shown without the lowering, and
+    ``shown`` is a verdict of the graph lane, which is to be shown without the lowering, or one of
+    another environment, whose script is not ``tried`` here, and
     ``command`` what makes the script, if that is not `reproduce`. With a
     ``name``, a defect's, it is for upstream: a script of a user's calls alone, which says nothing
     of here, and the same as a test, which is expected to fail for this ``reason``.
@@ -42,6 +43,7 @@ class Wanted:
     options: str = ""  # what the command needs beside, to find the case and the candidate
     says: tuple[str, ...] = ()
     shown: Verdict | None = None
+    tried: bool = True
     command: str = ""
     name: str = ""
     reason: str = ""
@@ -62,20 +64,33 @@ def package_scripts_for(
     package: Release | PackageSite,
     corpus: Sequence[str] = (),
     seed: int = 0,
+    heard: Callable[[], None] = lambda: None,
 ) -> list[Script]:
-    """A script for each failure of a release's or a candidate's package, or why there is none."""
+    """A script for each failure of a release's or a candidate's package, or why there is none.
+
+    Args:
+        heard: called behind each.
+    """
     site = toolchain.package_site(package) if isinstance(package, Release) else package
     lane = package_lane(site, corpus, seed)
-    return _asked(toolchain, lane, wanted)
+    return _asked(toolchain, lane, wanted, heard)
 
 
-def _asked(toolchain: Toolchain, lane: Mapping[str, Any], wanted: Sequence[Wanted]) -> list[Script]:
+def _asked(
+    toolchain: Toolchain,
+    lane: Mapping[str, Any],
+    wanted: Sequence[Wanted],
+    heard: Callable[[], None] = lambda: None,
+) -> list[Script]:
     asked = [_to_json(each) for each in wanted]
-    answered = ask_rig(toolchain.python, "scripts", **lane, wanted=asked)
-    return [
-        script_from_json(data, reproduce_command(each, data["route"] or each.routes[0]))
-        for each, data in zip(wanted, answered, strict=True)
-    ]
+    scripts = []
+    for each, data in zip(
+        wanted, answers_of(toolchain.python, "scripts", **lane, wanted=asked), strict=True
+    ):
+        command = reproduce_command(each, data["route"] or each.routes[0])
+        scripts.append(script_from_json(data, command))
+        heard()
+    return scripts
 
 
 def script_from_json(data: Mapping[str, Any], command: str) -> Script:
@@ -196,6 +211,7 @@ def _to_json(wanted: Wanted) -> dict[str, Any]:
         "command": "" if wanted.name else wanted.command or reproduce_command(wanted, "{route}"),
         "says": list(wanted.says),
         "shown": None if wanted.shown is None else to_json(wanted.shown),
+        "tried": wanted.tried,
         "user_alone": bool(wanted.name),
         "name": wanted.name,
         "reason": wanted.reason,

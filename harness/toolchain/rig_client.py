@@ -107,7 +107,12 @@ def package_lane(site: PackageSite, places: Iterable[str] = (), seed: int = 0) -
 
 def ask_rig(python: str, question: str, **request: Any) -> list[Any]:
     """Ask the rig one question (`harness.rig.questions`) and return its answers."""
-    return list(map(json.loads, _printed(python, question, **request)))
+    return [*answers_of(python, question, **request)]
+
+
+def answers_of(python: str, question: str, **request: Any) -> Iterator[Any]:
+    """Ask as `ask_rig` does, and give each answer as soon as it is there."""
+    return map(json.loads, _printed(python, question, **request))
 
 
 def _printed(python: str, question: str, **request: Any) -> Iterator[str]:

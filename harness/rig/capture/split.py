@@ -33,7 +33,7 @@ class _EveryOpButFallbacks(OperatorSupportBase):
     """Every call_function converts, but for the ops that the case sends to PyTorch.
 
     A getitem converts where what it reads does (`getitem_validator` in
-    torch_tensorrt/dynamo/conversion/aten_ops_converters.py), so that no tuple enters an engine.
+    torch_tensorrt/dynamo/conversion/ops_evaluators.py), so that no tuple enters an engine.
     """
 
     def __init__(self, fallback: Collection[str]) -> None:

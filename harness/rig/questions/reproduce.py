@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from corpus.case import Case, find_case
 from harness.rig.capture.capture import CannotAsk, CapturedProgram, capture
@@ -14,10 +14,13 @@ from harness.rig.clock import StageClock
 from harness.rig.lanes import GraphLane, Lane, PackageLane, lane_of
 from harness.rig.package.compiling import settings_of
 from harness.rig.reproduce.code import Unwritable
+from harness.rig.reproduce.failures import failures_of
 from harness.rig.reproduce.script import Shown, package_script, script
+from harness.rig.reproduce.split_calls import split_calls
 from harness.rig.reproduce.trial import Trials, Tried, shows_here
 from harness.rig.reproduce.user_calls import refuse_changed_module, user_calls
-from harness.rig.reproduce.user_script import docstring_of, failures_of, user_script, user_test
+from harness.rig.reproduce.user_script import docstring_of, user_script, user_test
+from harness.wire.builders import Builder
 from harness.wire.record_json import verdict_from_json
 from harness.wire.records import CellRecord, Verdict
 from harness.wire.routes import Route
@@ -27,6 +30,19 @@ Write = Callable[[CapturedProgram, Route, Verdict], Iterator["Written"]]
 """The scripts of a captured case, a route and a verdict: what a reader likes best comes first."""
 Shows = Callable[[str], Tried]
 """Whether a script shows its failure, and what it prints."""
+_WITHOUT_LOWERING: Final = (
+    "compile() lowers this model to another one, which does not show the failure. The script calls "
+    "what stands behind the lowering: the partitioner, the conversion and save()."
+)
+_CROSSED: Final = (
+    "save_cross_compiled_exported_program(), which takes what cross_compile_for_windows() made, "
+    "makes the two calls below on it. They need no TensorRT library for Windows, and raise for any "
+    "compiled module."
+)
+_BY_HAND: Final = (
+    "No model that compile() splits today was seen to come to this. The script puts a split module "
+    "together by hand and calls what compile() and save() do with one."
+)
 
 
 class Written(NamedTuple):
@@ -46,7 +62,8 @@ def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             label of which one is to be shown; empty for any), ``what``, ``file`` and ``command``
             (as of `Shown`); of the package lane also ``says`` (of a verdict of several findings
             those that are meant), ``user_alone`` (whether only a script of a user's calls will do),
-            ``shown`` (a verdict of the graph lane, which the package shows behind its lowering),
+            ``shown`` (a verdict that was seen elsewhere, as of `_of_verdict`), ``tried`` (whether
+            that script is given out only if it was seen to show it here),
             ``name`` and ``reason`` (of a test; empty where none is wanted).
 
     Yields:
@@ -59,7 +76,7 @@ def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         for wanted in request["wanted"]:
             case = find_case(wanted["case"])
             if isinstance(lane, PackageLane) and wanted.get("shown"):
-                yield _without_lowering(lane, case, wanted)
+                yield _of_verdict(lane, case, wanted)
             elif isinstance(lane, PackageLane):
                 write = _writer_of_package(case, wanted, request["builder"])
                 yield _script(lane, case, wanted, write, shows_here)
@@ -117,13 +134,18 @@ def _of_user(
     failures = [*failures_of(verdict, wanted.get("says", ()))]
     if not failures:
         return
-    calls = user_calls(captured, route, wanted["capture"], lowered=lowered)
+    if captured.exported is None:
+        calls = split_calls(captured, route)
+    else:
+        calls = user_calls(captured, route, wanted["capture"], lowered=lowered)
     for failure in failures:
         docstring = docstring_of(shown.paragraphs(verdict))
         test = ""
         if wanted.get("name"):
             said = docstring_of(wanted["what"].split("\n\n"))
-            test = user_test(calls, failure, said, wanted["name"], wanted["reason"])
+            name, reason = wanted["name"], wanted["reason"]
+            builds = Builder(shown.builder).real
+            test = user_test(calls, failure, said, name, reason, builds=builds)
         yield Written(user_script(calls, failure, docstring), test, failure.expected)
 
 
@@ -196,20 +218,41 @@ def _script(
     return _none("it does not fail so today")
 
 
-def _without_lowering(lane: PackageLane, case: Case, wanted: Mapping[str, Any]) -> dict[str, str]:
-    """The script of a failure of the graph lane, by what stands in the package behind lowering."""
+def _of_verdict(lane: PackageLane, case: Case, wanted: Mapping[str, Any]) -> dict[str, str]:
+    """The script of a failure that was seen elsewhere than in this package.
+
+    Of the graph lane it calls what stands in the package behind `compile`'s lowering, which changes
+    the model; a split that was put together by hand comes to that, too.
+    """
     verdict, refusals = verdict_from_json(wanted["shown"]), list[str]()
     try:
         captured = capture(case, wanted["capture"], lane.seed)
         for route in map(Route, wanted["routes"]):
-            shown = _shown(case, wanted, route, release=wanted["subject"])
-            scripts = _of_user(captured, route, verdict, shown, wanted, lowered=False)
-            found = _first(scripts, shows_here, route, verdict, refusals)
+            said = {
+                **wanted,
+                "what": f"{wanted['what']}\n\n{_why(captured, route, wanted)}".strip(),
+            }
+            shown = _shown(case, said, route, release=wanted["subject"])
+            tried = wanted["tried"]
+            scripts = _of_user(captured, route, verdict, shown, said, lowered=not tried)
+            shows = shows_here if tried else _not_tried
+            found = _first(scripts, shows, route, verdict, refusals)
             if found is not None:
                 return found
     except Unwritable as reason:
         return _none(f"the case has no plain form: {reason}")
     return _none(f"a script alone does not show it: {'; '.join(refusals)}")
+
+
+def _why(captured: CapturedProgram, route: Route, wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Why a script calls what no user does, if it does."""
+    if wanted["tried"]:
+        by_hand = captured.exported is None
+        yield _CROSSED if route is Route.CROSS else _BY_HAND if by_hand else _WITHOUT_LOWERING
+
+
+def _not_tried(_: str) -> Tried:
+    return Tried(there=True, said="")
 
 
 def _first(

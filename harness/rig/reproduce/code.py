@@ -100,11 +100,15 @@ class CaseWriter:
         if isinstance(child, GraphModule):
             made = self.graph(child, _function(name if owner == WHOLE else f"{owner}_{name}"))
             if name.startswith(ENGINE_PREFIX):
-                made = f"Engine({made}{', bare=True' if bare else ''})"
+                made = self.engine(made, bare=bare)
             return [f"{where}{made})"]
         if _computes(child):
             raise Unwritable(f"{owner} holds a {type(child).__name__}")
         return [f"{where}torch.nn.Module())", *self._nested(child, name)]
+
+    def engine(self, made: str, *, bare: bool) -> str:
+        """What stands in an engine's place, of the expression that makes its segment."""
+        return f"Engine({made}{', bare=True' if bare else ''})"
 
     def _nested(self, module: torch.nn.Module, path: str) -> list[str]:
         """What a module without a forward holds: it is but a part of the names of tensors."""

@@ -19,9 +19,8 @@ import torch.utils._pytree as pytree
 
 from corpus.case import Inputs
 from harness.rig.capture.capture import CapturedProgram
-from harness.rig.engines.module import is_engine_child
 from harness.rig.package.compiling import described_inputs, settings_of
-from harness.rig.reproduce.code import WHOLE, CaseWriter, Unwritable
+from harness.rig.reproduce.code import ENGINE_PREFIX, WHOLE, CaseWriter, Unwritable
 from harness.rig.reproduce.source import NoSource, Source, model_source, without_model
 from harness.wire.routes import Route
 
@@ -42,11 +41,11 @@ class UserCalls:
         one: the lines that make ``inputs``, and ``keywords`` where there are any.
         several: the lines that make ``calls``, of which ``inputs`` are the first.
         keywords: whether there are any.
-        stateful: whether a call writes to a buffer, on which what the next one returns depends.
+        stateful: whether a call writes to a buffer or an input, on which the next one depends.
         dynamic: whether the second of the calls has other sizes.
         packed: whether it returns anything but one tensor.
         export: the lines that make ``program``; ``compile``, those that make ``compiled``; ``save``
-            those that write ``file``.
+            those that write ``file``; ``program``, those that make in memory what ``file`` has.
     """
 
     imports: tuple[str, ...]
@@ -61,6 +60,7 @@ class UserCalls:
     export: tuple[str, ...]
     compile: tuple[str, ...]
     save: tuple[str, ...]
+    program: tuple[str, ...]
 
     @property
     def given(self) -> str:
@@ -83,21 +83,21 @@ def user_calls(
     program, case, exported = captured.program, captured.case, captured.exported
     refuse_changed_module(captured)
     assert exported is not None
-    writer = _UserWriter()
+    writer = UserWriter()
     shapes = writer.shapes(program.dynamic_shapes)
     mode = case.capture or mode
-    calls = _told_apart(captured)
+    calls = told_apart(captured)
     keywords = bool(captured.example.kwargs)
     written = [writer.call(each) if keywords else writer.value(each.args) for each in calls]
     names = "inputs, keywords" if keywords else "inputs"
-    one = [_tuple("inputs", captured.example.args, writer)]
+    one = [tuple_of("inputs", captured.example.args, writer)]
     if keywords:
         given = (
             f"{json.dumps(name)}: {writer.value(x)}" for name, x in captured.example.kwargs.items()
         )
         one.append(block("keywords = {", list(given), "}"))
-    compiling = tuple((_compiling if lowered else _partitioning)(captured, writer))
-    saving = _saving(captured, route, writer)
+    whole = lowered or route is Route.CROSS
+    compiling = tuple((_compiling if whole else _partitioning)(captured, writer))
     source = _source(captured, mode, writer)
     as_graph = source.made == _AS_A_GRAPH
     dims = [f"{name} = {dim}" for name, dim in writer.dims.items()]
@@ -105,7 +105,7 @@ def user_calls(
         imports=(
             *source.imports,
             *(f"import {name}" for name in sorted(writer.modules)),
-            *(() if lowered else _imports_of(compiling)),
+            *(() if whole else imports_of(compiling)),
         ),
         definitions=source.definitions,
         model=(*source.before, f"model = {source.made}.eval().cuda()"),
@@ -115,7 +115,7 @@ def user_calls(
             f"{names} = calls[0]",
         ),
         keywords=keywords,
-        stateful=_writes_to_state(captured),
+        stateful=writes(captured),
         dynamic=program.dynamic_shapes is not None,
         packed=not exported.call_spec.out_spec.is_leaf(),
         export=(
@@ -124,7 +124,8 @@ def user_calls(
             _exporting(captured, "" if as_graph else mode, keywords=keywords),
         ),
         compile=compiling,
-        save=() if saving is None else (block("torch_tensorrt.save(", saving, ")"),),
+        save=tuple(saving(captured, route, writer)),
+        program=exporting(captured, route, writer),
     )
 
 
@@ -142,8 +143,8 @@ def block(opening: str, items: Sequence[str], closing: str) -> str:
     return "\n".join([opening, *(textwrap.indent(f"{item},", "    ") for item in items), closing])
 
 
-class _UserWriter(CaseWriter):
-    """Writes the arguments of a user's calls: tensors are on the GPU."""
+class UserWriter(CaseWriter):
+    """Writes the arguments of a user's calls: tensors are on the GPU, and no engine is built."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,12 +167,15 @@ class _UserWriter(CaseWriter):
     def given(self, value: Any) -> str:
         return f"{super().given(value)}.cuda()"
 
+    def engine(self, made: str, *, bare: bool) -> str:
+        return made  # the package converts it
+
     def _own(self, value: Any, write: Any) -> str:
         self.classes[type(value).__name__] = type(value)
         return super()._own(value, write)
 
 
-def _tuple(name: str, items: Sequence[Any], writer: _UserWriter) -> str:
+def tuple_of(name: str, items: Sequence[Any], writer: UserWriter) -> str:
     written = [writer.value(item) for item in items]
     return (
         block(f"{name} = (", written, ")")
@@ -187,7 +191,7 @@ class _Described:
     keywords: Mapping[str, Any]
 
 
-def _told_apart(captured: CapturedProgram) -> tuple[Inputs, ...]:
+def told_apart(captured: CapturedProgram) -> tuple[Inputs, ...]:
     """Calls that show a lost write or a size that was fixed: of other inputs, or other sizes."""
     first, second, last = captured.calls
     if captured.program.dynamic_shapes is not None:
@@ -198,21 +202,27 @@ def _told_apart(captured: CapturedProgram) -> tuple[Inputs, ...]:
 
 def _unlike(one: Inputs, other: Inputs) -> int:
     """How many tensors of two calls differ."""
-    pairs = zip(*(pytree.tree_leaves((x.args, dict(x.kwargs))) for x in (one, other)), strict=True)
-    return sum(torch.is_tensor(a) and not torch.equal(a, b) for a, b in pairs)
+    return sum(not torch.equal(a, b) for a, b in zip(_tensors(one), _tensors(other), strict=True))
 
 
-def _writes_to_state(captured: CapturedProgram) -> bool:
-    """Whether a call of the model changes a buffer, which the exported graph need not declare."""
+def writes(captured: CapturedProgram) -> bool:
+    """Whether a call of the model changes a buffer, or what it is given.
+
+    The exported graph need not declare it.
+    """
     model, call = copy.deepcopy((captured.eager, captured.example))
-    before = copy.deepcopy(list(model.buffers()))
+    held = [*model.buffers(), *_tensors(call)]
+    before = copy.deepcopy(held)
     with torch.no_grad():
         model(*call.args, **call.kwargs)
-    pairs = zip(before, model.buffers(), strict=True)
-    return any(not torch.equal(old, new) for old, new in pairs)
+    return any(not torch.equal(old, new) for old, new in zip(before, held, strict=True))
 
 
-def _source(captured: CapturedProgram, mode: str, writer: _UserWriter) -> Source:
+def _tensors(call: Inputs) -> list[torch.Tensor]:
+    return [x for x in pytree.tree_leaves((call.args, dict(call.kwargs))) if torch.is_tensor(x)]
+
+
+def _source(captured: CapturedProgram, mode: str, writer: UserWriter) -> Source:
     """The model as its own source, or as the graph that was exported."""
     model = captured.program.model
     try:
@@ -238,7 +248,7 @@ def _exporting(captured: CapturedProgram, mode: str, *, keywords: bool) -> str:
     return block("program = torch.export.export(", given, f"){behind}")
 
 
-def _compiling(captured: CapturedProgram, writer: _UserWriter) -> Iterator[str]:
+def _compiling(captured: CapturedProgram, writer: UserWriter) -> Iterator[str]:
     """The call of `torch_tensorrt.dynamo.compile`."""
     given = ["arg_inputs=inputs", *(["kwarg_inputs=keywords"] if captured.example.kwargs else [])]
     if captured.program.bounds is not None:
@@ -269,19 +279,25 @@ _PARTS: Final = {
 }
 
 
-def _partitioning(captured: CapturedProgram, writer: _UserWriter) -> Iterator[str]:
+def _partitioning(captured: CapturedProgram, writer: UserWriter) -> Iterator[str]:
     """What `compile` does behind its lowering: it partitions, and converts what becomes engines."""
     settings = settings_of(captured.case)
     taken = ("min_block_size", "torch_executed_ops")
     given = [f"{name}={writer.value(settings[name])}" for name in taken]
     yield block("compiled, _ = fast_partition(", ["program.module()", *given], ")")
-    if any(is_engine_child(child) for child in captured.split().children()):
-        stated = [f"{name}={writer.value(value)}" for name, value in settings.items()]
+    yield from converting(captured, writer)
+
+
+def converting(captured: CapturedProgram, writer: UserWriter) -> Iterator[str]:
+    """What `compile` does with a split module: it converts what becomes engines, if anything."""
+    if any(name.startswith(ENGINE_PREFIX) for name, _ in captured.split().named_children()):
+        settings = settings_of(captured.case).items()
+        stated = [f"{name}={writer.value(value)}" for name, value in settings]
         yield block("settings = CompilationSettings(", stated, ")")
         yield _CONVERTING
 
 
-def _imports_of(lines: Sequence[str]) -> Iterator[str]:
+def imports_of(lines: Sequence[str]) -> Iterator[str]:
     """The imports of the package's parts that some lines name, a module each."""
     parts: dict[str, list[str]] = {}
     for name, module in _PARTS.items():
@@ -290,10 +306,28 @@ def _imports_of(lines: Sequence[str]) -> Iterator[str]:
     yield from (f"from {module} import {', '.join(names)}" for module, names in parts.items())
 
 
-def _saving(captured: CapturedProgram, route: Route, writer: _UserWriter) -> list[str] | None:
-    """What is given to `torch_tensorrt.save`; None where nothing is saved."""
-    if route is Route.COMPILE:
-        return None
+def saving(captured: CapturedProgram, route: Route, writer: UserWriter) -> Iterator[str]:
+    """The call that writes the file; none where nothing is saved."""
+    if route is Route.CROSS:
+        yield "crossed = torch_tensorrt.dynamo.export(compiled, cross_compile_module=True)"
+        yield "torch.export.save(crossed, file)"
+    elif route is not Route.COMPILE:
+        given = _given_to_save(captured, route, writer)
+        yield block("torch_tensorrt.save(", ["compiled", "file", *given], ")")
+
+
+def exporting(captured: CapturedProgram, route: Route, writer: UserWriter) -> tuple[str, ...]:
+    """The line that makes the program which `torch_tensorrt.save` writes."""
+    if not route.row.inlines:
+        return ("program = torch.export.export(compiled, inputs)",)
+    given = dict(each.split("=", 1) for each in _given_to_save(captured, route, writer))
+    given.pop("retrace", None)
+    given.setdefault("use_legacy_exporter", str(route.is_legacy))
+    stated = [f"{name}={value}" for name, value in given.items()]
+    return (block("program = torch_tensorrt.dynamo.export(", ["compiled", *stated], ")"),)
+
+
+def _given_to_save(captured: CapturedProgram, route: Route, writer: UserWriter) -> list[str]:
     args, kwargs = "list(inputs)", "keywords" if captured.example.kwargs else ""
     if captured.program.given_to_save is not None:
         given = captured.given_to_save
@@ -307,4 +341,4 @@ def _saving(captured: CapturedProgram, route: Route, writer: _UserWriter) -> lis
             keywords[name] = writer.value(value)
     if route.row.gives_shapes and captured.program.dynamic_shapes is not None:
         keywords["dynamic_shapes"] = "shapes"
-    return ["compiled", "file", *(f"{name}={value}" for name, value in keywords.items())]
+    return [f"{name}={value}" for name, value in keywords.items()]

@@ -13,119 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from harness.rig.reproduce.failures import NAMES, Differs, Failure, Raises
 from harness.rig.reproduce.user_calls import UserCalls, block
-from harness.wire.oracles import Oracle
-from harness.wire.records import Verdict
-from harness.wire.vocabulary import Stage
 
 _WIDTH: Final = 98
 _PYTREE: Final = "import torch.utils._pytree as pytree"
 _LOAD_PT2: Final = "from torch.export.pt2_archive._package import load_pt2"
 _TOLERANCE: Final = "rtol=1e-2, atol=1e-2"  # an engine that really runs differs by less
-#: What a finding says of which part of what a call does; else it is about numbers.
-_KINDS: Final = {
-    "an input is left otherwise": "inputs",
-    "an input is overwritten": "inputs",
-    "state is left otherwise": "state",
-    "structure differs": "structure",
-}
-_NAMES: Final = {"compiled": "the compiled module", "loaded": "the loaded program"}
-
-
-@dataclass(frozen=True)
-class Raises:
-    """A user's call ends by an exception.
-
-    ``call`` is the attribute of `UserCalls` or the name of the module that raises: "compile",
-    "compiled", "save", "load" or "loaded". ``error`` is the name of the exception's class.
-    """
-
-    call: str
-    error: str
-
-    @property
-    def expected(self) -> str:
-        """What a user expects instead, in a sentence."""
-        return {
-            "compile": "`torch_tensorrt.dynamo.compile` compiles the model: it runs in eager "
-            "PyTorch, and torch.export takes it.",
-            "compiled": "The compiled module runs, as the eager model does.",
-            "save": "`torch_tensorrt.save` writes the compiled module.",
-            "load": "`torch_tensorrt.load` reads the file that `torch_tensorrt.save` has written.",
-            "loaded": "The loaded program runs, as the eager model does.",
-        }[self.call]
-
-
-@dataclass(frozen=True)
-class Differs:
-    """What a module (``compiled`` or ``loaded``) does is another thing than what eager does.
-
-    ``what`` is "numbers", "structure", "inputs" or "state". ``leaves`` says that numbers are
-    compared without how they are packed.
-    """
-
-    module: str
-    what: str
-    leaves: bool = False
-
-    @property
-    def expected(self) -> str:
-        """What a user expects instead, in a sentence."""
-        does = {
-            "numbers": "returns the numbers that the eager model returns, call after call",
-            "structure": "returns what the eager model returns, packed in the same way",
-            "inputs": "leaves its inputs as the eager model leaves them",
-            "state": "writes to its buffers what the eager model writes",
-        }[self.what]
-        return f"{_NAMES[self.module].capitalize()} {does}."
-
-
-Failure = Raises | Differs
-
-
-def failures_of(verdict: Verdict, says: Sequence[str] = ()) -> Iterator[Failure]:
-    """The failures in a user's words that a verdict may stand for, the most likely first.
-
-    Args:
-        says: of a verdict of several findings those that are meant; any if there are none.
-
-    Yields:
-        Nothing where no call of a user shows it, as of metadata.
-    """
-    message = "; ".join(says) or verdict.message
-    if verdict.oracle is Oracle.COMPLETION:
-        error = verdict.message.partition(":")[0].partition(" ")[0]
-        yield from (Raises(call, _caught(error, call)) for call in _raising(verdict.stage))
-        return
-    if verdict.oracle not in (Oracle.VALUES, Oracle.WIRING, Oracle.SIGNATURE, Oracle.STRUCTURE):
-        return
-    module = "compiled" if verdict.stage is Stage.COMPILE else "loaded"
-    kinds = dict.fromkeys(map(_kind, message.split("; ")))
-    yield from (Differs(module, kind) for kind in ("inputs", "structure", "state") if kind in kinds)
-    if verdict.oracle is Oracle.WIRING or (verdict.oracle is Oracle.VALUES and "numbers" in kinds):
-        packed = "structure" in map(_kind, verdict.message.split("; "))
-        yield Differs(module, "numbers", packed)
-
-
-def _kind(finding: str) -> str:
-    if finding == "another number of outputs":
-        return "structure"
-    return next((kind for says, kind in _KINDS.items() if says in finding), "numbers")
-
-
-def _raising(stage: Stage | None) -> tuple[str, ...]:
-    if stage is Stage.COMPILE:
-        return "compile", "compiled"
-    if stage in (Stage.LOAD, Stage.RUN):
-        return ("load",) if stage is Stage.LOAD else ("loaded",)
-    return ("save",)
-
-
-def _caught(error: str, call: str) -> str:
-    """What a user sees of an exception: `torch_tensorrt.load` turns every one into this one."""
-    if call == "load":
-        return "ValueError"
-    return "RuntimeError" if error == "EngineRefusal" else error  # the emulated engine's own
 
 
 def user_script(calls: UserCalls, failure: Failure, docstring: str) -> str:
@@ -142,12 +36,21 @@ def user_script(calls: UserCalls, failure: Failure, docstring: str) -> str:
     return _module(docstring, imports, [*calls.definitions, *body.helpers()], "\n".join(lines))
 
 
-def user_test(calls: UserCalls, failure: Failure, docstring: str, name: str, reason: str) -> str:
+def user_test(
+    calls: UserCalls,
+    failure: Failure,
+    docstring: str,
+    name: str,
+    reason: str,
+    *,
+    builds: bool = False,
+) -> str:
     """A pytest that fails as long as the failure is there, and is red where it is gone.
 
     Args:
         name: of the defect, which the test's name has.
         reason: why it is expected to fail.
+        builds: whether it is skipped where TensorRT builds no engines.
     """
     body = _Body(calls, failure)
     lines = [*body.before(), *body.asserted()]
@@ -159,10 +62,27 @@ def user_test(calls: UserCalls, failure: Failure, docstring: str, name: str, rea
         "@pytest.mark.xfail(", ["strict=True", f"raises={raised}", f'reason="{said}"'], ")"
     )
     given = "tmp_path" if body.saves else ""
+    mark = f"{_SKIP}\n{mark}" if builds else mark
     test = f"{mark}\ndef test_{re.sub(r'[^a-z0-9]+', '_', name)}({given}):\n"
     test += "\n".join(_indented(each) for each in lines)
     imports = {"import pytest", *body.imports()}
-    return _module(docstring, imports, [*calls.definitions, *body.helpers(), test], "")
+    helpers = [*body.helpers(), *([_BUILDS] if builds else [])]
+    return _module(docstring, imports, [*calls.definitions, *helpers, test], "")
+
+
+_BUILDS: Final = '''\
+def builds_engines():
+    """Whether TensorRT is here, and not its bindings alone."""
+    import tensorrt  # torch_tensorrt decides which one that is
+
+    try:
+        return bool(tensorrt.Builder(tensorrt.Logger()))
+    except TypeError:
+        return False'''
+_SKIP: Final = """\
+@pytest.mark.skipif(
+    not builds_engines(), reason="a converter shows it, and no TensorRT is here that builds"
+)"""
 
 
 class _Body:
@@ -171,7 +91,7 @@ class _Body:
     def __init__(self, calls: UserCalls, failure: Failure) -> None:
         self._calls, self._failure = calls, failure
         self._at = failure.call if isinstance(failure, Raises) else failure.module
-        self.saves = self._at in ("save", "load", "loaded")
+        self.saves = self._at in ("save", "load", "loaded", "unflatten", "unflattened")
         by_numbers = isinstance(failure, Differs) and failure.what in ("numbers", "state")
         self._many = (by_numbers and (calls.stateful or calls.dynamic)) or (
             self._at in ("compiled", "loaded") and isinstance(failure, Raises) and calls.dynamic
@@ -186,6 +106,8 @@ class _Body:
         return named
 
     def helpers(self) -> list[str]:
+        if self._gathered:
+            return [self._gathered.helper] if self._gathered.helper else []
         if not self._many:
             return []
         returned = f"module({self._calls.given.replace('inputs', 'args')})"
@@ -197,6 +119,10 @@ class _Body:
             "def run(module, calls):\n"
             f"    return [copy.deepcopy({returned}) for {names} in copy.deepcopy(calls)]"
         ]
+
+    @property
+    def _gathered(self) -> _Gathered | None:
+        return _GATHERED.get(self._failure.what) if isinstance(self._failure, Differs) else None
 
     @property
     def _leaves(self) -> bool:
@@ -212,11 +138,18 @@ class _Body:
         if isinstance(self._failure, Raises):
             order = ["compile", "save", "load"]
             here = order.index(self._at) if self._at in order else None
-            behind = {"compiled": ["compile"], "loaded": ["compile", "save", "load"]}
+            behind = {
+                "compiled": ["compile"],
+                "unflatten": ["compile", "save"],
+                "loaded": ["compile", "save", "load"],
+            }
             done = behind[self._at] if here is None else order[:here]
             more = {"save": self._calls.save, "load": (_LOADED,)}
             return [*lines, *(line for name in done[1:] for line in more[name])]
-        return [*lines, *((*self._calls.save, _LOADED) if self.saves else ())]
+        if self._at == "program":
+            return [*lines, *self._calls.program]
+        read = f"unflattened = {_UNFLATTENED}" if self._at == "unflattened" else _LOADED
+        return [*lines, *((*self._calls.save, read) if self.saves else ())]
 
     def _made(self) -> list[str]:
         calls = self._calls
@@ -231,6 +164,8 @@ class _Body:
         if isinstance(self._failure, Raises):
             return
         calls, what = self._calls, self._failure.what
+        if self._at == "program" or what == "persistent":
+            return
         if what == "inputs":
             given = "(inputs, keywords)" if calls.keywords else "inputs"
             yield f"expected, given = copy.deepcopy({given}), copy.deepcopy({given})"
@@ -262,14 +197,15 @@ class _Body:
         if isinstance(failure, Raises):
             if self._at in ("compile", "save"):
                 return "\n".join(getattr(calls, self._at))
-            if self._at == "load":
-                return _LOADED
+            if self._at in ("load", "unflatten"):
+                return _LOADED if self._at == "load" else _UNFLATTENED
             return f"run({self._at}, calls)" if self._many else f"{self._at}({calls.given})"
         if failure.what == "inputs":
             return self._on(self._at, "given")
+        if self._gathered:
+            return self._gathered.call.replace("{module}", self._at)
         if self._many:
-            returned = "" if failure.what == "state" else "returned = "
-            return f"{returned}run({self._at}, calls)"
+            return f"returned = run({self._at}, calls)"
         return f"returned = {self._packed(f'{self._at}({calls.given})')}"
 
     def _compared(self) -> str:
@@ -281,7 +217,7 @@ class _Body:
 
     def asked(self) -> list[str]:
         """The line that raises or asks, and what a script says and how it ends."""
-        name = _NAMES.get(self._at, "")
+        name = NAMES.get(self._at, "")
         if isinstance(self._failure, Raises):
             where = f"{name}, called" if name else self._at
             return [
@@ -301,14 +237,14 @@ class _Body:
                 "    sys.exit(1)",
                 f'print("{name} returns what eager does")',
             ]
-        if self._failure.what == "state":
+        if self._gathered:
             return [
                 self._call(),
-                *self._state(),
-                "if lost:",
-                f'    print("{name} has not written", len(lost), "of the model\'s buffers")',
+                *self._found(),
+                "if found:",
+                f'    print("{name} {self._gathered.says}:", found)',
                 "    sys.exit(1)",
-                f'print("{name} has written to its buffers")',
+                f'print("{name} {self._gathered.right}")',
             ]
         wrong = "leaves its inputs otherwise" if self._failure.what == "inputs" else "is wrong"
         return [
@@ -321,19 +257,21 @@ class _Body:
             f'print("{name} is right")',
         ]
 
-    def _state(self) -> list[str]:
-        return [each.replace("{module}", self._at) for each in _STATE]
+    def _found(self) -> list[str]:
+        assert self._gathered is not None
+        return [each.replace("{module}", self._at) for each in self._gathered.lines]
 
     def asserted(self) -> list[str]:
         """The line that raises or asks, as a test has it."""
         if isinstance(self._failure, Raises):
             return [self._call()]
-        if self._failure.what == "state":
-            return [self._call(), *self._state(), "assert not lost"]
+        if self._gathered:
+            return [self._call(), *self._found(), "assert not found"]
         return [self._call(), self._compared()]
 
 
 _LOADED: Final = "loaded = torch_tensorrt.load(file).module()"
+_UNFLATTENED: Final = "torch.export.unflatten(torch_tensorrt.load(file))"
 #: The cause that `torch_tensorrt.load` and `torch.export.load` keep to their logs.
 _WHY: Final = (
     "    try:",
@@ -341,15 +279,71 @@ _WHY: Final = (
     "    except Exception as reason:",
     '        print("load_pt2:", type(reason).__name__, str(reason).splitlines()[-1])',
 )
-_STATE: Final = (
-    "written = [new for old, new in zip(before, eager.buffers()) if not torch.equal(old, new)]",
-    "kept = list({module}.buffers())",
-    "lost = [\n"
-    "    each\n"
-    "    for each in written\n"
-    "    if not any(each.shape == one.shape and torch.allclose(each, one) for one in kept)\n"
-    "]",
-)
+
+
+@dataclass(frozen=True)
+class _Gathered:
+    """How a script gathers what differs, where it is no comparison of what is returned.
+
+    ``call`` is a line, and ``lines`` are those that make ``found`` behind it.
+    """
+
+    call: str
+    lines: tuple[str, ...]
+    says: str
+    right: str
+    helper: str = ""
+
+
+_GATHERED: Final = {
+    "state": _Gathered(
+        "run({module}, calls)",
+        (
+            "written = [new for old, new in zip(before, eager.buffers()) "
+            "if not torch.equal(old, new)]",
+            "kept = list({module}.buffers())",
+            "found = [\n"
+            "    each\n"
+            "    for each in written\n"
+            "    if not any(each.shape == one.shape and torch.allclose(each, one) "
+            "for one in kept)\n"
+            "]",
+        ),
+        "has not written to buffers what eager has",
+        "has written to its buffers",
+    ),
+    "persistent": _Gathered(
+        "kept = list(compiled.state_dict().values())",
+        (
+            "found = [\n"
+            "    name\n"
+            "    for name, each in {module}.state_dict().items()\n"
+            "    if not any(each.dtype == one.dtype and torch.equal(each, one) for one in kept)\n"
+            "]",
+        ),
+        "has more in its state dict than the compiled module",
+        "has in its state dict what the compiled module has",
+    ),
+    "metadata": _Gathered(
+        "checked = Checked(program.module())",
+        ("with torch.no_grad():\n    checked.run(*inputs)", "found = checked.found"),
+        "states in its meta what its nodes do not compute",
+        "states in its meta what its nodes compute",
+        helper="""\
+def described(value):
+    return pytree.tree_map(lambda x: (x.dtype, x.dim()) if torch.is_tensor(x) else None, value)
+
+
+class Checked(torch.fx.Interpreter):
+    found = ()
+
+    def run_node(self, node):
+        value, stated = super().run_node(node), node.meta.get("val")
+        if node.op == "call_function" and described(stated) != described(value):
+            self.found = (*self.found, node.name, described(stated), described(value))
+        return value""",
+    ),
+}
 
 
 def _import_of(error: str) -> set[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import sys
 import types
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -39,12 +40,19 @@ FEW = (
     "gru_linear_dynamic",
 )
 
+COMPLEX = frozenset({torch.complex64, torch.complex128})
 LOADED = ("/_adjacency_partitioner.py", "/_global_partitioner.py")
 
 
 @cache
-def partition_of(wheel: Path) -> Partition:
-    return load_partition(wheel)
+def partition_of(wheel: Path, *, complex_apart: bool = False) -> Partition:
+    """A release's partitioner.
+
+    Args:
+        complex_apart: whether it leaves complex numbers in PyTorch, as it does from 2.12 on. The
+            graph lane, which has one split for all releases, gives them to engines.
+    """
+    return load_partition(wheel, complex_apart=complex_apart)
 
 
 def different(wheels: Iterable[Path]) -> list[Path]:
@@ -101,6 +109,26 @@ def test_every_case_is_split_as_by_every_release(toolchain, case):
         check(case, wheel)
 
 
+@pytest.mark.slow
+def test_complex_numbers_alone_are_split_otherwise_by_the_newest_release(toolchain):
+    partition = partition_of(toolchain.wheel(CATALOGUE.newest), complex_apart=True)
+    unlike = set()
+    for case in EXPORTED:
+        if any(map(is_complex, captured_case(case.name).fresh_module().graph.nodes)):
+            theirs, ours = both(case, partition, case.fallback)
+            unlike |= {case.name} if theirs != ours else set()
+    assert unlike == {
+        "complex_buffer",
+        "complex_double_truncated",
+        "complex_input_into_engine",
+        "complex_output_beside_a_real_one",
+    }
+
+
+def is_complex(node: Node) -> bool:
+    return getattr(node.meta.get("val"), "dtype", None) in COMPLEX
+
+
 @pytest.mark.parametrize("name", ["engine_two_outputs", "residual_over_a_fallback"])
 def test_an_op_more_or_less_in_pytorch_is_seen(toolchain, name):
     partition = partition_of(toolchain.wheel(CATALOGUE.newest))
@@ -135,12 +163,21 @@ Partition = Callable[[GraphModule, tuple[str, ...], int], GraphModule]
 
 
 class _EveryOp:
-    """In the place of `DYNAMO_CONVERTERS`."""
+    """In the place of `DYNAMO_CONVERTERS`: every op converts that `compile` has not disallowed.
+
+    A getitem converts where what it reads does (`getitem_validator`,
+    dynamo/conversion/ops_evaluators.py).
+    """
 
     compilation_settings = None
+    disallowed: Collection[object] = ()
 
     def __contains__(self, node: Node) -> bool:
-        return node.op == "call_function"
+        if node.target is operator.getitem:
+            read = node.args[0]
+            assert isinstance(read, Node)
+            return read in self or read.op == "get_attr"
+        return node.op == "call_function" and node.target not in self.disallowed
 
 
 class _Registry:
@@ -149,18 +186,19 @@ class _Registry:
         return target if isinstance(target, str) else _get_qualified_name(target)  # type: ignore[arg-type]
 
 
-def load_partition(wheel: Path) -> Partition:
+def load_partition(wheel: Path, *, complex_apart: bool) -> Partition:
     """The release's own `partition`, by the ops of a case."""
     modules = stand_ins(wheel)
     vars(modules[f"{PACKAGE}.dynamo._defaults"]).update(
         MIN_BLOCK_SIZE=5, REQUIRE_FULL_COMPILATION=False
     )
-    complex_types = frozenset({torch.complex64, torch.complex128})
-    vars(modules[f"{PACKAGE}.dynamo.utils"])["COMPLEX_DTYPES"] = complex_types
+    apart = COMPLEX if complex_apart else frozenset()
+    vars(modules[f"{PACKAGE}.dynamo.utils"])["COMPLEX_DTYPES"] = apart
     conversion = types.ModuleType(CONVERSION)
     conversion.__path__ = []
     registry = types.ModuleType(f"{CONVERSION}._ConverterRegistry")
-    vars(registry).update(DYNAMO_CONVERTERS=_EveryOp(), ConverterRegistry=_Registry)
+    converters = _EveryOp()
+    vars(registry).update(DYNAMO_CONVERTERS=converters, ConverterRegistry=_Registry)
     modules |= {CONVERSION: conversion, registry.__name__: registry}
     before = {name for name in sys.modules if name.split(".")[0] == PACKAGE}
     assert not before, f"{PACKAGE} is imported already"
@@ -178,6 +216,7 @@ def load_partition(wheel: Path) -> Partition:
             for target in targets
             if {str(target), _Registry.qualified_name_or_str(target)} & {*fallback}
         }
+        converters.disallowed = executed  # `set_disallowed_targets`, which `compile` calls
         split: GraphModule = partition(module, min_block_size=least, torch_executed_ops=executed)[0]
         return split
 

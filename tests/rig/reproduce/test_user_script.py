@@ -7,15 +7,9 @@ import pytest
 
 from corpus.case import find_case
 from harness.rig.capture.capture import capture
+from harness.rig.reproduce.failures import Differs, Failure, Raises, failures_of
 from harness.rig.reproduce.user_calls import UserCalls, user_calls
-from harness.rig.reproduce.user_script import (
-    Differs,
-    Failure,
-    Raises,
-    failures_of,
-    user_script,
-    user_test,
-)
+from harness.rig.reproduce.user_script import user_script, user_test
 from harness.wire.oracles import Oracle, Symptom
 from harness.wire.records import Verdict
 from harness.wire.routes import Route
@@ -65,8 +59,22 @@ def calls_of(case: str, route: Route) -> UserCalls:
             [Differs("compiled", "inputs")],
         ),
         (Oracle.VALUES, Stage.RUN, "numbers differ", [Differs("loaded", "numbers")]),
-        (Oracle.METADATA, Stage.EXPORT, "engine call: another dtype", []),
-        (Oracle.UNFLATTEN, Stage.RUN, "unflattened: numbers differ", []),
+        (Oracle.METADATA, Stage.EXPORT, "another dtype", [Differs("program", "metadata")]),
+        (
+            Oracle.UNFLATTEN,
+            Stage.RUN,
+            "unflattened: numbers differ",
+            [Differs("unflattened", "numbers", leaves=True)],
+        ),
+        (Oracle.UNFLATTEN, Stage.LOAD, "unflatten raises A", [Raises("unflatten", "A")]),
+        (
+            Oracle.STATE,
+            Stage.EXPORT,
+            "a constant became a buffer",
+            [Differs("loaded", "persistent")],
+        ),
+        (Oracle.STATE, Stage.EXPORT, "a buffer is lost", []),
+        (Oracle.DETERMINISM, Stage.RUN, "numbers differ", []),
     ],
 )
 def test_a_verdict_stands_for_what_a_user_sees(oracle, stage, message, failures):
