@@ -127,7 +127,7 @@ def test_a_silent_failure_is_red_and_told_as_the_known_defect_that_it_is(told):
     first, calls, gate = run.printed.splitlines()[:3]
     assert first == "Use Torch-TensorRT 2.14.0 and save(retrace=False): right for your case"
     assert calls == "Every call of 2.14.0 that was asked is right"
-    assert gate == "gate: red: 1 of your 1 case fails in some release"
+    assert gate == "gate: red: 1 of your 1 case fails somewhere"
     assert f"cosmetic, and so no failure: {ONE_OUTPUT} in 2 cells" in run.printed
     junit = run.read("junit.xml")
     assert '<testsuite name="defects"' in junit

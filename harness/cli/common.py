@@ -92,6 +92,12 @@ def release_file(spec: SubjectSpec, file: str) -> str:
         return wheel.read(file).decode()
 
 
+def shown(path: Path) -> Path:
+    """A path as it is found from the current folder, if it lies below that."""
+    below = path.resolve().is_relative_to(Path.cwd())
+    return path.resolve().relative_to(Path.cwd()) if below else path
+
+
 def tell(text: str) -> None:
     """One line as it is: not wrapped, not styled, so that a log and a pipe get the same."""
     out.print(as_called_here(text), markup=False, soft_wrap=True)

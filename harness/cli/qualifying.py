@@ -23,7 +23,7 @@ from harness.bench.workers import inliner_workers
 from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.cli import options as option
 from harness.cli.benching import teller
-from harness.cli.common import tell, toolchain_for
+from harness.cli.common import shown, tell, toolchain_for
 from harness.cli.running import seen_through
 from harness.gate.attribution import Difference, difference, difference_parts
 from harness.gate.findings import Gate, gate_line
@@ -120,7 +120,9 @@ def _red_gate(judged: JudgedRun) -> str:
     if judged.report.gate is not Gate.RED:
         return ""
     line = gate_line(judged.report)
-    return f"The {line}; {PROGRAM} report {judged.folder.path} writes the page that says why."
+    return (
+        f"The {line}; {PROGRAM} report {shown(judged.folder.path)} writes the page that says why."
+    )
 
 
 def _in_defects(judged: JudgedRun, q: Qualification) -> Difference:
@@ -185,7 +187,8 @@ def _written_verdict(
         tell(f"      {change.command}")
     if supplement.gate:
         tell(supplement.gate)
-    tell(f"page: {folder / 'qualify.html'}; for a ticket: {folder / 'qualify.md'}")
+    page, ticket = (shown(folder / name) for name in ("qualify.html", "qualify.md"))
+    tell(f"page: {page}; for a ticket: {ticket}")
     if judged.report.gate is Gate.FAILED:
         return int(ExitCode.FAILED)
     return int(_EXIT_CODES[q.decision])

@@ -28,6 +28,7 @@ from harness.cli.common import (
     listed,
     say,
     say_error,
+    shown,
     tell,
     toolchain_for,
 )
@@ -267,7 +268,7 @@ def show_verdict(judged: JudgedRun) -> int:
 
     write_run_report(judged, summary or summary_by_todays_expectations(judged))
     add_step_summary(folder)
-    tell(f"report: {folder / 'report.html'}")
+    tell(f"report: {shown(folder / 'report.html')}")
     return int(code)
 
 

@@ -137,7 +137,8 @@ class CaseMatrix:
 class OwnAnswer:
     """Which release and which call are right for a user's cases, and what its other calls are.
 
-    ``newest_is_right`` says that a call of the newest release is right for all.
+    ``newest_is_right`` says that all could be asked, and a call of the newest release is right
+    for all.
     """
 
     words: str
@@ -164,11 +165,13 @@ def own_answer(matrix: CaseMatrix) -> OwnAnswer | None:
         words += "" if use == newest else f"; {told}"
     else:
         words = f"No release is right for {yours}" + (f": {told}" if asked > 1 else "")
+    unasked = len(matrix.rows) - asked
+    words += f"; {unasked} more could not be asked" if unasked else ""
     calls = matrix.calls[use]
     told = f"Right in {use}: {', '.join(call.words for call in calls)}"
     if all(call.exact == call.asked for call in calls):
         told = f"Every call of {use} that was asked is right"
-    return OwnAnswer(words, told, use == newest and bool(whole))
+    return OwnAnswer(words, told, use == newest and bool(whole) and not unasked)
 
 
 def matrix_lines(matrix: CaseMatrix, places: Places) -> list[str]:

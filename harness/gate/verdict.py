@@ -132,7 +132,7 @@ def verdict_words(
     if gate == "red" and own_cases and own_cases[0]:
         failing, asked = own_cases
         fail = "fails" if failing == 1 else "fail"
-        return f"Red: {failing:,} of your {plural(asked, 'case')} {fail} in some release"
+        return f"Red: {failing:,} of your {plural(asked, 'case')} {fail} somewhere"
     if gate == "green":
         return "Green: no unknown failure"
     if gate == "inconclusive":

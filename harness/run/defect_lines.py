@@ -45,7 +45,7 @@ def screen_of(judged: JudgedRun) -> list[str]:
         own_cases = failing_of_asked(planned, report.classes, judged.cases)
         wrong = {each.case for each in report.findings if mistake(each, places)}
         matrix = judged.own_cases.without(wrong)
-        if not likes(judged.subjects) and (answer := own_answer(matrix)):
+        if not likes(judged.subjects) and (answer := own_answer(judged.own_cases)):
             first = [answer.words, answer.calls]
         lines += [*matrix_lines(matrix, places), *note_lines(report.notes, titles)]
         # These lines tell what a release does wrong.
@@ -130,8 +130,14 @@ def _candidates(judged: JudgedRun, most: int = MOST_NAMED) -> dict[str, list[str
     for subject, like in sorted(likes(judged.subjects).items()):
         found = difference(subject, like, records, known.table, known.register, near)
         mine = [each for each in judged.breakages if each.smallest.subject == subject]
-        if mine:  # told by their causes
-            found = dataclasses.replace(found, broken={})
+        if mine:  # told by their causes, with what these are like
+            like_known = {name for each in mine for name in each.like}
+            kept = {
+                name: count
+                for name, count in found.brought_back.items()
+                if name.partition(" ")[0] not in like_known
+            }
+            found = dataclasses.replace(found, broken={}, brought_back=kept)
         parts = difference_parts(found, like, known.register.titles, most)
         besides = mine and found.compared
         told[subject] = [*parts[:-1], f"all else as {like}"] if besides else parts

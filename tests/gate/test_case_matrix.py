@@ -201,10 +201,15 @@ def test_a_save_that_compile_stops_is_right_for_nobody_and_a_case_nobody_asked_d
     cells = [compiled("a", "2.14.0", ERROR), compiled("b", "2.14.0"), stops, saved("b", "2.14.0")]
     told = answered(*cells, unsupported(key("c", "2.14.0"), "at capture: E"))
     assert told is not None
-    assert told.words.startswith(
-        "No release is right for all 2 of your cases: 2.14.0 is right for 1"
+    assert told.words == (
+        "No release is right for all 2 of your cases: 2.14.0 is right for 1 of them by save(m, f); "
+        "1 more could not be asked"
     )
     assert told.calls == "Right in 2.14.0: compile 1 of 2, save(m, f) 1 of 2"
+    whole = answered(saved("b", "2.14.0"), unsupported(key("c", "2.14.0"), "at capture: E"))
+    assert whole is not None
+    assert whole.words.endswith("right for your case; 1 more could not be asked")
+    assert not whole.newest_is_right
     assert answered(unsupported(key("c", "2.14.0"), "at capture: E")) is None
 
 

@@ -119,8 +119,8 @@ def test_every_other_gate_says_why(gate, counts, faults, words):
 @pytest.mark.parametrize(
     ("own_cases", "words"),
     [
-        ((1, 2), "Red: 1 of your 2 cases fails in some release"),
-        ((2, 2), "Red: 2 of your 2 cases fail in some release"),
+        ((1, 2), "Red: 1 of your 2 cases fails somewhere"),
+        ((2, 2), "Red: 2 of your 2 cases fail somewhere"),
     ],
 )
 def test_of_a_users_own_cases_the_cases_that_fail_are_counted_and_not_their_cells(own_cases, words):
