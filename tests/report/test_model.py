@@ -200,7 +200,7 @@ def test_a_release_that_is_not_to_be_shipped_has_no_green_sign_although_nothing_
     assert head.words == "Torch-TensorRT 2.14.0 in place of 2.13.0: do not ship"
     assert (head.state, head.sign) == ("red", "✗")
     (by,) = [line.items for line in head.answers if line.asked == "Regressed by"]
-    assert list(map(str, by)) == ["new failures, of no known defect (silent, 1 cell)"]
+    assert list(map(str, by)) == ["new failures, of no known defect (silent, 1 split)"]
 
 
 def test_an_oracle_that_judged_nothing_is_named_as_not_checked(run):
