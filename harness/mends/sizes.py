@@ -47,4 +47,38 @@ REPEAT = Mend(
     ),
 )
 
-SIZES = (PADDING, REPEAT)
+UNBOUND = Mend(
+    defects=("output-size-without-symbol",),
+    idea="In the meta kernel of an engine, a size of an output that depends on data becomes a new "
+    "such size, as it does in the kernels of torch's own ops. It costs nothing at run time.",
+    test="nonzero in an engine: save(m, f), and by use_legacy_exporter=False.",
+    uncovered="A size that a number of the call determines, or a derived dimension, 2*n, that "
+    "save(m, f) makes static: without dynamic_shapes these raise as before.",
+    patches=(
+        Patch(
+            file="torch_tensorrt/dynamo/runtime/meta_ops/register_meta_ops.py",
+            edits=(
+                Edit(
+                    "_apply_symbolic_shape_expressions",
+                    "for idx, (inp_tensor, inp_info) in ...: ...",
+                    "$found\n_make_sizes_of_data(output_info, symbol_to_symint)",
+                ),
+            ),
+            added=(
+                '''
+    def _make_sizes_of_data(output_info, symints):
+        """Make a new size for each size of an output that depends on data, and on no input's."""
+        from torch.utils._sympy.symbol import SymT, symbol_is_type
+
+        for info in output_info:
+            for expr in info["shape_exprs"]:
+                known = isinstance(expr, int) or expr in symints
+                if not known and expr.is_Symbol and symbol_is_type(expr, SymT.UNBACKED_INT):
+                    symints[expr] = torch.library.get_ctx().new_dynamic_size()
+    ''',
+            ),
+        ),
+    ),
+)
+
+SIZES = (PADDING, REPEAT, UNBOUND)
