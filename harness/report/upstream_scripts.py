@@ -32,6 +32,7 @@ from harness.wire.vocabulary import Outcome, Stage
 
 _TRIED: Final = 4  # cells of a defect that are tried, the one that shows it best first
 _SPLITS_TRIED: Final = 12  # of these many have no plain form, which is told without a trial
+_LONGEST: Final = 200  # lines of a script that anybody reads
 _ASKED: Final = "its package is asked, and not its inliner alone"
 
 
@@ -222,10 +223,12 @@ def _by_split(
             Finding(standing, script, cell.place, _harm(cell.facts, standing.defect))
             for cell, script in zip(some, scripts, strict=True)
         ]
-        with_script = [each for each in tried if each.script.text]
-        if with_script:
-            return min(with_script, key=lambda each: len(each.script.text))
-        found = next(iter(tried), found)
+        short = [each for each in tried if 0 < each.script.text.count("\n") <= _LONGEST]
+        if short:
+            return min(short, key=lambda each: len(each.script.text))
+        if at == 0 and tried:
+            why = tried[0].script.why_not or f"the shortest has more than {_LONGEST} lines"
+            found = dataclasses.replace(tried[0], script=_without(why))
     return found
 
 
