@@ -106,8 +106,8 @@ class _Body:
         return named
 
     def helpers(self) -> list[str]:
-        if self._gathered:
-            return [self._gathered.helper] if self._gathered.helper else []
+        if self._gathered and self._gathered.helper:
+            return [self._gathered.helper]
         if not self._many:
             return []
         returned = f"module({self._calls.given.replace('inputs', 'args')})"

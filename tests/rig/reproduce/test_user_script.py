@@ -1,6 +1,7 @@
 """Which failures a user's calls can show, and what a script and a test of them look like."""
 
 import ast
+import builtins
 import sys
 
 import pytest
@@ -97,6 +98,9 @@ FAILURES = (
     ("transposed_output", Route.NO_RETRACE, Raises("save", "SerializeError")),
     ("cache_read_by_two_engines", Route.COMPILE, Raises("compiled", "IndexError")),
     ("count_of_nonzero", Route.NO_RETRACE, Raises("load", "ValueError")),
+    ("relu_once", Route.NO_RETRACE, Differs("loaded", "persistent")),
+    ("relu_once", Route.RETRACE, Raises("unflatten", "ValueError")),
+    ("relu_once", Route.RETRACE, Differs("unflattened", "numbers")),
 )
 
 
@@ -110,8 +114,26 @@ def test_a_script_and_a_test_are_short_and_of_a_users_calls_alone(case, route, f
         tree = ast.parse(text)
         assert len(text.splitlines()) < 90
         assert "harness" not in text
+        assert unbound(tree) == set()
         assert roots(tree) - set(sys.stdlib_module_names) <= {"torch", "torch_tensorrt", "pytest"}
         assert ("torch_tensorrt.save(" in text) == (route is not Route.COMPILE)
+
+
+def unbound(tree: ast.AST) -> set[str]:
+    """The names that a module reads and nothing in it binds."""
+    nodes = [*ast.walk(tree)]
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {
+        (each.asname or each.name).partition(".")[0]
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for each in node.names
+    }
+    bound |= {node.name or "" for node in nodes if isinstance(node, ast.ExceptHandler)}
+    return {node.id for node in names} - bound - {*dir(builtins)}
 
 
 def roots(tree: ast.AST) -> set[str]:
@@ -140,6 +162,10 @@ def exit_codes(failure: Failure) -> list[int]:
         Differs("loaded", "structure"),
         Differs("loaded", "inputs"),
         Differs("loaded", "state"),
+        Differs("loaded", "persistent"),
+        Differs("program", "metadata"),
+        Differs("unflattened", "numbers", leaves=True),
+        Raises("unflatten", "ValueError"),
     ],
     ids=str,
 )
