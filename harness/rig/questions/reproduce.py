@@ -228,10 +228,8 @@ def _of_verdict(lane: PackageLane, case: Case, wanted: Mapping[str, Any]) -> dic
     try:
         captured = capture(case, wanted["capture"], lane.seed)
         for route in map(Route, wanted["routes"]):
-            said = {
-                **wanted,
-                "what": f"{wanted['what']}\n\n{_why(captured, route, wanted)}".strip(),
-            }
+            what = "\n\n".join([wanted["what"], *_why(captured, route, wanted)])
+            said = {**wanted, "what": what}
             shown = _shown(case, said, route, release=wanted["subject"])
             tried = wanted["tried"]
             scripts = _of_user(captured, route, verdict, shown, said, lowered=not tried)
