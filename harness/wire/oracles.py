@@ -124,7 +124,7 @@ ORACLES: Mapping[Oracle, OracleRow] = {
         symptom=Symptom.WRONG_WIRING,
         usual_harm=Harm.SILENT,
         script_place=6,
-        script_check=("check_values", "difference", "unlike"),  # what is computed otherwise
+        script_check=("check_wiring", "check_values", "difference", "unlike", "terms"),
         needs_split=True,
     ),
     Oracle.COMPLETION: OracleRow(

@@ -21,6 +21,7 @@ from harness.rig.reproduce.trial import Trials, Tried, shows_here
 from harness.rig.reproduce.user_calls import refuse_changed_module, user_calls
 from harness.rig.reproduce.user_script import docstring_of, user_script, user_test
 from harness.wire.builders import Builder
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.record_json import verdict_from_json
 from harness.wire.records import CellRecord, Verdict
 from harness.wire.routes import Route
@@ -290,4 +291,9 @@ def _failures(record: CellRecord, labels: Sequence[Sequence[str]]) -> list[Verdi
         for verdict in record.failures
         if not wanted or (verdict.oracle, verdict.label) in wanted
     ]
-    return sorted(failures, key=lambda verdict: verdict.oracle.row.script_place)
+
+    def place(verdict: Verdict) -> tuple[bool, int]:
+        unseen = verdict.oracle is Oracle.METADATA and verdict.harm is Harm.COSMETIC
+        return unseen, verdict.oracle.row.script_place
+
+    return sorted(failures, key=place)

@@ -6,6 +6,8 @@ They are the oracles in short: each looks for one kind of failure and returns th
 from __future__ import annotations
 
 import copy
+import hashlib
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -45,6 +47,75 @@ def check_values(attempt: Attempt, split: GraphModule, calls: Sequence[Call]) ->
         if said:
             return f"{name}: {said}"
     return ""
+
+
+def check_wiring(attempt: Attempt, split: GraphModule, calls: Sequence[Call]) -> str:
+    """Whether something else is computed, or the same numbers are made of other values."""
+    if said := check_values(attempt, split, calls):
+        return said
+    if attempt.inlined is None or attempt.stage in ("inline-engines", "inline-fallbacks"):
+        return ""
+    made: dict[str, tuple[str, list[str]]] = {}
+    count = sum(node.op == "placeholder" for node in split.graph.nodes)
+    inputs = [f"input {number}" for number in range(count)]
+    wanted, got = (terms(module, inputs, made) for module in (split, attempt.inlined))
+    for right, wrong in zip(wanted, got, strict=False):
+        reader, of = "an output", ""
+        while right != wrong:
+            (op, reads), (other, others) = (made.get(term, (term, [])) for term in (right, wrong))
+            parts = [pair for pair in zip(reads, others, strict=False) if pair[0] != pair[1]]
+            if op != other or not parts:
+                return f"inlined module: {reader} reads {of}{other}, should read {of}{op}"
+            reader, of = (reader, f"{op} of ") if op.startswith("output ") else (op, "")
+            right, wrong = parts[0]
+    return ""
+
+
+def terms(
+    module: GraphModule, inputs: Sequence[Any], made: dict[str, tuple[str, list[str]]]
+) -> list[str]:
+    """What each output is made of, as digests; ``made`` has the op and the arguments of each.
+
+    An engine is a function of its name, whatever it computes.
+    """
+    values: dict[Node, Any] = {}
+    given = iter(inputs)
+
+    def term(op: str, args: Any) -> str:
+        reads = [each if isinstance(each, str) else repr(each) for each in pytree.tree_leaves(args)]
+        digest = hashlib.sha256(repr((op, reads)).encode()).hexdigest()
+        made[digest] = op, reads
+        return digest
+
+    for node in module.graph.nodes:
+        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
+        if node.op == "placeholder":
+            values[node] = next(given, node.name)
+        elif node.op == "get_attr":
+            held = operator.attrgetter(node.target)(module)
+            tensor = isinstance(held, torch.Tensor)
+            values[node] = str(held.tolist()) if tensor else node.target.removesuffix("_engine")
+        elif node.op == "call_module":
+            child = module.get_submodule(node.target)
+            if isinstance(child, GraphModule):
+                found = terms(child, pytree.tree_leaves((args, kwargs)), made)
+                values[node] = found if len(found) > 1 else found[0]
+            else:
+                called = term(node.target, args)
+                several = all(user.target is operator.getitem for user in node.users)
+                values[node] = called if several else term("output 0", called)
+        elif node.target is operator.getitem:
+            whole, number = args
+            values[node] = (
+                whole[number] if isinstance(whole, list) else term(f"output {number}", whole)
+            )
+        elif "execute_engine" in str(node.target):
+            values[node] = term(args[1], args[0])
+        elif node.op == "output":
+            return pytree.tree_leaves(args)
+        else:
+            values[node] = term(str(node.target), (args, kwargs))
+    return []
 
 
 def check_compiled(attempt: Attempt, split: GraphModule, calls: Sequence[Call]) -> str:

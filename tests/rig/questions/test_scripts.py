@@ -136,17 +136,37 @@ def test_an_exporter_file_takes_the_place_of_the_wheels(library, release_specs, 
     assert (there, said) == (False, "the defect is not there")
 
 
+def crossed(like: SubjectSpec, folder: Path) -> SubjectSpec:
+    """A release's exporter as a candidate that gives a fallback its inputs in reverse."""
+    assert like.wheel_path is not None
+    source = zipfile.ZipFile(like.wheel_path).read("torch_tensorrt/dynamo/_exporter.py")
+    file = folder / "my_exporter.py"
+    file.write_bytes(source.replace(b"submodule_inputs[idx]", b"submodule_inputs[-1 - idx]"))
+    return dataclasses.replace(
+        like, subject="file:my_exporter-1", kind=SubjectKind.FILE, exporter_path=str(file)
+    )
+
+
+def test_a_wrong_wire_that_changes_no_number_has_a_script_as_well(
+    library, release_specs, trials, tmp_path
+):
+    like = release_specs["2.14.0"]
+    candidate = crossed(like, tmp_path)
+    answered = answer(library, candidate, "residual_over_a_fallback")
+    assert answered["label"] == "wrong-wiring@inline-fallbacks", answered["why_not"]
+    told = "aten.mul.Tensor reads output 0 of _run_on_acc_0, should read output 0 of _run_on_acc_2"
+    assert answered["said"].endswith(told)
+    for files, fails in (((like.wheel_path,), False), ((like.wheel_path, candidate), True)):
+        given = [each if isinstance(each, str) else str(each.exporter_path) for each in files]
+        there, said, _ = trials.shows(answered["script"], given)
+        assert there is fails, said
+
+
 def test_a_script_of_a_candidate_is_called_as_it_says_itself(
     library, release_specs, trials, tmp_path
 ):
     like = release_specs["2.14.0"]
-    assert like.wheel_path is not None
-    source = zipfile.ZipFile(like.wheel_path).read("torch_tensorrt/dynamo/_exporter.py")
-    file = tmp_path / "my_exporter.py"
-    file.write_bytes(source.replace(b"submodule_inputs[idx]", b"submodule_inputs[-1 - idx]"))
-    candidate = dataclasses.replace(
-        like, subject="file:my_exporter-1", kind=SubjectKind.FILE, exporter_path=str(file)
-    )
+    candidate = crossed(like, tmp_path)
     answered = answer(library, candidate, VALUES[0], routes=["export"])
     assert answered["why_not"] == ""
     (call,) = [line for line in answered["script"].splitlines() if line.startswith("    python ")]
