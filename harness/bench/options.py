@@ -33,6 +33,7 @@ class BenchOptions:
     baseline: str
     candidate: str = ""  # empty: the newest release, or the file
     exporter: Path | None = None
+    wheel: Path | None = None  # a candidate that is a whole wheel
     like: str = ""
     cases: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()  # empty: those of the lane that both have
@@ -73,7 +74,7 @@ _OF_THE_OTHER_LANE: Final[Mapping[Lane, Callable[[BenchOptions], dict[str, bool]
     },
     Lane.PACKAGE: lambda options: {
         "--exporter": options.exporter is not None,
-        "--like": bool(options.like),
+        "--like": bool(options.like) and options.wheel is None,
         "--sweep": bool(options.sweeps),
     },
 }
@@ -151,14 +152,16 @@ def _cases(options: BenchOptions, measures: Measures, corpus: Corpus) -> tuple[C
 def subjects_of(
     options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue
 ) -> tuple[SubjectSpec, SubjectSpec]:
-    newest = "" if options.exporter else catalogue.newest.version
-    names = [options.baseline, *([options.candidate or newest] if not options.exporter else [])]
+    brought = options.exporter or options.wheel
+    newest = catalogue.newest.version
+    names = [options.baseline, *([] if brought else [options.candidate or newest])]
     releases = [name for name in names if name not in BUILTIN_SUBJECTS]
     chosen = choose_subjects(
         toolchain,
         catalogue,
         releases=",".join(dict.fromkeys(releases)),
         exporter=options.exporter,
+        wheel=options.wheel,
         like=options.like,
     )
     by_name = {spec.subject: spec for spec in chosen}

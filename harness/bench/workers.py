@@ -16,6 +16,7 @@ from harness.bench.sampling import Asked
 from harness.catalogue.releases import PACKAGE_LANE_SINCE, Catalogue, Release
 from harness.runs.provenance import Provenance
 from harness.subjects.choosing import found_again
+from harness.subjects.packages import packaged_release
 from harness.subjects.stations import Station, stations_of, toolchains_of
 from harness.toolchain import Toolchain
 from harness.wire.records import SubjectSpec
@@ -51,20 +52,26 @@ class Workers:
 
 def workers_for(options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue) -> Workers:
     """The workers of a new bench."""
-    if options.lane == Lane.PACKAGE:
-        return _whole(options, toolchain, catalogue)
-    subjects = subjects_of(options, toolchain, catalogue)
-    return inliner_workers(subjects, toolchain, spawn=options.spawn)
+    return _workers(subjects_of(options, toolchain, catalogue), options, toolchain, catalogue)
 
 
 def workers_again(
     options: BenchOptions, before: Provenance, toolchain: Toolchain, catalogue: Catalogue
 ) -> Workers:
     """The workers of a resumed bench, with today's subjects."""
-    if options.lane == Lane.PACKAGE:
-        return _whole(options, toolchain, catalogue)
     baseline, *others = found_again(before, toolchain, catalogue)
     subjects = baseline, others[0] if others else baseline
+    return _workers(subjects, options, toolchain, catalogue)
+
+
+def _workers(
+    subjects: tuple[SubjectSpec, SubjectSpec],
+    options: BenchOptions,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+) -> Workers:
+    if options.lane == Lane.PACKAGE:
+        return _whole(subjects, options, toolchain, catalogue)
     return inliner_workers(subjects, toolchain, spawn=options.spawn)
 
 
@@ -107,33 +114,35 @@ def inliner_workers(
     return Workers(subjects, start)
 
 
-def _whole(options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue) -> Workers:
-    names = (options.baseline, options.candidate or catalogue.newest.version)
-    releases = tuple(dict.fromkeys(_whole_release(name, catalogue) for name in names))
-    toolchains = toolchains_of(releases, toolchain, options.pythons, catalogue)
-    stations = stations_of(releases, toolchains, catalogue, options.builder)
-    for release in releases:
-        if release.version not in stations.at:
-            reason = stations.unavailable.get(
-                release.version, f"no {options.builder} for it is known"
-            )
-            raise SurroundingsError(f"{release.version} cannot be measured: {reason}")
+def _whole(
+    pair: tuple[SubjectSpec, SubjectSpec],
+    options: BenchOptions,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+) -> Workers:
+    releases = {spec.subject: _whole_release(spec, toolchain, catalogue) for spec in pair}
+    toolchains = toolchains_of(tuple(releases.values()), toolchain, options.pythons, catalogue)
+    stations = stations_of(tuple(dict.fromkeys(pair)), toolchains, catalogue, options.builder)
+    for name in releases:
+        if name not in stations.at:
+            reason = stations.unavailable.get(name, f"no {options.builder} for it is known")
+            raise SurroundingsError(f"{name} cannot be measured: {reason}")
     specs = {spec.subject: spec for spec in stations.subjects}
     return Workers(
-        subjects=(specs[names[0]], specs[names[1]]),
+        subjects=(specs[pair[0].subject], specs[pair[1].subject]),
         start=functools.partial(_start_whole, stations.at, toolchain),
         torch=_torch_of(toolchains, toolchain),
     )
 
 
-def _whole_release(name: str, catalogue: Catalogue) -> Release:
-    release = catalogue.get(name)
-    if not release.package_routes:
+def _whole_release(spec: SubjectSpec, toolchain: Toolchain, catalogue: Catalogue) -> Release:
+    packaged = packaged_release(spec, toolchain, catalogue)
+    if packaged is None:
         raise UsageError(
-            f"the whole package of {name} cannot be run here",
+            f"the whole package of {spec.subject} cannot be run here",
             f"name a release from {PACKAGE_LANE_SINCE} on",
         )
-    return release
+    return packaged[0]
 
 
 @contextmanager

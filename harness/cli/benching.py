@@ -33,6 +33,7 @@ from harness.bench.words import comparison_lines, first_screen
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import cases_here, listed, say, tell, toolchain_for
+from harness.cli.mending import mended_wheel
 from harness.report.benching import write_bench
 from harness.subjects.specs import BUILTIN_SUBJECTS
 from harness.toolchain.rig_client import absolute
@@ -47,6 +48,7 @@ def bench_command(
     candidate: Annotated[str, typer.Option(help="A release; the newest by default.")] = "",
     exporter: option.Exporter = None,
     like: option.Like = "",
+    mended: option.Mended = "",
     cases: Annotated[str, typer.Option(help="Cases by name, with commas.")] = "",
     lane: Annotated[
         str,
@@ -104,6 +106,11 @@ def bench_command(
         pythons = tuple(python or ())
         judged = resume(resume_run, out_dir, toolchain, catalogue, teller(), budget, pythons)
         return show(judged, pyperf)
+    wheel = None
+    if mended:
+        if candidate or exporter or like:
+            raise UsageError("--mended is the candidate of this bench; name no other one")
+        wheel, like, baseline = mended_wheel(mended, "", toolchain), mended, baseline or mended
     recorded = _recorded(baseline, out_dir)
     # Stages and routes are of one lane, as a candidate's file and a recorded bench are.
     of_one = lane or exporter or sweep or stages or gating or routes or pyperf or recorded
@@ -112,6 +119,7 @@ def bench_command(
         baseline=baseline or catalogue.releases[-2].version,
         candidate=candidate,
         exporter=exporter,
+        wheel=wheel,
         like=like,
         cases=listed(cases),
         routes=listed(routes),

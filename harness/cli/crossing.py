@@ -35,6 +35,7 @@ from harness.report.pages.crossing_page import (
 )
 from harness.runs.case_filter import select_cases
 from harness.runs.provenance import collect_provenance, provenance_to_json
+from harness.subjects.choosing import released
 from harness.subjects.stations import stations_of, toolchains_of
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import read_corpus
@@ -78,7 +79,8 @@ def crossing_command(
     programs = plan_programs(chosen, _cases(cases, expression), _routes(routes, known))
     if not programs:
         raise UsageError(f"--routes {routes!r}: no release saves any of these cases so")
-    stations = stations_of(chosen, toolchains, catalogue)
+    specs = [released(toolchains[release.version], release) for release in chosen]
+    stations = stations_of(specs, toolchains, catalogue)
     provenance = collect_provenance(
         root=PROJECT_ROOT,
         corpus_digest=corpus.digest,

@@ -29,6 +29,9 @@ Base = Annotated[
 Like = Annotated[
     str, typer.Option(help="The release around a candidate; the newest, or nearest, by default.")
 ]
+Mended = Annotated[
+    str, typer.Option(help="A release with the mends of its files in it, as a candidate.")
+]
 CorpusPlaces = Annotated[
     list[str] | None,
     typer.Option(

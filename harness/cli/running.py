@@ -82,9 +82,7 @@ def run_command(
     checkout: option.Checkout = None,
     base: option.Base = "",
     like: option.Like = "",
-    mended: Annotated[
-        str, typer.Option(help="A release with the mends of its files in it, as a candidate.")
-    ] = "",
+    mended: option.Mended = "",
     only: Annotated[str, typer.Option(help="With --mended: of these defects alone, by id.")] = "",
     expression: option.Expression = "",
     family: option.Families = None,

@@ -63,15 +63,15 @@ def choose_subjects(
             )
         asked = catalogue.select(releases) if releases else tuple(catalogue)
         return (
-            *(_release(toolchain, release) for release in asked),
+            *(released(toolchain, release) for release in asked),
             *(builtin_subjects() if built_in else ()),
             torch_subject(),
         )
     partner = catalogue.get(like) if like else catalogue.newest
     asked = catalogue.select(releases) if releases else (partner,)
-    chosen = [_release(toolchain, release) for release in asked]
+    chosen = [released(toolchain, release) for release in asked]
     if partner not in asked:
-        chosen.append(_release(toolchain, partner))
+        chosen.append(released(toolchain, partner))
     if checkout is not None:
         return (*chosen, *_of_checkout(toolchain, catalogue, checkout, like), torch_subject())
     if exporter is not None:
@@ -116,7 +116,8 @@ def _of_checkout(
     return held_against, candidate
 
 
-def _release(toolchain: Toolchain, release: Release) -> SubjectSpec:
+def released(toolchain: Toolchain, release: Release) -> SubjectSpec:
+    """A release as a subject, which says why if its wheel cannot be had."""
     try:
         return release_subject(release, toolchain.wheel(release))
     except Unavailable as reason:
@@ -157,7 +158,7 @@ def found_again(
     for subject in before.subjects:
         spec = as_judged.get(subject.subject, subject)
         if spec.kind is SubjectKind.RELEASE:
-            specs.append(_release(toolchain, catalogue.get(spec.subject)))
+            specs.append(released(toolchain, catalogue.get(spec.subject)))
         elif spec.kind in (SubjectKind.BASE, SubjectKind.FILE):
             like = catalogue.get(spec.release or "")
             if spec.checkout is not None:

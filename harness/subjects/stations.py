@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.base.errors import Unavailable, UsageError
+from harness.base.errors import UsageError
 from harness.catalogue.releases import Catalogue, Release
-from harness.subjects.packages import with_packages
-from harness.subjects.specs import release_subject
+from harness.subjects.packages import packaged_release, with_packages
 from harness.toolchain import PackageSite, Toolchain
 from harness.wire.builders import SEGMENT
 from harness.wire.records import SubjectSpec
@@ -64,21 +63,17 @@ def toolchains_of(
 
 
 def stations_of(
-    chosen: Sequence[Release],
+    chosen: Sequence[SubjectSpec],
     toolchains: Mapping[str, Toolchain],
     catalogue: Catalogue,
     builder: str = SEGMENT,
 ) -> Stations:
-    """Where each release runs; packages are put together on first use."""
+    """Where each release or candidate runs; packages are put together on first use."""
     at: dict[str, Station] = {}
     subjects: list[SubjectSpec] = []
     unavailable: dict[str, str] = {}
-    for release in chosen:
-        version, toolchain = release.version, toolchains[release.version]
-        try:
-            spec = release_subject(release, toolchain.wheel(release))
-        except Unavailable as reason:
-            spec = release_subject(release, None, str(reason))
+    for spec in chosen:
+        version, toolchain = spec.subject, toolchains[spec.subject]
         described, sites = with_packages([spec], toolchain, catalogue, (builder,))
         subjects += described
         for package in described[0].packages:
@@ -86,5 +81,7 @@ def stations_of(
                 unavailable[version] = package.unavailable
         for site in sites.values():
             torch = toolchain.python_env().torch_version
-            at[version] = Station(version, toolchain.python, torch, release.abi, site)
+            packaged = packaged_release(spec, toolchain, catalogue)
+            assert packaged is not None
+            at[version] = Station(version, toolchain.python, torch, packaged[0].abi, site)
     return Stations(at, tuple(subjects), unavailable)

@@ -70,6 +70,22 @@ def test_a_short_bench_of_whole_packages_tells_of_save_and_load_and_goes_on(tmp_
 
 
 @pytest.mark.slow
+def test_a_mended_release_is_measured_beside_its_release_in_both_lanes_and_goes_on(tmp_path):
+    out = str(tmp_path / "results")
+    case = ["--cases", "relu_once", "--routes", "legacy", "--stages", "save"]
+    _, told = invoke("bench", "--mended", "2.14.0", *case, "--budget", "2", "--out", out)
+    assert "relu_once~legacy save: " in told
+    assert re.search(r"\(2\.14\.0\+wheel\.\w+ against 2\.14\.0, ", told)
+    whole = ["--lane", "package", "--cases", "relu_once@full-compilation", "--stages", "user-save"]
+    asked = ["--mended", "2.14.0", *whole, "--routes", "no-retrace", "--budget", "4"]
+    invoke("bench", *asked, "--out", out)
+    code, told = invoke("bench", "--resume", "latest", "--budget", "8", "--out", out)
+    assert code in (0, 1, 3)
+    assert "relu_once@full-compilation~no-retrace user-save: " in told
+    assert re.search(r"\(2\.14\.0\+wheel\.\w+ against 2\.14\.0, ", told)
+
+
+@pytest.mark.slow
 def test_a_bench_of_imports_alone_compiles_no_case(tmp_path):
     out = str(tmp_path / "results")
     _, told = invoke(*WHOLE, "--stages", "import,import-torch", "--budget", "1", "--out", out)
@@ -109,6 +125,7 @@ def test_compare_prints_its_gate_and_keeps_the_comparison(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["bench", "--mended", "2.14.0", "--candidate", "2.13.0"], "name no other one"),
         (["bench", "--baseline", "1.0.0"], "unknown release '1.0.0'"),
         (["bench", "--stages", "lint"], "no stage is named 'lint'"),
         (["bench", "--sweep", "widths"], "no sweep is named 'widths'"),
