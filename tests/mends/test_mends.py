@@ -7,13 +7,15 @@ import zipfile
 import pytest
 
 from harness.base.errors import ExitCode
+from harness.catalogue.releases import load_catalogue
 from harness.mends.all import MENDS
 from harness.mends.edits import DoesNotFit
 from harness.mends.engines import ENGINES
 from harness.mends.fallbacks import FALLBACKS
 from harness.mends.mend import EXPORTER, mended
 from harness.mends.program import PROGRAM
-from harness.register.defects import read_register
+from harness.register.defects import BLAMES, read_register
+from harness.toolchain.environment import PROJECT_ROOT
 from tests.commands import harness
 
 
@@ -34,6 +36,27 @@ def test_a_defect_has_one_mend_at_most_and_is_alive_in_the_newest_release():
     alive = {defect.id for defect in read_register().defects if not defect.fixed_in}
     assert len(defects) == len(set(defects))
     assert set(defects) <= alive
+
+
+#: Who has to mend a defect, if not Torch-TensorRT.
+OF_OTHERS = {"torch", "by design"}
+
+
+def test_each_defect_of_torch_tensorrt_s_own_has_a_mend_or_is_told_why_not():
+    assert OF_OTHERS <= set(BLAMES)
+    newest = load_catalogue().newest.version
+    own = {
+        defect.id
+        for defect in read_register().defects
+        if defect.alive_in(newest) and defect.blame not in OF_OTHERS
+    }
+    mended = {defect for mend in MENDS for defect in mend.defects}
+    text = (PROJECT_ROOT / "docs" / "mends.md").read_text().partition("## What has no mend")[2]
+    rows = re.findall(r"^\| (.*?) \| (.*) \|$", text, re.MULTILINE)
+    told = {name: why for names, why in rows for name in re.findall(r"`([\w-]+)`", names)}
+    assert own - mended - told.keys() == set()
+    assert told.keys() <= own
+    assert all(told[name].startswith("Mended in part") for name in told.keys() & mended)
 
 
 @pytest.mark.parametrize("mend", MENDS, ids=[mend.name for mend in MENDS])
