@@ -43,7 +43,7 @@ OF_OTHERS = {"torch", "by design"}
 
 
 def test_each_defect_of_torch_tensorrt_s_own_has_a_mend_or_is_told_why_not():
-    assert OF_OTHERS <= set(BLAMES)
+    assert set(BLAMES) >= OF_OTHERS
     newest = load_catalogue().newest.version
     own = {
         defect.id
