@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from harness.register.defects import read_register
 from tests.check.users import MODELS
 from tests.commands import harness
 
@@ -114,6 +115,8 @@ def test_a_fallback_that_no_package_takes_is_wrong_use_in_one_line(place, toolch
 
 def named_in(told: str) -> set[str]:
     """The known defects of the lines that say what is wrong, those that look alike as one."""
+    for each in read_register().defects:
+        told = told.replace(f'"{each.title}"', each.id)
     wrong = re.findall(r"^  speech in .* \((.+)\)$", told, re.MULTILINE)
     return {name for each in wrong for name in each.split(", ")}
 

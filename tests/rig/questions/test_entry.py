@@ -34,7 +34,7 @@ def test_what_a_corpus_prints_when_it_is_imported_is_no_answer(tmp_path):
     file.write_text(PRINTS)
     case, digest = ask_rig(sys.executable, "cases", corpus=[str(file)])
     assert case["name"] == "our_relu"
-    assert digest.keys() == {"corpus_digest", "case_digests"}
+    assert digest.keys() == {"corpus_digest", "case_digests", "files"}
 
 
 def test_a_case_that_there_is_not_is_the_user_s_mistake():
