@@ -78,6 +78,7 @@ def test_a_release_with_the_torch_that_it_pins_stands_before_all_that_is_compare
     assert (first.asked, first.answer, tuple(map(str, first.items))) == told
     for form in (undrawn_page(model), markdown(model)):
         assert form.index("1 user call better") < form.index("16 splits without compile")
+    assert "3 right · <ul><li>1 user call better" in undrawn_page(model)
 
 
 def test_the_page_of_a_merge_says_of_how_many_runs_it_is_and_names_no_time(run):
