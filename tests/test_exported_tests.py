@@ -168,6 +168,15 @@ def test_the_reason_of_a_test_names_what_ends_it_where_its_defect_is_fixed():
     assert reasons["rows-for-outputs"] == f"{titles['rows-for-outputs']} (rows-for-outputs)"
 
 
+def test_a_test_knows_what_its_defect_raises_over_other_engines_and_in_later_releases():
+    def raised(release: str) -> tuple[str, ...]:
+        shown = STANDINGS.shown_by("last-index-written", release)
+        return STANDINGS.raised_from("last-index-written", release, shown[0].place)
+
+    assert raised("2.14.0") == raised("2.13.0") == ("RuntimeError", "ValueError")
+    assert raised("2.7.0") == ("AssertionError", "RuntimeError", "ValueError")
+
+
 def test_an_issue_tells_the_lines_of_one_release_and_of_torch_apart():
     told = {
         name: "\n".join(lines_of(KNOWN.register.by_id[name], release, "2.14.0"))

@@ -17,7 +17,7 @@ from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED, Place
 from harness.register.table import Entry, Table, asked_of
 from harness.wire.builders import PINNED, SEGMENT, Builder
-from harness.wire.oracles import Harm
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import SubjectKind
 
@@ -258,6 +258,23 @@ class Standings:
             return entry.place.case != minimal, harm, len(others), entry.place, entry.fact
 
         return tuple(sorted(self._shown(name, release), key=order))
+
+    def raised_from(self, name: str, release: str, place: Place) -> tuple[str, ...]:
+        """The exceptions by which a defect ends a case's route from a release on, by any engines.
+
+        Of the emulated engine's own exception it is the one that TensorRT's runtime raises.
+        """
+        since = {*self.releases[self.releases.index(release) :]}
+        told = (
+            entry.fact.says.partition(":")[0].partition(" ")[0]
+            for entry, releases in self._table.entries.items()
+            if (entry.defect, entry.place.case, entry.place.route)
+            == (name, place.case, place.route)
+            and not entry.removed
+            and entry.fact.oracle == Oracle.COMPLETION
+            and since & releases
+        )
+        return tuple(sorted({"RuntimeError" if e == "EngineRefusal" else e for e in told}))
 
     def _shown(self, name: str, release: str) -> list[Entry]:
         return [

@@ -47,6 +47,7 @@ class Wanted:
     command: str = ""
     name: str = ""
     reason: str = ""
+    raises: tuple[str, ...] = ()  # by which the test fails over other engines, or later
 
 
 def scripts_for(
@@ -215,4 +216,5 @@ def _to_json(wanted: Wanted) -> dict[str, Any]:
         "user_alone": bool(wanted.name),
         "name": wanted.name,
         "reason": wanted.reason,
+        "raises": list(wanted.raises),
     }

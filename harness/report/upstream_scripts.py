@@ -172,6 +172,7 @@ def _wanted(
         says=tuple(entry.fact.says for entry in cell.facts),
         name=defect.id,
         reason=reason_of(shown, standings),
+        raises=standings.raised_from(defect.id, shown.release, cell.place),
     )
 
 

@@ -65,7 +65,7 @@ def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             those that are meant), ``user_alone`` (whether only a script of a user's calls will do),
             ``shown`` (a verdict that was seen elsewhere, as of `_of_verdict`), ``tried`` (whether
             that script is given out only if it was seen to show it here),
-            ``name`` and ``reason`` (of a test; empty where none is wanted).
+            ``name``, ``reason`` and ``raises`` (of a test; empty where none is wanted).
 
     Yields:
         ``script``, ``route``, ``label``, ``said`` (the line by which it answered when it was
@@ -146,7 +146,8 @@ def _of_user(
             said = docstring_of(wanted["what"].split("\n\n"))
             name, reason = wanted["name"], wanted["reason"]
             builds = Builder(shown.builder).real
-            test = user_test(calls, failure, said, name, reason, builds=builds)
+            also = wanted["raises"]
+            test = user_test(calls, failure, said, name, reason, builds=builds, also=also)
         yield Written(user_script(calls, failure, docstring), test, failure.expected)
 
 

@@ -157,7 +157,7 @@ class UserWriter(CaseWriter):
         if type(value) is str:
             return json.dumps(value, ensure_ascii=False)
         if type(value) is dict:
-            pairs = (f"{self.value(key)}: {self.value(item)}" for key, item in value.items())
+            pairs = (f"{self.value(key)}: {self.value(item, nodes)}" for key, item in value.items())
             return f"{{{', '.join(pairs)}}}"
         if type(value) in (set, frozenset):
             items = sorted(self.value(item, nodes) for item in value)
@@ -284,7 +284,8 @@ def _partitioning(captured: CapturedProgram, writer: UserWriter) -> Iterator[str
     settings = settings_of(captured.case)
     taken = ("min_block_size", "torch_executed_ops")
     given = [f"{name}={writer.value(settings[name])}" for name in taken]
-    yield block("compiled, _ = fast_partition(", ["program.module()", *given], ")")
+    whole = "program.module(check_guards=False)"  # whose guards would be a piece of their own
+    yield block("compiled, _ = fast_partition(", [whole, *given], ")")
     yield from converting(captured, writer)
 
 

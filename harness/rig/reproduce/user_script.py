@@ -44,6 +44,7 @@ def user_test(
     reason: str,
     *,
     builds: bool = False,
+    also: Sequence[str] = (),
 ) -> str:
     """A pytest that fails as long as the failure is there, and is red where it is gone.
 
@@ -51,12 +52,14 @@ def user_test(
         name: of the defect, which the test's name has.
         reason: why it is expected to fail.
         builds: whether it is skipped where TensorRT builds no engines.
+        also: the exceptions by which it fails over other engines, or in a later release.
     """
     body = _Body(calls, failure)
     lines = [*body.before(), *body.asserted()]
     if body.saves:
         lines.insert(body.first_on_disk, 'file = str(tmp_path / "model.pt2")')
-    raised = failure.error if isinstance(failure, Raises) else "AssertionError"
+    errors = sorted({failure.error, *also} if isinstance(failure, Raises) else {"AssertionError"})
+    raised = f"({', '.join(errors)})" if len(errors) > 1 else errors[0]
     said = reason.replace("\\", "\\\\").replace('"', '\\"')
     mark = block(
         "@pytest.mark.xfail(", ["strict=True", f"raises={raised}", f'reason="{said}"'], ")"
@@ -65,7 +68,7 @@ def user_test(
     mark = f"{_SKIP}\n{mark}" if builds else mark
     test = f"{mark}\ndef test_{re.sub(r'[^a-z0-9]+', '_', name)}({given}):\n"
     test += "\n".join(_indented(each) for each in lines)
-    imports = {"import pytest", *body.imports()}
+    imports = {"import pytest", *body.imports()}.union(*map(_import_of, errors))
     helpers = [*body.helpers(), *([_BUILDS] if builds else [])]
     return _module(docstring, imports, [*calls.definitions, *helpers, test], "")
 
@@ -264,7 +267,9 @@ class _Body:
     def asserted(self) -> list[str]:
         """The line that raises or asks, as a test has it."""
         if isinstance(self._failure, Raises):
-            return [self._call()]
+            # Another builder's engines, or another release, may raise when it is called.
+            behind = [f"compiled({self._calls.given})"] if self._at == "compile" else []
+            return [self._call(), *behind]
         if self._gathered:
             return [self._call(), *self._found(), "assert not found"]
         return [self._call(), self._compared()]

@@ -1,6 +1,7 @@
 """A split that was put together by hand, as a script that calls what the package does with one."""
 
 import ast
+import re
 
 import pytest
 
@@ -35,6 +36,12 @@ def test_a_script_holds_the_split_as_graphs_and_has_its_engines_converted_by_the
     assert [script.index(each) for each in order] == sorted(script.index(each) for each in order)
     assert "harness" not in script
     assert len(script.splitlines()) < 120
+
+
+def test_a_node_that_is_given_by_keyword_stands_as_a_node_of_the_graph():
+    script = written("fallback_with_a_keyword", Route.NO_RETRACE)
+    ast.parse(script)
+    assert re.search(r'"call_module", "_run_on_gpu_\d", \(.*\), {"\w+": \w+}, ', script)
 
 
 def test_a_split_whose_calls_a_script_cannot_write_is_refused():

@@ -187,3 +187,11 @@ def test_a_test_is_expected_to_fail_strictly_and_by_its_own_exception():
     assert '@pytest.mark.xfail(strict=True, raises=KeyError, reason="Says \\"no\\" (it)")' in text
     assert "def test_no_outputs(tmp_path):" in text
     assert text.rstrip().splitlines()[-1].strip().startswith("torch_tensorrt.save(")
+
+
+def test_a_test_of_what_cannot_be_compiled_calls_it_too_and_knows_what_other_engines_raise():
+    calls, failure = calls_of("relu_once", Route.COMPILE), Raises("compile", "RuntimeError")
+    text = user_test(calls, failure, '"""It."""', "a-defect", "It", also=["ValueError"])
+    assert "raises=(RuntimeError, ValueError)" in text
+    assert text.rstrip().endswith("\n    compiled(*inputs)")
+    assert "raises=RuntimeError" in user_test(calls, failure, '"""It."""', "a-defect", "It")
