@@ -2,7 +2,13 @@
 
 import pandas as pd
 
-from harness.report.sections.calls import safe_without_state, safest, save_records
+from harness.report.sections.calls import (
+    SaveRecords,
+    run_the_loaded_one,
+    safe_without_state,
+    safest,
+    save_records,
+)
 
 COLUMNS = ["case", "subject", "route", "lane", "builder", "standing", "harm"]
 RELEASES = ["2.13.0", "2.14.0"]
@@ -51,7 +57,7 @@ def test_right_numbers_in_another_form_are_right():
     assert "for 3 of 3 models" in told(("plain", "2.14.0", "retrace", "interface"))
 
 
-def by_calls(*changed: tuple[str, str, str]) -> list[str]:
+def recorded(*changed: tuple[str, str, str]) -> SaveRecords:
     """Four models through 2.14.0, right by each call but where ``changed`` says otherwise."""
     ends = {
         (case, route): "ok"
@@ -69,7 +75,11 @@ def by_calls(*changed: tuple[str, str, str]) -> list[str]:
     )
     records = save_records(frame, RELEASES)
     assert records is not None
-    return safest(records)
+    return records
+
+
+def by_calls(*changed: tuple[str, str, str]) -> list[str]:
+    return safest(recorded(*changed))
 
 
 def test_every_call_is_told_of_all_models():
@@ -91,3 +101,9 @@ def test_a_save_that_no_run_could_try_is_not_called_right():
     assert saved.endswith(
         "silently wrong for none of 4 models, right for 3, could not be asked of 1"
     )
+
+
+def test_where_the_module_in_memory_is_wrong_more_often_the_loaded_file_is_what_to_run():
+    stale = recorded(("cache", "compile", "silent"))
+    assert run_the_loaded_one(stale).endswith("as compile() in memory is silently wrong for 1")
+    assert run_the_loaded_one(recorded(("cache", "retrace", "silent"))) == ""

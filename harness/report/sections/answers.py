@@ -19,7 +19,12 @@ from harness.register.defects import HAVING_STATE, Defect
 from harness.register.standing import Standing
 from harness.report import text
 from harness.report.reported_run import ReportedRun
-from harness.report.sections.calls import safe_without_state, safest, save_records
+from harness.report.sections.calls import (
+    run_the_loaded_one,
+    safe_without_state,
+    safest,
+    save_records,
+)
 from harness.wire.oracles import Harm
 from harness.wire.vocabulary import SubjectKind
 
@@ -133,7 +138,7 @@ def _safest(asked: str, cells: pd.DataFrame, releases: Sequence[str]) -> Iterato
     first, *others = told
     yield Answer(
         asked,
-        f"in {records.release} {first}",
+        f"in {records.release} {first}{run_the_loaded_one(records)}",
         tuple(map(Item, others)),
         seen=0,
         rest="the other calls",
@@ -156,6 +161,8 @@ def _regressed(q: Qualification) -> Iterator[Item]:
         f"regressed: right in {before} and wrong or raising in {now}, or newly silent. A new "
         f"defect regresses no call that {before} gets wrong by another one"
     )
+    if sum(each.cells for each in q.stopped_by) > len(q.stoppers):
+        yield Item("a call that regresses by two defects stands under both of them")
     yield Item("a cell: a case of the corpus by one call of a user, as that release answers it")
 
 

@@ -166,6 +166,14 @@ def safest(records: SaveRecords) -> list[str]:
     ]
 
 
+def run_the_loaded_one(records: SaveRecords) -> str:
+    """What is added to the safest call where the module in memory is wrong more often."""
+    wrong = records.compiled.silent
+    if not records.ways or wrong <= records.ways[0].silent:
+        return ""
+    return f"; run the loaded file, as compile() in memory is silently wrong for {wrong}"
+
+
 def _ends(record: CallRecord, models: int) -> str:
     told = [
         f"silently wrong for {record.silent or 'none'} of {text.plural(models, 'model')}",
