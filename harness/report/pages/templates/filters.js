@@ -68,10 +68,10 @@
     const named = words.map((word) => releases.find((release) => release === word || release === word + ".0")).find(Boolean);
     if (named && change) ask.change = `${change} in ${named}`;
     else if (named) ask.release = named;
-    // A name that no defect has is read by its parts: use_fast_partitioner.
+    // A name that no title has is read by its parts: use_fast_partitioner.
     ask.words = words.filter((word) => !idle.has(word) && !releases.includes(word) && !releases.includes(word + ".0"))
       .map((word) => /^\d{3,}$/.test(word) ? "#" + word : word)
-      .flatMap((word) => !word.includes("_") || rows.some((row) => fit(row, word)) ? [word] : word.split("_"))
+      .flatMap((word) => !word.includes("_") || rows.some((row) => fit(row, word) > 1) ? [word] : word.split("_"))
       .filter((word) => word && !idle.has(word));
     ask.unknown = words.find((word) => /^\d+\.\d+(\.\d+)?$/.test(word) && !releases.includes(word) && !releases.includes(word + ".0"));
     ask.number = ask.words.find((word) => word.startsWith("#"));
@@ -113,7 +113,7 @@
     // What only mentions the words in passing is left out, where a title or its words have them; the more
     // words are asked for, the closer to the best a row has to come.
     const most = Math.max(0, ...all.map((each) => each.having)), best = Math.max(0, ...all.map((each) => each.sum));
-    const least = best * Math.max(1 / 2, 1 - 1 / words.length);
+    const least = best * Math.max(1 / 2, 1 - 3 / 4 / words.length);
     return all.filter((each) => each.having === most && (most || !words.length) && (ask.number || each.sum >= least))
       .sort((a, b) => (!ask.number && b.shown - a.shown) || unseen(a, ask) - unseen(b, ask)
         || (!ask.number && near(b, best) - near(a, best) || worse(a) - worse(b)) || b.sum - a.sum || a.at - b.at);
