@@ -112,7 +112,11 @@ ADAPTERS = Mend(
                 dtype_ = complex_dtypes[node.name[: -len(suffix)]]
                 node.meta["val"] = pair.new_empty(pair.shape[:-1], dtype=dtype_)
             elif node.target in adapters and "val" not in node.meta:
-                value = node.args[0].meta["val"]
+                source = node.args[0]
+                if "val" in source.meta:
+                    value = source.meta["val"]
+                else:  # what reads one of a piece's outputs has no value of its own
+                    value = source.args[0].meta["val"][source.args[1]]
                 if isinstance(value, (list, tuple)):
                     (value,) = value  # the only output of an engine
                 node.meta["val"] = node.target(value, *node.args[1:])

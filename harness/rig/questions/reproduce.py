@@ -240,8 +240,9 @@ def _of_verdict(lane: PackageLane, case: Case, wanted: Mapping[str, Any]) -> dic
             if found is not None:
                 return found
     except Unwritable as reason:
-        return _none(f"the case has no plain form: {reason}")
-    return _none(f"a script alone does not show it: {'; '.join(refusals)}")
+        return _none(f"the split that shows it cannot be written in short: {reason}")
+    ends = "; ".join(dict.fromkeys(each.partition(": ")[2] for each in refusals))
+    return _none(f"the exporter alone shows it, and convert_module() and save() do not ({ends})")
 
 
 def _why(captured: CapturedProgram, route: Route, wanted: Mapping[str, Any]) -> Iterator[str]:
