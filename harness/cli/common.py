@@ -94,8 +94,8 @@ def release_file(spec: SubjectSpec, file: str) -> str:
 
 def shown(path: Path) -> Path:
     """A path as it is found from the current folder, if it lies below that."""
-    below = path.resolve().is_relative_to(Path.cwd())
-    return path.resolve().relative_to(Path.cwd()) if below else path
+    whole, here = path.resolve(), Path.cwd()
+    return whole.relative_to(here) if whole.is_relative_to(here) else path
 
 
 def tell(text: str) -> None:

@@ -318,8 +318,9 @@ def _tallies(asked: _Asked, reach_of: ReachOf) -> dict[tuple[bool, Reach], Tally
     fates: dict[CellKey, set[str]] = {}
     where: dict[CellKey, tuple[bool, Reach]] = {}
     for place, (one, other) in asked.items():
-        fates.setdefault(of_user(place), set()).add(_fate(severity_of(one), severity_of(other)))
-        where[of_user(place)] = other.key.lane is not Lane.GRAPH, reach_of(other.key)
+        mine = of_user(place)
+        fates.setdefault(mine, set()).add(_fate(severity_of(one), severity_of(other)))
+        where[mine] = other.key.lane is not Lane.GRAPH, reach_of(other.key)
     counts: dict[tuple[bool, Reach], Counter[str]] = {}
     for place, of in fates.items():
         worst = min(of, key=_WORST_FIRST.index)

@@ -68,6 +68,12 @@ def _one_a_tensor(dynamic_shapes, args):
     return dynamic_shapes
 '''
 
+_SPREAD = """
+if arg_inputs is not None and not kwarg_inputs:
+    dynamic_shapes = _one_a_tensor(dynamic_shapes, arg_inputs)
+$found
+"""
+
 STAR = Mend(
     defects=("star-arguments-shapes",),
     idea="The compiled module names each tensor of *args, so the exporter spreads the shapes that "
@@ -82,20 +88,12 @@ STAR = Mend(
                 Edit(
                     "export",
                     "patched_module = transform(...)",
-                    """
-                    if arg_inputs is not None and not kwarg_inputs:
-                        dynamic_shapes = _one_a_tensor(dynamic_shapes, arg_inputs)
-                    $found
-                    """,
+                    _SPREAD,
                 ),
                 Edit(
                     "create_trt_exp_program",
                     "combined_args = _combine_args(...)",
-                    """
-                    if arg_inputs is not None and not kwarg_inputs:
-                        dynamic_shapes = _one_a_tensor(dynamic_shapes, arg_inputs)
-                    $found
-                    """,
+                    _SPREAD,
                 ),
             ),
             added=(_ONE_A_TENSOR,),

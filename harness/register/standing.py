@@ -19,7 +19,7 @@ from harness.register.table import Entry, Table, asked_of
 from harness.wire.builders import PINNED, SEGMENT, Builder
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import SubjectKind
+from harness.wire.vocabulary import SubjectKind, exception_of
 
 _RIGHT: Final = Harm.INTERFACE.severity  # of what has the right numbers
 
@@ -260,13 +260,10 @@ class Standings:
         return tuple(sorted(self._shown(name, release), key=order))
 
     def raised_from(self, name: str, release: str, place: Place) -> tuple[str, ...]:
-        """The exceptions by which a defect ends a case's route from a release on, by any engines.
-
-        Of the emulated engine's own exception it is the one that TensorRT's runtime raises.
-        """
+        """By which exceptions a defect ends a case's route from a release on, by any engines."""
         since = {*self.releases[self.releases.index(release) :]}
         told = (
-            entry.fact.says.partition(":")[0].partition(" ")[0]
+            exception_of(entry.fact.says)
             for entry, releases in self._table.entries.items()
             if (entry.defect, entry.place.case, entry.place.route)
             == (name, place.case, place.route)
@@ -274,7 +271,7 @@ class Standings:
             and entry.fact.oracle == Oracle.COMPLETION
             and since & releases
         )
-        return tuple(sorted({"RuntimeError" if e == "EngineRefusal" else e for e in told}))
+        return tuple(sorted(set(told)))
 
     def _shown(self, name: str, release: str) -> list[Entry]:
         return [

@@ -95,3 +95,12 @@ class SubjectKind(enum.StrEnum):
     def brought(self) -> bool:
         """Whether a user brought its code, which no table knows."""
         return self in (SubjectKind.BASE, SubjectKind.FILE)
+
+
+def exception_of(message: str) -> str:
+    """The exception that a user sees, of the words by which a call ended.
+
+    In place of the emulated engine's own it is the one that TensorRT's runtime raises.
+    """
+    error = message.partition(":")[0].partition(" ")[0]
+    return "RuntimeError" if error == "EngineRefusal" else error

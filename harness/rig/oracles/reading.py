@@ -39,6 +39,7 @@ from torch.utils._sympy.functions import FloorDiv, Mod
 from harness.rig.engines.emulated import NAME_SLOT, engine_digest, engine_slots, is_placeholder
 from harness.rig.engines.module import is_engine_child, returned_outputs
 from harness.rig.oracles.copied_back import returned_places
+from harness.rig.oracles.scope import Scope
 from harness.rig.oracles.terms import (
     CASTS,
     IDENTITIES,
@@ -142,9 +143,9 @@ class GraphReader:
         graph: torch.fx.Graph,
         bound: dict[Node, Any],
         attribute: Attribute,
-        scope: _Scope | None = None,
+        scope: Scope | None = None,
     ) -> Reading:
-        scope = scope or _Scope.of(graph)
+        scope = scope or Scope.of(graph)
         values = dict(bound)
         output = graph.output_node()
         # Nodes are read on demand and without recursion, so that a graph whose nodes stand in the
@@ -159,7 +160,7 @@ class GraphReader:
         return Reading(outputs, tuple(scope.effects))
 
     def _evaluate(
-        self, root: Node, values: dict[Node, Any], attribute: Attribute, scope: _Scope
+        self, root: Node, values: dict[Node, Any], attribute: Attribute, scope: Scope
     ) -> None:
         stack, entered = [root], set()
         while stack:
@@ -181,9 +182,7 @@ class GraphReader:
             entered.add(node)
             stack.extend(reversed(waiting))
 
-    def _node(
-        self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: _Scope
-    ) -> Any:
+    def _node(self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: Scope) -> Any:
         if node.op == "placeholder":
             # Every placeholder of the graph is bound, so this one was erased and is still read.
             return self.table.make(Kind.DANGLING, 0, note=f"erased placeholder {node.name}")
@@ -217,7 +216,7 @@ class GraphReader:
         size = self._size(node, values, scope)
         return size if size is not None else self._op(node, values, scope)
 
-    def _size(self, node: Node, values: dict[Node, Any], scope: _Scope) -> Term | None:
+    def _size(self, node: Node, values: dict[Node, Any], scope: Scope) -> Term | None:
         """A symbolic size as an expression over the model inputs' sizes; None for anything else.
 
         It is computed from what the node is wired to, and not from the node's own metadata, which
@@ -235,7 +234,7 @@ class GraphReader:
         return None if expr is None else self.table.make(Kind.SIZE, expr, note=f"size {expr}")
 
     def _child(
-        self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: _Scope
+        self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: Scope
     ) -> Any:
         child = attribute(str(node.target))
         if type(child).__name__ == "GuardsFn":
@@ -280,7 +279,7 @@ class GraphReader:
         kind = Kind.ENGINE_OUTPUT if source.kind is Kind.ENGINE else Kind.ITEM
         return self.table.make(kind, index, (source,))
 
-    def _op(self, node: Node, values: dict[Node, Any], scope: _Scope) -> Term:
+    def _op(self, node: Node, values: dict[Node, Any], scope: Scope) -> Term:
         arguments = tuple(self._argument(item, values) for item in bound_arguments(node))
         name = str(node.target)
         if not has_effect(node):
@@ -325,48 +324,6 @@ class GraphReader:
             # The tensor is kept alive, or its id could be reused for another one.
             known = self._digests[id(tensor)] = (tensor, content_digest(tensor))
         return known[1]
-
-
-@dataclass
-class _Scope:
-    """The names of one program's symbols, and its effects so far."""
-
-    symbols: dict[sympy.Symbol, sympy.Symbol]
-    effects: list[Term] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, graph: torch.fx.Graph) -> _Scope:
-        """Number the symbols in the order in which the model inputs' dimensions have them."""
-        symbols: dict[sympy.Symbol, sympy.Symbol] = {}
-        values = [node.meta.get("val") for node in graph.nodes if node.op == "placeholder"]
-        for value in values:
-            for size in value.shape if isinstance(value, torch.Tensor) else ():
-                expr = size.node.expr if isinstance(size, torch.SymInt) else None
-                if isinstance(expr, sympy.Symbol) and expr not in symbols:
-                    symbols[expr] = sympy.Symbol(f"n{len(symbols)}", integer=True, positive=True)
-        return cls(symbols)
-
-    def size_of(self, source: Any, axis: Any) -> sympy.Expr | None:
-        """One size of a node's value, or None if it is not known."""
-        value = source.meta.get("val") if isinstance(source, Node) else None
-        if isinstance(value, list | tuple) and len(value) == 1:
-            value = value[0]  # inliners give the element of a one-output engine a list
-        if not isinstance(value, torch.Tensor):
-            return None
-        if not -value.dim() <= axis < value.dim():  # a wire to a tensor of fewer dimensions
-            return None
-        return self.canonical(value.shape[axis])
-
-    def canonical(self, size: Any) -> sympy.Expr | None:
-        """A size in the names of ``symbols``; None for anything that is not a size."""
-        if isinstance(size, int) and not isinstance(size, bool):
-            return sympy.Integer(size)
-        if not isinstance(size, torch.SymInt):
-            return None
-        expr = sympy.sympify(size.node.expr)
-        if any(symbol not in self.symbols for symbol in expr.free_symbols):
-            return None
-        return expr.xreplace(self.symbols)
 
 
 def cycle_note(source: Node) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict
-from harness.wire.vocabulary import Stage
+from harness.wire.vocabulary import Stage, exception_of
 
 NAMES: Final = {
     "compiled": "the compiled module",
@@ -95,7 +95,7 @@ def failures_of(verdict: Verdict, says: Sequence[str] = ()) -> Iterator[Failure]
     """
     message = "; ".join(says) or verdict.message
     if verdict.oracle is Oracle.COMPLETION:
-        error = verdict.message.partition(":")[0].partition(" ")[0]
+        error = exception_of(verdict.message)
         yield from (Raises(call, _caught(error, call)) for call in _raising(verdict.stage))
         return
     if verdict.oracle is Oracle.UNFLATTEN:
@@ -132,6 +132,4 @@ def _raising(stage: Stage | None) -> tuple[str, ...]:
 
 def _caught(error: str, call: str) -> str:
     """What a user sees of an exception: `torch_tensorrt.load` turns every one into this one."""
-    if call == "load":
-        return "ValueError"
-    return "RuntimeError" if error == "EngineRefusal" else error  # the emulated engine's own
+    return "ValueError" if call == "load" else error
