@@ -33,8 +33,9 @@ from harness.bench.words import comparison_lines, first_screen
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import cases_here, listed, say, tell, toolchain_for
-from harness.cli.mending import mended_wheel
+from harness.mends.all import MENDS
 from harness.report.benching import write_bench
+from harness.subjects.mended import mended_wheel
 from harness.subjects.specs import BUILTIN_SUBJECTS
 from harness.toolchain.rig_client import absolute
 from harness.wire.builders import SEGMENT
@@ -110,7 +111,7 @@ def bench_command(
     if mended:
         if candidate or exporter or like:
             raise UsageError("--mended is the candidate of this bench; name no other one")
-        wheel, like, baseline = mended_wheel(mended, "", toolchain), mended, baseline or mended
+        wheel, like, baseline = mended_wheel(mended, MENDS, toolchain), mended, baseline or mended
     recorded = _recorded(baseline, out_dir)
     # Stages and routes are of one lane, as a candidate's file and a recorded bench are.
     of_one = lane or exporter or sweep or stages or gating or routes or pyperf or recorded

@@ -23,6 +23,7 @@ from harness.expectations import EXPECTATIONS
 from harness.gate.defect_table import own_torch_words
 from harness.gate.known import changes_in
 from harness.mends.all import mend_of
+from harness.mends.judged import read_judged
 from harness.register.defects import Defect
 from harness.register.expected import read_expectations
 from harness.register.facts import NONSTRICT
@@ -259,6 +260,8 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
     mend = mend_of(name)
     if mend is not None:
         tell(f"  {'mend:':12} {PROGRAM} mend --only {name}: {mend.idea}")
+        if judged := read_judged().get(mend.name):
+            tell(f"  {'judged:':12} the mend alone, on a CPU: {judged.words}")
     cell = _cell(latest, standings)
     if cell:
         tell(f"  {'show it:':12} {PROGRAM} explain {cell}")

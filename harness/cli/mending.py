@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,15 +11,16 @@ import typer
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file
 from harness.base.program import PROGRAM
-from harness.base.zips import opened_zip
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import listed, tell, toolchain_for
+from harness.gate.qualify import summed
 from harness.mends.all import WRITTEN_FOR, mends_of
+from harness.mends.judged import JUDGED, Judged, judged_text, read_judged
 from harness.mends.mend import Read, difference, mended
-from harness.subjects.choosing import choose_subjects
-from harness.toolchain import Toolchain
-from harness.toolchain.checkout import SOURCES, made_wheel
+from harness.run.judged_run import JudgedRun, reopen
+from harness.subjects.mended import files_of
+from harness.toolchain.checkout import SOURCES
 
 
 def mend_command(
@@ -30,6 +32,9 @@ def mend_command(
     out: Annotated[Path, typer.Option(help="Where the mended files and the diff go.")] = (
         option.RESULTS / "mended"
     ),
+    record: Annotated[
+        str, typer.Option(help="Write down what these runs of one mend each have shown.")
+    ] = "",
     wheelhouse: option.Wheelhouse = None,
     offline: option.Offline = False,
 ) -> int:
@@ -37,9 +42,11 @@ def mend_command(
 
     Exit code 2 says that a mend does not fit a file, and where. Nothing is written then.
     """
+    if record:
+        return _record(listed(record))
     mends = mends_of(listed(only))
     if checkout is None:
-        read = _files_of(release, toolchain_for(wheelhouse, offline))[0]
+        read = files_of(release, toolchain_for(wheelhouse, offline))[0]
         judge = f"run --mended {release} --lane graph,package" + (f" --only {only}" if only else "")
     else:
         read = _files_in(checkout)
@@ -59,28 +66,51 @@ def mend_command(
     return ExitCode.GREEN
 
 
-def mended_wheel(release: str, only: str, toolchain: Toolchain) -> Path:
-    """The wheel of a release with mends in it, which is a candidate as any wheel is.
+def _record(runs: Sequence[str]) -> ExitCode:
+    """Put what runs have shown into the committed file, one row a mend; a later run counts.
 
-    Raises:
-        UsageError: no such release, no such mend, or one that does not fit, and where.
+    Raises UsageError, before anything is written, for a run of none or of several mends.
     """
-    read, wheel = _files_of(release, toolchain)
-    files = {name: text.encode() for name, text in mended(read, mends_of(listed(only))).items()}
-    return made_wheel(toolchain.cache, wheel, files, whole=False)
+    catalogue, toolchain = load_catalogue(), toolchain_for()
+    rows = read_judged()
+    for run in runs:
+        row = judged_by(reopen(run, option.RESULTS, toolchain, catalogue))
+        rows[row.mend] = row
+        tell(f"{row.mend}: {row.words}")
+    replace_file(JUDGED, judged_text(rows.values()).encode())
+    return ExitCode.GREEN
 
 
-def _files_of(release: str, toolchain: Toolchain) -> tuple[Read, Path]:
-    (spec, *_) = choose_subjects(toolchain, load_catalogue(), releases=release, built_in=False)
-    if spec.wheel_path is None:
-        raise UsageError(f"--release {release}: {spec.unavailable}")
-    path = Path(spec.wheel_path)
+def judged_by(judged: JudgedRun) -> Judged:
+    """What a run says of the one mend that its candidate has.
 
-    def read(name: str) -> str | None:
-        with opened_zip(path) as wheel:
-            return wheel.read(name).decode() if name in wheel.namelist() else None
-
-    return read, path
+    Raises UsageError where it has none, or several, or did not ask the whole corpus.
+    """
+    words = judged.provenance.command_line
+    only = words[words.index("--only") + 1] if "--only" in words and "--mended" in words else ""
+    mends = mends_of(listed(only)) if only else ()
+    if len(mends) != 1 or len(judged.qualifications) != 1 or judged.scope:
+        raise UsageError(
+            f"{judged.folder.run_id} is no run of one mend over the whole corpus in both lanes; "
+            f"make one with {PROGRAM} run --mended {WRITTEN_FOR} --only ID --lane graph,package"
+        )
+    (mend,), (held,) = mends, judged.qualifications
+    calls = summed(tally for (whole, _), tally in held.tallies.items() if whole)
+    splits = summed(tally for (whole, _), tally in held.tallies.items() if not whole)
+    return Judged(
+        mend=mend.name,
+        release=held.baseline.subject,
+        run=judged.folder.run_id,
+        cells=held.compared,
+        calls=calls.fixed,
+        splits=splits.fixed,
+        regressed=calls.regressed + splits.regressed,
+        worse=sum(change.after > change.before for change in held.changes),
+        left=sum(
+            each.defect in mend.defects and each.key.subject == held.candidate.subject
+            for each in judged.shown
+        ),
+    )
 
 
 def _files_in(checkout: Path) -> Read:

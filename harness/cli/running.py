@@ -32,9 +32,9 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
-from harness.cli.mending import mended_wheel
 from harness.cli.results import summary_by_todays_expectations, tell_gate
 from harness.expectations import EXPECTATIONS
+from harness.mends.all import mends_of
 from harness.run.acceptance import whole_run_differences
 from harness.run.defect_lines import kept_words
 from harness.run.judged_run import JudgedRun, raise_if_nothing_ran
@@ -47,6 +47,7 @@ from harness.runs.kept_store import FILE
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import read_summary
 from harness.subjects.choosing import choose_subjects
+from harness.subjects.mended import mended_wheel
 from harness.toolchain import Toolchain
 from harness.toolchain.checkout import checkout_at
 from harness.toolchain.rig_client import absolute
@@ -170,7 +171,7 @@ def run_command(
         _refuse_choices(context)
     toolchain = toolchain_for(wheelhouse, offline)
     if mended:
-        wheel, like = mended_wheel(mended, only, toolchain), mended
+        wheel, like = mended_wheel(mended, mends_of(listed(only)), toolchain), mended
     whole = bool(corpus or checkout or mended) and not quick
     options = RunOptions(
         releases=releases,

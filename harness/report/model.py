@@ -54,7 +54,7 @@ class ReportModel:
     """One run as a reader sees it, with the evidence of its causes.
 
     ``pictures`` are of causes, by their id; ``no_pictures`` says why there are none.
-    ``scripts`` and ``no_scripts`` likewise.
+    ``scripts`` and ``no_scripts`` likewise. ``diffs`` are of mends, by their name.
     """
 
     run: ReportedRun
@@ -62,6 +62,7 @@ class ReportModel:
     no_pictures: str = "not asked for"
     scripts: Mapping[str, Script] = field(default_factory=dict)
     no_scripts: str = "not asked for"
+    diffs: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, section: Section[View]) -> View:
         """The view of a section."""

@@ -9,11 +9,13 @@ from typing import Any
 from harness.base.errors import SurroundingsError, Unavailable, UsageError
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import Catalogue, Release
+from harness.mends.all import MENDS, WRITTEN_FOR
 from harness.report.model import ReportModel
 from harness.report.pictures import NEVER_AGAIN, of_packages
 from harness.report.sections.causes import CAUSES, LiveCause, Script
 from harness.run.judged_run import JudgedRun
 from harness.subjects.choosing import found_again
+from harness.subjects.mended import diffs_of
 from harness.subjects.packages import whole_package
 from harness.toolchain import PackageSite, Toolchain
 from harness.toolchain.rig_client import answers_of, graph_lane, package_lane
@@ -120,7 +122,7 @@ def reproduce_command(wanted: Wanted, route: str) -> str:
 def with_scripts(
     model: ReportModel, judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
 ) -> ReportModel:
-    """The model with a script for every cause, or the reason why a cause has none."""
+    """The model with a script for every cause, or why it has none, and the diff of every mend."""
     packages = of_packages(model)
     of_package_lane = {cause.defect.id for causes in packages.values() for cause in causes}
     both = (*model[CAUSES].live, *model[CAUSES].gone)
@@ -131,7 +133,9 @@ def with_scripts(
         return dataclasses.replace(model, no_scripts=str(reason))
     for release, causes in packages.items():
         scripts |= _of_package(causes, judged, toolchain, catalogue, release)
-    return dataclasses.replace(model, scripts=scripts, no_scripts="")
+    has = any(spec.subject == WRITTEN_FOR for spec in judged.subjects)
+    diffs = diffs_of(WRITTEN_FOR, MENDS, toolchain) if has else {}
+    return dataclasses.replace(model, scripts=scripts, no_scripts="", diffs=diffs)
 
 
 def _of_graph_lane(

@@ -9,6 +9,7 @@ from markupsafe import escape
 from harness.gate.defect_table import ABSENT, HIDDEN, DefectTable, Part
 from harness.gate.known import changes_in
 from harness.mends.all import mend_of
+from harness.mends.judged import read_judged
 from harness.register.expected import read_expectations
 from harness.register.standing import Standings, State
 from harness.report.model import ReportModel
@@ -52,6 +53,8 @@ def test_a_defect_that_has_a_mend_tells_it_and_the_commands_that_write_and_judge
     assert text.count("<dt>a mend</dt>") == len(mended)
     assert "mend --only complex-of-reals --out DIR" in text
     assert f"run --mended {NEWEST} --only complex-of-reals" in text
+    (judged, *_) = read_judged().values()
+    assert f"<b>Judged alone</b>, on a CPU, in run {judged.run}: {judged.words}." in text
 
 
 def test_a_row_can_be_found_by_words_release_call_model_reach_change_and_harm(text, table):

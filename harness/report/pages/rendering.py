@@ -27,6 +27,7 @@ from harness.base.program import PROGRAM
 from harness.bench import words
 from harness.catalogue.releases import SAVE_RETRACES_SINCE
 from harness.mends.all import WRITTEN_FOR, mend_of
+from harness.mends.judged import read_judged
 from harness.report import style, text
 from harness.report.draw import plots
 from harness.report.draw.drawing import caption, drawing
@@ -208,6 +209,7 @@ def _environment() -> Environment:
         by_call=by_call,
         mend_of=mend_of,
         mends_written_for=WRITTEN_FOR,
+        mends_judged=read_judged(),
         shows_as=shows_as,
         made_otherwise=MADE_OTHERWISE,
         reaches=REACHES,

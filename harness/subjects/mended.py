@@ -1,0 +1,47 @@
+"""A release with mends in it: its files, its wheel, and the diff of one mend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from harness.base.errors import UsageError
+from harness.base.zips import opened_zip
+from harness.catalogue.releases import load_catalogue
+from harness.mends.mend import Mend, Read, difference, mended
+from harness.subjects.choosing import choose_subjects
+from harness.toolchain import Toolchain
+from harness.toolchain.checkout import made_wheel
+
+
+def mended_wheel(release: str, mends: Iterable[Mend], toolchain: Toolchain) -> Path:
+    """The wheel of a release with mends in it, which is a candidate as any wheel is.
+
+    Raises UsageError for no such release, and for a mend that does not fit, and says where.
+    """
+    read, wheel = files_of(release, toolchain)
+    files = {name: text.encode() for name, text in mended(read, mends).items()}
+    return made_wheel(toolchain.cache, wheel, files, whole=False)
+
+
+def diffs_of(release: str, mends: Iterable[Mend], toolchain: Toolchain) -> dict[str, str]:
+    """What each mend alone changes in a release, as a unified diff, by the mend's name.
+
+    Raises UsageError and Unavailable where the release's wheel is not at hand.
+    """
+    read, _ = files_of(release, toolchain)
+    return {mend.name: difference(read, mended(read, [mend])) for mend in mends}
+
+
+def files_of(release: str, toolchain: Toolchain) -> tuple[Read, Path]:
+    """The reader of a release's files, and its wheel. Raises UsageError where it has none."""
+    (spec, *_) = choose_subjects(toolchain, load_catalogue(), releases=release, built_in=False)
+    if spec.wheel_path is None:
+        raise UsageError(f"--release {release}: {spec.unavailable}")
+    path = Path(spec.wheel_path)
+
+    def read(name: str) -> str | None:
+        with opened_zip(path) as wheel:
+            return wheel.read(name).decode() if name in wheel.namelist() else None
+
+    return read, path

@@ -1,0 +1,56 @@
+"""What a run of one mend has shown stands beside its defect."""
+
+import dataclasses
+
+import pytest
+
+from harness.base.errors import ExitCode
+from harness.mends.all import MENDS, WRITTEN_FOR
+from harness.mends.judged import JUDGED, Judged, judged_text, read_judged
+from tests.commands import harness
+
+ROW = Judged(
+    "no-inputs", "2.14.0", "run", cells=885, calls=1, splits=0, regressed=0, worse=0, left=0
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({}, "over 885 cells, 1 user call is right that was not, and nothing is worse"),
+        (
+            {"calls": 2, "splits": 1, "worse": 3, "left": 1},
+            "over 885 cells, 2 user calls and 1 split are right that were not, and 3 cells are "
+            "worse, and the defect is left in 1 cell",
+        ),
+        (
+            {"calls": 0},
+            "over 885 cells, no call and no split is right that was not, and nothing is worse",
+        ),
+    ],
+)
+def test_a_row_says_what_is_right_now_and_what_is_worse(changed, words):
+    assert dataclasses.replace(ROW, **changed).words == words
+
+
+def test_what_is_written_down_is_read_back(tmp_path):
+    rows = {row.mend: row for row in (ROW, dataclasses.replace(ROW, mend="another", left=2))}
+    (tmp_path / "judged.csv").write_text(judged_text(rows.values()))
+    assert read_judged(tmp_path / "judged.csv") == rows
+    assert judged_text(read_judged().values()) == JUDGED.read_text()
+
+
+def test_each_row_is_of_a_mend_and_says_that_nothing_is_worse():
+    rows = read_judged()
+    assert rows
+    assert rows.keys() <= {mend.name for mend in MENDS}
+    assert all(row.release == WRITTEN_FOR for row in rows.values())
+    assert not [row.mend for row in rows.values() if row.worse or row.regressed]
+
+
+def test_a_run_of_all_mends_is_refused_and_nothing_is_written_down():
+    before = JUDGED.read_text()
+    done = harness("mend", "--record", "results/published/2026-11-25-mended-2.14.0")
+    assert done.returncode == ExitCode.USAGE
+    assert "2026-11-25-mended-2.14.0 is no run of one mend over the whole corpus" in done.stderr
+    assert JUDGED.read_text() == before
