@@ -21,7 +21,9 @@ from harness.cli import options as option
 from harness.cli.common import tell, toolchain_for
 from harness.expectations import EXPECTATIONS
 from harness.gate.defect_table import own_torch_words
+from harness.gate.findings import titled
 from harness.gate.known import changes_in
+from harness.gate.signs import CANNOT_BE_SEEN, NOT_SEEN_NOW, SEEN_FIRST_NOW
 from harness.mends.all import mend_of
 from harness.mends.judged import read_judged
 from harness.register.defects import Defect
@@ -44,7 +46,7 @@ def defects_command(
     ] = "",
     new_in: Annotated[str, typer.Option("--new-in", help="What came and went with it.")] = "",
     alive: Annotated[
-        bool, typer.Option("--alive", help="Those that the newest release has or hides.")
+        bool, typer.Option("--alive", help="Those that the newest release has.")
     ] = False,
     all_of_them: Annotated[bool, typer.Option("--all", help="Those of any release.")] = False,
     issue: Annotated[
@@ -99,7 +101,7 @@ def defects_command(
         _tell_line(each, standings, as_json=as_json)
     if not as_json:
         met = f" that {call} meets" if call else ""
-        more = f", and {len(hidden)} that others hide" if hidden else ""
+        more = f", and {len(hidden)} that {CANNOT_BE_SEEN}" if hidden else ""
         count = plural(len(shown), "known defect")
         tell(f"{which}: {count}{met}{more}; `defects ID` tells all of one")
     return ExitCode.GREEN
@@ -176,7 +178,7 @@ def _tell_line(each: Standing, standings: Standings, *, as_json: bool) -> None:
         print(json.dumps(_as_json(each)))
         return
     if each.state is State.HIDDEN:
-        where = f"hidden behind {', '.join(each.behind)}"
+        where = _behind(each, standings)
     elif each.state is State.SHOWN:
         count = f"{plural(each.cells, 'cell')} of {plural(len(each.cases), 'case')}"
         where = f"{each.harm}, {count}" if each.harm else count
@@ -185,6 +187,13 @@ def _tell_line(each: Standing, standings: Standings, *, as_json: bool) -> None:
     tell(f"{each.defect.id}: {each.defect.title}")
     own = _own_torch(each, standings)
     tell(f"    {_life(each.defect)}; {where}{f'; {own}' if own else ''}")
+
+
+def _behind(each: Standing, standings: Standings) -> str:
+    """That other defects stop the cases of this one, and which."""
+    names = each.behind or each.broken_by
+    others = " and ".join(titled(name, standings.register.titles) for name in names)
+    return f"cannot be seen, as its cases fail by {others}"
 
 
 def _own_torch(each: Standing, standings: Standings) -> str:
@@ -250,11 +259,10 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
             tell(f"  {title + ':':12} {text}")
     for release in standings.releases:
         each = standings.of(name, release)
-        behind = f" behind {', '.join(each.behind)}" if each.behind else ""
-        if each.broken_by:
-            behind = f", and its cells fail by {', '.join(each.broken_by)}"
         cells = f" by {each.cells} cells" if each.cells else ""
-        tell(f"  {release + ':':12} {each.state}{cells}{behind}")
+        unseen = each.state is State.HIDDEN or each.broken_by
+        told = _behind(each, standings) if unseen else f"{each.state}{cells}"
+        tell(f"  {release + ':':12} {told}")
     if latest.state is State.SHOWN:
         tell(f"  {'issue:':12} {PROGRAM} defects {name} --issue")
     mend = mend_of(name)
@@ -290,13 +298,13 @@ def _new_in(release: str, standings: Standings) -> int:
     for title, of in (
         ("fixed", changes.fixed),
         ("new", changes.new),
-        ("uncovered", changes.uncovered),
-        ("now hidden", changes.hidden),
+        (SEEN_FIRST_NOW, changes.uncovered),
+        (NOT_SEEN_NOW, changes.hidden),
     ):
         for each in of:
             defect = each.defect
             by = f" ({defect.fixed_by})" if title == "fixed" and defect.fixed_by else ""
-            behind = f" (behind {', '.join(each.behind)})" if title == "now hidden" else ""
+            behind = f" ({_behind(each, standings)})" if title == NOT_SEEN_NOW else ""
             tell(f"{title}: {defect.id}: {defect.title}{by}{behind}")
     tell(f"{changes.before} -> {release}: {changes.kept} defects of both")
     return ExitCode.GREEN

@@ -170,7 +170,7 @@ def _written_verdict(
     tell(f"{verdict.words}, {verdict.evidence}")
     tell(verdict.why)
     for line in stopped_by_lines(q):
-        tell(f"  regressed by: {line}")
+        tell(line)
     for asked, told in tally_lines(q):
         tell(f"  {asked}: {told}")
     titles = judged.expectations.register.titles

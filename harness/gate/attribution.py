@@ -10,6 +10,7 @@ from typing import Final
 
 from harness.base.words import plural
 from harness.gate.findings import CellClass, Finding
+from harness.gate.signs import NOT_SEEN_NOW, SEEN_FIRST_NOW
 from harness.gate.pairs import EXACT, Pairing, both_asked, compare, pairing_of, side_of
 from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED, Fact, Place, facts_in, facts_of, place_of
@@ -278,8 +279,8 @@ def difference_parts(
         ("brings back", told.brought_back),
         ("breaks", told.broken),
         ("shows otherwise", told.otherwise),
-        ("uncovers", told.uncovered),
-        ("hides", told.hidden),
+        (SEEN_FIRST_NOW, told.uncovered),
+        (NOT_SEEN_NOW, told.hidden),
     ):
         parts += [f"{what}: {each}" for each in _listed(of, titles, most, what != "mends")]
     return [*parts, f"all else as {like}" if parts else f"all as {like}"]

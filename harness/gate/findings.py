@@ -138,9 +138,12 @@ def said(verdict: Verdict) -> str:
     return f"{verdict.label}: {verdict.message}" if verdict.message else verdict.label
 
 
-def gate_line(report: GateReport, own_cases: tuple[int, int] | None = None) -> str:
+def gate_line(
+    report: GateReport, own_cases: tuple[int, int] | None = None, *, answered: bool = False
+) -> str:
     """The gate in the words of the reports."""
-    words = verdict_words(report.gate, report.counts, len(report.faults), own_cases)
+    faults = len(report.faults)
+    words = verdict_words(report.gate, report.counts, faults, own_cases, answered=answered)
     return f"gate: {words[:1].lower()}{words[1:]}"
 
 
@@ -176,6 +179,8 @@ def first_screen(
     places: Places = HERE,
     own_cases: tuple[int, int] | None = None,
     titles: Mapping[str, str] = NO_TITLES,
+    *,
+    answered: bool = False,
 ) -> list[str]:
     """The first lines that a person sees: the gate, defects, the worst findings, what to do.
 
@@ -186,12 +191,15 @@ def first_screen(
         places: where printed commands find the run, its cases and its candidates.
         own_cases: as `verdict_words` takes it.
         titles: of defects, by their ids.
+        answered: whether the lines about defects begin with the answer, above which no gate stands.
     """
-    lines = [gate_line(report, own_cases), *defects, cells_line(report.counts)]
+    gate = [gate_line(report, own_cases, answered=answered)]
     findings: Sequence[Finding] = report.findings
     if exit_code(report, places) is ExitCode.USAGE:  # as is told in the place of the gate
-        lines = lines[1:]
+        gate = []
         findings = [finding for finding in findings if not mistake(finding, places)]
+    told = [*defects, *gate] if answered else [*gate, *defects]
+    lines = [*told, cells_line(report.counts)]
     wires = wrong_wires(report.findings)
     for finding in findings[:limit]:
         lines += finding_lines(finding, wires.get(finding.key.cell_id, ""), places, titles)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.base.words import plural
+from harness.gate.signs import CANNOT_BE_SEEN, NOT_SEEN_NOW, SEEN_FIRST_NOW
 from harness.gate.verdict import ReachOf
 from harness.register.defects import Defect
 from harness.register.standing import Standing, Standings, State
@@ -27,8 +28,8 @@ _SPLITS: Final[Mapping[Reach, str]] = {
 class Changes:
     """What became of the defects of the release before: each defect as the newer one has it.
 
-    ``uncovered`` are those that others hid before, and ``hidden`` those that others hide now. What
-    nobody could ask of the newer one is among ``fixed`` only if the register says that it is.
+    ``uncovered`` are those whose cases others stopped before, and ``hidden`` those whose cases
+    others stop now (`SEEN_FIRST_NOW` and `NOT_SEEN_NOW` in a reader's words). What nobody could ask of the newer one is among ``fixed`` only if the register says that it is.
     """
 
     before: str
@@ -115,7 +116,7 @@ def known_lines(known: Known, scope: str = "") -> list[str]:
     """
     harms = sum((Counter(of) for of in known.by_reach.values()), Counter[str]())
     total = harms.total()
-    hides = f", and {known.hidden} that others hide" if known.hidden else ""
+    hides = f", and {known.hidden} that {CANNOT_BE_SEEN}" if known.hidden else ""
     name = known.release
     of = f" that {scope} can meet" if scope else ""
     lines = [f"defects{of}: {name} has {_ones(total)}{_in_brackets(harms)}{hides}"]
@@ -131,8 +132,8 @@ def known_lines(known: Known, scope: str = "") -> list[str]:
         counts = {
             "fixed": changes.fixed,
             "new": changes.new,
-            "uncovered": changes.uncovered,
-            "now hidden": changes.hidden,
+            f"{SEEN_FIRST_NOW}, as what stopped their cases before is mended": changes.uncovered,
+            f"{NOT_SEEN_NOW}, as others stop their cases": changes.hidden,
         }
         parts = [f"{len(of)} {what}" for what, of in counts.items() if of]
         lines.append(f"  against {changes.before}: {', '.join(parts) or 'the same ones'}")

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from harness.wire.builders import EMULATED, PINNED, SEGMENT, Builder, BuilderKind, Environment
+from harness.wire.builders import (
+    EMULATED,
+    PINNED,
+    SEGMENT,
+    Builder,
+    BuilderKind,
+    Environment,
+    Executor,
+)
 from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import CellState
 
 K = TypeVar("K")
+Setting = tuple[Builder, Executor, Environment]
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,18 @@ def compare(before: Mapping[K, CellRecord], after: Mapping[K, CellRecord]) -> di
 def both_asked(pairs: Mapping[K, Pair]) -> dict[K, tuple[CellRecord, CellRecord]]:
     """The cells that both sides were asked, each as it was before and is after."""
     return {cell: pair.asked for cell, pair in pairs.items() if pair.asked}
+
+
+def asked_of_one(
+    pairs: Mapping[CellKey, Pair], candidate: str, baseline: str
+) -> tuple[tuple[str, str, str, int], ...]:
+    """The subject, the lane, the route and the number of the cells that one side alone has."""
+    counts = Counter(
+        (candidate if pair.after else baseline, place.lane, place.route)
+        for place, pair in pairs.items()
+        if pair.before is None or pair.after is None
+    )
+    return tuple((*where, count) for where, count in counts.items())
 
 
 @dataclass(frozen=True)
@@ -81,6 +103,18 @@ def of_user(key: CellKey) -> CellKey:
     return dataclasses.replace(
         bare, lane=lane, builder=SEGMENT, executor=EMULATED, environment=PINNED
     )
+
+
+def calls_and_splits(places: Iterable[CellKey]) -> tuple[int, int]:
+    """How many calls of a user, and how many splits of the graph lane alone, these cells are."""
+    lanes = Counter(place.lane for place in {of_user(place) for place in places})
+    return lanes[Lane.PACKAGE], lanes[Lane.GRAPH]
+
+
+def settings_of(places: Iterable[CellKey]) -> frozenset[Setting]:
+    """What made the engines of a user's calls, what ran them, and in which environment."""
+    called = (place for place in places if place.lane is not Lane.GRAPH)
+    return frozenset((place.builder, place.executor, place.environment) for place in called)
 
 
 def side_of(

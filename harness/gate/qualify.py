@@ -24,7 +24,19 @@ from typing import Final
 
 from harness.gate.attribution import Attributed
 from harness.gate.measured import Measured, measured
-from harness.gate.pairs import Pair, Pairing, both_asked, compare, of_user, pairing_of, side_of
+from harness.gate.pairs import (
+    Pair,
+    Pairing,
+    Setting,
+    asked_of_one,
+    both_asked,
+    calls_and_splits,
+    compare,
+    of_user,
+    pairing_of,
+    settings_of,
+    side_of,
+)
 from harness.gate.verdict import ReachOf, by_lane
 from harness.register.defects import Defect, Register
 from harness.runs.commands import HERE, Places, explain_command
@@ -161,10 +173,11 @@ class Qualification:
     causes_gone: tuple[ShownDefect, ...]
     causes_new: tuple[ShownDefect, ...]
     stopped_by: tuple[Stopper, ...]  # the worst and most frequent first
+    stopped_twice: int  # calls and splits that stand under several of these defects
     tallies: Mapping[tuple[bool, Reach], Tally] = field(default_factory=dict)
     """By whether the whole package was called, and by who makes the splits."""
     scope: str = ""  # what alone was asked, where it was not the whole corpus in both lanes
-    environments: int = 1  # the most in which both were asked one call of a user
+    settings: frozenset[Setting] = frozenset()  # in which both were asked the calls of a user
 
     def worse(self, harm: Severity, *reaches: Reach) -> tuple[Change, ...]:
         """The cells of splits of these reaches that now do this harm, and did a smaller one."""
@@ -238,6 +251,7 @@ def qualify(
     )
     asked = both_asked(pairs)
     changes = tuple(_changes(asked, described, places, reach_of))
+    stopped_by, stopped_twice = _stopped_by(changes, shown, known)
     return Qualification(
         baseline=baseline,
         candidate=candidate,
@@ -247,14 +261,15 @@ def qualify(
         executed_once=sum(one.measured_as == other.measured_as for one, other in asked.values()),
         changes=changes,
         not_asked=_not_asked(pairs),
-        only=_only(pairs, *names),
+        only=asked_of_one(pairs, *names),
         measured=tuple(measured(asked)),
         causes_gone=_defects_of(shown, known, *names[::-1], asked, pairing),
         causes_new=_defects_of(shown, known, *names, asked, pairing),
-        stopped_by=_stopped_by(changes, shown, known),
+        stopped_by=stopped_by,
+        stopped_twice=stopped_twice,
         tallies=_tallies(asked, reach_of),
         scope=scope,
-        environments=max(Counter(of_user(place) for place in asked).values(), default=1),
+        settings=settings_of(asked),
     )
 
 
@@ -289,29 +304,28 @@ def _changes(
 
 def _stopped_by(
     changes: Iterable[Change], shown: Iterable[Attributed], register: Register
-) -> tuple[Stopper, ...]:
-    """By which defects the calls and splits that forbid to ship fail; one may fail by several."""
+) -> tuple[tuple[Stopper, ...], int]:
+    """By which defects the calls and splits that forbid to ship fail, and how many by several."""
     stoppers = {each.key: each for each in changes if each.forbids and each.reach in MADE}
     behind: dict[CellKey, set[str]] = {key: set() for key in stoppers}
     for due in shown:
         told = due.key in behind and due.defect and due.fact.harm
         if told and _SEVERITIES[Harm(due.fact.harm)] >= Severity.ERROR:
             behind[due.key].add(due.defect)
-    counts: dict[tuple[str, Severity], set[CellKey]] = {}
+    worst: dict[tuple[str, CellKey], Severity] = {}  # each call once under a defect
     for key, defects in behind.items():
-        for defect in defects or ("",):
-            counts.setdefault((defect, stoppers[key].after), set()).add(of_user(key))
+        for place in ((defect, of_user(key)) for defect in defects or ("",)):
+            worst[place] = max(stoppers[key].after, worst.get(place, Severity.NONE))
+    counts: dict[tuple[str, Severity], set[CellKey]] = {}
+    for (defect, call), severity in worst.items():
+        counts.setdefault((defect, severity), set()).add(call)
     order = sorted(counts, key=lambda each: (-each[1], -len(counts[each]), each[0]))
-    return tuple(
+    told = (
         Stopper(register.by_id.get(name), severity, *calls_and_splits(counts[name, severity]))
         for name, severity in order
     )
-
-
-def calls_and_splits(places: Iterable[CellKey]) -> tuple[int, int]:
-    """How many calls of a user, and how many splits of the graph lane alone, these cells are."""
-    lanes = Counter(place.lane for place in {of_user(place) for place in places})
-    return lanes[Lane.PACKAGE], lanes[Lane.GRAPH]
+    often = Counter(call for _, call in worst)
+    return tuple(told), sum(count > 1 for count in often.values())
 
 
 def _tallies(asked: _Asked, reach_of: ReachOf) -> dict[tuple[bool, Reach], Tally]:
@@ -359,17 +373,6 @@ def _not_asked(pairs: Mapping[CellKey, Pair]) -> tuple[tuple[str, int], ...]:
         if not record.rests_on_compile and not (other and record.unasked_as(other)):
             reasons[f"{record.key.subject}, {record.key.lane} lane: {record.reason}"] += 1
     return tuple(reasons.items())
-
-
-def _only(
-    pairs: Mapping[CellKey, Pair], candidate: str, baseline: str
-) -> tuple[tuple[str, str, str, int], ...]:
-    counts = Counter(
-        (candidate if pair.after else baseline, place.lane, place.route)
-        for place, pair in pairs.items()
-        if pair.before is None or pair.after is None
-    )
-    return tuple((*where, count) for where, count in counts.items())
 
 
 def _defects_of(

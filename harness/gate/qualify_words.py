@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from harness.base.words import plural
-from harness.gate.pairs import of_user
-from harness.gate.qualify import Decision, Qualification, Severity, calls_and_splits, summed
+from harness.gate.pairs import calls_and_splits, of_user
+from harness.gate.qualify import Decision, Qualification, Severity, summed
+from harness.wire.builders import Builder, Executor
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import Reach, SubjectKind
@@ -40,6 +41,17 @@ def decision_words(q: Qualification, red: Collection[str] = ()) -> str:
     if told is Decision.SHIP and only:
         told = "nothing forbids it"
     return f"{new.subject} in place of {who}: {told}{only}"
+
+
+def answering(upgrades: Sequence[Qualification], gate: str) -> Qualification | None:
+    """The comparison that answers what was asked of a run: of a candidate whatever the gate says,
+    of a release where the gate is green. None where the gate is all the answer.
+    """
+    first = next(iter(upgrades), None)
+    if first is None:
+        return None
+    about = first.candidate.kind is SubjectKind.FILE and gate == "red"
+    return first if about or gate == "green" else None
 
 
 def evidence_words(q: Qualification) -> str:
@@ -110,10 +122,34 @@ def tally_lines(q: Qualification, *, total: bool = False) -> list[tuple[str, str
         always = (regressed, "fixed", "broken before", "right")
         words = [f"{count:,} {what}" for what, count in counts.items() if count or what in always]
         several = name.replace("split", "splits") if "split" in name else ""
-        several_of = f"; each in up to {q.environments} environments, of which the worst counts"
-        worst = several_of if where[0] and q.environments > 1 else ""
-        lines.append((plural(tally.asked, name, several), f"{', '.join(words)}{worst}"))
+        settings = settings_words(q) if where[0] else ""
+        lines.append((plural(tally.asked, name, several), f"{', '.join(words)}{settings}"))
     return lines
+
+
+def settings_words(q: Qualification) -> str:
+    """With which engines each call was asked, where these are several kinds; empty if not."""
+    if len(q.settings) < 2:
+        return ""
+    versions: dict[str, set[Builder]] = {}
+    for builder, executor, _ in sorted(q.settings):
+        made = f"engines built by {builder.kind.row.title}" if builder.real else "emulated segments"
+        name = "engines that run on a GPU" if executor is Executor.CUDA else made
+        versions.setdefault(name, set()).add(builder)
+    ways = [
+        f"{name} in {len(of)} versions" if len(of) > 1 else name for name, of in versions.items()
+    ]
+    torches = len({environment for *_, environment in q.settings})
+    told = " and, where they could be asked, ".join(ways)
+    return f"; each with {told}{f', with {torches} torches' if torches > 1 else ''}: the worst counts"
+
+
+def stopped_words(q: Qualification) -> str:
+    """How many defects `stopped_by` lists, and how many calls are counted under several."""
+    told = plural(len(stopped_by(q)), "defect")
+    stand = "stands" if q.stopped_twice == 1 else "stand"
+    twice = f"; {plural(q.stopped_twice, 'call')} that several make wrong {stand} under each"
+    return told + (twice if q.stopped_twice else "")
 
 
 def stopped_by(q: Qualification) -> list[tuple[str, str, str]]:
@@ -132,5 +168,6 @@ def stopped_by(q: Qualification) -> list[tuple[str, str, str]]:
 
 
 def stopped_by_lines(q: Qualification) -> list[str]:
-    """What forbids to ship, a line for each known defect: its title, and its calls by harm."""
-    return [f"{title} ({harms})" for _, title, harms in stopped_by(q)]
+    """What forbids to ship, on the console: how many defects, and each with its calls by harm."""
+    told = [f"    {title} ({harms})" for _, title, harms in stopped_by(q)]
+    return [f"  regressed by {stopped_words(q)}:", *told] if told else []

@@ -1,8 +1,11 @@
-"""The one sign of each harm and standing, on the console and on the page alike."""
+"""The one sign of each harm and standing, on the console and on the page alike, and the one name
+of what becomes of a defect where other defects stop its cases before it can show.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from harness.wire.oracles import Harm
 
@@ -27,3 +30,7 @@ LEGEND: Sequence[tuple[str, str]] = (
     ("✓", "all right"),
 )
 """What the signs of a table mean, in the order of harm."""
+
+SEEN_FIRST_NOW: Final = "seen first now"
+NOT_SEEN_NOW: Final = "not seen any more"
+CANNOT_BE_SEEN: Final = "cannot be seen, as others stop their cases"

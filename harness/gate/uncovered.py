@@ -17,6 +17,7 @@ from harness.gate.candidate import Comparison
 from harness.gate.findings import CellClass, titled
 from harness.gate.pairs import without_subject
 from harness.gate.qualify import Severity, severity_of
+from harness.gate.signs import SEEN_FIRST_NOW
 from harness.register.defects import Register
 from harness.register.table import Table
 from harness.wire.oracles import Oracle
@@ -109,11 +110,11 @@ def _and(names: Collection[str], register: Register) -> str:
 
 
 def as_notes(result: Comparison, why: str) -> Comparison:
-    """A cell's findings as notes, since what it fails by was hidden before."""
+    """A cell's findings as notes, since what it fails by was there before, and not to be seen."""
     if not result.findings:
         return result
     notes = (
-        dataclasses.replace(finding, reason=f"uncovered: {why}: {finding.reason}")
+        dataclasses.replace(finding, reason=f"{SEEN_FIRST_NOW}: {why}: {finding.reason}")
         for finding in result.findings
     )
     return Comparison(CellClass.EXPECTED_FAILURE, (), (*result.notes, *notes), result.good_news)

@@ -23,6 +23,9 @@ from harness.wire.vocabulary import CellState, Reach, SubjectKind
 #: What is worse than a cosmetic defect, worst first.
 HARMS: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR, Harm.INTERFACE)
 
+#: A green gate below a decision.
+ANSWERED: Final = "Green: every failure is a known defect; whether to ship is answered above"
+
 #: Who makes the split of a cell; of a cell of the package lane, the product.
 ReachOf = Callable[[CellKey], Reach]
 
@@ -119,6 +122,8 @@ def verdict_words(
     counts: Mapping[Lane, Mapping[str, int]],
     faults: int,
     own_cases: tuple[int, int] | None = None,
+    *,
+    answered: bool = False,
 ) -> str:
     """The gate in one line.
 
@@ -128,13 +133,14 @@ def verdict_words(
         faults: how many faults register and table have.
         own_cases: where the cases are a user's own, how many of them fail and how many were
             asked; cases are counted then, and not cells.
+        answered: whether a decision stands above, for which nobody should take a green gate.
     """
     if gate == "red" and own_cases and own_cases[0]:
         failing, asked = own_cases
         fail = "fails" if failing == 1 else "fail"
         return f"Red: {failing:,} of your {plural(asked, 'case')} {fail} somewhere"
     if gate == "green":
-        return "Green: no unknown failure"
+        return ANSWERED if answered else "Green: no unknown failure"
     if gate == "inconclusive":
         return _inconclusive(counts)
     if gate == "failed":

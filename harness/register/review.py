@@ -91,7 +91,7 @@ def _has(name: str, table: Table) -> bool:
 
 
 def _by_release(before: Table, after: Table, register: Register) -> Iterator[str]:
-    """What a release that is new in the table mends, brings and hides."""
+    """What a release that is new in the table mends and brings, and what nobody can see in it."""
     standings = Standings(register, after)
     for release in after.releases:
         previous = standings.before(release)
@@ -104,7 +104,7 @@ def _by_release(before: Table, after: Table, register: Register) -> Iterator[str
         yield f"{previous} -> {release}:"
         for name in sorted(had - shown):
             if name in hidden:
-                yield f"  {name}: hidden behind {', '.join(hidden[name].behind)}"
+                yield f"  {name}: cannot be seen, as its cases fail by {', '.join(hidden[name].behind)}"
             else:
                 yield f'  {name}: no row left; set fixed_in = "{release}"'
         for name in sorted(shown - had):

@@ -17,10 +17,12 @@ from harness.gate.known import known_lines
 from harness.gate.own_torch import own_torch_lines
 from harness.gate.plain_words import plain
 from harness.gate.qualify_words import (
+    answering,
     decision_words,
     evidence_words,
     stopped_by_lines,
     tally_lines,
+    why_words,
 )
 from harness.run.judged_run import JudgedRun
 from harness.subjects.choosing import around, likes
@@ -52,8 +54,15 @@ def screen_of(judged: JudgedRun) -> list[str]:
         told |= {spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE}
     rest = (each for each in report.findings if each.subject not in told or not each.verdict)
     report = dataclasses.replace(report, findings=tuple(rest))
-    run = judged.folder.run_id
-    screen = first_screen(report, lines, run=run, places=places, own_cases=own_cases, titles=titles)
+    screen = first_screen(
+        report,
+        lines,
+        run=judged.folder.run_id,
+        places=places,
+        own_cases=own_cases,
+        titles=titles,
+        answered=not first and answering(judged.upgrades, judged.report.gate) is not None,
+    )
     return [*first, *screen]
 
 
@@ -106,8 +115,8 @@ def _upgrades(judged: JudgedRun) -> list[str]:
     red = {finding.subject for finding in judged.report.findings}
     for q in judged.upgrades:
         lines.append(f"{decision_words(q, red)}, {evidence_words(q)}")
-        if not judged.breakages:
-            lines += [f"  regressed by: {told}" for told in stopped_by_lines(q)]
+        lines += [f"  {why}" for why in (why_words(q),) if why]
+        lines += stopped_by_lines(q) if not judged.breakages else []
         lines += [f"  {asked}: {told}" for asked, told in tally_lines(q)]
     return lines
 

@@ -41,7 +41,7 @@ def _draw_head(axes: Axes, table: DefectTable) -> None:
     title = f"Known defects of Torch-TensorRT up to {table.newest}"
     axes.text(0, 0.5, title, fontsize=12, weight="bold")
     signs = "   ".join(f"{sign} {words}" for sign, words in style.LEGEND[:-1])
-    others = "✓ not there   ? cannot be seen, as other defects fail its cases   blank: not asked"
+    others = "✓ not there   ? cannot be seen, as other defects stop its cases   blank: not asked"
     axes.text(0, 1.25, f"{signs}   {others}", color=style.MUTED, fontsize=7.5)
     small: dict[str, Any] = {"va": "bottom", "color": style.MUTED, "fontsize": 6.2}
     for number, column in enumerate(table.columns):

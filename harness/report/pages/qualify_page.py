@@ -22,7 +22,8 @@ from harness.gate.qualify import (
 from harness.gate.qualify_words import (
     decision_words,
     evidence_words,
-    stopped_by_lines,
+    stopped_by,
+    stopped_words,
     tally_lines,
     why_words,
 )
@@ -169,7 +170,8 @@ def _rendered(
         gate=supplement.gate,
         scope=f"{' and '.join(q.lanes) or 'no'} lane",
         tallies=tally_lines(q),
-        regressed=stopped_by_lines(q),
+        regressed=[f"{title} ({harms})" for _, title, harms in stopped_by(q)],
+        stopped=stopped_words(q),
         worse=_worse(q),
         fixed=list(_fixed(q)),
         sizes=supplement.sizes,

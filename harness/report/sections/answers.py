@@ -14,7 +14,13 @@ import pandas as pd
 
 from harness.gate.defect_table import DefectRow, DefectTable, Part
 from harness.gate.qualify import Qualification
-from harness.gate.qualify_words import decision_words, evidence_words, stopped_by, tally_lines
+from harness.gate.qualify_words import (
+    decision_words,
+    evidence_words,
+    stopped_by,
+    stopped_words,
+    tally_lines,
+)
 from harness.register.defects import HAVING_STATE, Defect
 from harness.register.standing import Standing
 from harness.report import text
@@ -107,7 +113,7 @@ def answers(run: ReportedRun, decided: Qualification | None) -> Iterator[Answer]
         yield from _breaks(q, run)
         if not run.breakages and (stoppers := stopped_by(q)):
             items = tuple(_item(run, title, harms, name) for name, title, harms in stoppers)
-            yield Answer("Regressed by", items=items)
+            yield Answer("Regressed by", f"{stopped_words(q)}:", items)
         yield from _in_defects(q, run)
     if not run.has_candidate and run.own_cases is None:  # whose calls the heading tells
         if run.defect_table:
@@ -161,7 +167,6 @@ def _regressed(q: Qualification) -> Iterator[Item]:
         f"regressed: right in {before} and wrong or raising in {now}, or newly silent. A new "
         f"defect regresses no call that {before} gets wrong by another one"
     )
-    yield Item("a call that two defects make wrong stands under both of them")
     yield Item("a cell: a case of the corpus by one call of a user, as that release answers it")
 
 

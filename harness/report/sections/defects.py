@@ -33,7 +33,7 @@ TITLES: Final[Mapping[Part, str]] = {
     Part.PRODUCT: "In {newest}: models that you compile and save meet these",
     Part.EXPORTED: "In {newest}: only models that are split without compile meet these",
     Part.HANDMADE: "In {newest}: only graphs that are split by hand meet these",
-    Part.HIDDEN: "Cannot be seen in {newest}: another defect stops its cases first",
+    Part.HIDDEN: "Cannot be seen in {newest}: other defects stop their cases",
     Part.GONE: "Not in {newest} any more, the latest fix first",
     Part.ELSEWHERE: "Not Torch-TensorRT's alone: torch's own, or by design",
     Part.UNSEEN: "Known, and not visible to any run",
@@ -55,7 +55,7 @@ SEEN: Final[Mapping[str, str]] = {
     Harm.INTERFACE.value: "right numbers in another form",
     Harm.COSMETIC.value: "differs in memory alone",
     ABSENT: "not there",
-    HIDDEN: "cannot be seen, as other defects fail its cases",
+    HIDDEN: "cannot be seen, as other defects stop its cases",
     NOT_ASKED: "not asked",
 }
 #: What is said of a defect that no model meets which is compiled and saved.

@@ -15,7 +15,12 @@ import pandas as pd
 from harness.gate.case_matrix import OwnAnswer, own_answer
 from harness.gate.findings import failing_of_asked
 from harness.gate.qualify import Decision, Qualification
-from harness.gate.qualify_words import decision_words, evidence_sentence, why_words
+from harness.gate.qualify_words import (
+    answering,
+    decision_words,
+    evidence_sentence,
+    why_words,
+)
 from harness.gate.verdict import counts_by_lane, verdict_words
 from harness.report import text
 from harness.report.frames.environments import kind_of
@@ -31,7 +36,6 @@ from harness.wire.routes import Lane
 from harness.wire.vocabulary import NOT_COMPILED, SubjectKind
 
 MOST_REASONS: Final = 3  # why cells were not asked, spelled out
-_AS_EXPECTED: Final = "All that fails is a known defect, so the gate is green"
 SIGNS = {"green": "✓", "red": "✗", "inconclusive": "?", "failed": "!"}
 
 
@@ -45,15 +49,17 @@ class Headline:
 
     ``words`` answer what was asked of the run: whether one subject may take the place of another
     where that was asked and nothing is unexpected, which release is right for a user's own cases,
-    and else the gate; ``gate`` is the gate's line where the words are no gate's. ``counted`` names
-    the lanes whose figures stand in each of ``facts``, where there are two.
+    and else the gate; ``why`` are the sentences below. ``aside`` is a green gate, which stands
+    beside the counts where the words are a decision: it is not the answer. ``counted`` names the
+    lanes whose figures stand in each of ``facts``, where there are two.
     ``first`` is the worst finding.
     """
 
     state: str
     sign: str
     words: str
-    gate: str
+    why: str
+    aside: str
     defects: tuple[str, ...]
     advice: str
     first: FindingView | None
@@ -72,24 +78,25 @@ def headline(run: ReportedRun) -> Headline:
     )
     faults = sum(finding.tone == EXPECTATIONS for finding in run.findings)
     own_cases = failing_of_asked(run.plan, run.classes, run.cases) if run.own_cases else None
-    words = verdict_words(gate, counts, faults, own_cases)
     own = _own_answer(run)
-    first = None if own else _decided(run)
+    first = None if own else answering(run.upgrades, gate)
+    words = verdict_words(gate, counts, faults, own_cases, answered=bool(first))
     state = _STATES.get(first.decision, gate) if first and gate == "green" else gate
-    told, below = words, ""
+    told, below, aside = words, "", ""
     if own:
         state = "green" if own.newest_is_right and gate == "red" else gate
-        told, below = own.words, f"{own.calls}. The gate is {words[:1].lower()}{words[1:]}"
+        told, below = own.words, f"{own.calls}. The gate is {words[:1].lower()}{words[1:]}."
     elif first:
-        # A green gate under a decision that forbids to ship needs its reason.
-        gate_words = _AS_EXPECTED if gate == "green" else words
         told = _product(first) + decision_words(first, run.red)
-        below = f"{why_words(first)} {evidence_sentence(first)} {gate_words}".strip()
+        aside = f"The gate is {words[:1].lower()}{words[1:]}." if gate == "green" else ""
+        sentences = (why_words(first), evidence_sentence(first), "" if aside else f"{words}.")
+        below = " ".join(filter(None, sentences))
     return Headline(
         state=state,
         sign=SIGNS[state],
         words=told,
-        gate=below,
+        why=below,
+        aside=aside,
         defects=() if run.defect_table or run.own_cases else tuple(run.defects),
         advice=_advice(gate, run.summary, bool(run.notes)),
         first=None if own and own.newest_is_right else _first(run),
@@ -119,15 +126,6 @@ def _own_answer(run: ReportedRun) -> OwnAnswer | None:
     """What is to be said of a user's own cases, unless it is a candidate that he asks about."""
     asks = not run.has_candidate and run.gate != "failed"
     return own_answer(run.own_cases) if run.own_cases and asks else None
-
-
-def _decided(run: ReportedRun) -> Qualification | None:
-    """What the page is about: a candidate, whatever the gate says; a release where it is green."""
-    first = next(iter(run.upgrades), None)
-    if first is None:
-        return None
-    about = first.candidate.kind is SubjectKind.FILE and run.gate == "red"
-    return first if about or run.gate == "green" else None
 
 
 def _product(q: Qualification) -> str:

@@ -85,7 +85,7 @@
   // What is asked for worst first, unless its words are met far better elsewhere.
   const near = (match, best) => match.sum >= best * 0.75;
   // Why a defect is not to be seen in a release: the release is free of it, or nobody could see it.
-  const UNSEEN = new Map([["ok", "Not there in"], ["hidden", "Hidden by other defects in"], ["none", "Not asked in"]]);
+  const UNSEEN = new Map([["ok", "Not there in"], ["hidden", "Cannot be seen in"], ["none", "Not asked in"]]);
   const shows = (row, ask) => !ask.release || harms.has(harmIn(row, ask.release));
   // How well a row fits a word: a pull request that fixed or brought it, its title, the earlier there the
   // better, a user's words, all else.
